@@ -86,7 +86,9 @@ def _cpu_s() -> float:
     found_s = time.process_time() + ended.ru_utime + ended.ru_stime
     for pid in living():
         try:
-            found_s += int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9 if pid != os.getpid() else 0
+            found_s += (
+                int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9 if pid != os.getpid() else 0
+            )
         except OSError:  # it has just ended
             continue
     return found_s
@@ -114,7 +116,9 @@ def perjoule(options: dict[str, Any], watch: Watch) -> None:
     with ThreadPoolExecutor(32) as pool:
 
         def command() -> None:
-            names = list(pool.map(lambda host: host.run(["hostname"], timeout_s=60).stdout.strip(), hosts.all))
+            names = list(
+                pool.map(lambda host: host.run(["hostname"], timeout_s=60).stdout.strip(), hosts.all)
+            )
             assert names == [one["name"] for one in options["hosts"]], names
 
         command()
@@ -130,7 +134,9 @@ def perjoule(options: dict[str, Any], watch: Watch) -> None:
 
 
 def clustershell(options: dict[str, Any], watch: Watch) -> None:
-    """A first login by `clush` with a fanout of all hosts, then commands over connections that OpenSSH keeps."""
+    """A first login by `clush` with a fanout of all hosts, then commands over connections that OpenSSH
+    keeps.
+    """
     names = [one["address"] for one in options["hosts"]]
     with tempfile.TemporaryDirectory(prefix="clush-") as folder:
         kept = Path(folder, "kept.cfg")  # clush itself would replace the percent sign of ControlPath
@@ -139,8 +145,17 @@ def clustershell(options: dict[str, Any], watch: Watch) -> None:
 
         def clush(command: str, config: str | Path) -> None:
             login = f"-F {config} -i {options['identity']} -o IdentitiesOnly=yes"
-            argv = [Path(sys.executable).with_name("clush"), "-S", "-f", str(len(names)), "-l", options["user"]]
-            subprocess.run([*argv, "-o", login, "-w", ",".join(names), command], stdout=subprocess.DEVNULL, check=True)
+            argv = [
+                Path(sys.executable).with_name("clush"),
+                "-S",
+                "-f",
+                str(len(names)),
+                "-l",
+                options["user"],
+            ]
+            subprocess.run(
+                [*argv, "-o", login, "-w", ",".join(names), command], stdout=subprocess.DEVNULL, check=True
+            )
 
         with watch("first login"):
             clush("true", os.environ["PERJOULE_SSH_CONFIG"])
@@ -151,7 +166,11 @@ def clustershell(options: dict[str, Any], watch: Watch) -> None:
         with watch.memory("command"):
             clush("hostname", kept)
         for name in names:
-            subprocess.run(["ssh", "-o", f"ControlPath={folder}/{name}", "-O", "exit", name], capture_output=True, check=False)
+            subprocess.run(
+                ["ssh", "-o", f"ControlPath={folder}/{name}", "-O", "exit", name],
+                capture_output=True,
+                check=False,
+            )
 
 
 def asyncssh(options: dict[str, Any], watch: Watch) -> None:
@@ -161,9 +180,16 @@ def asyncssh(options: dict[str, Any], watch: Watch) -> None:
     known = Path(os.environ["PERJOULE_SSH_CONFIG"]).with_suffix("")
 
     async def main() -> None:
-        keys = {"username": options["user"], "client_keys": [options["identity"]], "known_hosts": str(known), "config": []}
+        keys = {
+            "username": options["user"],
+            "client_keys": [options["identity"]],
+            "known_hosts": str(known),
+            "config": [],
+        }
         with watch("first login"):
-            there = await asyncio.gather(*(library.connect(one["address"], **keys) for one in options["hosts"]))
+            there = await asyncio.gather(
+                *(library.connect(one["address"], **keys) for one in options["hosts"])
+            )
 
         async def command() -> None:
             await asyncio.gather(*(one.run("hostname", check=True) for one in there))
@@ -185,12 +211,25 @@ def _run(options: dict[str, Any], fio: str, repetitions: int, folder: Path) -> l
     """Run a campaign on all hosts; return its records."""
     from perjoule.store import open_results
 
-    hosts = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
+    hosts = [
+        "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}"
+        for host in options["hosts"]
+    ]
     rest = [f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts"]
     words = {"clients": len(hosts), "repetitions": repetitions, "fio": fio, "path": options["work"]}
-    (folder / "fanout.toml").write_text(CAMPAIGN.format(testbed="\n".join([*rest, f"hosts = [{', '.join(hosts)}]"]), **words))
-    argv = [Path(sys.executable).with_name("perjoule"), "run", folder / "fanout.toml", "--into", folder / "results"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, "XDG_STATE_HOME": str(folder)})
+    (folder / "fanout.toml").write_text(
+        CAMPAIGN.format(testbed="\n".join([*rest, f"hosts = [{', '.join(hosts)}]"]), **words)
+    )
+    argv = [
+        Path(sys.executable).with_name("perjoule"),
+        "run",
+        folder / "fanout.toml",
+        "--into",
+        folder / "results",
+    ]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, env={**os.environ, "XDG_STATE_HOME": str(folder)}
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return list(open_results(folder / "results").latest())
 
@@ -209,19 +248,27 @@ def campaign(options: dict[str, Any], watch: Watch) -> list[str]:
 
 
 def start(options: dict[str, Any], _watch: Watch) -> list[list[float]]:
-    """Loads that start together; returns by how many seconds each was late by its own clock, for each trial."""
+    """Loads that start together; returns by how many seconds each was late by its own clock, for each
+    trial.
+    """
     with tempfile.TemporaryDirectory() as folder:
         _run(options, 'transfer = "64 KiB"\nsize = "64 KiB"', options.pop("repetitions"), Path(folder))
         found: list[list[float]] = []
         for path in Path(folder, "results").rglob("run.json"):
             ran = json.loads(path.read_text())
-            began_s = {name: float((path.parent / f"{name}.prerun.txt").read_text()) for name in ran["clients"]}
-            found.append([began - ran["start_utc_s"] - ran["ahead_s"][name][0] for name, began in began_s.items()])
+            began_s = {
+                name: float((path.parent / f"{name}.prerun.txt").read_text()) for name in ran["clients"]
+            }
+            found.append(
+                [began - ran["start_utc_s"] - ran["ahead_s"][name][0] for name, began in began_s.items()]
+            )
         return found
 
 
 def meters(options: dict[str, Any], watch: Watch) -> dict[str, Any]:
-    """Sensors that are read on all hosts; returns each host's own share of a core, the number of samples, and the doubts."""
+    """Sensors that are read on all hosts; returns each host's own share of a core, the number of samples,
+    and the doubts.
+    """
     from perjoule import drivers
     from perjoule.drivers.protocols import Host, Meter
     from perjoule.machine.each import each
@@ -251,13 +298,22 @@ def meters(options: dict[str, Any], watch: Watch) -> dict[str, Any]:
             sink.close()
         series = read_series(path)
     shares = [(after - before) / took_s for before, after in zip(before_s, after_s, strict=True)]
-    return {"shares": shares, "samples": sum(len(one.t_s) for one in series), "channels": len(series), "doubts": doubts}
+    return {
+        "shares": shares,
+        "samples": sum(len(one.t_s) for one in series),
+        "channels": len(series),
+        "doubts": doubts,
+    }
 
 
 def main() -> None:
     watch = Watch()
     said = globals()[sys.argv[1]](json.loads(Path(sys.argv[2]).read_text()), watch)
-    print(json.dumps({"wall_s": watch.wall_s, "cpu_s": watch.cpu_s, "memory_mib": watch.memory_mib, "said": said}))
+    print(
+        json.dumps(
+            {"wall_s": watch.wall_s, "cpu_s": watch.cpu_s, "memory_mib": watch.memory_mib, "said": said}
+        )
+    )
 
 
 if __name__ == "__main__":

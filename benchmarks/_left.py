@@ -1,8 +1,10 @@
-"""What runs leave on this machine, by kind: processes, namespaces, mounts, loops and the rest, without perjoule's own code.
+"""What runs leave on this machine, by kind: processes, namespaces, mounts, loops and the rest, without
+perjoule's own code.
 
-Other runs may come and go at the same time, so only what is of these runs is counted: what has the path of their folder or their
-IDs; processes that have that path in their command or environment, their namespaces, and all processes in these. Devices, mounts
-and cgroups without such a mark, outside of these namespaces, look like those of other runs.
+Other runs may come and go at the same time, so only what is of these runs is counted: what has the path of
+their folder or their IDs; processes that have that path in their command or environment, their namespaces,
+and all processes in these. Devices, mounts and cgroups without such a mark, outside of these namespaces, look
+like those of other runs.
 """
 
 import time
@@ -49,19 +51,30 @@ class Machine:
             thread.join()
 
     def look(self) -> dict[Process, set[Space]]:
-        """Note runs, processes and namespaces that are there now, and return these processes with these namespaces."""
+        """Note runs, processes and namespaces that are there now, and return these processes with these
+        namespaces.
+        """
         with self._looking:
             self.runs |= {path.name.removeprefix("pj-") for path in (self.place / "work").glob("pj-*")}
-            there = {process: (marked, found - self.own) for process, marked, found in _processes(f"{self.place}/".encode())}
+            there = {
+                process: (marked, found - self.own)
+                for process, marked, found in _processes(f"{self.place}/".encode())
+            }
             self.spaces |= set[Space]().union(*(found for marked, found in there.values() if marked))
             ours = {process for process, (marked, _) in there.items() if marked or process in self.processes}
             shared = set[Space]().union(*(there[process][1] for process in ours)) & self.spaces
-            found = {process: one & shared for process, (_, one) in there.items() if process in ours or one & shared}
+            found = {
+                process: one & shared
+                for process, (_, one) in there.items()
+                if process in ours or one & shared
+            }
             self.processes |= set(found)
             return found
 
     def left(self, within_s: float = 0.0) -> list[tuple[str, str]]:
-        """Return the kind and the name of all that is there, and still is after this time: what is killed ends a bit later."""
+        """Return the kind and the name of all that is there, and still is after this time: what is killed
+        ends a bit later.
+        """
         until_s = time.monotonic() + within_s
         while (found := self._there()) and time.monotonic() < until_s:
             time.sleep(0.1)
@@ -81,12 +94,18 @@ class Machine:
             found += [(_kind(line), f"of {number}: {line}") for line in lines if _mount(line) not in outside]
         loops = {name: file for name, file in _loops() if self._marked(file)}
         found += [("loops", f"{name} {file}") for name, file in loops.items()]
-        found += [("device-mapper", name) for name, below in _mapped() if self._marked(name) or below & set(loops)]
+        found += [
+            ("device-mapper", name) for name, below in _mapped() if self._marked(name) or below & set(loops)
+        ]
         groups = Path("/sys/fs/cgroup").glob("**/perjoule-*")
-        found += [("cgroups", str(path)) for path in groups if path.name.removeprefix("perjoule-") in self.runs]
+        found += [
+            ("cgroups", str(path)) for path in groups if path.name.removeprefix("perjoule-") in self.runs
+        ]
         links = (link for link in Path("/run/perjoule").glob("*") if link.is_symlink())
         found += [("links", str(link)) for link in links if self._marked(str(link.readlink()))]
-        return found + [("files", str(path)) for folder in ("work", "tmp") for path in (self.place / folder).glob("*")]
+        return found + [
+            ("files", str(path)) for folder in ("work", "tmp") for path in (self.place / folder).glob("*")
+        ]
 
     def _marked(self, text: str) -> bool:
         return any(mark in text for mark in (f"{self.place}/", *self.runs))
@@ -101,7 +120,8 @@ def _processes(mark: bytes) -> Iterator[tuple[Process, bool, set[Space]]]:
     """Each process, whether the mark is in its command or environment, and its namespaces."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            state, *fields = (folder / "stat").read_text().rpartition(")")[2].split()  # proc(5), from field 3 on
+            # proc(5), from field 3 on
+            state, *fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if state in "ZX":  # it has ended, whoever looks after it
                 continue
             begun = int(fields[18])

@@ -1,9 +1,10 @@
-"""How accurately a load pattern finds a clock's offset in simulated meters: errors and interval coverage of many runs.
+"""How accurately a load pattern finds a clock's offset in simulated meters: errors and interval coverage of
+many runs.
 
     python benchmarks/alignment.py [--runs 200] [--seed 1] [--length 60]
 
-Each run draws an offset within +-3 s, a pattern, noise and the phase of the meter's cycle. The load rises up to 5 ms after it was
-switched. Goal: within 20 ms for a meter that averages over 1 s.
+Each run draws an offset within +-3 s, a pattern, noise and the phase of the meter's cycle. The load rises up
+to 5 ms after it was switched. Goal: within 20 ms for a meter that averages over 1 s.
 """
 
 import argparse
@@ -40,7 +41,9 @@ METERS: Mapping[str, Meter] = {
 
 
 def simulated(meter: Meter, switched_s: np.ndarray, offset_s: float, dice: np.random.Generator) -> Series:
-    """What a meter says of the load from 10 s before to 10 s after, by a clock that is ahead by the offset."""
+    """What a meter says of the load from 10 s before to 10 s after, by a clock that is ahead by the
+    offset.
+    """
     rise_s = switched_s + dice.uniform(0, 0.005)
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(rise_s) * (np.arange(len(rise_s) - 1) % 2 == 0))))
 
@@ -48,7 +51,12 @@ def simulated(meter: Meter, switched_s: np.ndarray, offset_s: float, dice: np.ra
         return meter.low_w * t_s + (meter.high_w - meter.low_w) * np.interp(t_s, rise_s, on_s)
 
     span_s = switched_s[-1] - switched_s[0] + 20
-    true_s = switched_s[0] - 10 + dice.uniform(0, meter.period_s) + np.arange(int(span_s / meter.period_s)) * meter.period_s
+    true_s = (
+        switched_s[0]
+        - 10
+        + dice.uniform(0, meter.period_s)
+        + np.arange(int(span_s / meter.period_s)) * meter.period_s
+    )
     if meter.semantics == "window mean":
         value = (until_j(true_s) - until_j(true_s - meter.period_s)) / meter.period_s
     elif meter.semantics == "counter":
@@ -64,7 +72,10 @@ def simulated(meter: Meter, switched_s: np.ndarray, offset_s: float, dice: np.ra
 
 
 def errors(meter: Meter, runs_count: int, seed: int, length_s: float) -> np.ndarray:
-    """Error and standard uncertainty of each run, seconds. Shape (runs, 2); NaN where the pattern was not found."""
+    """Error and standard uncertainty of each run, seconds.
+
+    Shape (runs, 2); NaN where the pattern was not found.
+    """
     found = np.full((runs_count, 2), np.nan)
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
@@ -77,12 +88,18 @@ def errors(meter: Meter, runs_count: int, seed: int, length_s: float) -> np.ndar
 
 
 def drifts(meter: Meter, runs_count: int, seed: int, length_s: float) -> np.ndarray:
-    """Error and standard uncertainty of a drift of 50 ppm from two patterns, ten minutes apart. Shape (runs, 2)."""
+    """Error and standard uncertainty of a drift of 50 ppm from two patterns, ten minutes apart.
+
+    Shape (runs, 2).
+    """
     found = np.full((runs_count, 2), np.nan)
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run, 7])
         toggled = [1000 + 600 * k + np.array(pattern(length_s, 2 * run + k)) for k in range(2)]
-        ones = [offset(simulated(meter, t_s, 1.0 + 50e-6 * (t_s.mean() - 1000), dice), list(t_s)) for t_s in toggled]
+        ones = [
+            offset(simulated(meter, t_s, 1.0 + 50e-6 * (t_s.mean() - 1000), dice), list(t_s))
+            for t_s in toggled
+        ]
         known = [one for one in ones if one is not None]
         if len(known) == 2:
             line = drift(*known)
@@ -97,7 +114,10 @@ def main() -> None:
     parser.add_argument("--length", type=float, default=60.0, metavar="S", help="of the pattern")
     asked = parser.parse_args()
     print(f"{asked.runs} runs, patterns of {asked.length:g} s, a load of 20 W; errors in ms")
-    print(f"{'meter':28} {'median':>7} {'95 %':>7} {'worst':>7} {'within 20 ms':>13} {'held by 95 %':>13} {'not found':>10}")
+    print(
+        f"{'meter':28} {'median':>7} {'95 %':>7} {'worst':>7} {'within 20 ms':>13} {'held by 95 %':>13} "
+        f"{'not found':>10}"
+    )
     kept = True
     for name, meter in METERS.items():
         found = errors(meter, asked.runs, asked.seed, asked.length)
@@ -106,7 +126,10 @@ def main() -> None:
         held = float((off_s <= 1.96 * standard_s).mean())
         quantiles = 1e3 * np.quantile(off_s, [0.5, 0.95, 1.0])
         within = float((off_s <= WANTED_S).mean())
-        figures = f"{quantiles[0]:7.2f} {quantiles[1]:7.2f} {quantiles[2]:7.2f} {within:13.1%} {held:13.1%} {missed:10}"
+        figures = (
+            f"{quantiles[0]:7.2f} {quantiles[1]:7.2f} {quantiles[2]:7.2f} {within:13.1%} {held:13.1%} "
+            f"{missed:10}"
+        )
         print(f"{name:28} {figures}", flush=True)
         kept &= name != "window mean of 1 s" or (within >= 0.95 and not missed)
     found = drifts(METERS["window mean of 1 s"], asked.runs // 4, asked.seed, asked.length)

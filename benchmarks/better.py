@@ -1,10 +1,12 @@
 """False positives, coverage and power of the one rule for "better".
 
-Simulates campaigns of file systems that run 1 or 6 combinations each, interleaved or one file system after the other, with a
-normal scatter of 3 % on logarithms, a linear drift over the campaign or one that restarts with each file system, neighbours in
-time correlated as AR(1), and file systems of unequal scatter. `statistics.better.Judge` judges one combination, as everywhere.
+Simulates campaigns of file systems that run 1 or 6 combinations each, interleaved or one file system after
+the other, with a normal scatter of 3 % on logarithms, a linear drift over the campaign or one that restarts
+with each file system, neighbours in time correlated as AR(1), and file systems of unequal scatter.
+`statistics.better.Judge` judges one combination, as everywhere.
 
-- false: share of campaigns in which any two file systems of the same speed are declared different (family-wise).
+- false: share of campaigns in which any two file systems of the same speed are declared different
+  (family-wise).
 - holds: share of campaigns in which all intervals contain the true ratios.
 - finds: how often a file system that is faster by 5, 10, 20 % is declared better than another one.
 
@@ -12,7 +14,8 @@ A row fails if its false positives exceed 5 % significantly (one-sided, at 2.5 %
 
 usage: .venv/bin/python benchmarks/better.py [RUNS [ROWS]]
 
-ROWS is a regular expression; it is searched in "TITLE, CONDITION, K file systems, n = N", as in "three times.*, n = 5".
+ROWS is a regular expression; it is searched in "TITLE, CONDITION, K file systems, n = N", as in "three
+times.*, n = 5".
 """
 
 import random
@@ -81,7 +84,10 @@ def campaign(case: Case, dice: np.random.Generator) -> list[Cell]:
 def _order(case: Case, dice: random.Random) -> list[tuple[int, int, int]]:
     """(file system, combination, repetition) in the order of running, as `perjoule.campaign.order` does."""
     blocks = [
-        [[(system, combination, r) for combination in range(case.combinations_count)] for r in range(case.repetitions)]
+        [
+            [(system, combination, r) for combination in range(case.combinations_count)]
+            for r in range(case.repetitions)
+        ]
         for system in range(case.systems_count)
     ]
     for of_one in blocks:
@@ -126,7 +132,9 @@ def _judged(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def stopped(difference: float, runs_count: int) -> tuple[float, float]:
-    """Repeat two file systems 3 to 8 times, until their intervals are within 10 %: differences said, and intervals that hold."""
+    """Repeat two file systems 3 to 8 times, until their intervals are within 10 %: differences said, and
+    intervals that hold.
+    """
     dice = np.random.default_rng(3)
     said, holds = 0, 0
     for _ in range(runs_count):
@@ -176,7 +184,9 @@ FOLDERS = "two folders of one combination each, compared with one another"
 STOPPED = "repeated 3 to 8 times until the interval is within 10 %, scatter 8 %, two file systems"
 
 
-def table(runs_count: int, rows: str, title: str, extra: Options, conditions: Sequence[tuple[str, Options]]) -> int:
+def table(
+    runs_count: int, rows: str, title: str, extra: Options, conditions: Sequence[tuple[str, Options]]
+) -> int:
     """Print the chosen rows of a table; how many of them fail."""
     cases = [
         (name, Case(systems_count=systems_count, repetitions=repetitions), words)
@@ -197,7 +207,10 @@ def table(runs_count: int, rows: str, title: str, extra: Options, conditions: Se
         high = too_many(false, runs_count)
         wrong += high
         more = "  <-- more than 5 %" if high else ""
-        print(f"{name:14} {case.systems_count:12} {case.repetitions:3} {false:7.2%} {holds:7.2%}{shown}{more}", flush=True)
+        print(
+            f"{name:14} {case.systems_count:12} {case.repetitions:3} {false:7.2%} {holds:7.2%}{shown}{more}",
+            flush=True,
+        )
     return wrong
 
 
@@ -209,7 +222,10 @@ def too_many(share: float, count: int) -> bool:
 def main() -> None:
     runs_count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     rows = sys.argv[2] if len(sys.argv) > 2 else ""
-    print(f"{runs_count} simulated campaigns a row, scatter {SCATTER:.0%}; standard error of a share of 5 %: ", end="")
+    print(
+        f"{runs_count} simulated campaigns a row, scatter {SCATTER:.0%}; standard error of a share of 5 %: ",
+        end="",
+    )
     print(f"{np.sqrt(0.05 * 0.95 / runs_count):.2%}")
     wrong = sum(table(runs_count, rows, *one) for one in TABLES)
     if re.search(rows, FOLDERS):
@@ -227,7 +243,10 @@ def main() -> None:
         for difference in (0.0, *DIFFERENCES):
             said, holds = stopped(difference, runs_count)
             wrong += not difference and too_many(said, runs_count)
-            print(f"true difference {difference:4.0%}: said to differ {said:6.2%}, interval holds {holds:6.2%}", flush=True)
+            print(
+                f"true difference {difference:4.0%}: said to differ {said:6.2%}, interval holds {holds:6.2%}",
+                flush=True,
+            )
     sys.exit(1 if wrong else 0)
 
 

@@ -1,4 +1,5 @@
-"""Time of bring-up (from nothing to mounted and writable, on 5 bricks and 1 client) and of tear-down of a file system.
+"""Time of bring-up (from nothing to mounted and writable, on 5 bricks and 1 client) and of tear-down of a
+file system.
 
     python benchmarks/bringup.py moosefs [--count 10] [--disk xfs] [--set goal=2]
 
@@ -29,7 +30,11 @@ def timed(kind: str, options: dict[str, Json], disk: Json) -> dict[str, float]:
         marks.append(time.monotonic())
     marks.append(time.monotonic())
     began_s, hosts_s, writable_s, gone_s = marks
-    return {"hosts": hosts_s - began_s, "mounted and writable": writable_s - began_s, "tear-down": gone_s - writable_s}
+    return {
+        "hosts": hosts_s - began_s,
+        "mounted and writable": writable_s - began_s,
+        "tear-down": gone_s - writable_s,
+    }
 
 
 def main() -> None:
@@ -37,14 +42,19 @@ def main() -> None:
     parser.add_argument("kind")
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--disk", default="ext4")
-    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="as in a campaign file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="as in a campaign file"
+    )
     asked = parser.parse_args()
     options = {key: value for text in asked.set for key, value in _option(text).items()}
     runs = [timed(asked.kind, options, asked.disk) for _ in range(asked.count)]
     print(f"{asked.kind} on 5 bricks and 1 client, disk {asked.disk}, n = {asked.count}")
     for name in runs[0]:
         values = sorted(run[name] for run in runs)
-        print(f"  {name:22} median {statistics.median(values):6.2f} s   from {values[0]:.2f} to {values[-1]:.2f} s")
+        print(
+            f"  {name:22} median {statistics.median(values):6.2f} s   from {values[0]:.2f} to "
+            f"{values[-1]:.2f} s"
+        )
 
 
 def _option(text: str) -> dict[str, Json]:

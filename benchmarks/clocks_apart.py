@@ -1,4 +1,5 @@
-"""Are imports of two clients with different clocks, each with its own fio report, doubted, refused, or accepted without a word?
+"""Are imports of two clients with different clocks, each with its own fio report, doubted, refused, or
+accepted without a word?
 
     python benchmarks/clocks_apart.py [--runs 200] [--seed 1]
 

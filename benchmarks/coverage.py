@@ -2,12 +2,13 @@
 
     python benchmarks/coverage.py [--runs 1000] [--seed 1]
 
-Each run draws a load (irregular bursts of about 2 s), a window and a meter. The window lies at a random place in the load or,
-every other run, around all of it with 1 s of idle time before and after, the default of a campaign. The meter's errors are drawn
-within its specification: accuracy, resolution, noise, latency, clock, period. Requests take time, and a reading is taken at any
-moment of its request. A good interval contains the true energy in 93 to 97 % of runs, and half of it is typically no more than 3
-times the rms error. A thousand runs give a share to one percent either way: a row fails if the 95 % interval of its own count
-lies below that range, and is marked if it lies above, which is too careful and no error.
+Each run draws a load (irregular bursts of about 2 s), a window and a meter. The window lies at a random place
+in the load or, every other run, around all of it with 1 s of idle time before and after, the default of a
+campaign. The meter's errors are drawn within its specification: accuracy, resolution, noise, latency, clock,
+period. Requests take time, and a reading is taken at any moment of its request. A good interval contains the
+true energy in 93 to 97 % of runs, and half of it is typically no more than 3 times the rms error. A thousand
+runs give a share to one percent either way: a row fails if the 95 % interval of its own count lies below that
+range, and is marked if it lies above, which is too careful and no error.
 """
 
 import argparse
@@ -54,9 +55,13 @@ class Load:
     def only(self, began_s: float, ended_s: float) -> "Load":
         """The same between two moments, and idle before and after."""
         kept = (self.edges_s > began_s) & (self.edges_s < ended_s)
-        edges_s = np.concatenate((self.edges_s[:1], [began_s], self.edges_s[kept], [ended_s], self.edges_s[-1:]))
+        edges_s = np.concatenate(
+            (self.edges_s[:1], [began_s], self.edges_s[kept], [ended_s], self.edges_s[-1:])
+        )
         idle_w = self.power_w[:1]
-        power_w = np.concatenate((idle_w, self.power(np.array([began_s])), self.power_w[kept], idle_w, idle_w))
+        power_w = np.concatenate(
+            (idle_w, self.power(np.array([began_s])), self.power_w[kept], idle_w, idle_w)
+        )
         return Load(edges_s, power_w)
 
 
@@ -66,7 +71,9 @@ def bursts(dice: Dice, low_w: float = 40.0, high_w: float = 60.0) -> Load:
 
 
 def ragged(dice: Dice, low_w: float = 40.0, high_w: float = 60.0) -> Load:
-    """The same with bursts and pauses of 2 s on average and at least 0.2 s: many jumps within a sample's window."""
+    """The same with bursts and pauses of 2 s on average and at least 0.2 s: many jumps within a sample's
+    window.
+    """
     return switched(dice, 0.2 + dice.exponential(1.8, 100), low_w, high_w)
 
 
@@ -113,7 +120,9 @@ class Polled:
 
     @classmethod
     def at(cls, dice: Dice, rate_hz: float, asking: Asking) -> "Polled":
-        """Requests from -40 to 100 s, one somewhere in each period; none begins before the one before has ended."""
+        """Requests from -40 to 100 s, one somewhere in each period; none begins before the one before has
+        ended.
+        """
         count = int(140 * rate_hz)
         planned_s = -40.0 + (np.arange(count) + dice.uniform(-0.4, 0.4, count)) / rate_hz
         if asking.busy:
@@ -129,7 +138,9 @@ class Polled:
 Window = tuple[float, float]
 
 
-def series(semantics: Semantics, polled: Polled, value: Floats, duration_s: Floats | float = 0.0, **stated: float) -> Series:
+def series(
+    semantics: Semantics, polled: Polled, value: Floats, duration_s: Floats | float = 0.0, **stated: float
+) -> Series:
     kind = ("energy", "J") if semantics == "counter" else ("power", "W")
     channel = Channel("meter", "host", "all", *kind, semantics, "wall", specification=Specification(**stated))
     duration_s = np.broadcast_to(np.asarray(duration_s, dtype=float), value.shape).copy()
@@ -167,19 +178,25 @@ def counter(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -
 
 
 def window_mean(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
-    """A laboratory meter: 1 s cycles without a gap, in a box with a clock of its own that was aligned to 20 ms."""
+    """A laboratory meter: 1 s cycles without a gap, in a box with a clock of its own that was aligned to
+    20 ms.
+    """
     load, clock_s = loaded(dice, alone), 0.02
     t_s = np.arange(-40.0, 100.0) + dice.uniform(0, 1)
     mean_w = np.diff(load.until(np.concatenate(([t_s[0] - 1], t_s))))
     value = mean_w + accuracy(dice, mean_w, 0.001, 0.05) + dice.normal(0, NOISE_W, len(t_s))
     stamped_s = t_s + dice.normal(0, clock_s)
     arrived_s = np.maximum(t_s, stamped_s) + asking.lengths_s(dice, len(t_s))
-    found = series("window mean", Polled(t_s, t_s, t_s), value, 1.0, gain_ratio=0.001, offset=0.05, clock_s=clock_s)
+    found = series(
+        "window mean", Polled(t_s, t_s, t_s), value, 1.0, gain_ratio=0.001, offset=0.05, clock_s=clock_s
+    )
     return replace(found, t_s=stamped_s, asked_s=None, arrived_s=arrived_s), load
 
 
 def since_asked(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
-    """A meter that gives the mean since it was asked before, about once a second, and how long that was by its own clock."""
+    """A meter that gives the mean since it was asked before, about once a second, and how long that was by
+    its own clock.
+    """
     load, polled = loaded(dice, alone), Polled.at(dice, 1.0, asking)
     ends_s = np.concatenate(([polled.looked_s[0] - 1], polled.looked_s))
     mean_w = np.diff(load.until(ends_s)) / np.diff(ends_s)
@@ -188,16 +205,23 @@ def since_asked(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = Non
 
 
 def instantaneous(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
-    """A plug that shows the power of the moment in 0.1 W, asked ten times a second; its answer is up to 50 ms old."""
+    """A plug that shows the power of the moment in 0.1 W, asked ten times a second; its answer is up to 50
+    ms old.
+    """
     load, polled = loaded(dice, alone), Polled.at(dice, 10.0, asking)
     true_w = load.power(polled.looked_s - dice.uniform(0, 0.05))
-    value = np.round((true_w + accuracy(dice, true_w, 0.002, 0.05) + dice.normal(0, 1.0, len(true_w))) / 0.1) * 0.1
+    value = (
+        np.round((true_w + accuracy(dice, true_w, 0.002, 0.05) + dice.normal(0, 1.0, len(true_w))) / 0.1)
+        * 0.1
+    )
     stated = {"gain_ratio": 0.002, "offset": 0.05, "resolution": 0.1, "latency_s": 0.05}
     return series("instantaneous", polled, value, **stated), load
 
 
 def average(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
-    """A BMC: a running average over a time that nobody knows (up to 4 s), in 1 W, with noise that it smooths, too."""
+    """A BMC: a running average over a time that nobody knows (up to 4 s), in 1 W, with noise that it
+    smooths, too.
+    """
     return averaged(dice, loaded(dice, alone, 48.0, 50.0), asking)
 
 
@@ -235,7 +259,9 @@ def constant_mean(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = N
     return series("window mean", polled, value, lengths_s, gain_ratio=0.001, offset=0.05), load
 
 
-def constant_instantaneous(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+def constant_instantaneous(
+    dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None
+) -> tuple[Series, Load]:
     """A constant power, looked at ten times a second, with correlated noise."""
     load, polled = level_power(dice), Polled.at(dice, 10.0, asking)
     true_w = load.power(polled.looked_s)
@@ -253,8 +279,13 @@ def watt_hours(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None
     return series("counter", polled, value, **stated), load
 
 
-def plug(dice: Dice, asking: Asking, alone: Window | None, *, range_j: float | None, reset: bool) -> tuple[Series, Load]:
-    """A plug that counts 0.5 J five times a second. It falls back at its range or begins again at 0 once in the load."""
+def plug(
+    dice: Dice, asking: Asking, alone: Window | None, *, range_j: float | None, reset: bool
+) -> tuple[Series, Load]:
+    """A plug that counts 0.5 J five times a second.
+
+    It falls back at its range or begins again at 0 once in the load.
+    """
     load, polled = loaded(dice, alone), Polled.at(dice, 2.0, asking)
     phase_s, reset_s = dice.uniform(0, 0.2), dice.uniform(load.edges_s[1], load.edges_s[-2])
     updated_s = np.floor((polled.looked_s - phase_s) / 0.2) * 0.2 + phase_s
@@ -293,7 +324,10 @@ def clock_unsure(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = No
 
 def stepped_load(window: Window, edges_s: Floats, watts: Floats, idle_w: float = 20.0) -> Load:
     """Levels from one edge to the next, and idle before and after."""
-    return Load(np.concatenate(([-60.0], edges_s, [window[1], 200.0])), np.concatenate(([idle_w], watts, [idle_w, idle_w])))
+    return Load(
+        np.concatenate(([-60.0], edges_s, [window[1], 200.0])),
+        np.concatenate(([idle_w], watts, [idle_w, idle_w])),
+    )
 
 
 def phases(dice: Dice, window: Window) -> Load:
@@ -305,13 +339,17 @@ def phases(dice: Dice, window: Window) -> Load:
 
 def burst_first(dice: Dice, window: Window) -> Load:
     """A burst of 0.3 to 3 s, then a level."""
-    return stepped_load(window, np.array([window[0], window[0] + dice.uniform(0.3, 3.0)]), np.array([150.0, 40.0]))
+    return stepped_load(
+        window, np.array([window[0], window[0] + dice.uniform(0.3, 3.0)]), np.array([150.0, 40.0])
+    )
 
 
 def bursts_at_both_ends(dice: Dice, window: Window) -> Load:
     """The same, and another burst at the end."""
     first_s, last_s = dice.uniform(0.3, 3.0, 2)
-    return stepped_load(window, np.array([window[0], window[0] + first_s, window[1] - last_s]), np.array([150.0, 40.0, 150.0]))
+    return stepped_load(
+        window, np.array([window[0], window[0] + first_s, window[1] - last_s]), np.array([150.0, 40.0, 150.0])
+    )
 
 
 def saw(dice: Dice, window: Window) -> Load:
@@ -398,8 +436,11 @@ EXACT_RATIO = 1e-6  # half an interval, below which a counter without an error h
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of this many runs: in how many the interval held the truth, how many have an energy, how many are refused, the bias, half
-    of the interval (median), that over the rms error, and in how many something is doubted, though nothing was wrong."""
+    """Of this many runs: in how many the interval held the truth, how many have an energy, how many are
+    refused, the bias, half
+    of the interval (median), that over the rms error, and in how many something is doubted, though nothing
+    was wrong.
+    """
 
     held_ratio: float
     count: int
@@ -413,7 +454,9 @@ class Coverage:
     @property
     def held(self) -> tuple[float, float]:
         """The 95 % interval of the share that held, by its count (E. B. Wilson)."""
-        found = stats.binomtest(round(self.held_ratio * self.count), self.count).proportion_ci(method="wilson")
+        found = stats.binomtest(round(self.held_ratio * self.count), self.count).proportion_ci(
+            method="wilson"
+        )
         return float(found.low), float(found.high)
 
 
@@ -447,7 +490,9 @@ def coverage(
     count, half_ratio = len(errors), float(np.median(halves)) if halves else np.nan
     wide_ratio = half_ratio / float(np.sqrt(np.mean(np.square(errors)))) if errors else np.nan
     bias_ratio = float(np.mean(errors)) if errors else np.nan
-    return Coverage(held / max(count, 1), count, runs_count - count, bias_ratio, half_ratio, wide_ratio, doubted, most)
+    return Coverage(
+        held / max(count, 1), count, runs_count - count, bias_ratio, half_ratio, wide_ratio, doubted, most
+    )
 
 
 def bounded(runs_count: int, seed: int = 1, asking: Asking = AT_ONCE) -> float:
@@ -469,7 +514,9 @@ def bounded(runs_count: int, seed: int = 1, asking: Asking = AT_ONCE) -> float:
 Fault = Callable[[Series, Window, Dice], Series]
 
 
-def chosen(found: Series, index: Floats, *, value: Floats | None = None, later_s: Floats | float = 0.0) -> Series:
+def chosen(
+    found: Series, index: Floats, *, value: Floats | None = None, later_s: Floats | float = 0.0
+) -> Series:
     """These samples of a series, in this order, with other values or times."""
     return (found if value is None else replace(found, value=value)).at(index, later_s)
 
@@ -535,7 +582,11 @@ def reset(found: Series, window: Window, dice: Dice) -> Series:
     after = found.t_s >= window[0] + (window[1] - window[0]) / 4
     value = found.value.copy()
     if found.channel.semantics == "counter":
-        value[after] = np.maximum(value[after] - value[after][0], 0.0) if (value[after] >= value[after][0]).all() else 0.0
+        value[after] = (
+            np.maximum(value[after] - value[after][0], 0.0)
+            if (value[after] >= value[after][0]).all()
+            else 0.0
+        )
     else:
         value[np.flatnonzero(after)[:1]] = 0.0
     return replace(found, value=value)
@@ -568,12 +619,19 @@ def disconnect(found: Series, window: Window, dice: Dice) -> Series:
     """It is gone for 12 s; a counter has begun again since."""
     gone = within(found, window, 12.0)
     left = chosen(found, np.flatnonzero(~gone))
-    return reset(left, (found.t_s[gone][-1], found.t_s[gone][-1]), dice) if found.channel.semantics == "counter" else left
+    return (
+        reset(left, (found.t_s[gone][-1], found.t_s[gone][-1]), dice)
+        if found.channel.semantics == "counter"
+        else left
+    )
 
 
 def frozen_since_idle(found: Series, window: Window, dice: Dice) -> Series:
     """It says the same from before the load until a third of the window is over."""
-    value, stuck = found.value.copy(), (found.t_s > -10.0) & (found.t_s < window[0] + (window[1] - window[0]) / 3)
+    value, stuck = (
+        found.value.copy(),
+        (found.t_s > -10.0) & (found.t_s < window[0] + (window[1] - window[0]) / 3),
+    )
     value[stuck] = value[stuck][0]
     return replace(found, value=value)
 
@@ -618,7 +676,9 @@ def clock_behind(found: Series, window: Window, dice: Dice) -> Series:
     """A clock of the meter's own is 10 to 1000 s behind."""
     arrived_s = found.t_s if found.arrived_s is None else found.arrived_s
     behind_s = dice.uniform(10, 1000)
-    return replace(found, t_s=found.t_s - behind_s, asked_s=np.full(len(found.t_s), np.nan), arrived_s=arrived_s)
+    return replace(
+        found, t_s=found.t_s - behind_s, asked_s=np.full(len(found.t_s), np.nan), arrived_s=arrived_s
+    )
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -646,7 +706,9 @@ FAULTS: tuple[Fault, ...] = (
 
 @dataclass(frozen=True)
 class Told:
-    """Of this many runs with a fault: how many energies were refused, doubted, or stated without a word; the words of one."""
+    """Of this many runs with a fault: how many energies were refused, doubted, or stated without a word;
+    the words of one.
+    """
 
     refused_count: int = 0
     doubted_count: int = 0
@@ -660,7 +722,9 @@ def kind(doubt: str) -> str:
 
 
 def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: int, seed: int = 1) -> Told:
-    """Run one fault in one meter; doubts that it has without the fault don't count, nor do runs without the fault."""
+    """Run one fault in one meter; doubts that it has without the fault don't count, nor do runs without
+    the fault.
+    """
     refused_count = doubted_count = silent_count = 0
     example = ""
     for run in range(runs_count):
@@ -671,7 +735,10 @@ def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: 
         found = fault(clean, window, dice)
         if found is clean:
             continue
-        if fault is wrap and not (np.diff(found.value[(found.t_s > window[0]) & (found.t_s < window[1])]) < 0).any():
+        if (
+            fault is wrap
+            and not (np.diff(found.value[(found.t_s > window[0]) & (found.t_s < window[1])]) < 0).any()
+        ):
             continue
         got, before = amount(found, *window), {kind(doubt) for doubt in amount(clean, *window).doubts}
         new = [doubt for doubt in got.doubts if kind(doubt) not in before]
@@ -682,14 +749,20 @@ def told(case: Callable[[Dice], tuple[Series, Load]], fault: Fault, runs_count: 
     return Told(refused_count, doubted_count, silent_count, example)
 
 
-def false_alarms(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, seed: int = 1) -> tuple[float, str]:
+def false_alarms(
+    case: Callable[[Dice], tuple[Series, Load]], runs_count: int, seed: int = 1
+) -> tuple[float, str]:
     """How often a meter that works is doubted over the first 20 to 40 s of a load, and the words of one."""
     doubted, example = 0, ""
     for run in range(runs_count):
         dice = np.random.default_rng([seed, run])
         found, load = case(dice)
         began_s = float(load.edges_s[1])
-        doubts = [d for d in amount(found, began_s, began_s + dice.uniform(20, 40)).doubts if "undersampled" not in d]
+        doubts = [
+            d
+            for d in amount(found, began_s, began_s + dice.uniform(20, 40)).doubts
+            if "undersampled" not in d
+        ]
         doubted += bool(doubts)
         example = example or next(iter(doubts), "")
     return doubted / runs_count, example
@@ -717,11 +790,17 @@ def main() -> None:
             low, high = found.held
             good, mark = judged(found)
             wrong += not good
-            row = f"{name:17} {took:>7} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15} {found.wide_ratio:8.2f}"
+            row = (
+                f"{name:17} {took:>7} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15} "
+                f"{found.wide_ratio:8.2f}"
+            )
             counts = f"{found.refused_count:8} {found.doubted_count:8}"
             size = f"{found.bias_ratio:+8.3%} {found.half_ratio:6.2%}  {found.dominant}"
             print(row, counts, size, mark, flush=True)
-    print(f"\n{'semantics':17} {'load':20} {'held':>6} {'of that count':>15} {'half/rms':>8} {'half':>6}  dominant term")
+    print(
+        f"\n{'semantics':17} {'load':20} {'held':>6} {'of that count':>15} {'half/rms':>8} {'half':>6}  "
+        "dominant term"
+    )
     for name, case in SHAPED.items():
         for shape in SHAPES:
             found = coverage(case, asked.runs, asked.seed, shape=shape)
@@ -747,7 +826,9 @@ def main() -> None:
             if seen != Told():
                 wrong += seen.silent_count
                 figures = f"{seen.refused_count:8} {seen.doubted_count:8} {seen.silent_count:7}"
-                print(f"{fault.__name__:17} {name:18} {figures}  {seen.example.partition(': ')[2]}", flush=True)
+                print(
+                    f"{fault.__name__:17} {name:18} {figures}  {seen.example.partition(': ')[2]}", flush=True
+                )
     sys.exit(wrong > 0)
 
 

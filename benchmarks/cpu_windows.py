@@ -1,9 +1,11 @@
-"""CPU time by byte of whole trials over that of the window in which bytes moved: what start, report and idle daemons added.
+"""CPU time by byte of whole trials over that of the window in which bytes moved: what start, report and idle
+daemons added.
 
 usage: .venv/bin/python benchmarks/cpu_windows.py [RESULTS or BUNDLE ...]
 
-Without arguments, of the bundles that come with perjoule, and of its profiles, whose points keep CPU work of whole trials. What
-their servers did in the window follows from their modelled watts, which are linear in it (the disks' by the layout's bytes).
+Without arguments, of the bundles that come with perjoule, and of its profiles, whose points keep CPU work of
+whole trials. What their servers did in the window follows from their modelled watts, which are linear in it
+(the disks' by the layout's bytes).
 """
 
 import argparse
@@ -27,7 +29,9 @@ Row = tuple[str, str, str, str]  # file system, workload, direction, role
 
 
 def ratios(record: Record, series: Sequence[Series]) -> Iterator[tuple[Row, float, float]]:
-    """Return, for each direction and role of a trial, the ratio, and how well the window's CPU time is known."""
+    """Return, for each direction and role of a trial, the ratio, and how well the window's CPU time is
+    known.
+    """
     for direction, span in Reading(record).windows.items():
         for role, names in roles(record).items():
             whole_s = total(series, CPU, names, *window(record, span.began_s, span.ended_s)).value
@@ -47,7 +51,10 @@ def of_folder(folder: Path) -> None:
             rows.setdefault(row, []).append((ratio, error))
     for row, found in rows.items():
         whole, error = np.median(np.array(found), axis=0)
-        print(f"{' '.join(row):60} whole trial / window {whole:5.2f}   window known to {100 * error:4.0f} %   of {len(found)}")
+        print(
+            f"{' '.join(row):60} whole trial / window {whole:5.2f}   window known to {100 * error:4.0f} %   "
+            f"of {len(found)}"
+        )
 
 
 def of_profiles() -> None:
@@ -57,7 +64,10 @@ def of_profiles() -> None:
             found = counted_ratios(profile, direction)
             if found.size:
                 low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
-                print(f"{f'{name} {direction}, servers':60} whole trial / window {middle:5.2f}   90 % {low:.2f} to {high:.2f}")
+                print(
+                    f"{f'{name} {direction}, servers':60} whole trial / window {middle:5.2f}   90 % "
+                    f"{low:.2f} to {high:.2f}"
+                )
 
 
 def main() -> None:
@@ -69,7 +79,9 @@ def main() -> None:
         print(place.name)
         with ExitStack() as stack:
             archive = place.suffix == ".zip"
-            of_folder(stack.enter_context(unpacked(stack.enter_context(open_archive(place)))) if archive else place)
+            of_folder(
+                stack.enter_context(unpacked(stack.enter_context(open_archive(place)))) if archive else place
+            )
     if not places:
         print("profiles, by their modelled watts")
         of_profiles()

@@ -1,11 +1,14 @@
-"""The cost of measuring: the same load with and without meters, in pairs, on one deployment, until the interval is narrow enough.
+"""The cost of measuring: the same load with and without meters, in pairs, on one deployment, until the
+interval is narrow enough.
 
-usage: .venv/bin/python benchmarks/disturbance.py [--minutes 60] [--filesystem moosefs] [--size "32 MiB"] [--scale 0.1]     (root)
+usage: .venv/bin/python benchmarks/disturbance.py [--minutes 60] [--filesystem moosefs] [--size "32 MiB"]
+[--scale 0.1]     (root)
 
-Each pair is one load with all meters streaming to Parquet, as in a campaign, and one without, in random order. The benchmark ends
-when the 95 % interval of the ratio of throughputs is within 0.5 % of its mean, but not before 12 pairs, or when the time is up.
-It prints the ratio (geometric mean, no pair left out) with its interval, and the meters' share of a core: the CPU time of this
-process per second of the load, with meters less without.
+Each pair is one load with all meters streaming to Parquet, as in a campaign, and one without, in random
+order. The benchmark ends when the 95 % interval of the ratio of throughputs is within 0.5 % of its mean, but
+not before 12 pairs, or when the time is up. It prints the ratio (geometric mean, no pair left out) with its
+interval, and the meters' share of a core: the CPU time of this process per second of the load, with meters
+less without.
 """
 
 import argparse
@@ -64,7 +67,9 @@ def load(hosts: Hosts, mounted: Mounted, workload: Workload, folder: Path, *, me
 
 def cost(pairs: Sequence[Pair]) -> Interval:
     """Throughput with meters over that without."""
-    return ratio_interval([pair.metered.bytes_per_s for pair in pairs], [pair.plain.bytes_per_s for pair in pairs])
+    return ratio_interval(
+        [pair.metered.bytes_per_s for pair in pairs], [pair.plain.bytes_per_s for pair in pairs]
+    )
 
 
 def share(pairs: Sequence[Pair]) -> Interval:
@@ -85,15 +90,26 @@ def report(pairs: Sequence[Pair], hosts_count: int, took_s: float) -> None:
     print(f"{len(pairs)} pairs in {took_s / 60:.1f} minutes, {hosts_count} hosts")
     within = f"{found.low:.4f} to {found.high:.4f} (+- {half:.2%}{known})"
     print(f"throughput with meters / without: {found.mean:.4f}, 95 % interval {within}")
-    print(f"median of the ratios: {median(found.values):.4f} (far from the mean when something else used the machine)")
+    print(
+        f"median of the ratios: {median(found.values):.4f} (far from the mean when something else used the "
+        "machine)"
+    )
     print(f"the meters' share of a core: {core.mean:.2%}, 95 % interval {core.low:.2%} to {core.high:.2%}")
-    lost = "reached" if 1 - found.low < GOAL_RATIO else "missed" if 1 - found.high > GOAL_RATIO else "not decided"
+    lost = (
+        "reached"
+        if 1 - found.low < GOAL_RATIO
+        else "missed"
+        if 1 - found.high > GOAL_RATIO
+        else "not decided"
+    )
     took = "reached" if core.high <= CORE_RATIO else "missed" if core.low > CORE_RATIO else "not decided"
     print(f"goals: less than {GOAL_RATIO:.1%} lost: {lost}; at most {CORE_RATIO:.1%} of a core: {took}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=60.0, help="the longest that it may take")
     parser.add_argument("--filesystem", default="moosefs")
     parser.add_argument("--operation", default="write")
@@ -120,7 +136,11 @@ def main() -> None:
                 place = Path(folder) / f"{len(pairs)}-{'with' if metered else 'without'}"
                 found[metered] = load(hosts, mounted, workload, place, metered=metered)
             pairs.append(Pair(found[True], found[False]))
-            known = f", so far {cost(pairs).mean:.4f} +- {half_width_ratio(cost(pairs)):.2%}" if len(pairs) > 1 else ""
+            known = (
+                f", so far {cost(pairs).mean:.4f} +- {half_width_ratio(cost(pairs)):.2%}"
+                if len(pairs) > 1
+                else ""
+            )
             print(f"pair {len(pairs)}: {cost(pairs[-1:]).mean:.4f}{known}", flush=True)
         report(pairs, len(hosts.all), time.monotonic() - began_s)
 

@@ -2,8 +2,9 @@
 
     python benchmarks/energy_speed.py [--samples 1e8] [--windows 1e4] [--semantics instantaneous]
 
-Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is not a dependency of perjoule: without it the benchmark
-prints only our own figures. Both integrate by the trapezoid up to the windows' edges and must agree.
+Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is not a dependency of perjoule: without
+it the benchmark prints only our own figures. Both integrate by the trapezoid up to the windows' edges and
+must agree.
 """
 
 import argparse
@@ -64,7 +65,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--samples", type=float, default=1e8)
     parser.add_argument("--windows", type=float, default=1e4)
-    parser.add_argument("--semantics", default="instantaneous", choices=["instantaneous", "counter", "window mean"])
+    parser.add_argument(
+        "--semantics", default="instantaneous", choices=["instantaneous", "counter", "window mean"]
+    )
     parser.add_argument("--repetitions", type=int, default=3)
     asked = parser.parse_args()
     count, windows_count = int(asked.samples), int(asked.windows)
@@ -74,7 +77,8 @@ def main() -> None:
     ended_s = began_s + dice.uniform(1, 60, windows_count).clip(max=series.t_s[-1] * 0.05)
     load = os.getloadavg()[0]
     print(
-        f"{windows_count:.0e} windows over {count:.0e} samples ({asked.semantics}), {os.cpu_count()} CPUs, load before {load:.1f}"
+        f"{windows_count:.0e} windows over {count:.0e} samples ({asked.semantics}), {os.cpu_count()} CPUs, "
+        f"load before {load:.1f}"
     )
     own_j = np.empty(0)
     for _ in range(asked.repetitions):
@@ -82,12 +86,16 @@ def main() -> None:
         prepared_s, _ = timed(lambda one=again: integral(one))
         asked_s, own_j = timed(lambda one=again: amounts(one, began_s, ended_s).value)
         print(
-            f"perjoule: {prepared_s + asked_s:6.3f} s ({prepared_s:.3f} s to prepare the series, {asked_s:.3f} s for the windows)"
+            f"perjoule: {prepared_s + asked_s:6.3f} s ({prepared_s:.3f} s to prepare the series, "
+            f"{asked_s:.3f} s for the windows)"
         )
     try:
         import pandas  # beside, for comparison only
     except ImportError:
-        print("pandas: not installed here (pip install pandas in an environment of its own, for this comparison)")
+        print(
+            "pandas: not installed here (pip install pandas in an environment of its own, for this "
+            "comparison)"
+        )
         return
     if asked.semantics != "instantaneous":
         print("pandas: compared with --semantics instantaneous")
@@ -95,7 +103,10 @@ def main() -> None:
     for _ in range(min(2, asked.repetitions)):
         pandas_s, pandas_j = timed(lambda: with_pandas(pandas, series, began_s, ended_s))
         worst = float(np.max(np.abs(np.asarray(pandas_j) / np.asarray(own_j) - 1)))
-        print(f"pandas {pandas.__version__}: {pandas_s:6.3f} s; the largest difference is {worst:.1e} of the energy")
+        print(
+            f"pandas {pandas.__version__}: {pandas_s:6.3f} s; the largest difference is {worst:.1e} of the "
+            "energy"
+        )
 
 
 if __name__ == "__main__":

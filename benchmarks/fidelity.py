@@ -1,4 +1,5 @@
-"""Fidelity of virtual hosts: TCP goodput between two of them and CPU time under a cap, compared with the catalogue.
+"""Fidelity of virtual hosts: TCP goodput between two of them and CPU time under a cap, compared with the
+catalogue.
 
     python benchmarks/fidelity.py [--cluster odroid-hc4] [--scale 1 --scale 0.1] [--duration 6]
 
@@ -51,7 +52,9 @@ def goodput_bytes_per_s(sender: Host, receiver: Host, duration_s: float) -> floa
 
 
 def busy_cores(host: Host, count: int, duration_s: float) -> float:
-    loops = [host.spawn(["sh", "-c", "while :; do :; done"], log=host.directory / "loop.log") for _ in range(count)]
+    loops = [
+        host.spawn(["sh", "-c", "while :; do :; done"], log=host.directory / "loop.log") for _ in range(count)
+    ]
     time.sleep(0.5)
     began = host.counters()
     time.sleep(duration_s)
@@ -82,7 +85,10 @@ def main() -> None:
                 assert one.node is not None
                 wanted = one.node.board.nic_bytes_per_s.value * scale / MIB
                 words = f"scale {scale:g}, {'CPU capped' if capped else 'CPU free'}: "
-                for name, sender, receiver in (("storage to storage", one, two), ("client to storage", client, one)):
+                for name, sender, receiver in (
+                    ("storage to storage", one, two),
+                    ("client to storage", client, one),
+                ):
                     got = goodput_bytes_per_s(sender, receiver, asked.duration) / MIB
                     print(compared(f"{words}{name}", got, wanted, "MiB/s"), flush=True)
                 if capped:
@@ -93,7 +99,10 @@ def main() -> None:
                         assert isinstance(cap, int | float)
                         if cap < count:
                             got = busy_cores(one, count, asked.duration)
-                            print(compared(f"scale {scale:g}: {count} busy threads", got, cap, "cores"), flush=True)
+                            print(
+                                compared(f"scale {scale:g}: {count} busy threads", got, cap, "cores"),
+                                flush=True,
+                            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """What imports cost: many reports of fio, and one long log of power that many trials share.
 
-    python benchmarks/importing.py [--reports 2000] [--hours 24] [--channels 10] [--rate 10] [--trials 20] [--only reports|power]
+    python benchmarks/importing.py [--reports 2000] [--hours 24] [--channels 10] [--rate 10] [--trials 20]
+    [--only reports|power]
 
-Each import is a process of its own, whose CPU time and largest memory are printed beside the goal, with the size of its page and
-of its results folder.
+Each import is a process of its own, whose CPU time and largest memory are printed beside the goal, with the
+size of its page and of its results folder.
 """
 
 import argparse
@@ -55,7 +56,9 @@ def power(folder: Path, hours: float, channels_count: int, rate_hz: float, trial
         for row in range(round(span_s * rate_hz)):
             values = ",".join(f"{100 + n + (row * 7 + n) % 50 / 10:.1f}" for n in range(channels_count))
             file.write(f"{BEGAN_S + row / rate_hz:.1f},{values}\n")
-    tables.write_text("".join(METER.format(path=log, number=n, window_s=1 / rate_hz) for n in range(channels_count)))
+    tables.write_text(
+        "".join(METER.format(path=log, number=n, window_s=1 / rate_hz) for n in range(channels_count))
+    )
     roles = [word for n in range(channels_count) for word in ("--role", f"server-{n}=storage")]
     return [*words, "--power", str(tables), *roles]
 
@@ -67,7 +70,11 @@ def cost(words: list[str], into: Path) -> dict[str, float]:
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"the import failed ({status})")
-    files = {(stat.st_dev, stat.st_ino): stat.st_size for path in into.rglob("*") if path.is_file() and (stat := path.stat())}
+    files = {
+        (stat.st_dev, stat.st_ino): stat.st_size
+        for path in into.rglob("*")
+        if path.is_file() and (stat := path.stat())
+    }
     return {
         "CPU s": usage.ru_utime + usage.ru_stime,
         "MiB of memory": usage.ru_maxrss / (1024 if sys.platform == "linux" else 1024**2),

@@ -1,14 +1,16 @@
-"""How many submissions to the IO500 list `perjoule import` reads, and how well their numbers agree with what they state.
+"""How many submissions to the IO500 list `perjoule import` reads, and how well their numbers agree with what
+they state.
 
-Reads every folder below DIR that holds a result.txt or a result_summary.txt, as `perjoule import` does (a copy of the summary
-above the results is not counted twice), and prints:
+Reads every folder below DIR that holds a result.txt or a result_summary.txt, as `perjoule import` does (a
+copy of the summary above the results is not counted twice), and prints:
 
 - the folders that come in, whole and in part, and those that don't, each with the reason
-- the rates (bytes or operations over the window of the trial) that agree with result_summary.txt: within 0.1 %, or the rounding
-  of the digits that it prints
+- the rates (bytes or operations over the window of the trial) that agree with result_summary.txt: within 0.1
+  %, or the rounding of the digits that it prints
 - the scores that are recomputed within 0.1 % of the printed one
 - what `perjoule audit` finds: verdicts by rule
-- with --verify N: of N folders spread over the whole, those whose results, once imported, `perjoule verify` recomputes
+- with --verify N: of N folders spread over the whole, those whose results, once imported, `perjoule verify`
+  recomputes
 
 usage: .venv/bin/python benchmarks/io500.py DIR [--verify N]
 
@@ -27,7 +29,14 @@ from perjoule.importing.sources import Source, sources
 from perjoule.importing.submissions import audit_submission
 from perjoule.model.errors import PerjouleError
 from perjoule.results import verification
-from perjoule.workloads.imported import IO500_FILES, Submission, SubmittedPhase, joined, recomputed, submission
+from perjoule.workloads.imported import (
+    IO500_FILES,
+    Submission,
+    SubmittedPhase,
+    joined,
+    recomputed,
+    submission,
+)
 
 AGREES_RATIO = 1e-3
 GOAL_FOLDERS, GOAL_RATES = 0.95, 1.0
@@ -35,7 +44,9 @@ GOAL_FOLDERS, GOAL_RATES = 0.95, 1.0
 
 def main() -> int:
     """Print all figures; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--verify", type=int, default=0, metavar="N")
     asked = parser.parse_args()
@@ -64,7 +75,10 @@ def main() -> int:
         print(f"{asked.folder}: no folder with {' or '.join(IO500_FILES)}")
         return 1
     came = (whole + len(partly)) / len(found)
-    print(f"folders: {len(found)}; whole {whole}, in part {len(partly)}, refused {len(refused)}: {came:.1%} come in")
+    print(
+        f"folders: {len(found)}; whole {whole}, in part {len(partly)}, refused {len(refused)}: {came:.1%} "
+        "come in"
+    )
     print(*(f"  {line}" for line in (*partly, *refused)), sep="\n", end="\n" * bool(partly or refused))
     agreeing = rates[True] / max(1, rates.total())
     print(f"rates: {rates.total()}; {agreeing:.2%} agree with result_summary.txt")
@@ -94,15 +108,22 @@ def _agrees(one: SourceRun, phase: SubmittedPhase) -> bool:
     amount = sum(r.moved_bytes if phase.stated.moves else r.operations_count for r in outcome.results)
     rate = amount / (outcome.ended_s - outcome.began_s) / phase.stated.per_s
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
-    # A window is kept in seconds of UTC, whose floats have 0.2 us, and its amount in whole bytes or operations.
-    return abs(rate - float(printed)) <= max(1.01 * half, AGREES_RATIO * float(printed), phase.stated.per_s**-1)
+    # A window is kept in seconds of UTC, whose floats have 0.2 us, and its amount in whole bytes or
+    # operations.
+    return abs(rate - float(printed)) <= max(
+        1.01 * half, AGREES_RATIO * float(printed), phase.stated.per_s**-1
+    )
 
 
 def _score(of: Submission) -> str:
     found = recomputed({one.stated.name: float(one.stated.score) for one in of.phases})
     if found is None or of.score is None:
         return "not recomputed"
-    return "agree" if abs(found[2] / float(of.score.total) - 1) <= AGREES_RATIO else "differ from the printed one"
+    return (
+        "agree"
+        if abs(found[2] / float(of.score.total) - 1) <= AGREES_RATIO
+        else "differ from the printed one"
+    )
 
 
 def _differs(source: Source) -> tuple[str, ...]:

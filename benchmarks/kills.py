@@ -1,11 +1,14 @@
-"""Kill perjoule with SIGKILL at random moments of every command that writes, on simulated hosts, and count what is lost or left.
+"""Kill perjoule with SIGKILL at random moments of every command that writes, on simulated hosts, and count
+what is lost or left.
 
-usage: .venv/bin/python benchmarks/kills.py [500] [--seed 1] [--only tune] [--for MINUTES]   (some seconds a kill; needs no root)
+usage: .venv/bin/python benchmarks/kills.py [500] [--seed 1] [--only tune] [--for MINUTES]   (some seconds a
+kill; needs no root)
 
-The commands: `run` with its live page and `resume`, `tune` and `resume`, `import`, `compare --report`, `export --bundle`,
-`publish`, `list build`. Each kill is followed by the same command or `resume`, which may be killed as well; in the end it
-finishes undisturbed. Then every trial must be there once, what was kept must never be gone, and each file that was written must
-be whole: the old one or the new one. `sigkill.py` does the same to real file systems. Journals are read without perjoule's code.
+The commands: `run` with its live page and `resume`, `tune` and `resume`, `import`, `compare --report`,
+`export --bundle`, `publish`, `list build`. Each kill is followed by the same command or `resume`, which may
+be killed as well; in the end it finishes undisturbed. Then every trial must be there once, what was kept must
+never be gone, and each file that was written must be whole: the old one or the new one. `sigkill.py` does the
+same to real file systems. Journals are read without perjoule's code.
 """
 
 import argparse
@@ -87,11 +90,17 @@ class Victim:
     def look(self, doing: str) -> None:
         """Hold what lies there against what lay there before."""
         now: Kept = Counter(
-            (str(path), trial) for path in below(self.folder, "journal.jsonl") for trial, _ in journal(path.parent)
+            (str(path), trial)
+            for path in below(self.folder, "journal.jsonl")
+            for trial, _ in journal(path.parent)
         )
         self.faults += [f"{self.name}: lost {trial} ({doing})" for trial in self.kept.keys() - now.keys()]
-        self.faults += [f"{self.name}: doubled {trial} ({doing})" for trial, count in now.items() if count > 1]
-        self.faults += [f"{self.name}: half a file {path} ({doing})" for path in _files(self.folder) if not _whole(path)]
+        self.faults += [
+            f"{self.name}: doubled {trial} ({doing})" for trial, count in now.items() if count > 1
+        ]
+        self.faults += [
+            f"{self.name}: half a file {path} ({doing})" for path in _files(self.folder) if not _whole(path)
+        ]
         self.kept = now
 
     def finish(self, environment: dict[str, str]) -> None:
@@ -100,7 +109,9 @@ class Victim:
         done = ended(self.command, environment, LIMIT_S)
         self.whole_s = self.whole_s or time.monotonic() - began_s
         if done.returncode and DONE_BEFORE not in done.stderr:
-            self.faults.append(f"{self.name}: ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}")
+            self.faults.append(
+                f"{self.name}: ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}"
+            )
         self.look("the end")
         if wrong := self.whole(self.folder):
             self.faults.append(f"{self.name}: {wrong}")
@@ -110,7 +121,9 @@ class Victim:
 
     def kill(self, dice: random.Random, environment: dict[str, str]) -> bool:
         """Kill it at a random moment; False if it had ended before."""
-        process = subprocess.Popen(self.command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            self.command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             time.sleep(dice.uniform(0, 1.1 * self.whole_s))
             caught = process.poll() is None
@@ -128,14 +141,18 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _whole(path: Path) -> bool:
-    """Whether a file with a name of its own is all there; what is being written has another name, or is in a scratch folder."""
+    """Whether a file with a name of its own is all there; what is being written has another name, or is in
+    a scratch folder.
+    """
     if "perjoule-site-" in str(path):
         return True
     if path.suffix == ".zip" and not path.name.startswith("."):
         return zipfile.is_zipfile(path)
     if path.suffix == ".html":
         return path.read_text().rstrip().endswith("</html>")
-    if path.name in ("results.json", "tuning.json", "table.json", "record.json") and "partial-" not in str(path):
+    if path.name in ("results.json", "tuning.json", "table.json", "record.json") and "partial-" not in str(
+        path
+    ):
         json.loads(path.read_text())
     return True
 
@@ -147,7 +164,9 @@ def _all_trials(folder: Path) -> str:
 
 def _tuned(folder: Path) -> str:
     finals = journal(folder / "to" / "final")
-    return "" if finals and len(set(finals)) == len(finals) else f"{len(finals)} trials in the final comparison"
+    return (
+        "" if finals and len(set(finals)) == len(finals) else f"{len(finals)} trials in the final comparison"
+    )
 
 
 def _made(name: str) -> Callable[[Path], str]:
@@ -160,7 +179,9 @@ def _made(name: str) -> Callable[[Path], str]:
 
 def _published(folder: Path) -> str:
     there = sorted(path.name for path in (folder / "to" / "bundles").iterdir())
-    return "" if len(there) == 1 and there[0].endswith(".zip") else f"left or missing: {there}, not one bundle"
+    return (
+        "" if len(there) == 1 and there[0].endswith(".zip") else f"left or missing: {there}, not one bundle"
+    )
 
 
 def _imported(folder: Path) -> str:
@@ -171,7 +192,12 @@ def _imported(folder: Path) -> str:
 def victims(scratch: Path, environment: dict[str, str]) -> list[Victim]:
     """Make what some commands begin with, and time each command undisturbed."""
     (scratch / "kills.toml").write_text(CAMPAIGN)
-    campaign, base, bundle, listed = scratch / "kills.toml", scratch / "base", scratch / "base.zip", scratch / "listed"
+    campaign, base, bundle, listed = (
+        scratch / "kills.toml",
+        scratch / "base",
+        scratch / "base.zip",
+        scratch / "listed",
+    )
     laboratory(scratch, base)  # with power that a list takes
     for words in (
         ("export", base, "--bundle", bundle, "--license", "CC-BY-4.0", "--author", "A"),
@@ -181,13 +207,27 @@ def victims(scratch: Path, environment: dict[str, str]) -> list[Victim]:
     found: list[Victim] = []
 
     def add(
-        name: str, whole: Callable[[Path], str], *first: object, again: Sequence[object] = (), begun: str = "nothing"
+        name: str,
+        whole: Callable[[Path], str],
+        *first: object,
+        again: Sequence[object] = (),
+        begun: str = "nothing",
     ) -> None:
         (scratch / name).mkdir()
         found.append(Victim(name, scratch / name, [*map(str, first)], [*map(str, again)], begun, whole))
 
     run, tune, to = scratch / "run" / "to", scratch / "tune" / "to", scratch / "import" / "to"
-    add("run", _all_trials, "run", campaign, "--into", run, "--live", again=("resume", run), begun="to/results.json")
+    add(
+        "run",
+        _all_trials,
+        "run",
+        campaign,
+        "--into",
+        run,
+        "--live",
+        again=("resume", run),
+        begun="to/results.json",
+    )
     tuning = ("tune", ROOT / "examples" / "tune.toml", "--for", "MiB/J", "--trials", 16, "--into", tune)
     add("tune", _tuned, *tuning, again=("resume", tune), begun="to/tuning.json")
     add("import", _imported, "import", to, *REPORTS)
@@ -206,20 +246,34 @@ def main() -> None:
     parser.add_argument("kills", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="one command")
-    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after this many minutes, whatever the count")
+    parser.add_argument(
+        "--for",
+        dest="minutes",
+        type=float,
+        default=1e9,
+        help="end after this many minutes, whatever the count",
+    )
     wanted = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made goes, too
     dice, began_s = random.Random(wanted.seed), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pjk-") as made:
         scratch = Path(made)
         (scratch / "tmp").mkdir()
-        own = {"PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp"), "XDG_CACHE_HOME": str(scratch / "cache")}
+        own = {
+            "PERJOULE_WORK": str(scratch / "work"),
+            "TMPDIR": str(scratch / "tmp"),
+            "XDG_CACHE_HOME": str(scratch / "cache"),
+        }
         own["XDG_STATE_HOME"] = str(scratch / "state")  # hosts that other runs noted are not ours to clean
         environment, machine = {**os.environ, **own}, Machine(scratch)
         chosen = [one for one in victims(scratch, environment) if wanted.only in ("", one.name)]
         count = 0
         until_s = began_s + 60 * wanted.minutes
-        while count < wanted.kills and sum(len(one.faults) for one in chosen) < MOST_FAULTS and time.monotonic() < until_s:
+        while (
+            count < wanted.kills
+            and sum(len(one.faults) for one in chosen) < MOST_FAULTS
+            and time.monotonic() < until_s
+        ):
             victim = chosen[count % len(chosen)]
             if not victim.kill(dice, environment) or dice.random() < FINISHED_RATIO:
                 victim.finish(environment)
@@ -228,7 +282,11 @@ def main() -> None:
             victim.finish(environment)
         found = [fault for one in chosen for fault in one.faults]
         down = ended([PERJOULE, "down"], environment, LIMIT_S)
-        found += [f"down ended with {down.returncode}: {(down.stdout + down.stderr).strip()}"] if down.returncode else []
+        found += (
+            [f"down ended with {down.returncode}: {(down.stdout + down.stderr).strip()}"]
+            if down.returncode
+            else []
+        )
         found += [f"left: {kind}: {what}" for kind, what in machine.left(GONE_S)]
         found += [f"left: {path}" for path in scratch.rglob("*.partial")]
     for victim in chosen:
@@ -236,7 +294,8 @@ def main() -> None:
     kinds = ("lost", "doubled", "left", "half")
     words = Counter(kind for fault in found for kind in kinds if kind in fault.replace(":", "").split())
     print(
-        f"{sum(one.kills_count for one in chosen)} kills in {time.monotonic() - began_s:.0f} s: {words['lost']} trials lost, "
+        f"{sum(one.kills_count for one in chosen)} kills in {time.monotonic() - began_s:.0f} s: "
+        f"{words['lost']} trials lost, "
         f"{words['doubled']} doubled, {words['half']} files cut off, {words['left']} things left, "
         f"{len(found) - words.total()} other faults"
     )

@@ -2,8 +2,9 @@
 
     python benchmarks/memory_caps.py [--times 4] [--memory 0.03125] [--scale 0.1] [--repetitions 3]
 
-A storage host writes, with buffers, `times` the memory that it has under the cap, to a file on its own disk. Printed are the rate
-until the last write returned, the rate after the first memory-full of data, and the rate until fsync returned. Needs root.
+A storage host writes, with buffers, `times` the memory that it has under the cap, to a file on its own disk.
+Printed are the rate until the last write returned, the rate after the first memory-full of data, and the rate
+until fsync returned. Needs root.
 """
 
 import argparse
@@ -43,19 +44,33 @@ def main() -> None:
     common: dict[str, Json] = {"servers": 1, "scale": asked.scale, "memory": asked.memory, "cpu_cap": False}
     for disk in ("ext4", "xfs", "btrfs"):
         for capped in (True, False) * asked.repetitions:
-            with drivers.testbed(Spec("virtual", {**common, "disk": disk, "memory_cap": capped})).hold(1) as hosts:
+            with drivers.testbed(Spec("virtual", {**common, "disk": disk, "memory_cap": capped})).hold(
+                1
+            ) as hosts:
                 host = hosts.by_role("storage")[0]
                 assert host.node is not None
                 assert host.node.board.memory_bytes is not None
-                disk_mib_per_s = sum(one.write_bytes_per_s.value for one in host.node.disks) * asked.scale / MIB
+                disk_mib_per_s = (
+                    sum(one.write_bytes_per_s.value for one in host.node.disks) * asked.scale / MIB
+                )
                 memory_mib = round(host.node.board.memory_bytes.value * asked.memory / MIB)
-                argv = [sys.executable, "-c", WRITE, host.directory / "written", str(asked.times * memory_mib), str(memory_mib)]
+                argv = [
+                    sys.executable,
+                    "-c",
+                    WRITE,
+                    host.directory / "written",
+                    str(asked.times * memory_mib),
+                    str(memory_mib),
+                ]
                 written, after, synced = json.loads(host.run(argv, timeout_s=600).stdout)
                 if said := host.out_of_memory():
                     print(f"{host.name}: {said}")
             words = f"{disk:5} {memory_mib} MiB of memory" if capped else f"{disk:5} no memory cap"
             rates = f"written {written:7.1f}  after {memory_mib} MiB {after:7.1f}  synced {synced:7.1f}"
-            ratios = f"{100 * (after / disk_mib_per_s - 1):+7.1f} % and {100 * (synced / disk_mib_per_s - 1):+5.1f} %"
+            ratios = (
+                f"{100 * (after / disk_mib_per_s - 1):+7.1f} % and "
+                f"{100 * (synced / disk_mib_per_s - 1):+5.1f} %"
+            )
             print(f"{words:25} {rates}  of {disk_mib_per_s:.1f} MiB/s: {ratios}", flush=True)
 
 

@@ -1,15 +1,18 @@
-"""Change one constant or operator at a time in the code that computes numbers, and count the changes that a test detects.
+"""Change one constant or operator at a time in the code that computes numbers, and count the changes that a
+test detects.
 
-A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one change: a number made
-10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition inverted. The tests that run the
-changed line (found once, with coverage.py, in processes that tests start, too), or a line which names the changed constant or
-field, or the function whose default is changed, run against the mutant until one fails. Comparisons are inverted rather than
-changed from < to <=, because no value of a continuous quantity distinguishes those. Tests that need root or real daemons
-(`tests/live`) are excluded.
+A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one
+change: a number made 10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or
+condition inverted. The tests that run the changed line (found once, with coverage.py, in processes that tests
+start, too), or a line which names the changed constant or field, or the function whose default is changed,
+run against the mutant until one fails. Comparisons are inverted rather than changed from < to <=, because no
+value of a continuous quantity distinguishes those. Tests that need root or real daemons (`tests/live`) are
+excluded.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
-PATH: files or folders below src/perjoule; by default what makes numbers (energy, trial, measures, statistics, papers), modelled
-watts, and what virtual hosts are capped to and count. What starts, finds and removes virtual hosts makes none.
+PATH: files or folders below src/perjoule; by default what makes numbers (energy, trial, measures, statistics,
+papers), modelled watts, and what virtual hosts are capped to and count. What starts, finds and removes
+virtual hosts makes none.
 """
 
 import argparse
@@ -38,10 +41,14 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
-VIRTUAL = tuple(f"testbeds/virtual/{name}.py" for name in ("__init__", "cgroup/v1", "cgroup/v2", "cpu", "network", "topology"))
+VIRTUAL = tuple(
+    f"testbeds/virtual/{name}.py"
+    for name in ("__init__", "cgroup/v1", "cgroup/v2", "cpu", "network", "topology")
+)
 DEFAULT = ("energy", "trial", "measures", "statistics", "papers", "meters/modelled.py", *VIRTUAL)
 SUITES = ("tests/unit", "tests/pipeline")
-SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
+# times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
+SLACK = 10.0
 STARTING_S = 60.0
 # What a mutant's process finds imported, though pytest can't rewrite what it finds so.
 READY = (
@@ -112,7 +119,11 @@ def mutant(site: Site) -> Mutant:
     else:
         setattr(node, field, replacement)
     text = ast.unparse(ast.fix_missing_locations(tree))
-    lines = [line for line in difflib.unified_diff(before, text.splitlines(), n=0, lineterm="") if line[:3] not in ("---", "+++")]
+    lines = [
+        line
+        for line in difflib.unified_diff(before, text.splitlines(), n=0, lineterm="")
+        if line[:3] not in ("---", "+++")
+    ]
     change = " => ".join(line[1:].strip() for line in lines if line[0] in "-+")
     return Mutant(str(path.relative_to(PACKAGE)), getattr(node, "lineno", 0), change, text)
 
@@ -129,7 +140,11 @@ def _annotations(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str | tuple[str, int], object]]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    ):
         yield "value", node.value + 1 if isinstance(node.value, int) else (node.value * 1.1 or 1.0)
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OPPOSITE:
         yield "op", OPPOSITE[type(node.op)]()
@@ -139,7 +154,11 @@ def _changes(node: ast.AST) -> Iterator[tuple[str | tuple[str, int], object]]:
         yield "op", ast.UAdd()
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield "operand", ast.UnaryOp(ast.Not(), node.operand)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max", "any", "all"):
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("min", "max", "any", "all")
+    ):
         other = {"min": "max", "max": "min", "any": "all", "all": "any"}[node.func.id]
         yield "func", ast.Name(other, ast.Load())
 
@@ -152,7 +171,9 @@ class Ran:
     took_s: dict[str, float]
 
     def tests(self, changed: Mutant) -> list[str]:
-        """Name the tests that may notice a change: those of the file's own place first, then those that take least."""
+        """Name the tests that may notice a change: those of the file's own place first, then those that
+        take least.
+        """
         there = self.lines.get(changed.path, {})
         names = there.get(changed.line, set()) | self._naming(changed) | self._defaulting(changed)
         names = names or set[str]().union(*there.values())
@@ -167,24 +188,41 @@ class Ran:
 
     def seconds(self, test: str) -> float:
         """How long a test took, or all tests of a file."""
-        return sum(took_s for name, took_s in self.took_s.items() if name == test or name.startswith(f"{test}::"))
+        return sum(
+            took_s for name, took_s in self.took_s.items() if name == test or name.startswith(f"{test}::")
+        )
 
     def _naming(self, changed: Mutant) -> set[str]:
-        """The tests that run a line which names a constant, or a field of a class, that is set in the changed line."""
+        """The tests that run a line which names a constant, or a field of a class, that is set in the
+        changed line.
+        """
         tree = ast.parse((PACKAGE / changed.path).read_text())
         bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
         made = [node for body in bodies for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
         own = [node for node in made if node.lineno <= changed.line <= (node.end_lineno or 0)]
-        names = {n.id for one in own for n in ast.walk(one) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        names = {
+            n.id
+            for one in own
+            for n in ast.walk(one)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         where = {path: _naming_lines(PACKAGE / path) for path in self.lines} if names else {}
         return {
-            t for path, lines in where.items() for name in names for n in lines.get(name, ()) for t in self.lines[path].get(n, ())
+            t
+            for path, lines in where.items()
+            for name in names
+            for n in lines.get(name, ())
+            for t in self.lines[path].get(n, ())
         }
 
     def _defaulting(self, changed: Mutant) -> set[str]:
-        """The tests that run a function of which a default is in the changed line: that line itself runs on import alone."""
+        """The tests that run a function of which a default is in the changed line: that line itself runs
+        on import alone.
+        """
         tree, there = ast.parse((PACKAGE / changed.path).read_text()), self.lines.get(changed.path, {})
-        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        functions = [
+            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
         own = [one for one in functions if one.lineno <= changed.line < one.body[0].lineno]
         lines = {n for one in own for n in range(one.body[0].lineno, (one.end_lineno or 0) + 1)}
         return {test for n in lines for test in there.get(n, ())}
@@ -205,7 +243,8 @@ def covering(folder: Path, files: Sequence[Path]) -> Ran:
     settings, timed = folder / "coveragerc", folder / "took.json"
     include = "\n    ".join(map(str, files))
     settings.write_text(
-        f"[run]\nparallel = true\ndata_file = {folder / 'coverage'}\ninclude =\n    {include}\ncontext = ${{MUTATION_TEST-}}\n"
+        f"[run]\nparallel = true\ndata_file = {folder / 'coverage'}\ninclude =\n    {include}\ncontext = "
+        f"${{MUTATION_TEST-}}\n"
     )
     (folder / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
     environment = {**os.environ, "MUTATION_SETTINGS": str(settings), "MUTATION_TOOK": str(timed)}
@@ -223,13 +262,18 @@ def covering(folder: Path, files: Sequence[Path]) -> Ran:
     coverage("json", "--show-contexts", "-q", "-o", str(report))
     lines: dict[str, dict[int, set[str]]] = {}
     for name, found in json.loads(report.read_text())["files"].items():
-        own = {int(line): {one.strip("|") for one in contexts} - {""} for line, contexts in found["contexts"].items()}
+        own = {
+            int(line): {one.strip("|") for one in contexts} - {""}
+            for line, contexts in found["contexts"].items()
+        }
         lines[str((ROOT / name).relative_to(PACKAGE))] = own
     return Ran(lines, json.loads(timed.read_text()))
 
 
 def verdicts(drawn: Sequence[Mutant], ran: Ran, jobs: int, folder: Path) -> Iterator[tuple[Mutant, bool]]:
-    """Run each mutant's tests in a process of its own, this many at a time; yield it and whether one of them failed."""
+    """Run each mutant's tests in a process of its own, this many at a time; yield it and whether one of
+    them failed.
+    """
     for name in READY:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -273,7 +317,9 @@ def _run(changed: Mutant, tests: Sequence[str], folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=200, help="how many mutants are drawn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -303,7 +349,10 @@ def main() -> None:
                 print(f"{number} run, {number - len(survivors)} caught", flush=True)
     caught_count = len(drawn) - len(survivors)
     share = stats.binomtest(caught_count, len(drawn)).proportion_ci(method="wilson")
-    print(f"caught {caught_count} of {len(drawn)}: {caught_count / len(drawn):.1%} ({share.low:.1%} to {share.high:.1%})")
+    print(
+        f"caught {caught_count} of {len(drawn)}: {caught_count / len(drawn):.1%} ({share.low:.1%} to "
+        f"{share.high:.1%})"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Modelled watts at the point to which the Odroid HC4 is fitted: MooseFS, writes, 4 clients, the highest sample.
+"""Modelled watts at the point to which the Odroid HC4 is fitted: MooseFS, writes, 4 clients, the highest
+sample.
 
-Servers write back all the time, as the paper's boards do: each of them gets 9 GiB, far more than its 4 GB of memory. The watts,
-with one standard uncertainty by the catalogue's sigmas, and their causes cover the time in which all clients wrote.
+Servers write back all the time, as the paper's boards do: each of them gets 9 GiB, far more than its 4 GB of
+memory. The watts, with one standard uncertainty by the catalogue's sigmas, and their causes cover the time in
+which all clients wrote.
 
     python benchmarks/operating_point.py [--scale 0.2] [--size 256] [--runs 3]
 """
@@ -38,7 +40,9 @@ def mean(series: Series, began_s: float, ended_s: float) -> float:
 def one(hosts: Hosts, size_mib: int, folder: Path) -> tuple[Outcome, Sequence[Series]]:
     """Write once on a fresh MooseFS."""
     filesystem = drivers.filesystem(Spec("moosefs", {"goal": 1}))
-    workload = drivers.workload(Spec("fio", {"operation": "write", "transfer": "4 MiB", "size": f"{size_mib} MiB"}))
+    workload = drivers.workload(
+        Spec("fio", {"operation": "write", "transfer": "4 MiB", "size": f"{size_mib} MiB"})
+    )
     meter = drivers.meter(Spec("modelled", {"rate": "5 Hz"}))
     kept = Memory()
     with filesystem.mount(hosts) as mounted, ExitStack() as stack:
@@ -52,13 +56,16 @@ def one(hosts: Hosts, size_mib: int, folder: Path) -> tuple[Outcome, Sequence[Se
     return outcome, kept.series()
 
 
-def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: Sequence[Series], scale: float) -> dict[str, float]:
+def told(
+    cluster: Cluster, hosts: Hosts, outcome: Outcome, series: Sequence[Series], scale: float
+) -> dict[str, float]:
     """Watts and what drives them while all clients wrote."""
     began_s, ended_s = max(r.began_s for r in outcome.results), min(r.ended_s for r in outcome.results)
     watts = {(s.channel.host, s.channel.component): mean(s, began_s, ended_s) for s in series}
     whole = [(began_s, ended_s, 1.0)]
     idle_s = min(r.began_s for r in outcome.results)
-    load = [*whole, (idle_s - 1.5, idle_s - 0.5, began_s - ended_s)]  # without what the model has for the same time of rest
+    # without what the model has for the same time of rest
+    load = [*whole, (idle_s - 1.5, idle_s - 0.5, began_s - ended_s)]
     found = {"with switch W": sum(watts.values()), "+-": sigma_w(hosts, series, whole)}
     found["above idle W"] = found["with switch W"] - idle_w(cluster, switch=True)
     found["+- "] = sigma_w(hosts, series, load)
@@ -71,7 +78,9 @@ def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: Sequence[Seri
         board = host.node.board
         cpu[host.role].append((watts[host.name, "board"] - board.idle_w.value) / board.dynamic_w.value)
         if host.node.disks:
-            idle, active = (sum(getattr(d, key).value for d in host.node.disks) for key in ("idle_w", "active_w"))
+            idle, active = (
+                sum(getattr(d, key).value for d in host.node.disks) for key in ("idle_w", "active_w")
+            )
             disks[host.role].append((watts[host.name, "disks"] - idle) / (active - idle))
     found |= {f"CPU {role}": sum(uses) / len(uses) for role, uses in cpu.items()}
     found |= {f"disks {role}": sum(uses) / len(uses) for role, uses in disks.items()}
@@ -79,7 +88,9 @@ def told(cluster: Cluster, hosts: Hosts, outcome: Outcome, series: Sequence[Seri
 
 
 def sigma_w(hosts: Hosts, series: Sequence[Series], windows: list[tuple[float, float, float]]) -> float:
-    """One standard uncertainty of the power with the switch, by the sigmas of the catalogue, in a window less another."""
+    """One standard uncertainty of the power with the switch, by the sigmas of the catalogue, in a window
+    less another.
+    """
     facts = tuple(HostFact(h.name, h.role, h.node.name if h.node else "") for h in hosts.all)
     nothing = Spec("", {}, "")
     record = Record(
@@ -105,7 +116,9 @@ def main() -> None:
             load = hosts.cluster.load_w
             bounds = f"{load.low} to {load.high} W above idle, without the switch"
             found = told(hosts.cluster, hosts, outcome, series, asked.scale)
-        print("  ".join(f"{name} {value:.3f}" for name, value in found.items()), f" paper: {bounds}", flush=True)
+        print(
+            "  ".join(f"{name} {value:.3f}" for name, value in found.items()), f" paper: {bounds}", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Time and memory from a need to the exact Pareto front of a million candidates, and the front checked against its definition.
+"""Time and memory from a need to the exact Pareto front of a million candidates, and the front checked
+against its definition.
 
     python benchmarks/planning.py [--candidates 1e6] [--repetitions 3] [--checked 3000]
 
-Each repetition is a process of its own, whose memory is the most that it held. With moocore installed (perjoule does not
-depend on it), its front of the same points is timed in the same process and compared.
+Each repetition is a process of its own, whose memory is the most that it held. With moocore installed
+(perjoule does not depend on it), its front of the same points is timed in the same process and compared.
 """
 
 import argparse
@@ -42,7 +43,9 @@ def wide(text: str) -> str:
 
 
 def enlarged(found: Space, candidates_count: int) -> Space:
-    """The same space with enough numbers of servers that more candidates than these fit: some redundancies need whole groups."""
+    """The same space with enough numbers of servers that more candidates than these fit: some redundancies
+    need whole groups.
+    """
     most_count = int(1.42 * candidates_count / (len(found.machines) * len(found.choices)))
     return replace(found, counts=np.arange(1, 1 + most_count))
 
@@ -65,8 +68,10 @@ def once(candidates_count: int, checked_count: int) -> None:
     most_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     total_s = computed_s + front_s
     print(
-        f"{len(every)} candidates: {computed_s:.2f} s to compute, {front_s:.2f} s for the front of {len(found)}, "
-        f"{total_s:.2f} s in all, {cpu_s:.2f} s of CPU (goal {GOAL_S:g} s: {'met' if total_s <= GOAL_S else 'missed'}; "
+        f"{len(every)} candidates: {computed_s:.2f} s to compute, {front_s:.2f} s for the front of "
+        f"{len(found)}, "
+        f"{total_s:.2f} s in all, {cpu_s:.2f} s of CPU (goal {GOAL_S:g} s: "
+        f"{'met' if total_s <= GOAL_S else 'missed'}; "
         f"{read_s + space_s:.2f} s before to read the need and its parts); "
         f"{most_mib:.0f} MiB (goal {GOAL_MIB} MiB: {'met' if most_mib <= GOAL_MIB else 'missed'})"
     )
@@ -74,7 +79,10 @@ def once(candidates_count: int, checked_count: int) -> None:
     try:
         moocore = importlib.import_module("moocore")  # beside, for comparison only
     except ImportError:
-        print("moocore: not installed here (pip install moocore in an environment of its own, for this comparison)")
+        print(
+            "moocore: not installed here (pip install moocore in an environment of its own, for this "
+            "comparison)"
+        )
         return
     moocore_s, kept = timed(lambda: np.flatnonzero(moocore.is_nondominated(points, keep_weakly=True)))
     same = "the same" if np.array_equal(kept, found) else "NOT the same"
@@ -95,7 +103,9 @@ def check(every: Candidates, found: np.ndarray, count: int) -> None:
     ]
     outside = dice.choice(np.setdiff1d(np.arange(len(every)), found), 2000)
     best = points[found]
-    covered = [bool(((best <= points[n]).all(axis=1) & (best < points[n]).any(axis=1)).any()) for n in outside]
+    covered = [
+        bool(((best <= points[n]).all(axis=1) & (best < points[n]).any(axis=1)).any()) for n in outside
+    ]
     print(
         f"exact: {5 - wrong} of 5 fronts of {count} samples are those of comparing all with all; "
         f"of the whole front {worse.count(False)} of {len(worse)} points are dominated by no candidate, "
@@ -115,7 +125,15 @@ def main() -> None:
         return
     print(f"{os.cpu_count()} CPUs, load before {os.getloadavg()[0]:.1f}", flush=True)
     for _ in range(asked.repetitions):
-        argv = [sys.executable, __file__, "--once", "--candidates", str(asked.candidates), "--checked", str(asked.checked)]
+        argv = [
+            sys.executable,
+            __file__,
+            "--once",
+            "--candidates",
+            str(asked.candidates),
+            "--checked",
+            str(asked.checked),
+        ]
         subprocess.run(argv, check=True)
 
 

@@ -1,13 +1,15 @@
 """How good predictions are, from the points that the shipped profiles hold; nothing is measured.
 
 - measured points above their bound (goal: none of 200 or more)
-- points that were left out, by level: clients (goal: median <= 2 %), redundancy (median <= 5 %, 90 % of them <= 12 %), hardware
-  (median <= 10 %, 90 % <= 25 %), the share of points in 90 % bands (85 to 95 %), dynamic power (skill >= 0.8), order
-  (tau >= 0.9), beside simpler models; fitted again here
-- the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and numbers of clients,
-  each predicted by a fit that had not seen its like: how far it is from the best one measured (goal: <= 3 %)
-- the configuration that `perjoule plan` would choose, by the law of the same profiles for files of 1 GiB and servers that keep
-  nothing in memory: how far it is from the best one measured with as many clients, and of all (goal: <= 3 % of 20 or more)
+- points that were left out, by level: clients (goal: median <= 2 %), redundancy (median <= 5 %, 90 % of them
+  <= 12 %), hardware (median <= 10 %, 90 % <= 25 %), the share of points in 90 % bands (85 to 95 %), dynamic
+  power (skill >= 0.8), order (tau >= 0.9), beside simpler models; fitted again here
+- the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and
+  numbers of clients, each predicted by a fit that had not seen its like: how far it is from the best one
+  measured (goal: <= 3 %)
+- the configuration that `perjoule plan` would choose, by the law of the same profiles for files of 1 GiB and
+  servers that keep nothing in memory: how far it is from the best one measured with as many clients, and of
+  all (goal: <= 3 % of 20 or more)
 - published clusters, to which no profile was fitted, as in `perjoule ledger`
 - the time to predict 1e5 servers (goal: <= 1 ms)
 
@@ -54,9 +56,12 @@ def _bounds(profiles: list[Profile]) -> list[str]:
     shares = [share for found in profiles for share in bound_shares(found)]
     above = sum(share > 1 + ABOVE_RATIO for share in shares)
     print(
-        f"points above their bound by more than {ABOVE_RATIO:.0%}: {above} of {len(shares)}; the highest is at {max(shares):.3f}"
+        f"points above their bound by more than {ABOVE_RATIO:.0%}: {above} of {len(shares)}; the highest is "
+        f"at {max(shares):.3f}"
     )
-    return [f"{above} points above their bound"] * bool(above) + [f"{len(shares)} points, not 200"] * (len(shares) < 200)
+    return [f"{above} points above their bound"] * bool(above) + [f"{len(shares)} points, not 200"] * (
+        len(shares) < 200
+    )
 
 
 def _left_out(profiles: list[Profile]) -> list[str]:
@@ -67,7 +72,8 @@ def _left_out(profiles: list[Profile]) -> list[str]:
             groups.append((way, list(left_out(own, found.unit_bytes))))
             _print(f"{found.kind} {way}", scores([groups[-1][1]]))
     whole = scores([tests for _, tests in groups])
-    (idle_w,) = {one.plant.idle_w for found in profiles for one in found.points}  # throttled boards are the same boards
+    # throttled boards are the same boards
+    (idle_w,) = {one.plant.idle_w for found in profiles for one in found.points}
     _print("all", whole)
     return [fault for one in whole for fault in _faults(one)] + _chosen(groups, idle_w)
 
@@ -84,21 +90,28 @@ def _chosen(groups: list[tuple[str, list[Test]]], idle_w: float) -> list[str]:
         told = [_per(test.measured_bytes_per_s, test.measured_dynamic_w, over_w) for test in tests]
         said = [_per(test.predicted_bytes_per_s, test.predicted_dynamic_w, over_w) for test in tests]
         lost = 1 - told[said.index(max(said))] / max(told)
-        text = f"{metric} {way}, {level} left out: the chosen one is {lost:.1%} below the best of {len(tests)} configurations"
+        text = (
+            f"{metric} {way}, {level} left out: the chosen one is {lost:.1%} below the best of {len(tests)} "
+            "configurations"
+        )
         print(text)
         missed += [text] * (lost > CHOSEN_RATIO or len(tests) < CHOSEN_COUNT)
     return missed
 
 
 def _planned(profiles: list[Profile]) -> list[str]:
-    """Rank what was measured as a plan does, with the CPU work and the law that it takes from the same profiles."""
+    """Rank what was measured as a plan does, with the CPU work and the law that it takes from the same
+    profiles.
+    """
     missed: list[str] = []
     for way, metric in product(WAYS, ("MiB/s", "MiB/J")):
         found: dict[tuple[str, Case], list[tuple[float, float]]] = {}
         for profile in profiles:
             cpu = profiled.server_cpu(profile.kind, way)
             assert cpu is not None
-            for one in (one for one in profile.points if one.case.direction == way and one.mean_w is not None):
+            for one in (
+                one for one in profile.points if one.case.direction == way and one.mean_w is not None
+            ):
                 idle_w, flow = (one.plant.idle_w if metric == "MiB/J" else None), one.case.flow
                 demand = Demand(flow, 0.0, cpu.value * (flow.disk_read_ratio + flow.disk_written_ratio))
                 law = profiled.law(profile.kind, way, one.case.redundancy)
@@ -113,10 +126,14 @@ def _planned(profiles: list[Profile]) -> list[str]:
         for count in (*counts, None):
             some = [of for (_, case), of in found.items() if count in (None, case.fleet.clients_count)]
             said, told = [of[0][0] for of in some], [median(measured for _, measured in of) for of in some]
-            first = [one for one, rate in zip(told, said, strict=True) if rate > max(said) * (1 - 1e-9)]  # may be several
+            # may be several
+            first = [one for one, rate in zip(told, said, strict=True) if rate > max(said) * (1 - 1e-9)]
             lost = 1 - min(first) / max(told)
             clients = "all clients" if count is None else clients_text(int(count))
-            text = f"{metric} {way}, {clients}: the planned one is {lost:.1%} below the best of {len(some)} configurations"
+            text = (
+                f"{metric} {way}, {clients}: the planned one is {lost:.1%} below the best of {len(some)} "
+                "configurations"
+            )
             equals = f", the worst of {len(first)} of equal rank" if len(first) > 1 else ""
             tau = f"tau {kendalltau(said, told).statistic:.2f}" if len(set(said)) > 1 else "all of equal rank"
             print(f"{text}{equals}; {tau}")
@@ -134,7 +151,8 @@ def _print(name: str, found: tuple[Score, ...]) -> None:
         watts = "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}"
         tau = "–" if one.order_tau is None else f"{one.order_tau:.2f}"
         print(
-            f"{name}, {one.level} left out: {one.count} points, median {one.median_ratio:.1%}, 90 % {one.p90_ratio:.1%}, "
+            f"{name}, {one.level} left out: {one.count} points, median {one.median_ratio:.1%}, 90 % "
+            f"{one.p90_ratio:.1%}, "
             f"bands hold {one.held_ratio:.0%}, skill {watts}, tau {tau}; {simpler}"
         )
 
@@ -147,7 +165,9 @@ def _faults(one: Score) -> list[str]:
     found += [f"{one.level}: skill {one.power_skill_ratio:.2f}"] * (
         one.power_skill_ratio is not None and one.power_skill_ratio < 0.8
     )
-    return found + [f"{one.level}: tau {one.order_tau:.2f}"] * (one.order_tau is not None and one.order_tau < 0.9)
+    return found + [f"{one.level}: tau {one.order_tau:.2f}"] * (
+        one.order_tau is not None and one.order_tau < 0.9
+    )
 
 
 def _published() -> None:
@@ -157,8 +177,14 @@ def _published() -> None:
         said = "a range" if value is None else f"{value / MIB:.0f} MiB/s"
         said += "" if low_high is None else f" ({low_high[0] / MIB:.0f} to {low_high[1] / MIB:.0f})"
         off = "" if value is None else f", {value / one.printed_bytes_per_s - 1:+.1%}"
-        what = f"{one.paper}, {one.filesystem} {one.redundancy} on {one.cluster}, {one.direction}, clients {one.clients}"
-        print(f"published, {what}: predicted by {one.basis} {said}, printed {one.printed_bytes_per_s / MIB:.0f}{off}")
+        what = (
+            f"{one.paper}, {one.filesystem} {one.redundancy} on {one.cluster}, {one.direction}, clients "
+            f"{one.clients}"
+        )
+        print(
+            f"published, {what}: predicted by {one.basis} {said}, printed "
+            f"{one.printed_bytes_per_s / MIB:.0f}{off}"
+        )
     for paper, what, why in published.UNPREDICTED:
         print(f"published, {paper}, {what}: not predicted, {why}")
 

@@ -1,11 +1,13 @@
-"""The cost of reading: CPU time of each command that only reads, divided by that of importing numpy and pyarrow, and its memory.
+"""The cost of reading: CPU time of each command that only reads, divided by that of importing numpy and
+pyarrow, and its memory.
 
 usage: .venv/bin/python benchmarks/reading.py [--runs 5] [--many 10000]
 
-First a simulated demo of 54 trials is measured (some 3 minutes), with the code of the commit BEFORE, the last that computed every
-number whenever it was requested: both versions can verify what it wrote. Then 10,000 trials are written through the store (some
-minutes): two simulated trials, kept again and again under other names, and computed when kept, as `perjoule run` does. All
-ratios are of pairs in this run, with compiled bytecode, as an installed package has it. Exit code 1 when a goal is missed.
+First a simulated demo of 54 trials is measured (some 3 minutes), with the code of the commit BEFORE, the last
+that computed every number whenever it was requested: both versions can verify what it wrote. Then 10,000
+trials are written through the store (some minutes): two simulated trials, kept again and again under other
+names, and computed when kept, as `perjoule run` does. All ratios are of pairs in this run, with compiled
+bytecode, as an installed package has it. Exit code 1 when a goal is missed.
 """
 
 import argparse
@@ -70,7 +72,9 @@ def used(argv: Sequence[str], environment: Mapping[str, str], codes: Sequence[in
 
 
 def pairs(one: Callable[[], Used], other: Callable[[], Used], runs_count: int) -> tuple[list[float], int]:
-    """Return the sorted ratios of the CPU time of two commands that take turns, and the most memory of the first."""
+    """Return the sorted ratios of the CPU time of two commands that take turns, and the most memory of the
+    first.
+    """
     found = [(one(), other()) for _ in range(runs_count)]
     return sorted(a.cpu_s / b.cpu_s for a, b in found), max(a.memory_bytes for a, _ in found)
 
@@ -82,7 +86,14 @@ class Verdicts:
         self.met = True
         print(f"{'':34} {'ratio':>6}  {'from':>6} {'to':>6}  {'memory':>8}  goal")
 
-    def row(self, name: str, ratios: Sequence[float], memory_bytes: int, goal: float | None = None, most_mib: float = 0) -> None:
+    def row(
+        self,
+        name: str,
+        ratios: Sequence[float],
+        memory_bytes: int,
+        goal: float | None = None,
+        most_mib: float = 0,
+    ) -> None:
         """Print a row."""
         median = statistics.median(ratios)
         met = (goal is None or median <= goal) and (not most_mib or memory_bytes <= most_mib * MIB)
@@ -90,7 +101,9 @@ class Verdicts:
         asked = (
             ""
             if goal is None
-            else f"<= {goal:g}" + (f", {most_mib:g} MiB" if most_mib else "") + (": met" if met else ": MISSED")
+            else f"<= {goal:g}"
+            + (f", {most_mib:g} MiB" if most_mib else "")
+            + (": met" if met else ": MISSED")
         )
         spread = f"{median:6.2f}  {ratios[0]:6.2f} {ratios[-1]:6.2f}"
         print(f"{name:34} {spread}  {memory_bytes / MIB:4.0f} MiB  {asked}", flush=True)
@@ -123,19 +136,31 @@ def write_many(folder: Path, count: int) -> None:
     for number, trial in enumerate(asked.trials):
         record, series = seen[trial.workload.label]
         assert record.outcome is not None
-        took = [replace(r, ended_s=r.ended_s - (r.ended_s - r.began_s) * (number % 17) / 1000) for r in record.outcome.results]
+        took = [
+            replace(r, ended_s=r.ended_s - (r.ended_s - r.began_s) * (number % 17) / 1000)
+            for r in record.outcome.results
+        ]
         with results.attempt(trial) as attempt:
             for one in series:
                 attempt.sink.extend(one)
-            kept = replace(record, trial=trial, attempt=attempt.number, outcome=replace(record.outcome, results=tuple(took)))
+            kept = replace(
+                record,
+                trial=trial,
+                attempt=attempt.number,
+                outcome=replace(record.outcome, results=tuple(took)),
+            )
             attempt.keep(kept)
         of_trial(results, kept)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--many", type=int, default=10_000, help="trials of the large folder; 0 leaves it out")
+    parser.add_argument(
+        "--many", type=int, default=10_000, help="trials of the large folder; 0 leaves it out"
+    )
     parser.add_argument("--write-many", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.write_many:
@@ -152,14 +177,26 @@ def measure(made: Path, runs_count: int, many_count: int) -> int:
     before = source_of(BEFORE, made / "before")
     earlier = environment if before is None else {**environment, "PYTHONPATH": str(before)}
     folder, many = made / "results", made / "many"
-    argv = [sys.executable, "-m", "perjoule", "demo", "--simulate", "--set", "repetitions=3", "--into", str(folder)]
+    argv = [
+        sys.executable,
+        "-m",
+        "perjoule",
+        "demo",
+        "--simulate",
+        "--set",
+        "repetitions=3",
+        "--into",
+        str(folder),
+    ]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=earlier)
     untouched = shutil.copytree(
         folder, made / "untouched"
     )  # both versions verify it all; a table of today's stops the earlier one
     if many_count:
         subprocess.run(
-            [sys.executable, __file__, "--write-many", str(many), "--many", str(many_count)], check=True, env=environment
+            [sys.executable, __file__, "--write-many", str(many), "--many", str(many_count)],
+            check=True,
+            env=environment,
         )
 
     def bare() -> Used:
@@ -175,7 +212,10 @@ def measure(made: Path, runs_count: int, many_count: int) -> int:
     def row(name: str, goal: float | None, *words: str, runs: int = runs_count, most_mib: float = 0) -> None:
         found.row(name, *pairs(perjoule(*words), bare, runs), goal, most_mib)
 
-    campaign, trials_count = str(TOP / "examples" / "green-storage.toml"), len(list((folder / "trials").iterdir()))
+    campaign, trials_count = (
+        str(TOP / "examples" / "green-storage.toml"),
+        len(list((folder / "trials").iterdir())),
+    )
     perjoule("--help")()
     row("--help", 0.5, "--help")
     row("check", 3, "check", campaign, "--shrink", "64")

@@ -1,11 +1,12 @@
 """The CPU cost of sampling into a results folder's Parquet file, and lost samples.
 
-usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many|hosts]...]        (600 by default; "hosts" needs root)
+usage: .venv/bin/python benchmarks/sampling.py [SECONDS [one|many|hosts]...]        (600 by default; "hosts"
+needs root)
 
-Three cases: one meter that reads 20 zones of a folder like powercap at 20 Hz ("one"); 20 meters with one channel and thread each
-at 20 Hz ("many"); and a campaign's default, counters and modelled watts of 10 virtual hosts at 5 Hz ("hosts"; goal: 1.5 % of a
-core). The cost is this process's CPU time over elapsed time, as a share of one core. The Parquet file is read back and its
-samples counted.
+Three cases: one meter that reads 20 zones of a folder like powercap at 20 Hz ("one"); 20 meters with one
+channel and thread each at 20 Hz ("many"); and a campaign's default, counters and modelled watts of 10 virtual
+hosts at 5 Hz ("hosts"; goal: 1.5 % of a core). The cost is this process's CPU time over elapsed time, as a
+share of one core. The Parquet file is read back and its samples counted.
 """
 
 import sys
@@ -31,7 +32,14 @@ RATE = f"{RATE_HZ} Hz"
 HOSTS_RATE_HZ = 5  # of counters and modelled watts, when a campaign does not say otherwise
 
 
-def measure(name: str, meters: Sequence[Meter], duration_s: float, folder: Path, rate_hz: float, hosts: Hosts = NOWHERE) -> None:
+def measure(
+    name: str,
+    meters: Sequence[Meter],
+    duration_s: float,
+    folder: Path,
+    rate_hz: float,
+    hosts: Hosts = NOWHERE,
+) -> None:
     path = folder / f"{name.replace(' ', '-')}.parquet"
     sink = ParquetSink(path)
     with ExitStack() as stack:
@@ -46,7 +54,8 @@ def measure(name: str, meters: Sequence[Meter], duration_s: float, folder: Path,
     gaps = max(float(np.diff(s.t_s).max()) for s in series)
     told = [doubt for one in doubts for doubt in one]
     print(
-        f"{name}: {cpu_s / passed_s:.2%} of a core; {len(series)} channels, {min(taken)} to {max(taken)} samples each "
+        f"{name}: {cpu_s / passed_s:.2%} of a core; {len(series)} channels, {min(taken)} to {max(taken)} "
+        "samples each "
         f"({wanted:.0f} wanted), the longest step {gaps * 1e3:.0f} ms; {'; '.join(told) or 'no doubt'}",
         flush=True,
     )
@@ -57,7 +66,11 @@ def zones(root: Path) -> Path:
     for n in range(CHANNELS_COUNT):
         zone = root / f"intel-rapl:{n}"
         zone.mkdir(parents=True)
-        for name, text in {"name": f"package-{n}", "energy_uj": "5000000", "max_energy_range_uj": "262143328850"}.items():
+        for name, text in {
+            "name": f"package-{n}",
+            "energy_uj": "5000000",
+            "max_energy_range_uj": "262143328850",
+        }.items():
             (zone / name).write_text(f"{text}\n")
     return root
 
@@ -76,7 +89,10 @@ def main() -> None:
                 RATE_HZ,
             )
         if "many" in ways:
-            simulated = [drivers.meter(Spec("simulated", {"name": f"meter-{n}", "rate": RATE})) for n in range(CHANNELS_COUNT)]
+            simulated = [
+                drivers.meter(Spec("simulated", {"name": f"meter-{n}", "rate": RATE}))
+                for n in range(CHANNELS_COUNT)
+            ]
             measure("20 simulated meters", simulated, duration_s, folder, RATE_HZ)
         if "hosts" in ways:
             with drivers.testbed(Spec("virtual", {"scale": 0.2, "disk_size": "2 GiB"})).hold(4) as hosts:

@@ -1,13 +1,16 @@
-"""Kill perjoule with SIGKILL at random moments of short real campaigns with meters, and count what is lost, doubled or left.
+"""Kill perjoule with SIGKILL at random moments of short real campaigns with meters, and count what is lost,
+doubled or left.
 
-usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 500] [--seed 1] [--only cephfs ...] [--for 30]      (some 10 s a kill)
+usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 500] [--seed 1] [--only cephfs ...] [--for 30]
+(some 10 s a kill)
 
-The studies take turns: a campaign on each file system; one on each in whose trials a storage host's daemons die and come back;
-one that sets power states, of a folder of attributes like sysfs; one with the live page; and a tuning. Each kill hits `run`,
-`tune` or `resume` while hosts come up, in a trial or after the last one (tear-down, the report), or a `resume` or `report` that
-has only the report to write. A finished campaign is verified, and started again. No trial may be lost or doubled, and nothing
-may remain on the machine after `perjoule down`: no process, namespace, mount, tmpfs, loop device, device of device-mapper, cgroup
-or file, and no power setting. `_left.py` counts them without perjoule's own code; other runs may go on beside it.
+The studies take turns: a campaign on each file system; one on each in whose trials a storage host's daemons
+die and come back; one that sets power states, of a folder of attributes like sysfs; one with the live page;
+and a tuning. Each kill hits `run`, `tune` or `resume` while hosts come up, in a trial or after the last one
+(tear-down, the report), or a `resume` or `report` that has only the report to write. A finished campaign is
+verified, and started again. No trial may be lost or doubled, and nothing may remain on the machine after
+`perjoule down`: no process, namespace, mount, tmpfs, loop device, device of device-mapper, cgroup or file,
+and no power setting. `_left.py` counts them without perjoule's own code; other runs may go on beside it.
 """
 
 import argparse
@@ -153,7 +156,14 @@ class Study:
         if any((self.folder / name).exists() for name in ("results.json", "tuning.json")):
             return [PERJOULE, "resume", str(self.folder), *self.plan.resumed]
         command, *options = self.plan.words
-        return [PERJOULE, command, str(self.scratch / f"{self.name}.toml"), *options, "--into", str(self.folder)]
+        return [
+            PERJOULE,
+            command,
+            str(self.scratch / f"{self.name}.toml"),
+            *options,
+            "--into",
+            str(self.folder),
+        ]
 
     def kill(self, dice: random.Random, machine: Machine) -> str:
         """Kill one perjoule, and say what it was doing; "" when it ended before that."""
@@ -163,11 +173,21 @@ class Study:
         before_count = len(self.kept)
         wait_s = dice.uniform(0.2, 2.5) if was_done else dice.uniform(0.2, self.bring_up_s)
         last_count = self.plan.trials_count or TUNED_COUNT
-        wanted_count = before_count if was_done else dice.choice([before_count] * 2 + [before_count + 1] * 4 + [last_count])
+        wanted_count = (
+            before_count
+            if was_done
+            else dice.choice([before_count] * 2 + [before_count + 1] * 4 + [last_count])
+        )
         with (self.scratch / "errors").open("w+") as errors:
             began_s = time.monotonic()
-            process = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=errors)
-            while len(journals(self.folder)) < wanted_count and process.poll() is None and time.monotonic() < began_s + LIMIT_S:
+            process = subprocess.Popen(
+                command, env=self.environment, stdout=subprocess.DEVNULL, stderr=errors
+            )
+            while (
+                len(journals(self.folder)) < wanted_count
+                and process.poll() is None
+                and time.monotonic() < began_s + LIMIT_S
+            ):
                 time.sleep(0.005)
             if wanted_count > before_count:
                 wait_s = dice.uniform(0, self.plan.trial_s)
@@ -183,7 +203,9 @@ class Study:
         self.look()
         if ended is not None:
             if ended != 0:
-                self.faults.append(f"{self.folder.name}: ended by itself with {ended}: {said.strip().splitlines()[-1:]}")
+                self.faults.append(
+                    f"{self.folder.name}: ended by itself with {ended}: {said.strip().splitlines()[-1:]}"
+                )
             return ""
         if was_done:
             return f"{command[1]}, only the report left"
@@ -196,7 +218,9 @@ class Study:
         """Hold the journals against what they held before, and against what lies there."""
         now = journals(self.folder)
         self.faults += [f"{self.folder.name}: lost {trial}" for trial, _ in set(self.kept) - set(now)]
-        self.faults += [f"{self.folder.name}: doubled {trial}" for trial, n in Counter(t for t, _ in now).items() if n > 1]
+        self.faults += [
+            f"{self.folder.name}: doubled {trial}" for trial, n in Counter(t for t, _ in now).items() if n > 1
+        ]
         for trial, attempt in now:
             if not (self.folder / trial / f"attempt-{attempt}" / "record.json").exists():
                 self.faults.append(f"{self.folder.name}: no record of {trial}")
@@ -208,7 +232,9 @@ class Study:
         self.kept = now
 
     def conclude(self) -> int:
-        """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin again."""
+        """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin
+        again.
+        """
         self.end(self.command())
         for results in below(self.folder, "results.json"):
             self.end([PERJOULE, "verify", str(results.parent)])
@@ -231,10 +257,14 @@ class Study:
             self.faults.append(f"{self.folder.name}: {command[1]} ended with {done.returncode}: {words}")
 
 
-def ended(command: list[str], environment: dict[str, str], limit_s: float) -> subprocess.CompletedProcess[str]:
+def ended(
+    command: list[str], environment: dict[str, str], limit_s: float
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; one that takes longer is ended, and says so."""
     try:
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit_s)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=limit_s
+        )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -1, "", f"did not end within {limit_s:g} s")
 
@@ -258,8 +288,13 @@ def journal(folder: Path) -> list[tuple[str, int]]:
 
 def journals(folder: Path) -> list[tuple[str, int]]:
     """The folder of each trial below a results folder, or below all rounds of a tuning, and its attempt."""
-    found = [(path.parent, entry) for path in below(folder, "journal.jsonl") for entry in journal(path.parent)]
-    return [(str((results / "trials" / trial).relative_to(folder)), attempt) for results, (trial, attempt) in found]
+    found = [
+        (path.parent, entry) for path in below(folder, "journal.jsonl") for entry in journal(path.parent)
+    ]
+    return [
+        (str((results / "trials" / trial).relative_to(folder)), attempt)
+        for results, (trial, attempt) in found
+    ]
 
 
 def main() -> None:
@@ -267,8 +302,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", choices=sorted(STUDIES), help="all by default; may be given again")
-    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after this many minutes, whatever the count")
+    parser.add_argument(
+        "--only", action="append", choices=sorted(STUDIES), help="all by default; may be given again"
+    )
+    parser.add_argument(
+        "--for",
+        dest="minutes",
+        type=float,
+        default=1e9,
+        help="end after this many minutes, whatever the count",
+    )
     wanted = parser.parse_args()
     dice, hit, remaining, set_aside_count = random.Random(wanted.seed), Counter[str](), Counter[str](), 0
     began_s = time.monotonic()
@@ -278,8 +321,11 @@ def main() -> None:
         scratch.chmod(0o711)  # daemons that are other users have to pass
         (scratch / "tmp").mkdir()
         environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp")}
-        environment["XDG_STATE_HOME"] = str(scratch / "state")  # hosts that other runs noted are not ours to clean
-        stack.callback(subprocess.run, [PERJOULE, "down"], env=environment, check=False, stdout=subprocess.DEVNULL)
+        # hosts that other runs noted are not ours to clean
+        environment["XDG_STATE_HOME"] = str(scratch / "state")
+        stack.callback(
+            subprocess.run, [PERJOULE, "down"], env=environment, check=False, stdout=subprocess.DEVNULL
+        )
         (scratch / "data").mkdir()
         states = Sysfs(scratch)  # of power
         environment["PERJOULE_SYSFS"] = str(states.root)
@@ -292,14 +338,18 @@ def main() -> None:
         def conclude(study: Study) -> int:
             aside_count = study.conclude()
             subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
-            left = machine.left(GONE_S) + [("power settings", f"{path} is {now}") for path, now in states.changed().items()]
+            left = machine.left(GONE_S) + [
+                ("power settings", f"{path} is {now}") for path, now in states.changed().items()
+            ]
             left += [("files", str(one)) for one in (scratch / "data").iterdir()]
             remaining.update(kind for kind, _ in left)
             study.faults += [f"left after {study.name}: {kind}: {what}" for kind, what in left]
             return aside_count
 
         while (
-            hit.total() < wanted.kills and len(faults(studies)) < MOST_FAULTS and time.monotonic() < began_s + 60 * wanted.minutes
+            hit.total() < wanted.kills
+            and len(faults(studies)) < MOST_FAULTS
+            and time.monotonic() < began_s + 60 * wanted.minutes
         ):
             study = studies[hit.total() % len(studies)]
             if study.done and study.report_kills_count >= REPORTS_COUNT:
@@ -311,7 +361,8 @@ def main() -> None:
                 hit[f"{study.name}: {doing}"] += 1
                 took_s = (time.monotonic() - began_s) / hit.total()
                 print(
-                    f"kill {hit.total()}: {study.name}, {doing}; {len(study.kept)} trials kept ({took_s:.1f} s a kill)",
+                    f"kill {hit.total()}: {study.name}, {doing}; {len(study.kept)} trials kept "
+                    f"({took_s:.1f} s a kill)",
                     flush=True,
                 )
         for study in studies:
@@ -319,14 +370,24 @@ def main() -> None:
     found = faults(studies)
     for doing, count in sorted(hit.items()):
         print(f"  {count:4} {doing}")
-    counts = Counter(word for fault in found for word in ("lost", "doubled", "left") if word in fault.replace(":", "").split())
+    counts = Counter(
+        word
+        for fault in found
+        for word in ("lost", "doubled", "left")
+        if word in fault.replace(":", "").split()
+    )
     others_count = len(found) - counts.total()
     campaigns_count = sum(study.round for study in studies)
     print(
-        f"{hit.total()} kills, {campaigns_count} campaigns: {counts['lost']} lost, {counts['doubled']} doubled, "
-        f"{counts['left']} left behind, {others_count} other faults; {set_aside_count} attempts were set aside"
+        f"{hit.total()} kills, {campaigns_count} campaigns: {counts['lost']} lost, {counts['doubled']} "
+        "doubled, "
+        f"{counts['left']} left behind, {others_count} other faults; {set_aside_count} attempts were set "
+        "aside"
     )
-    print(f"left behind: {told(remaining)}; {len(machine.processes)} processes and {len(machine.spaces)} namespaces were seen")
+    print(
+        f"left behind: {told(remaining)}; {len(machine.processes)} processes and {len(machine.spaces)} "
+        "namespaces were seen"
+    )
     for fault in found:
         print(f"  {fault}")
     sys.exit(bool(found))

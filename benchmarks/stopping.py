@@ -1,14 +1,15 @@
-"""The intervals of campaigns that repeat `until` one is narrow enough, and their bytes compared with a paper's five repetitions.
+"""The intervals of campaigns that repeat `until` one is narrow enough, and their bytes compared with a
+paper's five repetitions.
 
-For each family of simulated repetitions: the share of rows that end because the interval is narrow enough, and how many of
-these hold the mean; the share in two modes, which are printed instead of a mean; how many intervals of all other rows hold. A
-narrow interval of few repetitions proves little: a second mode that none of them met is in no interval, so no row is called
-known.
+For each family of simulated repetitions: the share of rows that end because the interval is narrow enough,
+and how many of these hold the mean; the share in two modes, which are printed instead of a mean; how many
+intervals of all other rows hold. A narrow interval of few repetitions proves little: a second mode that none
+of them met is in no interval, so no row is called known.
 
-The bytes are those that each client writes until the interval of MiB/J is within 5 %, for the scatter of a recorded campaign:
-MiB/J of the writes of docs/examples/green-storage.html, until the disks hold them, half widths of five repetitions over their
-means, at scale 0.1 with 36 MiB for each client. The paper wrote 36 GiB for each client and repetition, five times; at the same
-scale that is a tenth.
+The bytes are those that each client writes until the interval of MiB/J is within 5 %, for the scatter of a
+recorded campaign: MiB/J of the writes of docs/examples/green-storage.html, until the disks hold them, half
+widths of five repetitions over their means, at scale 0.1 with 36 MiB for each client. The paper wrote 36 GiB
+for each client and repetition, five times; at the same scale that is a tenth.
 
 usage: .venv/bin/python benchmarks/stopping.py [RUNS]
 """
@@ -45,7 +46,9 @@ def _normal(scatter: float) -> Draw:
     return lambda dice: float(dice.normal(1.0, scatter))
 
 
-def repeated(draw: Draw, dice: np.random.Generator, least_count: int, wanted_ratio: float, most_count: int) -> list[float]:
+def repeated(
+    draw: Draw, dice: np.random.Generator, least_count: int, wanted_ratio: float, most_count: int
+) -> list[float]:
     """Repeat until the rule is satisfied."""
     values = [draw(dice) for _ in range(least_count)]
     while not narrow_enough(values, wanted_ratio, least_count) and len(values) < most_count:
@@ -60,7 +63,9 @@ def _student(scatter: float) -> Draw:
 def _modes(share: float, ratio: float, scatter: float) -> Draw:
     """Draw one mode at 1 and one at `ratio`, so that the mean of all is 1."""
     mean = 1 + share * (ratio - 1)
-    return lambda dice: float((ratio if dice.random() < share else 1.0) * (1 + scatter * dice.normal()) / mean)
+    return lambda dice: float(
+        (ratio if dice.random() < share else 1.0) * (1 + scatter * dice.normal()) / mean
+    )
 
 
 class _Blocks:
@@ -79,7 +84,8 @@ class _Blocks:
 def families() -> dict[str, Callable[[], Draw]]:
     """Return how the repetitions of a row may be distributed, with a mean of 1."""
     normal: dict[str, Callable[[], Draw]] = {
-        f"normal {scatter:.0%}": partial(_normal, scatter) for scatter in (0.02, 0.04, 0.06, 0.08, 0.12, 0.15, 0.2)
+        f"normal {scatter:.0%}": partial(_normal, scatter)
+        for scatter in (0.02, 0.04, 0.06, 0.08, 0.12, 0.15, 0.2)
     }
     return normal | {
         "log-normal 5%": partial(_lognormal, 0.05),
@@ -94,8 +100,17 @@ def families() -> dict[str, Callable[[], Draw]]:
     }
 
 
-def row(name: str, family: Callable[[], Draw], runs_count: int, least_count: int, wanted_ratio: float, most_count: int) -> str:
-    """Simulate campaigns: those that stop before the most repetitions, those in two modes, and the other intervals."""
+def row(
+    name: str,
+    family: Callable[[], Draw],
+    runs_count: int,
+    least_count: int,
+    wanted_ratio: float,
+    most_count: int,
+) -> str:
+    """Simulate campaigns: those that stop before the most repetitions, those in two modes, and the other
+    intervals.
+    """
     dice = np.random.default_rng(1)
     early, early_held, bimodal, shown, shown_held, repetitions = 0, 0, 0, 0, 0, 0
     for _ in range(runs_count):
@@ -121,25 +136,38 @@ def row(name: str, family: Callable[[], Draw], runs_count: int, least_count: int
 
 def coverage(runs_count: int, least_count: int, wanted_ratio: float, most_count: int) -> None:
     rule = f'until = {{ interval = "{wanted_ratio:.0%}", max = {most_count} }}'
-    print(f"\n{rule}, {runs_count} simulated campaigns each, at least {least_count} repetitions, factor {widening(least_count)}")
-    print(f"a mode with one in four is unseen in {unseen(least_count):.0%} of samples of {least_count}: no row is called known")
+    print(
+        f"\n{rule}, {runs_count} simulated campaigns each, at least {least_count} repetitions, factor "
+        f"{widening(least_count)}"
+    )
+    print(
+        f"a mode with one in four is unseen in {unseen(least_count):.0%} of samples of {least_count}: no "
+        "row is called known"
+    )
     print(f"{'repetitions':24} {'narrow':>9} {'hold':>9} {'modes':>9} {'+- holds':>9} {'count':>8}")
     for name, family in families().items():
         print(row(name, family, runs_count, least_count, wanted_ratio, most_count), flush=True)
 
 
 def quantiles(samples_count: int) -> None:
-    """Draw the share that the best division leaves of normal samples again, beside the quantile that `modes` uses."""
+    """Draw the share that the best division leaves of normal samples again, beside the quantile that
+    `modes` uses.
+    """
     dice = np.random.default_rng(2)
     print(f"\n1 % quantile of what the best division in two leaves of {samples_count} normal samples")
     for count in (4, 5, 6, 8, 12, 20):
         drawn = [divided(sorted(dice.normal(size=count).tolist()))[0] for _ in range(samples_count)]
-        print(f"{count:3} repetitions {np.quantile(drawn, 0.01):8.4f}, used {quantile(count):8.4f}", flush=True)
+        print(
+            f"{count:3} repetitions {np.quantile(drawn, 0.01):8.4f}, used {quantile(count):8.4f}", flush=True
+        )
 
 
 def cost(runs_count: int, least_count: int) -> None:
     size = f"{RECORDED_BYTES / MIB:g} MiB"
-    print(f"\nbytes of each client for MiB/J within {WANTED_RATIO:.0%}, at least {least_count} repetitions of {size}")
+    print(
+        f"\nbytes of each client for MiB/J within {WANTED_RATIO:.0%}, at least {least_count} repetitions of "
+        f"{size}"
+    )
     print(f"{'':12} {'clients':>7} {'scatter':>8} {'repetitions':>12} {'MiB':>8} {'of the paper':>13}")
     paper_bytes = PAPER_BYTES * PAPER_COUNT * RECORDED_SCALE
     whole_bytes = 0.0
@@ -148,17 +176,22 @@ def cost(runs_count: int, least_count: int) -> None:
             scatter = half / mean * np.sqrt(RECORDED_COUNT) / student_factor(RECORDED_COUNT)
             dice = np.random.default_rng(1)
             counts = [
-                len(repeated(_normal(float(scatter)), dice, least_count, WANTED_RATIO, MOST_COUNT)) for _ in range(runs_count)
+                len(repeated(_normal(float(scatter)), dice, least_count, WANTED_RATIO, MOST_COUNT))
+                for _ in range(runs_count)
             ]
             own_bytes = float(np.mean(counts)) * RECORDED_BYTES
             whole_bytes += own_bytes * clients_count
             print(
-                f"{system:12} {clients_count:7} {scatter:8.1%} {np.mean(counts):12.1f} {own_bytes / MIB:8.0f} "
+                f"{system:12} {clients_count:7} {scatter:8.1%} {np.mean(counts):12.1f} "
+                f"{own_bytes / MIB:8.0f} "
                 f"{own_bytes / paper_bytes:13.2%}",
                 flush=True,
             )
     clients = sum(range(1, 5)) * len(RECORDED)
-    print(f"{'all':12} {'':7} {'':8} {'':12} {whole_bytes / MIB:8.0f} {whole_bytes / (paper_bytes * clients):13.2%}")
+    print(
+        f"{'all':12} {'':7} {'':8} {'':12} {whole_bytes / MIB:8.0f} "
+        f"{whole_bytes / (paper_bytes * clients):13.2%}"
+    )
 
 
 def main() -> None:

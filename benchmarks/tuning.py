@@ -1,14 +1,16 @@
-"""How close to the best setting the race of `perjoule tune` comes, beside random search, successive halving and Optuna.
+"""How close to the best setting the race of `perjoule tune` comes, beside random search, successive halving
+and Optuna.
 
-Simulated response surfaces: 4 to 8 options with 2 to 5 values, of which about half matter (8 % standard deviation each), and
-two of them also together (2 %); scales are concave, choices have no order. Each block scatters by 3 %, each round by 0.5 %. All
-methods get the same number of blocks and see the same surfaces. Printed is the regret: how much better the best setting of all is
-than the one that a method chose. Optuna (https://optuna.org), which is not a dependency of perjoule, suggests one setting at a
-time, begins with the default, and its best trial is its choice: its samplers are TPE, as by default, and TPE over all options
+Simulated response surfaces: 4 to 8 options with 2 to 5 values, of which about half matter (8 % standard
+deviation each), and two of them also together (2 %); scales are concave, choices have no order. Each block
+scatters by 3 %, each round by 0.5 %. All methods get the same number of blocks and see the same surfaces.
+Printed is the regret: how much better the best setting of all is than the one that a method chose. Optuna
+(https://optuna.org), which is not a dependency of perjoule, suggests one setting at a time, begins with the
+default, and its best trial is its choice: its samplers are TPE, as by default, and TPE over all options
 together.
 
-Second, how often a race on a surface without any effect ends in a significant gain over the default (at most 2.5 % by definition:
-one side of the 95 % interval), and how often it finds the gain where there is one.
+Second, how often a race on a surface without any effect ends in a significant gain over the default (at most
+2.5 % by definition: one side of the 95 % interval), and how often it finds the gain where there is one.
 
 usage: .venv/bin/python benchmarks/tuning.py [RUNS]
 """
@@ -61,7 +63,9 @@ class Truth:
     def best(self) -> float:
         """Return that of the best setting."""
         counts = [range(len(option.values)) for option in self.space.options]
-        together = max(float(self.alone[0][a] + self.alone[1][b] + self.together[a, b]) for a, b in product(*counts[:2]))
+        together = max(
+            float(self.alone[0][a] + self.alone[1][b] + self.together[a, b]) for a, b in product(*counts[:2])
+        )
         return together + sum(float(own.max()) for own in self.alone[2:])
 
 
@@ -86,7 +90,12 @@ def truth(seed: int, *, effects: float = 1.0) -> Truth:
         spread = float(np.std(drawn)) or 1.0
         alone.append(matters * (drawn - drawn.mean()) / spread)
     shape = (len(options[0].values), len(options[1].values))
-    return Truth(OptionSpace(tuple(options)), tuple(alone), effects * TOGETHER_RATIO * dice.standard_normal(shape), dice)
+    return Truth(
+        OptionSpace(tuple(options)),
+        tuple(alone),
+        effects * TOGETHER_RATIO * dice.standard_normal(shape),
+        dice,
+    )
 
 
 def random_search(of: Truth, blocks_count: int, seed: int) -> Setting:
@@ -96,7 +105,9 @@ def random_search(of: Truth, blocks_count: int, seed: int) -> Setting:
 
 
 def halving(of: Truth, blocks_count: int, seed: int) -> Setting:
-    """Measure half as many settings as there are blocks, then again the better half of them, and so on: means of all values."""
+    """Measure half as many settings as there are blocks, then again the better half of them, and so on:
+    means of all values.
+    """
     left = of.space.spread(max(2, blocks_count // 2), anything, np.random.default_rng(seed))
     values: dict[Setting, list[float]] = {one: [] for one in left}
     while True:
@@ -112,7 +123,9 @@ def halving(of: Truth, blocks_count: int, seed: int) -> Setting:
 
 def optuna_search(optuna: Any, of: Truth, blocks_count: int, seed: int, *, together: bool) -> Setting:
     """Ask Optuna for one setting after the other, and take the one of its best trial."""
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=together))
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=together)
+    )
     options = of.space.options
     study.enqueue_trial({option.name: option.default for option in options})
     settings: list[Setting] = []
@@ -134,7 +147,10 @@ def optuna_methods() -> dict[str, Method]:
     try:
         optuna: Any = importlib.import_module("optuna")  # beside, for comparison only
     except ImportError:
-        print("Optuna: not installed here (pip install optuna in an environment of its own, for this comparison)")
+        print(
+            "Optuna: not installed here (pip install optuna in an environment of its own, for this "
+            "comparison)"
+        )
         return {}
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     importlib.import_module("warnings").simplefilter("ignore")  # the second sampler is called experimental
@@ -164,7 +180,9 @@ def raced(of: Truth, shared: RaceBudget, seed: int) -> tuple[Setting, int]:
 
 
 def judged(of: Truth, best: Setting, count: int) -> str:
-    """Compare a setting with the default by fresh trials in turns, as the final comparison does; "" if it is the default."""
+    """Compare a setting with the default by fresh trials in turns, as the final comparison does; "" if it
+    is the default.
+    """
     if best == of.space.default:
         return ""
     cells: list[Cell] = []
@@ -187,7 +205,9 @@ def main(runs_count: int) -> None:
     for blocks_count in BLOCKS_COUNTS:
         for name, method in methods.items():
             regrets = [
-                expm1(one.best() - one.value(method(one, blocks_count, n))) for n in range(runs_count) for one in [truth(n)]
+                expm1(one.best() - one.value(method(one, blocks_count, n)))
+                for n in range(runs_count)
+                for one in [truth(n)]
             ]
             middle, high = (np.quantile(regrets, q) for q in (0.5, 0.9))
             print(f"{blocks_count:3} blocks  {name:26}  {middle:6.1%} {np.mean(regrets):6.1%} {high:6.1%}")
@@ -201,7 +221,11 @@ def main(runs_count: int) -> None:
             used.append(used_count)
         better = ends.count("better") / runs_count
         kept = ends.count("") / runs_count
-        print(f"40 trials, {what}: {better:.1%} end in a gain, {kept:.0%} keep the default without a comparison;", end=" ")
+        print(
+            f"40 trials, {what}: {better:.1%} end in a gain, {kept:.0%} keep the default without a "
+            "comparison;",
+            end=" ",
+        )
         print(f"the race took {np.mean(used):.1f} of {shared.search_count} blocks")
 
 

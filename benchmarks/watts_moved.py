@@ -1,8 +1,10 @@
-"""What the watts of the Odroid HC4 cluster became when its load was no longer fitted to a peak that was taken with the switch.
+"""What the watts of the Odroid HC4 cluster became when its load was no longer fitted to a peak that was taken
+with the switch.
 
-The load is stated: MooseFS, 36 GiB written by 4 clients at 365.57 MiB/s (Table II of the green-storage paper), which uses 31 % of
-the storage nodes' CPU, 35.5 % of their disks' throughput and 6.7 % of the metadata node's CPU (emulated). Watts are without the
-switch. After ± is one standard uncertainty by the catalogue's sigmas.
+The load is stated: MooseFS, 36 GiB written by 4 clients at 365.57 MiB/s (Table II of the green-storage
+paper), which uses 31 % of the storage nodes' CPU, 35.5 % of their disks' throughput and 6.7 % of the metadata
+node's CPU (emulated). Watts are without the switch. After ± is one standard uncertainty by the catalogue's
+sigmas.
 
     python benchmarks/watts_moved.py
 """
@@ -33,7 +35,9 @@ def before(cluster: Cluster) -> Cluster:
     def disk(one: Disk) -> Disk:
         if one.technology != "hdd":
             return one
-        return replace(one, active_w=Value(1.92, "decision 16", "fitted", 0.5, follows={f"idle of disk {one.name}": 1}))
+        return replace(
+            one, active_w=Value(1.92, "decision 16", "fitted", 0.5, follows={f"idle of disk {one.name}": 1})
+        )
 
     def node(one: Node) -> Node:
         board = replace(one.board, dynamic_w=Value(2.16, "decision 16", "fitted", 0.67, follows=supply))
@@ -45,7 +49,10 @@ def before(cluster: Cluster) -> Cluster:
 
 def mean_w(cluster: Cluster) -> float:
     """The power under the stated load, at the wall."""
-    return sum(node.count * sum(host_w(node, cluster, USE[node.role]).values()) for node in catalogue.servers(cluster))
+    return sum(
+        node.count * sum(host_w(node, cluster, USE[node.role]).values())
+        for node in catalogue.servers(cluster)
+    )
 
 
 def sigma_w(cluster: Cluster, *, idle: bool = False) -> float:
@@ -62,12 +69,14 @@ def main() -> None:
         load_w, load_sigma_w = mean_w(cluster), sigma_w(cluster)
         duration_s = WRITTEN_BYTES / RATE_BYTES_PER_S
         print(
-            f"{name:7} idle {catalogue.idle_w(cluster, switch=False):.2f} ± {sigma_w(cluster, idle=True):.2f} W"
+            f"{name:7} idle {catalogue.idle_w(cluster, switch=False):.2f} ± "
+            f"{sigma_w(cluster, idle=True):.2f} W"
             f"  under load {load_w:.2f} ± {load_sigma_w:.2f} W"
             f"  fully used {catalogue.peak_w(cluster, switch=False):.1f} W"
             f"  highest sample {f'{cluster.highest_w.value:.2f} W' if cluster.highest_w else '48.22 W (with the switch 63.68 W)'}"
             f"  energy {load_w * duration_s:.0f} ± {load_sigma_w * duration_s:.0f} J"
-            f"  {RATE_BYTES_PER_S / MIB / load_w:.2f} ± {RATE_BYTES_PER_S / MIB * load_sigma_w / load_w**2:.2f} MiB/J"
+            f"  {RATE_BYTES_PER_S / MIB / load_w:.2f} ± "
+            f"{RATE_BYTES_PER_S / MIB * load_sigma_w / load_w**2:.2f} MiB/J"
         )
 
 

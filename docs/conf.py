@@ -1,4 +1,6 @@
-"""How Sphinx lays out the documentation (https://www.sphinx-doc.org) that setup/site_pages.py prepares: `make site`."""
+"""How Sphinx lays out the documentation (https://www.sphinx-doc.org) that setup/site_pages.py prepares:
+`make site`.
+"""
 
 import importlib.metadata
 

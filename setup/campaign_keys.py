@@ -1,4 +1,5 @@
-"""Write docs/reference/campaign.md, the keys above the tables of a campaign, from their dataclass (perjoule/campaign/header.py).
+"""Write docs/reference/campaign.md, the keys above the tables of a campaign, from their dataclass
+(perjoule/campaign/header.py).
 
 Usage: .venv/bin/python setup/campaign_keys.py
 """

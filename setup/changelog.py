@@ -2,8 +2,9 @@
 
 Usage: .venv/bin/python setup/changelog.py [VERSION [DAY]]
 
-Without a version it prints what the next release says. With one, such as 0.2.0, "Unreleased" of CHANGELOG.md and all fragments
-become that version of today (or of DAY, 2027-01-31). Fragments are removed; files that name a release get version and day.
+Without a version it prints what the next release says. With one, such as 0.2.0, "Unreleased" of CHANGELOG.md
+and all fragments become that version of today (or of DAY, 2027-01-31). Fragments are removed; files that name
+a release get version and day.
 """
 
 import re
@@ -25,10 +26,15 @@ SECTIONS = {
 def fragments(root: Path = ROOT) -> list[Path]:
     """List the fragments, by name. Raises SystemExit: one has no section."""
     listed = sorted(path for path in (root / "changelog.d").glob("*.md") if path.name != "README.md")
-    strange = [path.name for path in listed if len(path.name.split(".")) != 3 or path.name.split(".")[1] not in SECTIONS]
+    strange = [
+        path.name
+        for path in listed
+        if len(path.name.split(".")) != 3 or path.name.split(".")[1] not in SECTIONS
+    ]
     if strange:
         raise SystemExit(
-            f"changelog.d: {', '.join(strange)}: name a fragment WHAT.SECTION.md; sections are {', '.join(SECTIONS)}"
+            f"changelog.d: {', '.join(strange)}: name a fragment WHAT.SECTION.md; sections are "
+            f"{', '.join(SECTIONS)}"
         )
     return listed
 
@@ -39,7 +45,9 @@ def joined(unreleased: str, paths: list[Path]) -> str:
     texts = dict.fromkeys(SECTIONS.values(), "") | dict(zip(parts[::2], parts[1::2], strict=True))
     for path in paths:
         words = " ".join(path.read_text(encoding="utf-8").split())
-        entry = textwrap.fill(f"- {words}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        entry = textwrap.fill(
+            f"- {words}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
         section = SECTIONS[path.name.split(".")[1]]
         texts[section] = f"{texts[section].rstrip()}\n{entry}\n"
     sections = (f"### {title}\n\n{text.strip()}\n" for title, text in texts.items() if text.strip())
@@ -47,7 +55,10 @@ def joined(unreleased: str, paths: list[Path]) -> str:
 
 
 def cut(changelog: str, paths: list[Path], version: str, day: date) -> str:
-    """Return the changelog with a release of that day. Raises SystemExit: it is not a version, or not newer than the last one."""
+    """Return the changelog with a release of that day.
+
+    Raises SystemExit: it is not a version, or not newer than the last one.
+    """
     head, unreleased, released = re.split(r"^## (?:Unreleased)?", changelog, maxsplit=2, flags=re.MULTILINE)
     last = released.split(maxsplit=1)[0]
     if not re.fullmatch(r"\d+\.\d+\.\d+", version) or _order(version) <= _order(last):
@@ -71,7 +82,10 @@ def release(root: Path, version: str, day: date) -> None:
         ("CITATION.cff", r"^date-released: .*$", f'date-released: "{day}"'),
     ):
         file = root / name
-        file.write_text(re.sub(pattern, text, file.read_text(encoding="utf-8"), count=1, flags=re.MULTILINE), encoding="utf-8")
+        file.write_text(
+            re.sub(pattern, text, file.read_text(encoding="utf-8"), count=1, flags=re.MULTILINE),
+            encoding="utf-8",
+        )
     for fragment in paths:
         fragment.unlink()
 
@@ -81,7 +95,9 @@ def main(words: list[str]) -> None:
     if words:
         release(ROOT, words[0], date.fromisoformat(words[1]) if words[1:] else datetime.now(UTC).date())
     else:
-        _, unreleased, _ = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), maxsplit=2, flags=re.MULTILINE)
+        _, unreleased, _ = re.split(
+            r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), maxsplit=2, flags=re.MULTILINE
+        )
         print(joined(unreleased.removeprefix("Unreleased"), fragments()))
 
 

@@ -23,7 +23,10 @@ def page() -> str:
 
 def section(kind: Kind) -> Iterator[str]:
     """Lay out the doubts of a kind; nothing of one without words of its own."""
-    rows = [f"| `{one.id}` | {', '.join(f'`{name}`' for name in one.values)} | {one.words.__doc__} |\n" for one in kind.templates]
+    rows = [
+        f"| `{one.id}` | {', '.join(f'`{name}`' for name in one.values)} | {' '.join((one.words.__doc__ or '').split())} |\n"
+        for one in kind.templates
+    ]
     if rows:
         yield f"\n## {kind.title}\n\n{kind.cost[0].upper()}{kind.cost[1:]}.\n\n"
         yield "| id | values | meaning, and what to do |\n|---|---|---|\n"

@@ -1,7 +1,8 @@
-"""What a change of the numbers or a driver costs, counted: `python setup/house.py [SRC]` counts a checkout (default: src).
+"""What a change of the numbers or a driver costs, counted: `python setup/house.py [SRC]` counts a checkout
+(default: src).
 
-A place that chooses channels is a module that searches for the channels of a boundary, or for one quantity of a meter. One has
-the rule of emulation if it decides by scale and grade whose joules a channel has.
+A place that chooses channels is a module that searches for the channels of a boundary, or for one quantity of
+a meter. One has the rule of emulation if it decides by scale and grade whose joules a channel has.
 """
 
 import ast
@@ -17,8 +18,11 @@ GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
 LINES = ("energy", "trial", "measures", "statistics", "papers", "summary", "results", "figures", "views")
 NUMBERS = (*LINES, "report", "prediction", "monitoring")
 # Whose files are found on disk: they grow by one with each driver, measure or thing shown, by design.
-FAMILIES = frozenset({"testbeds", "filesystems", "workloads", "meters", "simulators", "events", "measures", "views"})
-REGISTRY, ENTRIES = Path("model/metrics.py"), "measures"  # the file, and the room whose files have entries of their own
+FAMILIES = frozenset(
+    {"testbeds", "filesystems", "workloads", "meters", "simulators", "events", "measures", "views"}
+)
+# the file, and the room whose files have entries of their own
+REGISTRY, ENTRIES = Path("model/metrics.py"), "measures"
 PROTOCOLS = ("Host", "Mounted", "FileSystem", "Testbed", "Workload", "Meter", "Event")
 
 
@@ -28,9 +32,17 @@ def counts(src: Path) -> Mapping[str, int]:
     trees = {path.relative_to(root): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
     numbers = {path: tree for path, tree in trees.items() if path.parts[0] in NUMBERS}
     siblings = {folder: _siblings(folder) for folder in {path.parent for path in root.rglob("*.py")}}
-    keys = {key for path, tree in trees.items() for key in _defined(path, tree) if key.isidentifier() and "_" in key}
+    keys = {
+        key
+        for path, tree in trees.items()
+        for key in _defined(path, tree)
+        if key.isidentifier() and "_" in key
+    }
     typed = [
-        key for path, tree in trees.items() for key in (Counter(_texts(tree)) - _defined(path, tree)).elements() if key in keys
+        key
+        for path, tree in trees.items()
+        for key in (Counter(_texts(tree)) - _defined(path, tree)).elements()
+        if key in keys
     ]
     lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
     return {
@@ -48,26 +60,37 @@ def counts(src: Path) -> Mapping[str, int]:
 
 
 def members(src: Path) -> Mapping[str, tuple[int, int]]:
-    """Count what each protocol of drivers declares, and how much of it a driver must have, because there is no default.
+    """Count what each protocol of drivers declares, and how much of it a driver must have, because there is
+    no default.
 
     It declares attributes, properties and methods.
     """
-    parsed = [ast.parse(path.read_text()) for path in sorted((src / "perjoule/drivers/protocols").glob("*.py"))]
+    parsed = [
+        ast.parse(path.read_text()) for path in sorted((src / "perjoule/drivers/protocols").glob("*.py"))
+    ]
     classes = {node.name: node for tree in parsed for node in tree.body if isinstance(node, ast.ClassDef)}
-    both = {name: (_declared(classes[name]), _required(classes[name])) for name in PROTOCOLS if name in classes}
+    both = {
+        name: (_declared(classes[name]), _required(classes[name])) for name in PROTOCOLS if name in classes
+    }
     return {name: (len(declared), len(required)) for name, (declared, required) in both.items()}
 
 
 def _declared(cls: ast.ClassDef) -> set[str]:
     named = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
-    named |= {node.target.id for node in cls.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    named |= {
+        node.target.id
+        for node in cls.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
     return {name for name in named if not name.startswith("_")}
 
 
 def _required(cls: ast.ClassDef) -> set[str]:
     methods = (node for node in cls.body if isinstance(node, ast.FunctionDef))
     named = {
-        node.name for node in methods if any("abstractmethod" in ast.unparse(decorator) for decorator in node.decorator_list)
+        node.name
+        for node in methods
+        if any("abstractmethod" in ast.unparse(decorator) for decorator in node.decorator_list)
     }
     bare = (node.target for node in cls.body if isinstance(node, ast.AnnAssign) and node.value is None)
     named |= {target.id for target in bare if isinstance(target, ast.Name)}
@@ -77,8 +100,17 @@ def _required(cls: ast.ClassDef) -> set[str]:
 def chooses(tree: ast.Module) -> bool:
     """Whether a module calls a search of another, or has one of its own."""
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    imported = {alias.name for node in imports if (node.module or "").rpartition(".")[2] in SEARCHES for alias in node.names}
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    imported = {
+        alias.name
+        for node in imports
+        if (node.module or "").rpartition(".")[2] in SEARCHES
+        for alias in node.names
+    }
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     return bool(CHOOSING & called & imported) or "device_j" in defined
 
@@ -108,12 +140,18 @@ def _defined(path: Path, tree: ast.Module) -> Counter[str]:
     """Return the texts of what defines metrics: the registry's file, and the entries of measures."""
     if path == REGISTRY:
         return Counter(_texts(tree))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Metric"]
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Metric"
+    ]
     return Counter(text for call in calls if path.parts[0] == ENTRIES for text in _texts(call))
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
-    yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    yield from (
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _siblings(folder: Path) -> list[Path]:

@@ -1,4 +1,5 @@
-"""Write docs/reference/metrics.md, the list of all metrics, from their registry (perjoule/model/metrics.py), which gathers them.
+"""Write docs/reference/metrics.md, the list of all metrics, from their registry (perjoule/model/metrics.py),
+which gathers them.
 
 Usage: .venv/bin/python setup/metrics.py
 """
@@ -47,16 +48,22 @@ With `user/NAME/` before its key, a metric is that of one of several users; `sha
 
 def page() -> str:
     """Lay out the page."""
-    boundaries = "".join(f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES)
+    boundaries = "".join(
+        f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES
+    )
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
     pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
     stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
-    return "".join((HEAD, *map(row, entries()), TAIL, boundaries, REST, pieces, PARTS, roles, EVENTS, stages, USERS))
+    return "".join(
+        (HEAD, *map(row, entries()), TAIL, boundaries, REST, pieces, PARTS, roles, EVENTS, stages, USERS)
+    )
 
 
 def row(one: Metric) -> str:
     """Lay out an entry."""
-    definition = one.definition.format(boundary="the boundary", role="the role", piece="the piece", stage="in the stage")
+    definition = one.definition.format(
+        boundary="the boundary", role="the role", piece="the piece", stage="in the stage"
+    )
     label = f"{one.label} {'†' * one.headline}{'‡' * one.energy}".strip()
     of = ", ".join(word for word in (one.unit.symbol, one.better) if word)
     return f"- `{one.key}`, {label}{f' ({of})' if of else ''}: {definition}\n"

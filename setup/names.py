@@ -1,9 +1,11 @@
-"""How much of the names says nothing: `python setup/names.py [SRC] [--where ROOM]` counts those of a checkout (default: src).
+"""How much of the names says nothing: `python setup/names.py [SRC] [--where ROOM]` counts those of a checkout
+(default: src).
 
-A binding gives a name to something: an assignment, parameter, loop, comprehension, `with`, `except` or pattern, a function or a
-class. `self`, `cls`, `_` and `__init__` are nobody's choice and are left out; an import binds another's name. A vague binding is
-one of 29 words that would fit anything. The noun of its content says more: `stdout`, `candidates`, `servers_energy`.
-`--where` prints the vague ones of a room, by file and line. Public classes that share a name stand for several things.
+A binding gives a name to something: an assignment, parameter, loop, comprehension, `with`, `except` or
+pattern, a function or a class. `self`, `cls`, `_` and `__init__` are nobody's choice and are left out; an
+import binds another's name. A vague binding is one of 29 words that would fit anything. The noun of its
+content says more: `stdout`, `candidates`, `servers_energy`. `--where` prints the vague ones of a room, by
+file and line. Public classes that share a name stand for several things.
 """
 
 import argparse
@@ -13,13 +15,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-# No word that is the field's own for something: a `read` beside a `write`, the `first` of several, a `part` of a machine.
+# No word that is the field's own for something: a `read` beside a `write`, the `first` of several, a `part`
+# of a machine.
 WORDS = (
-    "asked chosen data done found held kept known left named now one other others own rest said seen shown stated there told "
+    "asked chosen data done found held kept known left named now one other others own rest said seen shown "
+    "stated there told "
     "wanted way what where whole word words"
 )
 VAGUE = frozenset(WORDS.split())
-MOST_RATIO = 0.043  # of all bindings, on the way to 0.015; like the next one it only falls (tests/repository/test_vague.py)
+# of all bindings, on the way to 0.015; like the next one it only falls (tests/repository/test_vague.py)
+MOST_RATIO = 0.043
 MOST_REPEATED_COUNT = 7  # public class names that stand for several classes, on the way to none
 FORCED = frozenset({"self", "cls", "_", "__init__"})
 
@@ -53,7 +58,10 @@ def bindings(tree: ast.AST) -> Iterator[Binding]:
 def parsed(src: Path) -> Mapping[Path, ast.Module]:
     """Parse a checkout's files, by path within the package."""
     root = src / "perjoule"
-    return {path.relative_to(root): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.py"))}
+    return {
+        path.relative_to(root): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.py"))
+    }
 
 
 def shares(trees: Mapping[Path, ast.Module]) -> Mapping[str, tuple[int, int]]:
@@ -95,13 +103,19 @@ def main() -> None:
                     print(f"{path}:{line}: {name}")
         return
     counts = shares(trees)
-    for room, (vague_count, count) in sorted(counts.items(), key=lambda item: item[1][0] / max(1, item[1][1])):
+    for room, (vague_count, count) in sorted(
+        counts.items(), key=lambda item: item[1][0] / max(1, item[1][1])
+    ):
         print(f"{vague_count / max(1, count):7.1%} {vague_count:5} of {count:5} {room}")
-    words = Counter(binding.name for tree in trees.values() for binding in bindings(tree) if binding.name in VAGUE)
+    words = Counter(
+        binding.name for tree in trees.values() for binding in bindings(tree) if binding.name in VAGUE
+    )
     print(", ".join(f"{word} {count}" for word, count in words.most_common()))
     for name, places in repeated(trees).items():
         print(f"{len(places)} classes {name}: {', '.join(places)}")
-    print(f"{share(counts):.2%} of bindings are vague, {len(repeated(trees))} public class names are not alone")
+    print(
+        f"{share(counts):.2%} of bindings are vague, {len(repeated(trees))} public class names are not alone"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Write docs/reference/permitted.md, the words that a campaign may pass on, from the lists that decide (`permitted`).
+"""Write docs/reference/permitted.md, the words that a campaign may pass on, from the lists that decide
+(`permitted`).
 
 Usage: .venv/bin/python setup/permitted.py
 """
@@ -37,11 +38,15 @@ def page() -> str:
         *(_named(f"**{kind}**", words) for kind, words in made.items()),
         "\n## `options` of a disk: mount options\n",
         _named("**all of them**", [name for name in next(iter(disk_words.MOUNT.values())) if name in common]),
-        *(_named(f"**{kind}**", [name for name in forms if name not in common]) for kind, forms in disk_words.MOUNT.items()),
+        *(
+            _named(f"**{kind}**", [name for name in forms if name not in common])
+            for kind, forms in disk_words.MOUNT.items()
+        ),
         "\n## `options` of nfs: mount options\n",
         _named("", MOUNT_OPTIONS),
         "\n## `conf` of cephfs, rados and rbd\n",
-        "\nA number, a size, `true` or `false`, for names that begin like this and continue after an underscore, or end there:\n",
+        "\nA number, a size, `true` or `false`, for names that begin like this and continue after an "
+        "underscore, or end there:\n",
         *(_named(f"`{family}`", stems) for family, stems in families.items()),
         "\nOne of its words, for these:\n",
         _named("", ceph.CHOICES),
@@ -79,7 +84,11 @@ def _pairs(words: Iterable[str]) -> Iterable[str]:
 
 
 def _named(head: str, names: Iterable[str]) -> str:
-    text = f"{head}: {', '.join(f'`{name}`' for name in names)}" if head else ", ".join(f"`{name}`" for name in names)
+    text = (
+        f"{head}: {', '.join(f'`{name}`' for name in names)}"
+        if head
+        else ", ".join(f"`{name}`" for name in names)
+    )
     return "\n" + textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 

@@ -1,7 +1,9 @@
-"""The rooms of perjoule and the arrows between them: `python setup/rooms.py [SRC]` counts those of a checkout (default: src).
+"""The rooms of perjoule and the arrows between them: `python setup/rooms.py [SRC]` counts those of a checkout
+(default: src).
 
-A room is a module or package at the root of `perjoule`; an arrow leads from a room to one that it imports. import-linter takes
-its contract `private` from here, because its own `protected` wants each driver's package listed: the next one would be forgotten.
+A room is a module or package at the root of `perjoule`; an arrow leads from a room to one that it imports.
+import-linter takes its contract `private` from here, because its own `protected` wants each driver's package
+listed: the next one would be forgotten.
 """
 
 import sys
@@ -20,7 +22,9 @@ def rooms(graph: grimp.ImportGraph) -> Mapping[str, set[str]]:
     found: dict[str, set[str]] = {name.removeprefix(f"{ROOT}."): set() for name in graph.find_children(ROOT)}
     for module in graph.modules - {ROOT}:
         first = module.split(".")[1]
-        found[first] |= {name.split(".")[1] for name in graph.find_modules_directly_imported_by(module) - {ROOT}} - {first}
+        found[first] |= {
+            name.split(".")[1] for name in graph.find_modules_directly_imported_by(module) - {ROOT}
+        } - {first}
     return {name: found[name] for name in sorted(found) if name != "__main__"}
 
 

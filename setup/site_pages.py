@@ -2,9 +2,9 @@
 
 Usage: .venv/bin/python setup/site_pages.py [FOLDER]
 
-The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver with its options, the
-help of all commands, the examples, the list of decisions, the ledger of predictions, and our own list of results. A link that
-leads nowhere is an error.
+The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver
+with its options, the help of all commands, the examples, the list of decisions, the ledger of predictions,
+and our own list of results. A link that leads nowhere is an error.
 """
 
 import re
@@ -45,11 +45,23 @@ CELL = str.maketrans({"|": "\\|", "\n": " "})
 
 
 def build(target: Path, pages: Path = ROOT / "docs") -> None:
-    """Write the site into a folder that is empty or an earlier site. Raises CalledProcessError: a page is faulty."""
+    """Write the site into a folder that is empty or an earlier site.
+
+    Raises CalledProcessError: a page is faulty.
+    """
     with TemporaryDirectory(prefix="perjoule-site-") as name:
         source = Path(name) / "docs"
         prepare(pages, source)
-        sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
+        sphinx = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "--fail-on-warning",
+            "--keep-going",
+            "--quiet",
+            "-b",
+            "html",
+        ]
         subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
     for page in laid_out(target, pages):
         page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
@@ -105,13 +117,21 @@ def write(path: Path, text: str) -> None:
 
 
 def contents(index: str) -> Iterator[str]:
-    """Yield a table of contents, for the side of each page, for each section of docs/README.md that lists pages."""
+    """Yield a table of contents, for the side of each page, for each section of docs/README.md that lists
+    pages.
+    """
     for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
-        pages = [link.removesuffix(".md") for link in dict.fromkeys(LINK.findall("".join(LISTED.findall(body))))]
+        pages = [
+            link.removesuffix(".md") for link in dict.fromkeys(LINK.findall("".join(LISTED.findall(body))))
+        ]
         if not pages:
             continue
-        pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "Measure")]
+        pages += [
+            page
+            for page in GENERATED
+            if title == ("Reference" if page.startswith("reference") else "Measure")
+        ]
         yield "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
 
 
@@ -127,7 +147,9 @@ def files_beside(index: Path) -> Iterator[str]:
 def commands_page() -> str:
     """Return the help of all commands."""
     top = click.Context(cli, info_name="perjoule", terminal_width=WIDTH)
-    shown = (f"## {one.command_path}\n\n```text\n{one.command.get_help(one)}\n```\n" for one in commands(cli, top))
+    shown = (
+        f"## {one.command_path}\n\n```text\n{one.command.get_help(one)}\n```\n" for one in commands(cli, top)
+    )
     return "# Commands\n\nWhat `--help` prints.\n\n" + "\n".join(shown)
 
 
@@ -149,12 +171,26 @@ def driver_pages() -> Iterator[tuple[str, str]]:
 def driver_page(name: str, kind: str) -> str:
     """Return the page of a driver: what it is, an example, all options."""
     rows = [
-        f"| {'– ' * one.depth_count}`{one.name}` | {cell(one.default)} | {escaped(one.description)} Value: {cell(one.takes)} |"
+        f"| {'– ' * one.depth_count}`{one.name}` | {cell(one.default)} | {escaped(one.description)} Value: "
+        f"{cell(one.takes)} |"
         for one in campaign.options(name, kind)
     ]
     table = ["| option | default | meaning |", "|---|---|---|", *rows] if rows else ["It has no options."]
     shown = ["```toml", campaign.example_text(name, kind), "```"]
-    return "\n".join([f"# {kind} ({name})", "", linked(campaign.about(name, kind)), "", *shown, "", "## Options", "", *table, ""])
+    return "\n".join(
+        [
+            f"# {kind} ({name})",
+            "",
+            linked(campaign.about(name, kind)),
+            "",
+            *shown,
+            "",
+            "## Options",
+            "",
+            *table,
+            "",
+        ]
+    )
 
 
 def linked(text: str) -> str:
@@ -180,8 +216,10 @@ def ledger_page() -> str:
         [
             "# The ledger: how wrong predictions are",
             "",
-            "What `perjoule ledger` prints: errors of throughput, of measured points that were left out, with all similar ones,",
-            "when the model was fitted. The last columns are the median errors of simpler models of the same points.",
+            "What `perjoule ledger` prints: errors of throughput, of measured points that were left out, "
+            "with all similar ones,",
+            "when the model was fitted. The last columns are the median errors of simpler models of the "
+            "same points.",
             "[How predictions are made](../explanations/prediction.md) defines all of them;",
             "[Predict](../how-to/predict.md) shows how to pledge a prediction before you measure.",
             "",
@@ -209,7 +247,11 @@ def table_rows(table: Table) -> list[str]:
 
 def examples_page() -> str:
     """Return all campaigns of examples/."""
-    found = ["# Example campaigns", "", "They are in `examples/`; `perjoule check FILE` says what one does, and what it takes."]
+    found = [
+        "# Example campaigns",
+        "",
+        "They are in `examples/`; `perjoule check FILE` says what one does, and what it takes.",
+    ]
     for file in sorted((ROOT / "examples").glob("*.toml")):
         found += ["", f"## {file.stem}", "", "```toml", file.read_text(encoding="utf-8").strip(), "```"]
     return "\n".join([*found, ""])

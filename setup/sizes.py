@@ -1,9 +1,11 @@
-"""Print what an installation takes in site-packages: MB of each distribution, of the base and of what each extra adds.
+"""Print what an installation takes in site-packages: MB of each distribution, of the base and of what each
+extra adds.
 
 Usage: .venv/bin/python setup/sizes.py
 
-It reads the environment that it runs in, where all of them have to be installed (`make check` does it). Sizes are those of the
-files that each distribution lists, without compiled bytecode. `MOST_MB` only falls (tests/repository/test_sizes.py holds it).
+It reads the environment that it runs in, where all of them have to be installed (`make check` does it). Sizes
+are those of the files that each distribution lists, without compiled bytecode. `MOST_MB` only falls
+(tests/repository/test_sizes.py holds it).
 """
 
 import tomllib
@@ -21,12 +23,17 @@ LEAST_MB = 0.05  # of a line by itself
 
 def size_mb(package: Distribution) -> float:
     """Return the size of a distribution's files, MB."""
-    paths = [Path(str(package.locate_file(file))) for file in package.files or () if not file.name.endswith(".pyc")]
+    paths = [
+        Path(str(package.locate_file(file))) for file in package.files or () if not file.name.endswith(".pyc")
+    ]
     return sum(path.lstat().st_size for path in paths if path.exists()) / 1e6
 
 
 def needed(requirements: Iterable[str]) -> dict[str, float]:
-    """Return the sizes of distributions and of all that they need, MB. Raises PackageNotFoundError: one is not installed."""
+    """Return the sizes of distributions and of all that they need, MB.
+
+    Raises PackageNotFoundError: one is not installed.
+    """
     sizes: dict[str, float] = {}
     todo = [Requirement(text) for text in requirements]
     while todo:
@@ -49,9 +56,13 @@ def by_extra(root: Path = ROOT) -> dict[str, dict[str, float]]:
     """Return the sizes of the base, and for each extra of users what it adds to that, MB."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     base = needed(project["dependencies"])
-    extras = {name: texts for name, texts in project["optional-dependencies"].items() if name != "development"}
+    extras = {
+        name: texts for name, texts in project["optional-dependencies"].items() if name != "development"
+    }
     added = {name: needed(texts) for name, texts in extras.items()}
-    return {"base": base} | {name: {key: mb for key, mb in sizes.items() if key not in base} for name, sizes in added.items()}
+    return {"base": base} | {
+        name: {key: mb for key, mb in sizes.items() if key not in base} for name, sizes in added.items()
+    }
 
 
 def main() -> None:

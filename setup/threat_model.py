@@ -1,7 +1,8 @@
 """Find promises of the threat model that no test holds. Exit code 1 when there is one.
 
-Usage: python setup/threat_model.py [PAGE]. Each row of each table of the page is a promise, and its last column names the tests
-that hold it, as `tests/PATH.py::test_name`; every test that the page names must exist, and must not be skipped for good.
+Usage: python setup/threat_model.py [PAGE]. Each row of each table of the page is a promise, and its last
+column names the tests that hold it, as `tests/PATH.py::test_name`; every test that the page names must exist,
+and must not be skipped for good.
 """
 
 import ast
@@ -26,9 +27,15 @@ def faults(page: Path) -> Iterator[str]:
     for number, line in enumerate(page.read_text().splitlines(), 1):
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         if cells and not heading and cells[-1] != COLUMN:
-            yield f'{page}:{number}: the last column of a table must be "{COLUMN}", because each row is a promise'
+            yield (
+                f'{page}:{number}: the last column of a table must be "{COLUMN}", because each row is a '
+                "promise"
+            )
         elif heading and len(cells) > 1 and set(line) - set("|-: ") and not NAMED.search(cells[-1]):
-            yield f'{page}:{number}: "{cells[-2][:60]}" has no test: name the one that holds it as `tests/PATH.py::test_name`'
+            yield (
+                f'{page}:{number}: "{cells[-2][:60]}" has no test: name the one that holds it as '
+                "`tests/PATH.py::test_name`"
+            )
         heading = heading or cells if cells else []
         for path, test in NAMED.findall(line):
             if fault := lacking(path, test):
@@ -41,7 +48,11 @@ def lacking(path: str, test: str) -> str:
         return "is in no file of that name"
     if (markers := _markers(path).get(test)) is None:
         return "does not exist"
-    return f"is marked {' and '.join(sorted(markers & NEVER_RUN))}, so it holds nothing" if markers & NEVER_RUN else ""
+    return (
+        f"is marked {' and '.join(sorted(markers & NEVER_RUN))}, so it holds nothing"
+        if markers & NEVER_RUN
+        else ""
+    )
 
 
 @cache

@@ -2,8 +2,9 @@
 
 Usage: .venv/bin/python setup/words.py [--pages]
 
-`--pages` prints a line for each page. The changelog and its fragments are left out. `MOST` only falls: whoever shortens pages
-lowers it (tests/repository/test_words.py holds it), so that a new page makes room for itself.
+`--pages` prints a line for each page. The changelog and its fragments are left out. `MOST` only falls:
+whoever shortens pages lowers it (tests/repository/test_words.py holds it), so that a new page makes room for
+itself.
 """
 
 import sys
@@ -23,7 +24,10 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def counted(root: Path = ROOT) -> dict[str, int]:
     """Count the words of each page, by its path below root."""
-    return {page.relative_to(root).as_posix(): len(page.read_text(encoding="utf-8").split()) for page in pages(root)}
+    return {
+        page.relative_to(root).as_posix(): len(page.read_text(encoding="utf-8").split())
+        for page in pages(root)
+    }
 
 
 def by_folder(words: dict[str, int]) -> dict[str, int]:

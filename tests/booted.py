@@ -1,6 +1,8 @@
-"""A systemd as the first process of a host of tests, with a bus, a journal and an SSH server, and nothing else of this machine's.
+"""A systemd as the first process of a host of tests, with a bus, a journal and an SSH server, and nothing
+else of this machine's.
 
-Its control groups are below one of its own. None of Debian's units is started, as some would set this machine's kernel.
+Its control groups are below one of its own. None of Debian's units is started, as some would set this
+machine's kernel.
 """
 
 import os
@@ -9,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 SYSTEMD = Path("/lib/systemd/systemd")
-# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log, $5 the number of the
-# user who has a systemd, too.
+# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log,
+# $5 the number of the user who has a systemd, too.
 START = """
 set -e
 if first=$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target"); then
@@ -95,7 +97,11 @@ exec env -i "PATH=$PATH" container=lab /lib/systemd/systemd $words > /dev/null 2
 
 def lacking() -> str:
     """What is missing here for such a host, "" if nothing."""
-    tools = {"/usr/bin/dbus-daemon": "dbus-daemon", "/usr/bin/busctl": "systemd", "/usr/bin/logger": "bsdutils"}
+    tools = {
+        "/usr/bin/dbus-daemon": "dbus-daemon",
+        "/usr/bin/busctl": "systemd",
+        "/usr/bin/logger": "bsdutils",
+    }
     if missing := [package for path, package in tools.items() if not shutil.which(path)]:
         return f"{', '.join(missing)} missing: apt install {' '.join(missing)}"
     if not SYSTEMD.exists():
@@ -111,7 +117,10 @@ def group(host: str) -> str:
 
 
 def scripts(folder: Path) -> None:
-    """Write the scripts to a lab's folder. No command line says what they start, as that is what tests look for."""
+    """Write the scripts to a lab's folder.
+
+    No command line says what they start, as that is what tests look for.
+    """
     for name, text in (("start", START), ("first", FIRST), ("second", SECOND)):
         (folder / name).write_text(text)
 

@@ -15,7 +15,14 @@ from places import TESTS
 
 WIDTHS = {"desktop": 1400, "phone": 390}  # pixels
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
     *("--disable-component-update", "--disable-sync"),
 )
 AXE = """const done = arguments[arguments.length - 1];
@@ -66,7 +73,9 @@ def show(page: webdriver.Chrome, theme: str) -> None:
 
 def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
     """What one of the checks in `page_checks.js` finds wrong."""
-    return page.execute_script(f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given)
+    return page.execute_script(
+        f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given
+    )
 
 
 def violations(page: webdriver.Chrome) -> list[str]:

@@ -1,4 +1,6 @@
-"""How tests listen to meters, and hold what they hear against what a simulator said; what is printed after all tests."""
+"""How tests listen to meters, and hold what they hear against what a simulator said; what is printed after
+all tests.
+"""
 
 import gc
 import os
@@ -8,9 +10,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: threads for small matrices only get in each other's way
+# before NumPy: threads for small matrices only get in each other's way
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-os.environ["PERJOULE_PROGRAMS"] = f"{tempfile.gettempdir()}:/var/tmp:/mnt:/no/such"  # where tests have programs of their own
+# where tests have programs of their own
+os.environ["PERJOULE_PROGRAMS"] = f"{tempfile.gettempdir()}:/var/tmp:/mnt:/no/such"
 
 import numpy as np
 import pytest
@@ -31,7 +35,9 @@ settings.load_profile("busy")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Thousands of tests are made and all are kept: a search for garbage among them takes long, and finds none."""
+    """Thousands of tests are made and all are kept: a search for garbage among them takes long, and finds
+    none.
+    """
     gc.disable()
     try:
         return (yield)
@@ -55,7 +61,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _signals_reach_programs():
-    """Let tests under nohup stop programs that they start: these inherit a signal that is ignored, and no handler."""
+    """Let tests under nohup stop programs that they start: these inherit a signal that is ignored, and no
+    handler.
+    """
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
@@ -63,7 +71,9 @@ def _signals_reach_programs():
 
 @pytest.fixture(autouse=True)
 def _signals_as_before(_signals_reach_programs):
-    """Leave no signal ignored, as a command does at its end: programs that later tests start would inherit it."""
+    """Leave no signal ignored, as a command does at its end: programs that later tests start would inherit
+    it.
+    """
     before = {number: signal.getsignal(number) for number in exits.SIGNALS}
     yield
     for number, handler in before.items():
@@ -88,12 +98,18 @@ class Heard(Sink):
 
     def of(self, quantity="power", component=None):
         """Times and values of one channel, gaps included."""
-        chosen = [(t, v) for c, t, v, _ in self.samples if c.quantity == quantity and component in (None, c.component)]
+        chosen = [
+            (t, v)
+            for c, t, v, _ in self.samples
+            if c.quantity == quantity and component in (None, c.component)
+        ]
         return np.array(chosen).reshape(-1, 2).T
 
 
 def _listen(options, until, *, timeout_s=60.0, hosts=()):
-    """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too long."""
+    """Record the meter of a [[meter]] table until `until(heard)`; an AssertionError when that takes too
+    long.
+    """
     heard = Heard()
     meter = drivers.meter(Spec(options["kind"], {k: v for k, v in options.items() if k != "kind"}))
     with meter.record(Hosts(tuple(hosts)), heard) as heard.doubts:
@@ -106,12 +122,16 @@ def _listen(options, until, *, timeout_s=60.0, hosts=()):
 
 @pytest.fixture
 def listen():
-    """Record a meter until something is heard: `listen({"kind": ..., ...}, lambda heard: len(heard.samples) > 20)`."""
+    """Record a meter until something is heard: `listen({"kind": ..., ...}, lambda heard:
+    len(heard.samples) > 20)`.
+    """
     return _listen
 
 
 class _Noted(Behaviour):
-    """A behaviour that remembers what it had a simulator say: what is heard is held against that, however slow this machine."""
+    """A behaviour that remembers what it had a simulator say: what is heard is held against that, however
+    slow this machine.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -122,7 +142,9 @@ class _Noted(Behaviour):
         return self.said[-1]
 
     def told(self, heard, shown):
-        """Whether all that was heard had been sent, in this order, as `shown(truth)` has it; nothing heard proves nothing."""
+        """Whether all that was heard had been sent, in this order, as `shown(truth)` has it; nothing heard
+        proves nothing.
+        """
         said = iter([shown(truth) for truth in self.said])
         last = float("nan")  # like nothing that is heard
         return len(heard) > 0 and all(
@@ -139,7 +161,12 @@ def noted():
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print which workloads ran valid on which file systems over SSH, as one table."""
-    reports = [report for of in terminalreporter.stats.values() for report in of if hasattr(report, "user_properties")]
+    reports = [
+        report
+        for of in terminalreporter.stats.values()
+        for report in of
+        if hasattr(report, "user_properties")
+    ]
     rows: dict[str, dict[str, str]] = {
         value[0]: value[1] for report in reports for name, value in report.user_properties if name == OVER_SSH
     }

@@ -1,4 +1,5 @@
-"""A plugin of pytest that tells coverage.py which test runs, in processes that tests start, too; for `benchmarks/mutation.py`.
+"""A plugin of pytest that tells coverage.py which test runs, in processes that tests start, too; for
+`benchmarks/mutation.py`.
 
 What fixtures do counts for all tests of a file. How long each test took is written where MUTATION_TOOK says.
 """

@@ -44,7 +44,9 @@ def otherwise(cluster: Cluster) -> Cluster:
     def disk(one: Disk) -> Disk:
         return replace(one, idle_w=times(one.idle_w, 0.9), active_w=times(one.active_w, 1.3))
 
-    nodes = tuple(replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
+    nodes = tuple(
+        replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes
+    )
     efficiency = times(cluster.supply_efficiency, 1.05)
     return replace(cluster, nodes=nodes, switch_w=times(cluster.switch_w, 0.8), supply_efficiency=efficiency)
 

@@ -9,7 +9,9 @@ import click
 from perjoule.cli import cli
 
 # After a prompt, with lines that go on; in a sentence; a step of CI.
-COMMAND = re.compile(r"^ *\$ ((?:.*\\\n)*.*)$|(?<!`)`(perjoule [^`]+)`|^- run: (?:>\n)?((?:.+\n?)(?:    .+\n)*)", re.MULTILINE)
+COMMAND = re.compile(
+    r"^ *\$ ((?:.*\\\n)*.*)$|(?<!`)`(perjoule [^`]+)`|^- run: (?:>\n)?((?:.+\n?)(?:    .+\n)*)", re.MULTILINE
+)
 TABLES = re.compile(r"^ *```toml\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 

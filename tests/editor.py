@@ -22,7 +22,9 @@ def faults(folder: Path, name: str, schema: Mapping[str, Json], text: str) -> li
         pytest.skip(f"taplo has no wheel for {platform.machine()}")
     (folder / name).write_text(json.dumps(schema))
     (folder / "my.toml").write_text(text)
-    done = subprocess.run([taplo, "check", "my.toml"], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [taplo, "check", "my.toml"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
     found = sorted({*FAULT.findall(done.stderr)})
     assert done.returncode == bool(found), done.stderr
     return found

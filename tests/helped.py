@@ -1,4 +1,6 @@
-"""A host with an installed helper, and a user who may start it by sudo: real sudo, with /etc and /usr/local/sbin of its own."""
+"""A host with an installed helper, and a user who may start it by sudo: real sudo, with /etc and
+/usr/local/sbin of its own.
+"""
 
 import contextlib
 import os
@@ -16,10 +18,12 @@ from perjoule.testbeds.cluster.judge import PERMITTED
 from perjoule.testbeds.cluster.scripts import HELPER
 
 NEEDS_SUDO = pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("sudo") or not shutil.which("logger"), reason="needs root, sudo and logger"
+    os.geteuid() != 0 or not shutil.which("sudo") or not shutil.which("logger"),
+    reason="needs root, sudo and logger",
 )
 RUN, USER, UID = "0a1b2c3d", "pj-verbs", 64997
-NAME = os.environ.get("PYTEST_XDIST_WORKER", "h1")  # a run ends what bears its mark and this name, also of tests beside
+# a run ends what bears its mark and this name, also of tests beside
+NAME = os.environ.get("PYTEST_XDIST_WORKER", "h1")
 LOG = "/run/log-of-tests"  # what the helper has logged
 # $1 a folder: a copy of /etc to change and an empty /usr/local/sbin.
 HOST = r"""
@@ -47,7 +51,11 @@ class Installed:
     def root(self, *argv: str | Path, text: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """Run a command as root there."""
         return subprocess.run(
-            ["nsenter", "-t", str(self.pid), "-m", "--", *argv], input=text, capture_output=True, check=False, timeout=60
+            ["nsenter", "-t", str(self.pid), "-m", "--", *argv],
+            input=text,
+            capture_output=True,
+            check=False,
+            timeout=60,
         )
 
     def write(self, path: str | Path, content: str, mode: int = 0o644) -> None:
@@ -56,12 +64,16 @@ class Installed:
     def permit(self, *lines: str) -> None:
         self.write(PERMITTED, "\n".join([f"user {USER}", f"work {self.work}", *lines, ""]))
 
-    def sudo(self, *words: str | Path, text: bytes = b"", env: Sequence[str] = (), options: Sequence[str] = ("-n",)) -> bytes:
+    def sudo(
+        self, *words: str | Path, text: bytes = b"", env: Sequence[str] = (), options: Sequence[str] = ("-n",)
+    ) -> bytes:
         """Run a command by sudo as the user."""
         done = self.root(*self.as_user(), *env, "/usr/bin/sudo", *options, "--", *words, text=text)
         return b"%d " % done.returncode + done.stdout + done.stderr
 
-    def keep(self, *argvs: Sequence[str | bytes], inputs: Sequence[bytes] = (), lines: bytes = b"") -> list[bytes]:
+    def keep(
+        self, *argvs: Sequence[str | bytes], inputs: Sequence[bytes] = (), lines: bytes = b""
+    ) -> list[bytes]:
         """Have the helper keep the host and run commands, one after the other; return its answers."""
         by_sudo = [*self.as_user(), "sudo", "-n", "--", HELPER, "keep", self.work, NAME]
         command = ["nsenter", "-t", str(self.pid), "-m", "--", *by_sudo]
@@ -75,7 +87,9 @@ class Installed:
             for n, argv in enumerate(argvs, start=1):
                 words = [os.fsencode(word) for word in argv]
                 content = inputs[n - 1] if n <= len(inputs) else b""
-                asked = b"run %d %d %d\n" % (n, len(words), len(content)) + b"".join(word + b"\0" for word in words)
+                asked = b"run %d %d %d\n" % (n, len(words), len(content)) + b"".join(
+                    word + b"\0" for word in words
+                )
                 with contextlib.suppress(BrokenPipeError):
                     child.stdin.write(asked + content)
                     child.stdin.flush()
@@ -93,7 +107,15 @@ class Installed:
 
     def as_user(self) -> list[str]:
         """The words before a command of the user's."""
-        return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups", "env", "-i", "PATH=/usr/bin:/bin"]
+        return [
+            "setpriv",
+            f"--reuid={USER}",
+            f"--regid={USER}",
+            "--init-groups",
+            "env",
+            "-i",
+            "PATH=/usr/bin:/bin",
+        ]
 
 
 @contextlib.contextmanager
@@ -103,7 +125,8 @@ def installed() -> Generator[Installed]:
     folder.chmod(0o755)
     ns = folder / "own"
     ns.mkdir()
-    command = ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "bash", "-c", HOST, "host", ns]  # it ends with the tests
+    # it ends with the tests
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "bash", "-c", HOST, "host", ns]
     with subprocess.Popen(command, stdin=-3, stdout=-1, text=True) as child:
         assert child.stdout
         assert child.stdout.readline() == "ready\n"
@@ -117,7 +140,8 @@ def installed() -> Generator[Installed]:
         there.root(
             "sh",
             "-c",
-            "mount -t tmpfs none /run && mount --bind /etc/logger /usr/bin/logger && umask 077 && : > /run/log-of-tests",
+            "mount -t tmpfs none /run && mount --bind /etc/logger /usr/bin/logger && umask 077 && : > "
+            "/run/log-of-tests",
         )
         there.write("/etc/secret", "the secret\n", 0o600)
         there.permit()

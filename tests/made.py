@@ -44,15 +44,21 @@ def points(
     random = np.random.default_rng(7)
     found: list[Observation] = []
     loads = tuple(product(clients, sizes, in_flight))
-    for speed, copies_count, (count, client_bytes, calls), _ in product(speeds, copies, loads, range(repetitions_count)):
+    for speed, copies_count, (count, client_bytes, calls), _ in product(
+        speeds, copies, loads, range(repetitions_count)
+    ):
         cpu, network, disk = speed
-        cluster = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=cpu, network_ratio=network, disk_ratio=disk)
+        cluster = catalogue.at_speed(
+            catalogue.cluster("odroid-hc4"), cpu_ratio=cpu, network_ratio=network, disk_ratio=disk
+        )
         there = fleet(cluster, {"A": 4}, clients_count=count, memory=False)
         assert there is not None
         kept = Redundancy(copies_count, acknowledged="in memory")
         case = Case(direction, kept, flow(copies_count, direction), there, client_bytes, calls)
         asked: Demand = demand(truth.works, case.flow)
-        rate = throughput_bytes_per_s(truth, case, unit_bytes) * float(np.exp(noise_ratio * random.standard_normal()))
+        rate = throughput_bytes_per_s(truth, case, unit_bytes) * float(
+            np.exp(noise_ratio * random.standard_normal())
+        )
         power = plant(cluster, {"A": 4, "B": 1, "C": 1})
         found.append(
             Observation(

@@ -22,7 +22,9 @@ def hosts_of(**options: Json) -> Testbed:
 
 def write(client: Host, path: Path, count: int = FILE_BYTES // MIB, unit: str = "1M") -> str:
     """Write random bytes and return their checksum."""
-    client.run(["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60)
+    client.run(
+        ["dd", "if=/dev/urandom", f"of={path}", f"bs={unit}", f"count={count}", "conv=fsync"], timeout_s=60
+    )
     return checksum(client, path)
 
 
@@ -34,8 +36,16 @@ NEEDS_SSHFS = pytest.mark.skipif(not shutil.which("sshfs"), reason="sshfs is mis
 
 
 def sshfs(folder: Path, place: Path) -> list[str | Path]:
-    """The command that mounts a folder of this machine as one of a server, for all users; SFTP goes through a pipe."""
-    return ["sshfs", "-o", "allow_other,ssh_command=sh -c /usr/lib/openssh/sftp-server", f"oss-1:{folder}", place]
+    """The command that mounts a folder of this machine as one of a server, for all users; SFTP goes
+    through a pipe.
+    """
+    return [
+        "sshfs",
+        "-o",
+        "allow_other,ssh_command=sh -c /usr/lib/openssh/sftp-server",
+        f"oss-1:{folder}",
+        place,
+    ]
 
 
 def received_bytes(host: Host) -> int:

@@ -1,4 +1,6 @@
-"""What processes of one run of pytest have in common: folders that are made once, and what one of them does at a time."""
+"""What processes of one run of pytest have in common: folders that are made once, and what one of them
+does at a time.
+"""
 
 import contextlib
 import fcntl
@@ -23,7 +25,10 @@ def one_at_a_time(factory: pytest.TempPathFactory, name: str) -> Generator[IO[st
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Have a folder of this name made, in the folders of this run of pytest; return where. What reads it leaves it as it is."""
+    """Have a folder of this name made, in the folders of this run of pytest; return where.
+
+    What reads it leaves it as it is.
+    """
     with one_at_a_time(factory, name) as place:
         if not (folder := place.read()):
             folder = tempfile.mkdtemp(prefix=f"{name}-", dir=Path(place.name).parent)

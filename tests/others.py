@@ -29,7 +29,11 @@ def add(folder: Path, project: str, modules: Mapping[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     groups = described["entry-points"].items()
-    points = [line for group, named in groups for line in (f"[{group}]", *(f"{name} = {value}" for name, value in named.items()))]
+    points = [
+        line
+        for group, named in groups
+        for line in (f"[{group}]", *(f"{name} = {value}" for name, value in named.items()))
+    ]
     name, version = described["name"], described["version"]
     place = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     place.mkdir()

@@ -1,4 +1,6 @@
-"""Readings of records and series made to order, where the window of the numbers also chooses the channels; and points."""
+"""Readings of records and series made to order, where the window of the numbers also chooses the channels;
+and points.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +30,9 @@ def point_of(
     omitted: Mapping[str, str] | None = None,
     shared: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Point:
-    """Make a point of values, with the grade of its servers' energy, why boundaries lack one, and what repetitions share."""
+    """Make a point of values, with the grade of its servers' energy, why boundaries lack one, and what
+    repetitions share.
+    """
     numbers = dict(Numbers.plain(metrics).by_key)
     for boundary, why in (omitted or {}).items():
         numbers[f"{PREFIXES[boundary]}{ENERGY}"] = Number(why_not=why)

@@ -1,4 +1,6 @@
-"""Processes, hosts and mounts that only say what a test has written for them, and refuse what it does not expect."""
+"""Processes, hosts and mounts that only say what a test has written for them, and refuse what it does not
+expect.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +11,9 @@ from perjoule.model.errors import TransientError
 
 
 class ScriptedProcess(Process):
-    """A program that has ended with this code; None: it runs until it is stopped, or forever if it is `stubborn`."""
+    """A program that has ended with this code; None: it runs until it is stopped, or forever if it is
+    `stubborn`.
+    """
 
     def __init__(self, code: int | None, said: str = "", *, stubborn: bool = False) -> None:
         self.code, self.said, self.stubborn, self.stopped_count = code, said, stubborn, 0
@@ -37,7 +41,9 @@ class ScriptedProcess(Process):
 
 
 class ScriptedHost(Host):
-    """A host like "client-1": its commands say what `answers` gives, nothing by default; its programs are what `starts` gives."""
+    """A host like "client-1": its commands say what `answers` gives, nothing by default; its programs are
+    what `starts` gives.
+    """
 
     def __init__(self, name: str = "client-1") -> None:
         self.name, self.role, self.address, self.node = name, name.partition("-")[0], "10.0.0.1", None

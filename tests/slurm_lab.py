@@ -1,4 +1,6 @@
-"""A Slurm cluster on this machine: a controller and nodes in virtual hosts, each with files and a munge of its own."""
+"""A Slurm cluster on this machine: a controller and nodes in virtual hosts, each with files and a munge of
+its own.
+"""
 
 import os
 import shutil
@@ -14,7 +16,8 @@ TOOLS = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 # Only so that a python in root's home can be read; nothing of it reaches a node.
 READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-# $1 the lab's folder, $2 the node's name, $3 this checkout. A shared /tmp breaks PMIx; a name that nobody resolves stalls munged.
+# $1 the lab's folder, $2 the node's name, $3 this checkout. A shared /tmp breaks PMIx; a name that nobody
+# resolves stalls munged.
 _NODE = r"""
 set -e
 hostname "$2"
@@ -84,7 +87,10 @@ class SlurmLab:
     """A cluster whose first host is the controller, and whose nodes are n1, n2 and so on."""
 
     def __init__(self, folder: Path, hosts: Sequence[Host]) -> None:
-        self.folder, self.names = folder, dict(zip(("ctl", *(f"n{n}" for n in range(1, len(hosts)))), hosts, strict=True))
+        self.folder, self.names = (
+            folder,
+            dict(zip(("ctl", *(f"n{n}" for n in range(1, len(hosts)))), hosts, strict=True)),
+        )
         (folder / "slurm").mkdir()
         for name in self.names:
             (folder / "sensors" / name).mkdir(parents=True)
@@ -93,11 +99,25 @@ class SlurmLab:
         (folder / "munge.key").chmod(0o400)
         known = "".join(f"{host.address} {name}\n" for name, host in self.names.items())
         (folder / "hosts").write_text(f"127.0.0.1 localhost\n{known}")
-        nodes = [f"NodeName={name} NodeAddr={host.address} CPUs=2" for name, host in self.names.items() if name != "ctl"]
+        nodes = [
+            f"NodeName={name} NodeAddr={host.address} CPUs=2"
+            for name, host in self.names.items()
+            if name != "ctl"
+        ]
         conf = _CONF.format(address=hosts[0].address, nodes="\n".join(nodes))
         (folder / "slurm" / "slurm.conf").write_text(conf)
-        (folder / "slurm" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")  # slurmd looks for one even if it needs none
-        apart = ["unshare", "--mount", "--propagation=private", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        # slurmd looks for one even if it needs none
+        (folder / "slurm" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        apart = [
+            "unshare",
+            "--mount",
+            "--propagation=private",
+            "--uts",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ]
         for name, host in self.names.items():
             host.spawn([*apart, "bash", "-c", _INIT, _NODE, folder, name, ROOT], log=folder / f"{name}.log")
         try:
@@ -125,7 +145,10 @@ class SlurmLab:
     def _pid(self, name: str) -> int:
         """The first process of a node, as seen from here."""
         said = subprocess.run(
-            ["pgrep", "-f", f"^bash -c trap .*{self.folder} {name} {ROOT}$"], capture_output=True, text=True, check=True
+            ["pgrep", "-f", f"^bash -c trap .*{self.folder} {name} {ROOT}$"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return int(said.stdout.split()[0])
 
@@ -133,8 +156,12 @@ class SlurmLab:
         """The command that runs another on a node, as root or by a prefix that makes another user of it."""
         return ["nsenter", "-t", str(self._pids[node]), "-n", "-m", "-u", "-p", *user, *argv]
 
-    def run(self, *argv: str | Path, node: str = "ctl", user: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*argv, node=node, user=user), capture_output=True, text=True, check=False)
+    def run(
+        self, *argv: str | Path, node: str = "ctl", user: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*argv, node=node, user=user), capture_output=True, text=True, check=False
+        )
 
     def jobs(self) -> str:
         """All jobs that wait or run."""
@@ -142,5 +169,9 @@ class SlurmLab:
 
     def processes(self, *patterns: str) -> list[str]:
         """What runs on nodes whose command line holds one of these."""
-        found = [self.run("pgrep", "-af", "|".join(patterns), node=name).stdout for name in self.names if name != "ctl"]
+        found = [
+            self.run("pgrep", "-af", "|".join(patterns), node=name).stdout
+            for name in self.names
+            if name != "ctl"
+        ]
         return [line for said in found for line in said.splitlines()]

@@ -20,9 +20,12 @@ import booted
 from on_hosts import hosts_of
 from perjoule.drivers.protocols import Host, Process
 
-NEEDS_SSHD = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
+NEEDS_SSHD = pytest.mark.skipif(
+    not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"
+)
 CURVE25519 = "curve25519-sha256"  # a fifth of the CPU time of OpenSSH 9's default key exchange
-OVER_SSH = "over ssh"  # a property of a test, [name, what came of each workload]: a row of the table that is printed
+# a property of a test, [name, what came of each workload]: a row of the table that is printed
+OVER_SSH = "over ssh"
 USER_NUMBER = 64998
 USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
 PERJOULE = Path(sys.executable).with_name("perjoule")
@@ -55,12 +58,19 @@ def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = "") -> str:
+def toml(
+    options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = ""
+) -> str:
     """A campaign, on hosts over SSH by default; what JSON and TOML write alike is written by json."""
     options = {"kind": "cluster", "hosts": [], **options}
-    tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
+    tables = [
+        "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}"
+        for host in options["hosts"]
+    ]
     rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
-    head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
+    head = (
+        f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
+    )
     bed = f"[testbed]\n{rest}\n" + (f"hosts = [{', '.join(tables)}]\n" if tables else "")
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
     return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
@@ -78,10 +88,13 @@ class Lab:
         users = list(enumerate((USER, SUDOER), USER_NUMBER))
         accounts = [f"{name}:*:{number}:{number}::{folder}/home:/bin/bash\n" for number, name in users]
         (folder / "passwd").write_text(Path("/etc/passwd").read_text() + "".join(accounts))
-        (folder / "group").write_text(Path("/etc/group").read_text() + "".join(f"{name}:x:{number}:\n" for number, name in users))
+        (folder / "group").write_text(
+            Path("/etc/group").read_text() + "".join(f"{name}:x:{number}:\n" for number, name in users)
+        )
         (folder / "sudoers").write_text(f"root ALL=(ALL:ALL) ALL\n{SUDOER} ALL=(ALL:ALL) NOPASSWD: ALL\n")
         (folder / "sudoers").chmod(0o440)
-        # The user's own configuration of ssh, which no campaign can name: it knows the hosts of all labs of this process.
+        # The user's own configuration of ssh, which no campaign can name: it knows the hosts of all labs of
+        # this process.
         KNOWN.append(folder / "known")
         self.config = folder / "known.cfg"
         self.config.write_text(f"UserKnownHostsFile {' '.join(map(str, KNOWN))}\nGlobalKnownHostsFile none\n")
@@ -91,12 +104,22 @@ class Lab:
     def server(self, name: str, port: int, *addresses: str) -> Path:
         key = " ".join((self.folder / "host.pub").read_text().split()[:2])
         with (self.folder / "known").open("a") as known:
-            known.writelines(f"{address if port == 22 else f'[{address}]:{port}'} {key}\n" for address in addresses)
+            known.writelines(
+                f"{address if port == 22 else f'[{address}]:{port}'} {key}\n" for address in addresses
+            )
         path = self.folder / f"{name}.sshd"
         lines = [f"Port {port}", *(f"ListenAddress {address}" for address in addresses)]
         lines += [f"KexAlgorithms {self._key_exchange}"] if self._key_exchange else []
-        lines += [f"HostKey {self.folder / 'host'}", f"AuthorizedKeysFile {self.folder / 'authorized'}", "PidFile none"]
-        path.write_text("\n".join([*lines, "UsePAM no", "StrictModes no", "PasswordAuthentication no", "MaxStartups 100", ""]))
+        lines += [
+            f"HostKey {self.folder / 'host'}",
+            f"AuthorizedKeysFile {self.folder / 'authorized'}",
+            "PidFile none",
+        ]
+        path.write_text(
+            "\n".join(
+                [*lines, "UsePAM no", "StrictModes no", "PasswordAuthentication no", "MaxStartups 100", ""]
+            )
+        )
         return path
 
     def options(self, hosts: list[dict[str, str]], port: int, *, user: str = "root") -> dict[str, Any]:
@@ -110,11 +133,17 @@ class Lab:
         }
 
     def serve(
-        self, hosts: Sequence[Host], *, at: Mapping[str, str] | None = None, hidden: Mapping[str, Sequence[str]] | None = None
+        self,
+        hosts: Sequence[Host],
+        *,
+        at: Mapping[str, str] | None = None,
+        hidden: Mapping[str, Sequence[str]] | None = None,
     ) -> list[dict[str, str]]:
-        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them as a campaign's.
+        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them
+        as a campaign's.
 
-        It listens on the host's address, or the one that `at` has; who logs in finds all programs but those that `hidden` lists.
+        It listens on the host's address, or the one that `at` has; who logs in finds all programs but those
+        that `hidden` lists.
         """
         found: list[dict[str, str]] = []
         for host in hosts:
@@ -122,7 +151,9 @@ class Lab:
             server = self.server(host.name, 22, address)
             if programs := (hidden or {}).get(host.name):
                 with server.open("a") as config:
-                    config.write(f"SetEnv PATH={self._all_but(programs, self.folder / f'{host.name}.programs')}\n")
+                    config.write(
+                        f"SetEnv PATH={self._all_but(programs, self.folder / f'{host.name}.programs')}\n"
+                    )
             argv = ["unshare", "--mount", "sh", "-c", TREES, "sh", self.folder, server]
             host.spawn(argv, log=self.folder / f"{host.name}.log")
             node = {"node": f"odroid-hc4/{host.node.name}"} if host.node else {}
@@ -150,11 +181,15 @@ def on_loopback(folder: Path) -> Generator[dict[str, Any]]:
     with socket.socket() as free:
         free.bind(("127.0.0.2", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", lab.server("both", port, *ON_LOOPBACK.values())], stderr=-3)
+    server = subprocess.Popen(
+        ["/usr/sbin/sshd", "-D", "-e", "-f", lab.server("both", port, *ON_LOOPBACK.values())], stderr=-3
+    )
     try:
         scan = ["ssh-keyscan", "-p", str(port), "127.0.0.3"]
         until(lambda: subprocess.run(scan, capture_output=True, check=False).stdout != b"")
-        yield lab.options([{"name": n, "address": a, "role": n.partition("-")[0]} for n, a in ON_LOOPBACK.items()], port)
+        yield lab.options(
+            [{"name": n, "address": a, "role": n.partition("-")[0]} for n, a in ON_LOOPBACK.items()], port
+        )
     finally:
         server.terminate()
         server.wait(10)
@@ -178,13 +213,23 @@ class Site:
         argv = ["bash", "-c", BOOT, "boot", self.lab.folder, self.lab.folder / f"{name}.sshd"]
         if self.units:
             host.run(["bash", "-c", DISK, "boot", self.lab.folder], timeout_s=10)
-            argv = ["sh", self.lab.folder / "start", self.lab.folder, name, booted.group(name), log, str(USER_NUMBER)]
+            argv = [
+                "sh",
+                self.lab.folder / "start",
+                self.lab.folder,
+                name,
+                booted.group(name),
+                log,
+                str(USER_NUMBER),
+            ]
         started = host.spawn(argv, log=log)
         until(lambda: "listening" in log.read_text() or started.returncode is not None, BOOT_S)
         assert started.returncode is None, started.output()
 
     def end(self, name: str, pattern: str, number: str = "KILL") -> None:
-        """Signal processes by their command line, inside the host's own process namespace, where all is ours."""
+        """Signal processes by their command line, inside the host's own process namespace, where all is
+        ours.
+        """
         self.hosts[name].run(["pkill", f"-{number}", "-f", pattern], timeout_s=10)
 
     def reboot(self, name: str) -> None:
@@ -200,14 +245,24 @@ class Site:
 
     def loads(self, name: str) -> bool:
         """Whether fio runs there, and not to make its files."""
-        return self.hosts[name].run(["pgrep", "-f", f"fio .*room/{name}[.]json"], timeout_s=10, check=False).returncode == 0
+        return (
+            self.hosts[name]
+            .run(["pgrep", "-f", f"fio .*room/{name}[.]json"], timeout_s=10, check=False)
+            .returncode
+            == 0
+        )
 
     def perjoule(self, *words: str | Path) -> Process:
         """Start perjoule on its host."""
-        log, env = self.folder / f"perjoule-{time.monotonic_ns()}.log", {"XDG_STATE_HOME": str(self.folder / "state")}
+        log, env = (
+            self.folder / f"perjoule-{time.monotonic_ns()}.log",
+            {"XDG_STATE_HOME": str(self.folder / "state")},
+        )
         return self.controller.spawn([PERJOULE, *words], log=log, env=env)
 
-    def campaign(self, *, trials: int, seconds: float = 3, name: str = "lab", filesystem: str = "", **options: object) -> Process:
+    def campaign(
+        self, *, trials: int, seconds: float = 3, name: str = "lab", filesystem: str = "", **options: object
+    ) -> Process:
         """Start a campaign on all hosts, in a folder that they share or on a file system that they serve."""
         (self.folder / "load.fio").write_text(self.load.format(seconds))
         (self.folder / "files").mkdir(exist_ok=True)
@@ -227,17 +282,25 @@ class Site:
         path = self.folder / name / "journal.jsonl"
         kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         assert len({one["trial"] for one in kept}) == len(kept), "a trial was measured twice"
-        places = [self.folder / name / "trials" / one["trial"] / f"attempt-{one['attempt']}" / "record.json" for one in kept]
+        places = [
+            self.folder / name / "trials" / one["trial"] / f"attempt-{one['attempt']}" / "record.json"
+            for one in kept
+        ]
         return [json.loads(place.read_text()) for place in places]
 
     def left(self) -> list[str]:
         """What is there of runs: programs that bear our mark, and folders of runs."""
-        marked = 'cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep ^PERJOULE_HOST= ; pgrep -af [p]erjoule-keeper'
+        marked = (
+            'cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep ^PERJOULE_HOST= ; pgrep -af '
+            "[p]erjoule-keeper"
+        )
         look = f'ls -d "$0"/cluster/*-[0-9] 2> /dev/null; {marked}; true'
         return [
             f"{name}: {line}"
             for name, host in self.hosts.items()
-            for line in host.run(["bash", "-c", look, self.lab.folder / "work"], timeout_s=20).stdout.splitlines()
+            for line in host.run(
+                ["bash", "-c", look, self.lab.folder / "work"], timeout_s=20
+            ).stdout.splitlines()
         ]
 
 

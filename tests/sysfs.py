@@ -25,7 +25,9 @@ esac
 
 
 class Sysfs:
-    """Four CPUs in two policies, three idle states, ASPM, a SATA disk and an NVMe drive, as Linux 6.1 shows them."""
+    """Four CPUs in two policies, three idle states, ASPM, a SATA disk and an NVMe drive, as Linux 6.1
+    shows them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.root, self.dev, self.tools = folder / "sys", folder / "dev", folder / "tools"
@@ -34,16 +36,22 @@ class Sysfs:
         self._files |= {f"{cpu}/cpuidle/current_driver": "intel_idle", LINK: "max_performance"}
         for number in POLICIES:
             policy = f"{cpu}/cpufreq/policy{number}"
-            self._files |= {f"{policy}/scaling_driver": "intel_pstate", f"{policy}/scaling_governor": "performance"}
+            self._files |= {
+                f"{policy}/scaling_driver": "intel_pstate",
+                f"{policy}/scaling_governor": "performance",
+            }
             self._files |= {f"{policy}/scaling_available_governors": "performance powersave"}
-            self._files |= {f"{policy}/energy_performance_available_preferences": "performance balance_power power"}
+            self._files |= {
+                f"{policy}/energy_performance_available_preferences": "performance balance_power power"
+            }
             self._files |= {f"{policy}/energy_performance_preference": "performance"}
             for name in ("scaling", "cpuinfo"):
                 self._files |= {f"{policy}/{name}_min_freq": "800000", f"{policy}/{name}_max_freq": "3600000"}
         for number in CPUS:
             for state, name in enumerate(("POLL", "C1", "C6")):
                 self._files |= {
-                    f"{cpu}/cpu{number}/cpuidle/state{state}/{key}": v for key, v in (("name", name), ("disable", "0"))
+                    f"{cpu}/cpu{number}/cpuidle/state{state}/{key}": v
+                    for key, v in (("name", name), ("disable", "0"))
                 }
         disk = "devices/pci0/ata4/host3/target3:0:0/3:0:0:0"
         self._files |= {f"{disk}/power/control": "on", f"{disk}/power/autosuspend_delay_ms": "-1"}
@@ -54,7 +62,10 @@ class Sysfs:
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(f"{text}\n")
         links = {"class/block/sda": f"{disk}/block/sda", "class/block/sda1": f"{disk}/block/sda/sda1"}
-        links |= {"class/block/nvme0n1": "devices/pci1/nvme/nvme0/nvme0n1", "class/nvme/nvme0": "devices/pci1/nvme/nvme0"}
+        links |= {
+            "class/block/nvme0n1": "devices/pci1/nvme/nvme0/nvme0n1",
+            "class/nvme/nvme0": "devices/pci1/nvme/nvme0",
+        }
         for link, target in links.items():
             (self.root / link).parent.mkdir(parents=True, exist_ok=True)
             (self.root / link).symlink_to(self.root / target)
@@ -79,14 +90,25 @@ class Sysfs:
         now = {path: (self.root / path).read_text().strip() for path in self._files}
         now |= {name: (self.tools / name).read_text().strip() for name in ("apm", "feature")}
         before = {**self._files, "apm": "254", "feature": "00000000"}
-        return {path.removeprefix("devices/system/cpu/"): value for path, value in now.items() if value != before[path]}
+        return {
+            path.removeprefix("devices/system/cpu/"): value
+            for path, value in now.items()
+            if value != before[path]
+        }
 
 
 def acpi_meter(root: Path) -> Path:
-    """An ACPI power meter as kernels show it that register it the old way: all attributes in hwmonN/device."""
+    """An ACPI power meter as kernels show it that register it the old way: all attributes in
+    hwmonN/device.
+    """
     behind = root.parent / "devices" / "ACPI000D:00"
     behind.mkdir(parents=True)
-    words = {"name": "power_meter", "power1_average": "210000000", "power1_average_interval": "1000", "power1_accuracy": "80.0%"}
+    words = {
+        "name": "power_meter",
+        "power1_average": "210000000",
+        "power1_average_interval": "1000",
+        "power1_accuracy": "80.0%",
+    }
     for attribute, text in {**words, "power1_is_battery": "0", "power1_oem_info": ""}.items():
         (behind / attribute).write_text(f"{text}\n")
     (root / "hwmon1").mkdir(parents=True)

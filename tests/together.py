@@ -1,4 +1,6 @@
-"""Which tests run in one process: those that share what a fixture of their file made; any other runs where there is room."""
+"""Which tests run in one process: those that share what a fixture of their file made; any other runs where
+there is room.
+"""
 
 from pathlib import Path
 
@@ -21,12 +23,19 @@ def groups(wanted: list[set[Fixture]]) -> list[list[int]]:
     for place, fixtures in enumerate(wanted):
         joined = [chain for chain in chains if chain[0] & fixtures]
         chains = [chain for chain in chains if not chain[0] & fixtures]
-        chains.append((fixtures.union(*(names for names, _ in joined)), [*(p for _, places in joined for p in places), place]))
+        chains.append(
+            (
+                fixtures.union(*(names for names, _ in joined)),
+                [*(p for _, places in joined for p in places), place],
+            )
+        )
     return [places for _, places in chains]
 
 
 def mark(tests: list[pytest.Item]) -> None:
-    """Mark the groups for `--dist loadgroup`: nothing that a file shares is made twice, and no test waits for its file."""
+    """Mark the groups for `--dist loadgroup`: nothing that a file shares is made twice, and no test waits
+    for its file.
+    """
     files: dict[Path, list[pytest.Function]] = {}
     for test in tests:
         if isinstance(test, pytest.Function) and not test.get_closest_marker("xdist_group"):
@@ -35,7 +44,9 @@ def mark(tests: list[pytest.Item]) -> None:
         together = (places for places in groups([shared(test) for test in functions]) if len(places) > 1)
         for number, places in enumerate(together):
             for place in places:
-                functions[place].add_marker(pytest.mark.xdist_group(f"{path.parent.name}-{path.stem}-{number}"))
+                functions[place].add_marker(
+                    pytest.mark.xdist_group(f"{path.parent.name}-{path.stem}-{number}")
+                )
 
 
 def without_group(name: str) -> str:

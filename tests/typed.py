@@ -23,5 +23,7 @@ def table(value: Json) -> Mapping[str, Json]:
 
 
 def as_written(driver: Callable[..., T], **options: object) -> T:
-    """A driver or table with options as a campaign writes them, without the unit in the name: `transfer="4 MiB"`."""
+    """A driver or table with options as a campaign writes them, without the unit in the name: `transfer="4
+    MiB"`.
+    """
     return driver(**options)

@@ -21,7 +21,9 @@ BARE = 1 << 20  # none of the format: names without the flag of UTF-8
 
 @dataclass(frozen=True)
 class Odd:
-    """A file of a bundle, and what is odd about it: names of the directory and of its own head, flags, extra fields."""
+    """A file of a bundle, and what is odd about it: names of the directory and of its own head, flags,
+    extra fields.
+    """
 
     name: str
     listed: bytes = b""
@@ -41,9 +43,16 @@ def _content(bundle: Path) -> dict[str, bytes]:
 
 
 def _zip(
-    files: Mapping[str, bytes], *, odd: Odd | None = None, comment: bytes = b"", before: bytes = b"", count_shift: int = 0
+    files: Mapping[str, bytes],
+    *,
+    odd: Odd | None = None,
+    comment: bytes = b"",
+    before: bytes = b"",
+    count_shift: int = 0,
 ) -> bytes:
-    """Write files with their checksums as a zip file, byte by byte: modules of Python would refuse some of it."""
+    """Write files with their checksums as a zip file, byte by byte: modules of Python would refuse some of
+    it.
+    """
     content = {name: data for name, data in files.items() if name != CHECKSUMS}
     sums = "".join(f"{_packed(data)[2]}  {name}\n" for name, data in sorted(content.items()))
     body, head = bytearray(before), bytearray()
@@ -72,7 +81,10 @@ def _small_files(count: int, size_bytes: int) -> Change:
 
 def _many_files(good: Path, target: Path) -> None:
     target.write_bytes(
-        _zip({**_content(good), **{f"x/{number}": b"" for number in range(200_001)}}, count_shift=-(200_400 // 65536) * 65536)
+        _zip(
+            {**_content(good), **{f"x/{number}": b"" for number in range(200_001)}},
+            count_shift=-(200_400 // 65536) * 65536,
+        )
     )
 
 
@@ -112,11 +124,17 @@ class Entry:
 
     def stored(self) -> bytes:
         """Return its head and data."""
-        return struct.pack("<4s5H3I2H", b"PK\3\4", 20, *self._numbers()) + self.name + self.extra + self.packed
+        return (
+            struct.pack("<4s5H3I2H", b"PK\3\4", 20, *self._numbers()) + self.name + self.extra + self.packed
+        )
 
     def head(self, begin: int) -> bytes:
         """Return its line of the directory."""
-        return struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, *self._numbers(), 0, 0, 0, 0, begin) + self.name + self.extra
+        return (
+            struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, *self._numbers(), 0, 0, 0, 0, begin)
+            + self.name
+            + self.extra
+        )
 
 
 def end(count: int, size_bytes: int, begin: int, comment: bytes = b"") -> bytes:
@@ -158,8 +176,15 @@ def _link(good: Path, target: Path) -> None:
 def _huge_sizes(good: Path, target: Path) -> None:
     """A field of 64 bits that claims 2**60 bytes."""
     extra = struct.pack("<2H2Q", 1, 16, 2**60, 1)
-    body = struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, 0, 0xFFFFFFFF, 0xFFFFFFFF, 1, len(extra)) + b"a" + extra + b"x"
-    head = struct.pack("<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, 0, 0xFFFFFFFF, 0xFFFFFFFF, 1, len(extra), 0, 0, 0, 0, 0)
+    body = (
+        struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, 0, 0xFFFFFFFF, 0xFFFFFFFF, 1, len(extra))
+        + b"a"
+        + extra
+        + b"x"
+    )
+    head = struct.pack(
+        "<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, 0, 0xFFFFFFFF, 0xFFFFFFFF, 1, len(extra), 0, 0, 0, 0, 0
+    )
     head += b"a" + extra
     target.write_bytes(body + head + end(1, len(head), len(body)))
 
@@ -232,4 +257,7 @@ STRUCTURES: Mapping[str, Change] = {
     "text": lambda good, target: target.write_bytes(b"nothing\n" * 100),
     "twice the same name": _one(listed=b"campaign.toml"),
 }
-HOSTILE: Mapping[str, Change] = {**{f"name: {what}": with_names(*names) for what, names in NAMES.items()}, **STRUCTURES}
+HOSTILE: Mapping[str, Change] = {
+    **{f"name: {what}": with_names(*names) for what, names in NAMES.items()},
+    **STRUCTURES,
+}

@@ -1,4 +1,6 @@
-"""Attacks through the installed command, as a user would meet them: what a campaign, a bundle or a neighbour makes of it."""
+"""Attacks through the installed command, as a user would meet them: what a campaign, a bundle or a
+neighbour makes of it.
+"""
 
 import csv
 import os
@@ -58,7 +60,9 @@ kind = "fio"
 size = "1 MiB"
 """
 REFUSED: Mapping[str, str] = {
-    "a log of XFS on another device": DISK.format(disk='type = "xfs"\nmake = ["-l", "logdev=/dev/zero,size=64m"]'),
+    "a log of XFS on another device": DISK.format(
+        disk='type = "xfs"\nmake = ["-l", "logdev=/dev/zero,size=64m"]'
+    ),
     "a second device of Btrfs": DISK.format(disk='type = "btrfs"\nmake = ["-f", "/dev/zero"]'),
     "a journal of ext4 elsewhere": DISK.format(disk='type = "ext4"\nmake = ["-J", "device=/dev/zero"]'),
     "an undo file of mke2fs": DISK.format(disk='type = "ext4"\nmake = ["-z", "/etc/perjoule-lure"]'),
@@ -90,7 +94,9 @@ def campaign(text: str, reason: str, room: Path) -> str:
 
 def ssh_configuration(room: Path) -> str:
     """Let a campaign bring an ssh configuration that starts a program."""
-    (room / "their_ssh_config").write_text(f'Host *\n  ProxyCommand touch {room / LURE}\nMatch exec "touch {room / LURE}"\n')
+    (room / "their_ssh_config").write_text(
+        f'Host *\n  ProxyCommand touch {room / LURE}\nMatch exec "touch {room / LURE}"\n'
+    )
     (room / "attack.toml").write_text(f'name = "attack"\n{SSH.format(config="their_ssh_config")}')
     for words in (("check", "attack.toml"), ("check", "attack.toml", "--connect"), ("doctor", "attack.toml")):
         perjoule(*words, cwd=room)
@@ -109,17 +115,26 @@ def public_list(room: Path) -> str:
     folder = room / "list" / "bundles"
     folder.mkdir(parents=True)
     (folder / "good.zip").write_bytes(BUNDLE.read_bytes())
-    for number, what in enumerate(("name: a file that is a folder", "name: 2000 folders", "cut short", "a link")):
+    for number, what in enumerate(
+        ("name: a file that is a folder", "name: 2000 folders", "cut short", "a link")
+    ):
         HOSTILE[what](BUNDLE, folder / f"a{number}.zip")
     code, line = perjoule("list", "build", "list", "--to", "site", cwd=room)
     page = room / "site" / "index.html"
-    return "" if code == 1 and page.is_file() and "green-storage" in page.read_text() else f"exit code {code}: {line}"
+    return (
+        ""
+        if code == 1 and page.is_file() and "green-storage" in page.read_text()
+        else f"exit code {code}: {line}"
+    )
 
 
 def slow_connections(room: Path) -> str:
     """Hold the live page with slow connections, and ask for its data."""
     results = hostile_results(room / "results")
-    argv, unbuffered = [str(PERJOULE), "watch", str(results.folder), "--for", "60 s"], {**os.environ, "PYTHONUNBUFFERED": "1"}
+    argv, unbuffered = (
+        [str(PERJOULE), "watch", str(results.folder), "--for", "60 s"],
+        {**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=unbuffered) as page:
         try:
             assert page.stdout is not None
@@ -132,7 +147,9 @@ def slow_connections(room: Path) -> str:
 def _served(url: str) -> str:
     where = urlsplit(url)
     with ExitStack() as stack:
-        slow = [stack.enter_context(create_connection((where.hostname or "", where.port or 0))) for _ in range(32)]
+        slow = [
+            stack.enter_context(create_connection((where.hostname or "", where.port or 0))) for _ in range(32)
+        ]
         for _ in range(5):
             for connection in slow:
                 with suppress(OSError):

@@ -49,7 +49,9 @@ rate = "200 Hz"
 
 
 def hostile_results(folder: Path, words: str = " ".join(MARKUP)) -> store.Results:
-    """A campaign measured on simulated hosts, whose author put markup wherever words may stand, with its report."""
+    """A campaign measured on simulated hosts, whose author put markup wherever words may stand, with its
+    report.
+    """
     asked = campaign.parse(CAMPAIGN.format(words=json.dumps(words)))
     results = store.create(folder, asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)

@@ -1,4 +1,6 @@
-"""The pages that compare campaigns, as a reader sees them: a history, two results folders, an index, a paper beside."""
+"""The pages that compare campaigns, as a reader sees them: a history, two results folders, an index, a
+paper beside.
+"""
 
 from pathlib import Path
 
@@ -44,13 +46,17 @@ def test_each_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, pag
         assert [one for check in CHECKS for one in complaints(browser, check)] == []
         assert violations(browser) == []
     assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg .role-mark path")) > 1
-    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, there = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert wide <= there
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 
 
 @pytest.mark.parametrize(("name", "wanted"), HEADLINES.items())
-def test_the_first_screen_says_what_became_of_the_numbers(browser: webdriver.Chrome, pages: Path, name: str, wanted: str) -> None:
+def test_the_first_screen_says_what_became_of_the_numbers(
+    browser: webdriver.Chrome, pages: Path, name: str, wanted: str
+) -> None:
     browser.get((pages / f"{name}.html").as_uri())
     wait_drawn(browser)
     said = browser.find_element(By.CSS_SELECTOR, ".headline")

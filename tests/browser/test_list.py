@@ -14,7 +14,10 @@ from places import ROOT
 CHECKS = ("clipped", "pale", "inaccessible")
 ROWS = """return [...document.querySelectorAll("tbody tr")].map((row) => arguments[0].map(
     (name) => row.querySelector(`[data-label="${name}"]`).firstChild.textContent.trim()))"""
-GROUPS = "return [...document.querySelectorAll('.group')].filter((one) => !one.hidden).map((one) => one.dataset.direction)"
+GROUPS = (
+    "return [...document.querySelectorAll('.group')].filter((one) => !one.hidden).map((one) => "
+    "one.dataset.direction)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,9 @@ def test_every_page_can_be_read_and_used_in_both_themes(browser: webdriver.Chrom
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 
 
-def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(browser: webdriver.Chrome, site: Path) -> None:
+def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(
+    browser: webdriver.Chrome, site: Path
+) -> None:
     browser.get(site.as_uri())
     rows = browser.execute_script(ROWS, ["publication", "file system", "data hosts"])
     assert {tuple(row) for row in rows} == {

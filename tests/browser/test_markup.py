@@ -1,4 +1,6 @@
-"""Words of strangers on pages that we write: they are text, no script of theirs runs, and ours do under each page's policy."""
+"""Words of strangers on pages that we write: they are text, no script of theirs runs, and ours do under
+each page's policy.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,5 +73,7 @@ def test_words_of_a_bundle_are_text_on_the_site_of_a_list(browser: Chrome, site:
 def test_words_of_a_run_are_text_on_its_live_page(browser: Chrome, results: store.Results) -> None:
     with server.serving(server.Page(ResultsWatch(results.folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
         browser.get(url)
-        WebDriverWait(browser, 30).until(lambda _: "hostile" in browser.find_element(By.TAG_NAME, "body").text)
+        WebDriverWait(browser, 30).until(
+            lambda _: "hostile" in browser.find_element(By.TAG_NAME, "body").text
+        )
         check(browser)

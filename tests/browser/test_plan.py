@@ -16,7 +16,10 @@ from places import EXAMPLES
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("plan") / "plan.html"
-    target.write_text(page(planning.answer(planning.read(EXAMPLES / "needs" / "archive.toml"), draws_count=50)), encoding="utf-8")
+    target.write_text(
+        page(planning.answer(planning.read(EXAMPLES / "needs" / "archive.toml"), draws_count=50)),
+        encoding="utf-8",
+    )
     return target
 
 
@@ -41,7 +44,9 @@ def test_the_checks_of_the_report_find_nothing_here(seen: webdriver.Chrome, chec
 
 
 def test_the_page_does_not_scroll_sideways_and_says_nothing_to_the_console(browser: webdriver.Chrome) -> None:
-    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, there = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert wide <= there
     assert browser.get_log("browser") == []
 
@@ -50,24 +55,32 @@ def test_a_point_shows_its_details_and_bands(browser: webdriver.Chrome) -> None:
     browser.execute_script("document.querySelector('#scatter .point').dispatchEvent(new Event('click'))")
     assert "kWh in all years" in browser.find_element(By.ID, "chosen").text
     assert len(browser.find_elements(By.CSS_SELECTOR, "#scatter .band")) == 2
-    browser.execute_script("document.querySelector('#scatter .point.chosen').dispatchEvent(new Event('click'))")
+    browser.execute_script(
+        "document.querySelector('#scatter .point.chosen').dispatchEvent(new Event('click'))"
+    )
     assert browser.find_element(By.ID, "chosen").text == ""
 
 
 def test_the_picture_and_the_best_follow_axes_filters_and_sliders(browser: webdriver.Chrome) -> None:
     before = browser.find_element(By.ID, "best").text
     points = len(browser.find_elements(By.CSS_SELECTOR, "#scatter .point"))
-    assert points == len(browser.find_elements(By.CSS_SELECTOR, "tbody")[0].find_elements(By.CSS_SELECTOR, "tr"))
+    assert points == len(
+        browser.find_elements(By.CSS_SELECTOR, "tbody")[0].find_elements(By.CSS_SELECTOR, "tr")
+    )
     place = "return [...document.querySelectorAll('#scatter .point')].map((one) => one.getAttribute('cx'))"
     was = browser.execute_script(place)
     Select(browser.find_element(By.ID, "x")).select_by_value("carbon")
     assert browser.execute_script(place) != was
-    browser.execute_script("const one = document.getElementById('grid'); one.value = 0; one.dispatchEvent(new Event('input'))")
+    browser.execute_script(
+        "const one = document.getElementById('grid'); one.value = 0; one.dispatchEvent(new Event('input'))"
+    )
     assert browser.find_element(By.ID, "grid-now").text == "0 g/kWh"
     assert browser.find_element(By.ID, "best").text != before
     browser.execute_script("document.querySelector('#scatter .point').dispatchEvent(new Event('click'))")
     assert "at 0.30 USD/kWh and 0 g/kWh, as the sliders are: " in browser.find_element(By.ID, "chosen").text
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#scatter .band")) == 1, "of throughput: that of carbon is for another grid"
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#scatter .band")) == 1, (
+        "of throughput: that of carbon is for another grid"
+    )
     Select(browser.find_element(By.ID, "filesystem")).select_by_index(1)
     assert 0 < len(browser.find_elements(By.CSS_SELECTOR, "#scatter .point")) <= points
     browser.refresh()

@@ -76,7 +76,17 @@ rate = "50 Hz"
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "results"
     perjoule = Path(sys.executable).with_name("perjoule")
-    command = [perjoule, "demo", "--simulate", "--into", folder, "--set", "settle=20 ms", "--set", "repetitions=2"]
+    command = [
+        perjoule,
+        "demo",
+        "--simulate",
+        "--into",
+        folder,
+        "--set",
+        "settle=20 ms",
+        "--set",
+        "repetitions=2",
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     return folder / "report.html"
 
@@ -99,7 +109,9 @@ def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
 
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a paper's study with numbers of the paper beside: what was simulated stands for what it is called."""
+    """The report of a paper's study with numbers of the paper beside: what was simulated stands for what
+    it is called.
+    """
     folder = tmp_path_factory.mktemp("reproduction")
     perjoule, written = Path(sys.executable).with_name("perjoule"), folder / "green.toml"
     first = [perjoule, "reproduce", "green-storage", "--simulate", "--repetitions", "2", "--write", written]
@@ -113,8 +125,12 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for one in paper_facts.measured(found.records, found.cells)
     ]
     pairs = paper_facts.beside(paper, own)
-    beside = held(paper, [pair for pair in pairs if pair.measured.quantity != "share"], found.records, found.cells)
-    (folder / "report.html").write_text(page(changed(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results"))
+    beside = held(
+        paper, [pair for pair in pairs if pair.measured.quantity != "share"], found.records, found.cells
+    )
+    (folder / "report.html").write_text(
+        page(changed(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results")
+    )
     return folder / "report.html"
 
 
@@ -190,7 +206,9 @@ def test_every_figure_is_drawn(browser: webdriver.Chrome) -> None:
 
 
 def test_the_page_does_not_scroll_sideways(browser: webdriver.Chrome) -> None:
-    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, there = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert wide <= there
 
 
@@ -199,7 +217,9 @@ def test_a_point_shows_its_value_and_interval(browser: webdriver.Chrome) -> None
     large = max(points, key=lambda p: p.rect["width"])
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", large)
     ActionChains(browser).move_to_element(large).perform()
-    tooltip = WebDriverWait(browser, 10).until(lambda c: c.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
+    tooltip = WebDriverWait(browser, 10).until(
+        lambda c: c.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible")
+    )
     assert "MiB/s" in tooltip.text
     assert re.search("95 % interval|this repetition", tooltip.text)
 
@@ -213,7 +233,9 @@ def test_the_theme_changes_the_figures_too(browser: webdriver.Chrome) -> None:
 
 
 def test_a_column_sorts_the_table(browser: webdriver.Chrome) -> None:
-    head = next(h for h in browser.find_elements(By.CSS_SELECTOR, "table.sortable th") if h.text.startswith("MiB/s"))
+    head = next(
+        h for h in browser.find_elements(By.CSS_SELECTOR, "table.sortable th") if h.text.startswith("MiB/s")
+    )
     rows = """return [...document.querySelector("table.sortable").tBodies[0].rows]
         .map(row => parseFloat(row.cells[arguments[0]].textContent))"""
     column = browser.execute_script("return arguments[0].cellIndex", head)
@@ -229,7 +251,8 @@ def test_another_trial_can_be_chosen(browser: webdriver.Chrome) -> None:
 
     before = drawing(browser)
     browser.execute_script(
-        "const s = document.getElementById('trial'); s.selectedIndex = 5; s.dispatchEvent(new Event('change'))"
+        "const s = document.getElementById('trial'); s.selectedIndex = 5; s.dispatchEvent(new "
+        "Event('change'))"
     )
     WebDriverWait(browser, 30).until(lambda page: drawing(page) != before)
     assert "attempt-1" in (browser.find_element(By.ID, "files").get_attribute("href") or "")
@@ -244,17 +267,25 @@ def test_a_figure_is_saved_as_svg(browser: Chrome) -> None:
 
 
 def test_nothing_is_requested_from_the_network_and_nothing_goes_wrong(browser: webdriver.Chrome) -> None:
-    requests = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
+    requests = [
+        entry["message"]
+        for entry in browser.get_log("performance")
+        if "requestWillBeSent" in entry["message"]
+    ]
     assert not [r for r in requests if '"url":"http' in r]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
 
-def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser: webdriver.Chrome, report: Path) -> None:
+def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(
+    browser: webdriver.Chrome, report: Path
+) -> None:
     perjoule = Path(sys.executable).with_name("perjoule")
     subprocess.run([perjoule, "report", report.parent.parent], check=True, capture_output=True, timeout=300)
     browser.get((report.parent.parent / "index.html").as_uri())
     wait_drawn(browser)
-    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    wide, there = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert wide <= there
     for name in ("throughput", "efficiency"):
         assert len(browser.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 0, name
@@ -288,7 +319,12 @@ def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
     assert "365.57 MiB/s" in (table.get_attribute("textContent") or "")
     for check in ("clipped", "overlaps", "pale", "inaccessible"):
         assert complaints(browser, check) == []
-    assert complaints(browser, "outside", ["paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"]) == []
+    assert (
+        complaints(
+            browser, "outside", ["paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"]
+        )
+        == []
+    )
     browser.get(report.as_uri())
     wait_drawn(browser)
 
@@ -302,7 +338,10 @@ def special(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
         command = [perjoule, "run", EXAMPLES / f"{name}.toml", "--into", folder / name, *few]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
     with quarch.serve(Behaviour(Waveform("constant", high_w=6.0))) as table:
-        drive = f'kind = "quarch"\naddress = "{table["address"]}"\ndrives = {{"{quarch.MODULE}" = "storage-1/nvme0"}}\n'
+        drive = (
+            f'kind = "quarch"\naddress = "{table["address"]}"\ndrives = {{"{quarch.MODULE}" = '
+            f'"storage-1/nvme0"}}\n'
+        )
         (folder / "failed.toml").write_text(f"{FAILED}[[meter]]\n{drive}")
         command = [perjoule, "run", folder / "failed.toml", "--into", folder / "failed"]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
@@ -323,16 +362,22 @@ def test_sections_that_only_some_campaigns_have_are_as_readable(
         wait_drawn(browser)
     for figure in SPECIAL[name]:
         least_count = 1 if figure == "parts" else 4  # one drive is metered
-        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{figure} svg .role-mark path")) >= least_count, figure
+        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{figure} svg .role-mark path")) >= least_count, (
+            figure
+        )
     browser.get(report.as_uri())
     wait_drawn(browser)
 
 
-def test_a_timeline_shows_the_rows_that_have_data(browser: webdriver.Chrome, tmp_path: Path, report: Path) -> None:
+def test_a_timeline_shows_the_rows_that_have_data(
+    browser: webdriver.Chrome, tmp_path: Path, report: Path
+) -> None:
     results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
     browser.get(write(results, tmp_path / "report.html").as_uri())
     wait_drawn(browser)
-    titles = [title.text for title in browser.find_elements(By.CSS_SELECTOR, "#timeline svg .role-axis-title text")]
+    titles = [
+        title.text for title in browser.find_elements(By.CSS_SELECTOR, "#timeline svg .role-axis-title text")
+    ]
     assert sorted(titles) == ["MiB/s by client", "W by component", "seconds since the first client's start"]
     browser.get(report.as_uri())
     wait_drawn(browser)

@@ -1,4 +1,6 @@
-"""The live page as a watcher sees it, in Debian's chromium: while a run continues, with a hostile name, and when it is gone."""
+"""The live page as a watcher sees it, in Debian's chromium: while a run continues, with a hostile name,
+and when it is gone.
+"""
 
 import time
 from collections.abc import Iterator
@@ -22,10 +24,22 @@ from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, R
 
 EVIL = "<img src=x onerror=document.title='owned'>"
 POWER = Channel("m", "storage-1", "all", "power", "W", "instantaneous", "wall")
-SENT = [Channel("system", f"client-{number}", "all", "network_sent", "B", "counter", "counter") for number in range(4)]
+SENT = [
+    Channel("system", f"client-{number}", "all", "network_sent", "B", "counter", "counter")
+    for number in range(4)
+]
 CLIENTS = tuple(channel.host for channel in SENT)
 LOAD = RunningLoad(
-    EVIL, "t-1", EVIL, "write", 4, 1, 1.0, tuple(LoadHost(name, "client", 4.0) for name in CLIENTS), CLIENTS, ("storage-1",)
+    EVIL,
+    "t-1",
+    EVIL,
+    "write",
+    4,
+    1,
+    1.0,
+    tuple(LoadHost(name, "client", 4.0) for name in CLIENTS),
+    CLIENTS,
+    ("storage-1",),
 )
 
 
@@ -42,8 +56,13 @@ class Told:
 
     def go_on(self) -> None:
         self.t_s += 1.0
-        samples = ((0, self.t_s, 40 + self.t_s % 7), *((n, self.t_s, self.t_s * n * 2**20) for n in range(1, 5)))
-        self.file.append(Line(state=State(self.t_s, time.time(), "measure", 1.0, 3, 8, 90.0, samples, ("a doubt",))))
+        samples = (
+            (0, self.t_s, 40 + self.t_s % 7),
+            *((n, self.t_s, self.t_s * n * 2**20) for n in range(1, 5)),
+        )
+        self.file.append(
+            Line(state=State(self.t_s, time.time(), "measure", 1.0, 3, 8, 90.0, samples, ("a doubt",)))
+        )
 
 
 @pytest.fixture
@@ -58,22 +77,37 @@ def told(folder: Path) -> Iterator[Told]:
         yield Told(file)
 
 
-def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(browser: webdriver.Chrome, folder: Path, told: Told) -> None:
+def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(
+    browser: webdriver.Chrome, folder: Path, told: Told
+) -> None:
     def text(of: str) -> str:
         return browser.find_element(By.ID, of).text
 
     def state_is(wanted: str) -> None:
-        WebDriverWait(browser, 30).until(lambda c: c.execute_script("return document.documentElement.dataset.state") == wanted)
+        WebDriverWait(browser, 30).until(
+            lambda c: c.execute_script("return document.documentElement.dataset.state") == wanted
+        )
 
     page = server.Page(ResultsWatch(folder).snapshot, "t" * 32)
     with server.serving(page, "127.0.0.1", 0) as url:
         browser.get(url)
         state_is("running")
-        assert text("name") == EVIL and browser.title != "owned" and not browser.find_elements(By.CSS_SELECTOR, "main img")
+        assert (
+            text("name") == EVIL
+            and browser.title != "owned"
+            and not browser.find_elements(By.CSS_SELECTOR, "main img")
+        )
         assert text("rate") == "10.00 MiB/s" and text("watts").endswith(" W")
         assert text("count") == "3 of 8" and "a doubt" in text("doubts")
         heads = browser.find_elements(By.CSS_SELECTOR, "#hosts th.word, #meters th.word")
-        assert [one.get_attribute("textContent") for one in heads] == ["host", "role", "meter", "host", "component", "grade"]
+        assert [one.get_attribute("textContent") for one in heads] == [
+            "host",
+            "role",
+            "meter",
+            "host",
+            "component",
+            "grade",
+        ]
         assert len(browser.find_elements(By.CSS_SELECTOR, "#charts figure:first-child > svg path")) == 4
         wide, there = browser.execute_script(
             "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

@@ -20,7 +20,11 @@ def test_a_recorders_clock_is_found_by_the_load_patterns_of_the_campaign(tmp_pat
     whole = Channel("lmg", "", "total", "power", "W", "window mean", "wall")
     ahead_s, width_s = 1.3, 0.25
     first_s, last_s = patterns[0][0].edges_s[0] - 3, patterns[-1][0].edges_s[-1] + 3
-    on = [(low, high) for load, _ in patterns for low, high in zip(load.edges_s[::2], load.edges_s[1::2], strict=True)]
+    on = [
+        (low, high)
+        for load, _ in patterns
+        for low, high in zip(load.edges_s[::2], load.edges_s[1::2], strict=True)
+    ]
     for t_s in np.arange(first_s, last_s, width_s):
         share = sum(max(0.0, min(t_s, high) - max(t_s - width_s, low)) for low, high in on) / width_s
         sink.append(whole, t_s + ahead_s, 40 + 15 * share, width_s)

@@ -1,4 +1,6 @@
-"""A package of somebody else beside perjoule: each of its parts is used as perjoule's own are, and said to be another's."""
+"""A package of somebody else beside perjoule: each of its parts is used as perjoule's own are, and said to
+be another's.
+"""
 
 import json
 import re
@@ -64,7 +66,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def records(place: Path) -> list[dict[str, dict[str, object]]]:
-    return [json.loads(path.read_text()) for path in sorted((place / "results").glob("trials/*/*/record.json"))]
+    return [
+        json.loads(path.read_text()) for path in sorted((place / "results").glob("trials/*/*/record.json"))
+    ]
 
 
 def test_a_campaign_of_its_parts_is_measured(place: Path) -> None:
@@ -84,7 +88,9 @@ def test_a_campaign_of_its_parts_is_measured(place: Path) -> None:
 
 def test_each_record_says_which_package_and_version_its_parts_are_of(place: Path) -> None:
     for record in records(place):
-        assert record["environment"]["entry_points"] == {f"{part}/{name}": "perjoule-another 1.2" for part, name in PARTS.items()}
+        assert record["environment"]["entry_points"] == {
+            f"{part}/{name}": "perjoule-another 1.2" for part, name in PARTS.items()
+        }
     assert "filesystems/tape (perjoule-another 1.2)" in (place / "results" / "report.html").read_text()
 
 
@@ -111,12 +117,20 @@ def test_its_parts_are_listed_described_and_in_the_schema(place: Path) -> None:
     tape = ran(place, "drivers", "tape").stdout
     assert tape.startswith("filesystem tape (of perjoule-another 1.2)") and 'reel = "B"' in tape
     definitions = json.loads(ran(place, "drivers", "--schema").stdout)["$defs"]
-    assert {"testbed-shed", "filesystem-tape", "workload-poem", "meter-candle", "event-stutter"} <= definitions.keys()
+    assert {
+        "testbed-shed",
+        "filesystem-tape",
+        "workload-poem",
+        "meter-candle",
+        "event-stutter",
+    } <= definitions.keys()
     ready = json.loads(ran(place, "doctor", "--json", code=None).stdout)["ready"]
     assert all(PARTS[part] in ready[part] for part in ready)
 
 
-def test_where_the_package_is_missing_results_are_read_and_what_lacks_is_named(place: Path, plain: Path) -> None:
+def test_where_the_package_is_missing_results_are_read_and_what_lacks_is_named(
+    place: Path, plain: Path
+) -> None:
     results = place / "results"
     done = ran(plain, "run", place / "campaign.toml", code=2)
     assert 'unknown testbed "shed"' in done.stderr
@@ -156,7 +170,8 @@ def test_packages_outside_of_the_environment_are_not_even_looked_at(plain: Path,
 
 
 PROJECT = (
-    '[project]\nname = "perjoule-{package}"\nversion = "0.3"\n[project.entry-points."perjoule.{family}"]\n{name} = "{value}"\n'
+    '[project]\nname = "perjoule-{package}"\nversion = '
+    '"0.3"\n[project.entry-points."perjoule.{family}"]\n{name} = "{value}"\n'
 )
 HEAD = '"""A widget. https://example.org/"""\n'
 A_METER = """
@@ -198,12 +213,32 @@ BROKEN = {
     "it ends the program": ("meters", "widget", HEAD + "raise SystemExit(7)\n", "SystemExit: 7"),
     "it is not Python": ("events", "widget", HEAD + "def (:\n", "SyntaxError"),
     "it has no driver": ("filesystems", "widget", HEAD, "it has 0 classes that are a complete FileSystem"),
-    "a driver of another family": ("workloads", "widget", HEAD + A_METER, "it has 0 classes that are a complete Workload"),
-    "it lacks a method": ("meters", "widget", HEAD + A_METER.replace("checks", "tests"), "0 classes that are a complete Meter"),
+    "a driver of another family": (
+        "workloads",
+        "widget",
+        HEAD + A_METER,
+        "it has 0 classes that are a complete Workload",
+    ),
+    "it lacks a method": (
+        "meters",
+        "widget",
+        HEAD + A_METER.replace("checks", "tests"),
+        "0 classes that are a complete Meter",
+    ),
     "no docstring": ("meters", "widget", A_METER, "no docstring"),
     "no example": ("meters", "widget", HEAD + A_METER.replace("EXAMPLE", "SAMPLE"), "EXAMPLE has no table"),
-    "an example of another kind": ("meters", "widget", HEAD + A_METER.replace('"widget"', '"thin"'), "EXAMPLE has no table"),
-    "an example that is not TOML": ("meters", "widget", HEAD + A_METER.replace("[[meter]]", "[[meter"), "TOMLDecodeError"),
+    "an example of another kind": (
+        "meters",
+        "widget",
+        HEAD + A_METER.replace('"widget"', '"thin"'),
+        "EXAMPLE has no table",
+    ),
+    "an example that is not TOML": (
+        "meters",
+        "widget",
+        HEAD + A_METER.replace("[[meter]]", "[[meter"),
+        "TOMLDecodeError",
+    ),
     "not a dataclass": (
         "meters",
         "widget",
@@ -212,15 +247,50 @@ BROKEN = {
     ),
     "a name of ours": ("filesystems", "moosefs", HEAD, "both have one of that name"),
     "a name that no campaign can have": ("filesystems", "My-FS", HEAD, "small letters"),
-    "a class instead of a module": ("meters", "widget:Widget", HEAD + A_METER, "it does not name a module alone"),
-    "no measure": ("measures", "widget", HEAD + A_MEASURE.replace("def measure", "def measures"), "no function `measure`"),
-    "no entries": ("measures", "widget", HEAD + A_MEASURE.replace("METRICS", "METRIC"), "METRICS has no entries"),
-    "a key that is taken": ("measures", "widget", HEAD + A_MEASURE.replace("widget_j", "energy_j"), "energy_j is taken"),
-    "a label that is taken": ("measures", "widget", HEAD + A_MEASURE.replace('"widget"', '"MiB/J"'), "MiB/J is taken"),
+    "a class instead of a module": (
+        "meters",
+        "widget:Widget",
+        HEAD + A_METER,
+        "it does not name a module alone",
+    ),
+    "no measure": (
+        "measures",
+        "widget",
+        HEAD + A_MEASURE.replace("def measure", "def measures"),
+        "no function `measure`",
+    ),
+    "no entries": (
+        "measures",
+        "widget",
+        HEAD + A_MEASURE.replace("METRICS", "METRIC"),
+        "METRICS has no entries",
+    ),
+    "a key that is taken": (
+        "measures",
+        "widget",
+        HEAD + A_MEASURE.replace("widget_j", "energy_j"),
+        "energy_j is taken",
+    ),
+    "a label that is taken": (
+        "measures",
+        "widget",
+        HEAD + A_MEASURE.replace('"widget"', '"MiB/J"'),
+        "MiB/J is taken",
+    ),
     "no view": ("views", "widget", HEAD, "no `VIEW = View(...)`"),
     "a view without a rank": ("views", "widget", HEAD + A_VIEW.replace("97", '"last"'), "rank"),
-    "an option that is taken": ("views", "widget", HEAD + A_VIEW.replace('"widget"', '"winners"'), "an option --winners already"),
-    "an option of the command": ("views", "widget", HEAD + A_VIEW.replace('"widget"', '"json"'), "an option --json already"),
+    "an option that is taken": (
+        "views",
+        "widget",
+        HEAD + A_VIEW.replace('"widget"', '"winners"'),
+        "an option --winners already",
+    ),
+    "an option of the command": (
+        "views",
+        "widget",
+        HEAD + A_VIEW.replace('"widget"', '"json"'),
+        "an option --json already",
+    ),
 }
 
 
@@ -239,7 +309,9 @@ def add_broken(folder: Path, package: str, family: str, name: str, text: str) ->
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what `perjoule drivers` says of each of many such packages in one environment, each with a name of its own."""
+    """Return what `perjoule drivers` says of each of many such packages in one environment, each with a
+    name of its own.
+    """
     place = tmp_path_factory.mktemp("broken") / "environment"
     folder = environment(place)
     for number, (family, name, text, _) in enumerate(BROKEN.values()):
@@ -253,10 +325,14 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_can_not_be_used_is_left_out_with_its_package_and_its_entry_point(case: str, left_out: dict[str, str]) -> None:
+def test_what_can_not_be_used_is_left_out_with_its_package_and_its_entry_point(
+    case: str, left_out: dict[str, str]
+) -> None:
     number, (family, name, _, reason) = list(BROKEN).index(case), BROKEN[case]
     line, own = left_out[case], name.partition(":")[0].replace("widget", f"widget{number}")
-    assert line.startswith(f'perjoule: left out: perjoule-no{number} 0.3, entry point "{own} = perjoule_no{number}')
+    assert line.startswith(
+        f'perjoule: left out: perjoule-no{number} 0.3, entry point "{own} = perjoule_no{number}'
+    )
     assert f"of perjoule.{family}: " in line and reason.replace("widget", f"widget{number}") in line
     assert line.endswith(f"update perjoule-no{number}, or uninstall it")
 
@@ -269,7 +345,11 @@ def test_no_command_that_does_not_need_it_says_a_word_of_it(tmp_path: Path) -> N
     assert "perjoule-broken 0.3" in done.stderr and "SystemExit: 7" in done.stderr
     found = json.loads(ran(place, "doctor", "--json", code=None).stdout)
     assert len(found["left_out"]) == 1 and "widget" not in json.dumps(found["ready"])
-    campaign = (EXAMPLES / "simulated.toml").read_text().replace("[[work", '[[workload]]\nkind = "widget"\n[[work', 1)
+    campaign = (
+        (EXAMPLES / "simulated.toml")
+        .read_text()
+        .replace("[[work", '[[workload]]\nkind = "widget"\n[[work', 1)
+    )
     (place / "campaign.toml").write_text(campaign)
     assert "perjoule-broken 0.3" in ran(place, "check", "campaign.toml", code=3).stderr
 
@@ -288,7 +368,11 @@ def test_a_package_whose_entry_points_can_not_be_read_is_named(tmp_path: Path) -
     (file,) = place.glob("lib/*/site-packages/perjoule_broken-0.3.dist-info/entry_points.txt")
     file.write_text("[perjoule.meters]\nwidget\n")
     done = ran(place, "drivers")
-    assert "moosefs" in done.stdout and "its entry points can't be read" in done.stderr and "perjoule_broken-0.3" in done.stderr
+    assert (
+        "moosefs" in done.stdout
+        and "its entry points can't be read" in done.stderr
+        and "perjoule_broken-0.3" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -307,7 +391,9 @@ def test_a_fault_while_it_computes_is_an_error_that_names_it_and_loses_nothing(
     family: str, text: str, words: str, tmp_path: Path, place: Path
 ) -> None:
     here = broken(tmp_path / "environment", family, "widget", HEAD + text)
-    done = ran(here, "run", EXAMPLES / "simulated.toml", "--set", "repetitions=1", "--into", "results", code=None)
+    done = ran(
+        here, "run", EXAMPLES / "simulated.toml", "--set", "repetitions=1", "--into", "results", code=None
+    )
     assert list((here / "results").glob("trials/*/*/record.json"))
     done = done if done.returncode else ran(here, "show", "results", "--widget", code=3)
     assert done.returncode == 3

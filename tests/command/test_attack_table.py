@@ -1,4 +1,6 @@
-"""`benchmarks/attacks.py` tells a promise that held from one that was broken, and runs as a whole in `make slow`."""
+"""`benchmarks/attacks.py` tells a promise that held from one that was broken, and runs as a whole in `make
+slow`.
+"""
 
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from places import ROOT
 PROGRAM = ROOT / "benchmarks" / "attacks.py"
 
 
-def test_a_broken_promise_is_named_and_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_promise_is_named_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def crash(room: Path) -> str:
         raise OSError("no such host")
 
@@ -36,11 +40,19 @@ def test_each_test_that_makes_an_attack_exists() -> None:
 
 def test_some_attacks_hold() -> None:
     for word in ("a campaign: a", "formulas"):
-        done = subprocess.run([sys.executable, PROGRAM, "--only", word], capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            [sys.executable, PROGRAM, "--only", word],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_all_attacks_hold() -> None:
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=3600, check=False)
+    done = subprocess.run(
+        [sys.executable, PROGRAM], capture_output=True, text=True, timeout=3600, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -49,14 +49,19 @@ rate = "20 Hz"
 
 
 # Python before 3.12.8 keeps half a module's bytecode if a limit stops it while it writes that (gh-126606).
-AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}  # which is for tests
+# which is for tests
+AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
 WITHOUT_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def told(*words: object, code: int, before: Callable[[], None] | None = None, **environment: str) -> str:
-    """Run the installed command, which must end in time, with this code and one sentence; give the sentence."""
+    """Run the installed command, which must end in time, with this code and one sentence; give the
+    sentence.
+    """
     argv, env = [PERJOULE, *map(str, words)], {**AS_INSTALLED, **WITHOUT_BYTECODE, **environment}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env
+    )
     assert done.returncode == code, (done.stdout[-500:], done.stderr[-2000:])
     assert "Traceback" not in done.stderr
     sentence = done.stderr.rstrip("\n").rpartition("\n")[2]
@@ -102,12 +107,20 @@ def test_a_file_that_is_something_else_is_refused(
 @pytest.mark.parametrize("value", [DEEP, "1" * 6000, "1\nx = 2"], ids=["deep", "long", "two"])
 def test_a_value_of_the_command_line_that_is_not_toml_is_text(value: str) -> None:
     assert "goal: " in told("predict", "moosefs", "--on", "odroid-hc4", "--set", f"goal={value}", code=2)
-    assert "repetitions" in told("check", EXAMPLES / "simulated.toml", "--set", f"repetitions={value}", code=2)
+    assert "repetitions" in told(
+        "check", EXAMPLES / "simulated.toml", "--set", f"repetitions={value}", code=2
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("campaign.toml", 3), ("journal.jsonl", 3), ("record.json", 1), ("series.parquet", 1), ("table.json", 1)],
+    [
+        ("campaign.toml", 3),
+        ("journal.jsonl", 3),
+        ("record.json", 1),
+        ("series.parquet", 1),
+        ("table.json", 1),
+    ],
 )
 def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
     results: Path, tmp_path: Path, name: str, code: int
@@ -121,7 +134,9 @@ def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
             os.mkfifo(path)
         else:
             path.symlink_to("/dev/zero")
-        done = subprocess.run([PERJOULE, "verify", copy], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            [PERJOULE, "verify", copy], capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
         assert done.returncode == code
         assert "not a file, but a pipe or a device" in done.stdout + done.stderr
 
@@ -135,9 +150,16 @@ def test_without_memory_it_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "most_mib"),
-    [(resource.RLIMIT_AS, 20), (resource.RLIMIT_AS, 160), (resource.RLIMIT_DATA, 20), (resource.RLIMIT_DATA, 50)],
+    [
+        (resource.RLIMIT_AS, 20),
+        (resource.RLIMIT_AS, 160),
+        (resource.RLIMIT_DATA, 20),
+        (resource.RLIMIT_DATA, 50),
+    ],
 )
-def test_with_less_memory_than_libraries_need_it_is_one_sentence(limit: int, most_mib: int, results: Path) -> None:
+def test_with_less_memory_than_libraries_need_it_is_one_sentence(
+    limit: int, most_mib: int, results: Path
+) -> None:
     assert "not enough memory" in told("show", results, code=3, before=limited(limit, most_mib * 1024**2))
 
 
@@ -148,7 +170,13 @@ def test_a_file_that_was_there_stays_when_the_disk_is_full(results: Path, tmp_pa
         "all.csv": ["export", results, "--csv"],
     }.items():
         (tmp_path / name).write_text("what was there")
-        told(*words, tmp_path / name, code=3, before=limited(resource.RLIMIT_FSIZE, 2048), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        told(
+            *words,
+            tmp_path / name,
+            code=3,
+            before=limited(resource.RLIMIT_FSIZE, 2048),
+            XDG_CACHE_HOME=str(tmp_path / "cache"),
+        )
         assert (tmp_path / name).read_text() == "what was there"
     assert {path.name for path in tmp_path.iterdir()} <= {"plan.html", "page.html", "all.csv", "cache"}
 
@@ -157,7 +185,9 @@ def test_a_pledge_that_could_not_be_written_can_be_written_later(tmp_path: Path)
     words = ["predict", "moosefs", "--on", "odroid-hc4", "--pledge", tmp_path / "p.json"]
     told(*words, code=3, before=limited(resource.RLIMIT_FSIZE, 2048))
     assert list(tmp_path.iterdir()) == []
-    assert subprocess.run([PERJOULE, *words], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    assert (
+        subprocess.run([PERJOULE, *words], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    )
     assert json.loads((tmp_path / "p.json").read_text())["format"] == "perjoule pledge"
 
 
@@ -165,8 +195,12 @@ def test_no_device_is_replaced_by_a_bundle(results: Path) -> None:
     assert "a pipe or a device" in told("export", results, "--bundle", "/proc/self/fd/0", code=3)
 
 
-@pytest.mark.parametrize("numbers", [[signal.SIGHUP], [signal.SIGINT] * 3, [signal.SIGSTOP, signal.SIGCONT]], ids=str)
-def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(tmp_path: Path, numbers: list[signal.Signals]) -> None:
+@pytest.mark.parametrize(
+    "numbers", [[signal.SIGHUP], [signal.SIGINT] * 3, [signal.SIGSTOP, signal.SIGCONT]], ids=str
+)
+def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
+    tmp_path: Path, numbers: list[signal.Signals]
+) -> None:
     folder = tmp_path / "tuned"
     argv = [PERJOULE, "tune", EXAMPLES / "tune.toml", "--for", "MiB/J", "--trials", "12", "--into", folder]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -180,7 +214,10 @@ def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(tmp_path: Path, numb
         _, said = process.communicate(timeout=LIMIT_S)
     assert before
     if signal.SIGCONT not in numbers:
-        assert (process.returncode, said.rstrip().rpartition("; ")[2]) == (5, f"continue with: perjoule resume {folder}")
+        assert (process.returncode, said.rstrip().rpartition("; ")[2]) == (
+            5,
+            f"continue with: perjoule resume {folder}",
+        )
         assert len(kept(folder)) < 12
         subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
     now = kept(folder)
@@ -191,10 +228,15 @@ def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(tmp_path: Path, numb
 def kept(folder: Path) -> Counter[tuple[str, str]]:
     """How often each trial of each round is in its journal."""
     journals = sorted(folder.glob("*/journal.jsonl"))
-    return Counter((path.parent.name, json.loads(line)["trial"]) for path in journals for line in path.read_text().splitlines())
+    return Counter(
+        (path.parent.name, json.loads(line)["trial"])
+        for path in journals
+        for line in path.read_text().splitlines()
+    )
 
 
-CAN_READ_ALL = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: https://man7.org/linux/man-pages/man7/capabilities.7.html
+# CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: https://man7.org/linux/man-pages/man7/capabilities.7.html
+CAN_READ_ALL = (1, 2)
 DROP_FROM_BOUND = 24  # PR_CAPBSET_DROP
 
 
@@ -239,7 +281,9 @@ def test_without_threads_a_run_is_one_sentence_and_continues_later(small: Path, 
     assert "no more threads or processes can be started" in said
     assert not folder.exists()  # meters are polled, side by side, before a run begins
     argv = [PERJOULE, "run", small, "--into", folder]
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, preexec_fn=with_large_stacks, env=AS_INSTALLED) as process:
+    with subprocess.Popen(
+        argv, stderr=subprocess.PIPE, text=True, preexec_fn=with_large_stacks, env=AS_INSTALLED
+    ) as process:
         until_s = time.monotonic() + LIMIT_S
         while not progress(folder) and process.poll() is None and time.monotonic() < until_s:
             time.sleep(0.001)
@@ -255,7 +299,9 @@ def test_without_threads_a_run_is_one_sentence_and_continues_later(small: Path, 
 def test_results_are_read_without_threads(results: Path) -> None:
     """Arrow's threads write into memory that is no longer theirs if only some of them can be started."""
     argv = [PERJOULE, "verify", results]
-    read = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=without_threads, env=AS_INSTALLED)
+    read = subprocess.run(
+        argv, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=without_threads, env=AS_INSTALLED
+    )
     assert (read.returncode, read.stdout.rstrip()[-8:]) == (0, "0 differ"), read.stderr
 
 
@@ -264,7 +310,12 @@ def finished(folder: Path) -> None:
     subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
     trials = [json.loads(line)["trial"] for line in (folder / "journal.jsonl").read_text().splitlines()]
     assert len(set(trials)) == len(trials) == 2
-    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: Path, tmp_path: Path) -> None:
@@ -277,7 +328,9 @@ def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: 
     assert "permission" in told("run", small, "--into", closed / "new", code=3, before=without_privileges)
     assert "permission" in told("report", closed / "results", code=3, before=without_privileges)
     argv = [PERJOULE, "verify", closed / "results"]
-    read = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=without_privileges)
+    read = subprocess.run(
+        argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=without_privileges
+    )
     assert (read.returncode, read.stdout.rstrip()[-8:]) == (0, "0 differ")
 
 
@@ -288,7 +341,8 @@ def test_a_folder_that_can_not_be_read_is_one_sentence(command: str, results: Pa
     assert "is not readable" in told(command, tmp_path / "results", code=2, before=without_privileges)
 
 
-# perjoule with a clock that is ahead by as many seconds as a file says. Python sleeps by the other clock, which nobody sets.
+# perjoule with a clock that is ahead by as many seconds as a file says. Python sleeps by the other clock,
+# which nobody sets.
 AHEAD = """
 import sys, time
 ahead, real = sys.argv.pop(1), time.time
@@ -299,7 +353,9 @@ main()
 DAY_S = 86400
 
 
-def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(small: Path, tmp_path: Path) -> None:
+def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(
+    small: Path, tmp_path: Path
+) -> None:
     folder, ahead = tmp_path / "results", tmp_path / "ahead"
     began = ["run", small, "--set", "repetitions=6", "--into", folder]
     for words, days in ((began, -40), (["resume", folder], 400), (["resume", folder], -3000)):
@@ -314,13 +370,20 @@ def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(sma
         assert lines(folder)[: len(before)] == before != lines(folder)
     subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
     assert len(lines(folder)) == len(set(lines(folder))) == 6
-    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
+        ).returncode
+        == 0
+    )
 
 
 def lines(folder: Path) -> list[str]:
     """The trials in a journal, in order."""
     journal = folder / "journal.jsonl"
-    return [json.loads(line)["trial"] for line in journal.read_text().splitlines()] if journal.exists() else []
+    return (
+        [json.loads(line)["trial"] for line in journal.read_text().splitlines()] if journal.exists() else []
+    )
 
 
 WATCHED = """
@@ -356,7 +419,11 @@ def measuring(folder: Path, *argv: object) -> Generator[subprocess.Popen[str]]:
     words = [*map(str, argv), "run", str(path), "--into", str(folder)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         until_s = time.monotonic() + LIMIT_S
-        while '"phase":"measure"' not in progress(folder) and process.poll() is None and time.monotonic() < until_s:
+        while (
+            '"phase":"measure"' not in progress(folder)
+            and process.poll() is None
+            and time.monotonic() < until_s
+        ):
             time.sleep(0.01)
         time.sleep(1)
         assert process.poll() is None
@@ -383,7 +450,12 @@ def the_trial(folder: Path) -> Record:
     assert (load.moved_bytes, load.ended_s - load.began_s) == (100 * MIB, pytest.approx(5.0))
     (cell,) = summary(results).cells
     assert cell.metrics["mean_w"].mean == pytest.approx(50.0, rel=0.001)
-    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
+        ).returncode
+        == 0
+    )
     return record
 
 
@@ -392,7 +464,11 @@ def test_a_run_that_stood_still_while_it_measured_says_which_samples_it_lacks(tm
     assert record.attempt == 1
     doubts = record.doubts
     for meter in ("system", "simulated"):
-        (count,) = [int(text.split()[1]) for text in doubts if text.startswith(f"{meter}: ") and "samples left out" in text]
+        (count,) = [
+            int(text.split()[1])
+            for text in doubts
+            if text.startswith(f"{meter}: ") and "samples left out" in text
+        ]
         assert count >= 20  # of 30 in 1.5 s at 20 Hz
 
 
@@ -443,7 +519,9 @@ def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_p
     with measuring(tmp_path / "results", PERJOULE) as process:
         count = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (count, count))
-        refused(process, tmp_path / "results", "too many open files; raise the limit of open files (ulimit -n)")
+        refused(
+            process, tmp_path / "results", "too many open files; raise the limit of open files (ulimit -n)"
+        )
 
 
 @pytest.mark.parametrize("more_mib", [0, 1, 16])
@@ -500,7 +578,10 @@ def test_a_campaign_names_no_programs_but_those_that_root_has_installed(where: s
 
 
 def test_a_dry_run_names_programs_ports_and_paths_of_each_host_and_contacts_nobody(tmp_path: Path) -> None:
-    hosts = '{name = "s[1-2]", address = "127.0.0.[8-9]", role = "storage"}, {name = "c", address = "127.0.0.7", role = "client"}'
+    hosts = (
+        '{name = "s[1-2]", address = "127.0.0.[8-9]", role = "storage"}, {name = "c", address = '
+        '"127.0.0.7", role = "client"}'
+    )
     (tmp_path / "lab.toml").write_text(
         f'[testbed]\nkind = "cluster"\nuser = "bench"\nsudo = true\nwork = "/srv/pj"\nhosts = [{hosts}]\n'
         '[[filesystem]]\nkind = "moosefs"\n[[workload]]\nkind = "fio"\nsize = "8 MiB"\n'
@@ -519,6 +600,8 @@ def test_a_dry_run_names_programs_ports_and_paths_of_each_host_and_contacts_nobo
     assert "mfsmount" in paragraphs["c"]
     assert "ports" not in paragraphs["c"]
     assert all("writes: /srv/pj/cluster" in paragraphs[name] for name in ("s1", "s2", "c"))
-    found = json.loads(subprocess.run([*argv, "--json"], capture_output=True, text=True, env=env, check=True).stdout)["hosts"]
+    found = json.loads(
+        subprocess.run([*argv, "--json"], capture_output=True, text=True, env=env, check=True).stdout
+    )["hosts"]
     assert [one["host"] for one in found] == ["s1", "s2", "c"]
     assert not (tmp_path / "contacted").exists()

@@ -1,4 +1,6 @@
-"""The how-to of a board, run as it stands: a made-up board is one file, and is listed, planned with, predicted on and checked."""
+"""The how-to of a board, run as it stands: a made-up board is one file, and is listed, planned with,
+predicted on and checked.
+"""
 
 import os
 import re
@@ -19,7 +21,11 @@ from places import EXAMPLES, ROOT, SOURCES
 PAGE = (ROOT / "docs/how-to/boards.md").read_text()
 LINES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 ROCK = (SOURCES / "catalogue" / "boards" / "rock-5b.toml").read_text()
-BOARD = ROCK.replace("Rock 5B (RK3588)", "My board").replace('value = "8 GiB"', 'value = "16 GiB"').replace("16500", "17000")
+BOARD = (
+    ROCK.replace("Rock 5B (RK3588)", "My board")
+    .replace('value = "8 GiB"', 'value = "16 GiB"')
+    .replace("16500", "17000")
+)
 CAMPAIGN = """
 name = "mine"
 
@@ -64,9 +70,19 @@ def test_the_how_to_of_a_board_has_six_lines_and_they_do_what_they_say(tmp_path:
     (tmp_path / "my-board.toml").write_text(BOARD)
     (tmp_path / "my-campaign.toml").write_text(CAMPAIGN)
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": "200",
+    }
     done = subprocess.run(
-        ["bash", "-e", "-c", LINES], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        ["bash", "-e", "-c", LINES],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "cluster my-board" in done.stdout and "server my-board" in done.stdout
@@ -85,7 +101,12 @@ def test_a_new_board_is_planned_with_and_its_candidate_is_a_campaign_on_virtual_
 
 def test_a_new_board_is_emulated_with_its_own_speeds_and_memory(own: Path) -> None:
     hosts = places(
-        catalogue.cluster("my-board"), clients_count=2, servers_count=3, scale=0.1, machine_mips_per_core=20_000, memory_ratio=1
+        catalogue.cluster("my-board"),
+        clients_count=2,
+        servers_count=3,
+        scale=0.1,
+        machine_mips_per_core=20_000,
+        memory_ratio=1,
     )
     assert [host.role for host in hosts] == ["storage"] * 3 + ["metadata", "management"] + ["client"] * 2
     for host in hosts:
@@ -96,8 +117,12 @@ def test_a_new_board_is_emulated_with_its_own_speeds_and_memory(own: Path) -> No
 
 def test_a_host_of_a_campaign_may_be_a_new_board(own: Path) -> None:
     hosts = 'hosts = [{ name = "a", address = "192.0.2.1", role = "storage", node = "my-board/storage" }]'
-    text = CAMPAIGN.replace('kind = "virtual"\ncluster = "my-board"\nscale = 0.1', f'kind = "cluster"\n{hosts}')
-    text = text.replace("}]", '}, { name = "b", address = "192.0.2.2", role = "client", node = "my-board/client" }]')
+    text = CAMPAIGN.replace(
+        'kind = "virtual"\ncluster = "my-board"\nscale = 0.1', f'kind = "cluster"\n{hosts}'
+    )
+    text = text.replace(
+        "}]", '}, { name = "b", address = "192.0.2.2", role = "client", node = "my-board/client" }]'
+    )
     testbed: Any = drivers.testbed(campaign.parse(text).trials[0].testbed)
     assert [host.node for host in testbed.hosts] == ["my-board/storage", "my-board/client"]
 
@@ -109,7 +134,9 @@ def test_every_board_that_plans_are_made_of_is_predicted_on_and_emulated(name: s
     cluster = catalogue.cluster(name)
     for profile in prediction.names():
         target = prediction.Target(prediction.shipped(profile), cluster, {})
-        assert all(one.throughput_bytes_per_s[0] > 0 for one in prediction.predictions(target, [1, 4], 2**30)), profile
+        assert all(
+            one.throughput_bytes_per_s[0] > 0 for one in prediction.predictions(target, [1, 4], 2**30)
+        ), profile
     for host in places(cluster, clients_count=1, servers_count=4, scale=0.01, machine_mips_per_core=20_000):
         assert host.cpu_capacity_cores and host.goodput_bytes_per_s > 0
 
@@ -131,7 +158,9 @@ def test_every_server_of_plans_is_a_board_that_makes_a_cluster() -> None:
         ("supply_efficiency", "# supply_efficiency", "supply_efficiency is not stated"),
     ],
 )
-def test_a_board_that_lacks_what_a_cluster_needs_is_refused(own: Path, written: str, broken: str, refusal: str) -> None:
+def test_a_board_that_lacks_what_a_cluster_needs_is_refused(
+    own: Path, written: str, broken: str, refusal: str
+) -> None:
     assert written in BOARD
     put(own, BOARD.replace(written, broken))
     with pytest.raises(CampaignError, match=refusal):
@@ -152,11 +181,21 @@ def test_a_folder_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_drive_and_a_switch_of_ones_own_join_those_of_the_catalogue(own: Path) -> None:
     def stated(**values: str) -> str:
-        return "".join(f'{key} = {{ value = "{value}", status = "assumed", source = "x" }}\n' for key, value in values.items())
+        return "".join(
+            f'{key} = {{ value = "{value}", status = "assumed", source = "x" }}\n'
+            for key, value in values.items()
+        )
 
     watts = {"idle_behind_supply": "1 W", "active_behind_supply": "2 W"}
-    put(own, 'technology = "nvme"\n' + stated(capacity="1 TB", read="1 GB/s", write="1 GB/s", **watts), "mine", "drives")
-    switch = "[switch.mine]\nports = 16\nrack_units = 1\n" + stated(watts_at_wall="3 W", price="9 USD", embodied="9 kg")
+    put(
+        own,
+        'technology = "nvme"\n' + stated(capacity="1 TB", read="1 GB/s", write="1 GB/s", **watts),
+        "mine",
+        "drives",
+    )
+    switch = "[switch.mine]\nports = 16\nrack_units = 1\n" + stated(
+        watts_at_wall="3 W", price="9 USD", embodied="9 kg"
+    )
     put(own, switch, "2.5g", "switches")
     put(own, BOARD.replace("m2-4tb", "mine"))
     cluster = catalogue.cluster("my-board")

@@ -1,4 +1,6 @@
-"""The command as a user has it: help, exit codes, signals, and every foreseeable mistake answered in one sentence."""
+"""The command as a user has it: help, exit codes, signals, and every foreseeable mistake answered in one
+sentence.
+"""
 
 import json
 import os
@@ -53,16 +55,22 @@ rate = "100 Hz"
 """
 
 
-def written(folder: Path, *, repetitions: int = 2, testbed: str = "", filesystem: str = "", workload: str = "") -> Path:
+def written(
+    folder: Path, *, repetitions: int = 2, testbed: str = "", filesystem: str = "", workload: str = ""
+) -> Path:
     path = folder / "tried.toml"
-    path.write_text(CAMPAIGN.format(repetitions=repetitions, testbed=testbed, filesystem=filesystem, workload=workload))
+    path.write_text(
+        CAMPAIGN.format(repetitions=repetitions, testbed=testbed, filesystem=filesystem, workload=workload)
+    )
     return path
 
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command."""
     env = {**os.environ, **environment}
-    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False, env=env)
+    return subprocess.run(
+        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False, env=env
+    )
 
 
 class Typed:
@@ -74,7 +82,9 @@ class Typed:
     def __call__(self, *words: object) -> tuple[int, str, str]:
         self.capsys.readouterr()
         try:
-            code = exits.exit_code(lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False))
+            code = exits.exit_code(
+                lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False)
+            )
         except SystemExit as end:
             code = int(end.code or 0)
         said = self.capsys.readouterr()
@@ -111,7 +121,9 @@ def test_the_help_of_a_command_has_examples_that_name_it(command: str) -> None:
     assert f"perjoule {command}" in done.output.partition("Examples:")[2]
 
 
-@pytest.mark.parametrize("words", [[], *([command] for command in COMMANDS)], ids=lambda words: "-".join(words) or "perjoule")
+@pytest.mark.parametrize(
+    "words", [[], *([command] for command in COMMANDS)], ids=lambda words: "-".join(words) or "perjoule"
+)
 def test_help_fits_80_columns_and_cuts_no_sentence(words: list[str]) -> None:
     said = CliRunner().invoke(cli, [*words, "--help"], prog_name="perjoule", terminal_width=80).output
     assert max(map(len, said.splitlines())) <= 80
@@ -144,7 +156,9 @@ def test_0_all_is_well(measured: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_run_looks_at_its_machines_once(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_looks_at_its_machines_once(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looking at real hosts means logging in to each."""
     looked = list[None]()
     monkeypatch.setattr(SimulatedTestbed, "checks", lambda _: looked.append(None) or ())
@@ -154,14 +168,21 @@ def test_a_run_looks_at_its_machines_once(typed: Typed, tmp_path: Path, monkeypa
 
 
 def test_1_finished_with_invalid_trials(typed: Typed, tmp_path: Path) -> None:
-    code, said, errors = typed("run", written(tmp_path, repetitions=3, workload="fail_at = 2"), "--into", tmp_path / "r")
+    code, said, errors = typed(
+        "run", written(tmp_path, repetitions=3, workload="fail_at = 2"), "--into", tmp_path / "r"
+    )
     assert code == 1
     assert "report.html" in said
-    assert "failed: simulated, simulated, 1 client, repetition 2: client-1: the simulated load fails in its run 2" in errors
+    assert (
+        "failed: simulated, simulated, 1 client, repetition 2: client-1: the simulated load fails in its "
+        "run 2" in errors
+    )
 
 
 def test_2_the_campaign_is_wrong(typed: Typed, tmp_path: Path) -> None:
-    code, _, errors = typed("run", written(tmp_path, filesystem='failure = "layout"'), "--into", tmp_path / "r")
+    code, _, errors = typed(
+        "run", written(tmp_path, filesystem='failure = "layout"'), "--into", tmp_path / "r"
+    )
     assert code == 2
     assert "the layout is impossible on these hosts" in sentence(errors)
 
@@ -178,7 +199,9 @@ def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
     assert "report.html" in said
 
 
-@pytest.mark.parametrize(("number", "count"), [(signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 1), (signal.SIGHUP, 1)])
+@pytest.mark.parametrize(
+    ("number", "count"), [(signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 1), (signal.SIGHUP, 1)]
+)
 def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
     number: signal.Signals, count: int, tmp_path: Path
 ) -> None:
@@ -195,7 +218,9 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
         errors = process.stderr.read()
         assert process.wait(timeout=30) == 5
     assert "stopping: taking everything down" in errors
-    assert f"interrupted; everything was taken down; continue with: perjoule resume {folder}" in sentence(errors)
+    assert f"interrupted; everything was taken down; continue with: perjoule resume {folder}" in sentence(
+        errors
+    )
     kept_count = len(store.open_results(folder).records())
     assert 2 <= kept_count < 12
     done = run("resume", folder)
@@ -209,7 +234,18 @@ def test_5_a_terminal_that_is_closed_interrupts_too(tmp_path: Path) -> None:
     campaign, folder = written(tmp_path, repetitions=12), tmp_path / "r"
     pid, terminal = pty.fork()
     if not pid:
-        os.execvp("env", ["env", "--default-signal=INT,TERM,HUP", str(PERJOULE), "run", str(campaign), "--into", str(folder)])
+        os.execvp(
+            "env",
+            [
+                "env",
+                "--default-signal=INT,TERM,HUP",
+                str(PERJOULE),
+                "run",
+                str(campaign),
+                "--into",
+                str(folder),
+            ],
+        )
     said = b""
     while b"2/12" not in said:
         said += os.read(terminal, 65536)
@@ -236,13 +272,25 @@ def test_a_run_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
     words = ["run", written(tmp_path, repetitions=1), "--into", tmp_path / "r"]
     argv = [sys.executable, "-X", "importtime", "-m", "perjoule", *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.rpartition("|")[2].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "pyarrow.lib" in imported
     assert imported.isdisjoint({"pandas", "scipy"})
 
 
 def test_under_nohup_a_hangup_does_not_stop_a_campaign(tmp_path: Path) -> None:
-    words = ["env", "--ignore-signal=HUP", PERJOULE, "run", written(tmp_path, repetitions=10), "--into", tmp_path / "r"]
+    words = [
+        "env",
+        "--ignore-signal=HUP",
+        PERJOULE,
+        "run",
+        written(tmp_path, repetitions=10),
+        "--into",
+        tmp_path / "r",
+    ]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -268,12 +316,16 @@ def alone(errors: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "line", (BROKEN_CAMPAIGNS / "expected.txt").read_text().splitlines(), ids=lambda line: line.split(".toml")[0]
+    "line",
+    (BROKEN_CAMPAIGNS / "expected.txt").read_text().splitlines(),
+    ids=lambda line: line.split(".toml")[0],
 )
 def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed, tmp_path: Path) -> None:
     for part in drivers.PROTOCOLS:  # drivers are added: the file says {filesystems}
         line = line.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
-    code, said, errors = typed("run", BROKEN_CAMPAIGNS / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r")
+    code, said, errors = typed(
+        "run", BROKEN_CAMPAIGNS / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r"
+    )
     assert code == 2
     assert said == ""
     assert alone(errors).endswith(line)
@@ -286,28 +338,61 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["chek"], "no such command 'chek'; did you mean 'check'?"),
         (["run"], "missing argument 'CAMPAIGN.toml'; see `perjoule run --help`"),
         (["run", "x.toml", "--inot", "y"], "no such option '--inot'; did you mean '--into'?"),
-        (["show", ROOT / "examples", "--nonsense"], "no such option '--nonsense'; see `perjoule show --help`"),
-        (["show", ROOT / "examples", "--with", ROOT], "--with DIR changes nothing here; it goes with --replacement"),
-        (["check", "a.toml", "b.toml"], "got unexpected extra argument (b.toml); see `perjoule check --help`"),
-        (["check", "x.toml", "--shrink", "0"], "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check"),
+        (
+            ["show", ROOT / "examples", "--nonsense"],
+            "no such option '--nonsense'; see `perjoule show --help`",
+        ),
+        (
+            ["show", ROOT / "examples", "--with", ROOT],
+            "--with DIR changes nothing here; it goes with --replacement",
+        ),
+        (
+            ["check", "a.toml", "b.toml"],
+            "got unexpected extra argument (b.toml); see `perjoule check --help`",
+        ),
+        (
+            ["check", "x.toml", "--shrink", "0"],
+            "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check",
+        ),
         (
             ["check", "x.toml", "--shrink", "0.5"],
             "'--shrink': '0.5' is not a whole number of 1 or more; see `perjoule check --help`",
         ),
         (["up", "--clients", "few"], "'--clients': 'few' is not a whole number from 1 to 64; see"),
-        (["reproduce", "green-storage", "--scale", "full"], "'--scale': 'full' is not a number from 0 to 1; see"),
-        (["plan", ROOT / "examples/local.toml"], "this is a campaign, not a need; see what it takes with `perjoule check"),
-        (["up", "--clients", "1000000"], "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up"),
+        (
+            ["reproduce", "green-storage", "--scale", "full"],
+            "'--scale': 'full' is not a number from 0 to 1; see",
+        ),
+        (
+            ["plan", ROOT / "examples/local.toml"],
+            "this is a campaign, not a need; see what it takes with `perjoule check",
+        ),
+        (
+            ["up", "--clients", "1000000"],
+            "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up",
+        ),
         (["check", ROOT / "examples" / "lokal.toml"], 'no such file; did you mean "local.toml"?'),
         (["check", ROOT / "examples"], "this is a folder, not a campaign file; name a .toml file in it"),
         (["check", ROOT / "docs/assets/report.png"], "this is not a text file (byte "),
-        (["check", ROOT / "examples/local.toml", "--set", "repetitions"], '--set: "repetitions" changes nothing; write it like'),
-        (["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"], 'has "sise"; did you mean "size"?'),
+        (
+            ["check", ROOT / "examples/local.toml", "--set", "repetitions"],
+            '--set: "repetitions" changes nothing; write it like',
+        ),
+        (
+            ["check", ROOT / "examples/local.toml", "--set", "workload.sise=1 MiB"],
+            'has "sise"; did you mean "size"?',
+        ),
         (["drivers", "mosefs"], 'unknown driver "mosefs"; did you mean "moosefs"?'),
         (["up", "mosefs"], 'unknown filesystem "mosefs"; did you mean "moosefs"?'),
-        (["up", "moosefs", "--cluster", "odroid"], 'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?'),
+        (
+            ["up", "moosefs", "--cluster", "odroid"],
+            'the catalogue has no cluster "odroid"; did you mean "odroid-hc4"?',
+        ),
         (["up", "moosefs", "--set", "gaol=2"], 'did you mean "goal"?'),
-        (["up", "moosefs", "--set", "goal=-1"], "--set filesystem.goal=-1: goal = -1 is out of range; it must be at least 1"),
+        (
+            ["up", "moosefs", "--set", "goal=-1"],
+            "--set filesystem.goal=-1: goal = -1 is out of range; it must be at least 1",
+        ),
     ],
     ids=lambda value: "-".join(Path(str(word)).name for word in value) if isinstance(value, list) else "",
 )
@@ -343,7 +428,9 @@ def test_what_is_not_a_results_folder_is_named(command: str, name: str, typed: T
     code, _, errors = typed(command, tmp_path / name)
     assert code == 3
     bundle = (command, name) == ("verify", "file")  # which takes files, too: those that `export` packed
-    missing = "no such folder" if name == "nothing" else "this is not a results folder (no results.json in it)"
+    missing = (
+        "no such folder" if name == "nothing" else "this is not a results folder (no results.json in it)"
+    )
     what = "this is not a bundle" if bundle else f"{missing}; name the folder"
     assert alone(errors).startswith(f"{tmp_path / name}: {what}")
 
@@ -353,10 +440,16 @@ def test_what_is_not_a_results_folder_is_named(command: str, name: str, typed: T
     ("name", "content"),
     [
         ("results.json", b""),
-        *((name, text) for name in ("results.json", "journal.jsonl") for text in (b"{}\n", b"[1, 2]\n", b"\0\xff garbage\n")),
+        *(
+            (name, text)
+            for name in ("results.json", "journal.jsonl")
+            for text in (b"{}\n", b"[1, 2]\n", b"\0\xff garbage\n")
+        ),
     ],
 )
-def test_a_damaged_head_or_journal_is_named(command: str, name: str, content: bytes, typed: Typed, copied: Path) -> None:
+def test_a_damaged_head_or_journal_is_named(
+    command: str, name: str, content: bytes, typed: Typed, copied: Path
+) -> None:
     (copied / name).write_bytes(content)
     code, _, errors = typed(command, copied)
     assert code == 3
@@ -394,7 +487,8 @@ def test_results_without_a_trial_say_how_to_measure_one(command: str, typed: Typ
     code, _, errors = typed(command, tmp_path / "r")
     assert code == 3
     assert (
-        alone(errors) == f"{tmp_path / 'r'}: no trial has been measured here yet; measure with: perjoule resume {tmp_path / 'r'}"
+        alone(errors)
+        == f"{tmp_path / 'r'}: no trial has been measured here yet; measure with: perjoule resume {tmp_path / 'r'}"
     )
 
 
@@ -403,12 +497,15 @@ def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, cop
         code, _, errors = typed("resume", copied)
     assert code == 3
     assert sentence(errors) == (
-        f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) is working on these results; "
+        f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) is working on "
+        "these results; "
         "wait for it, or stop it with Ctrl-C and run `perjoule resume`"
     )
 
 
-def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_so_too(typed: Typed, copied: Path) -> None:
+def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_so_too(
+    typed: Typed, copied: Path
+) -> None:
     journal = copied / "journal.jsonl"
     journal.write_text(journal.read_text().partition("\n")[2])
     (copied / "trials" / "notes.txt").write_text("years")
@@ -419,7 +516,10 @@ def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_s
     assert f"{copied / 'trials' / 'notes.txt'}: left alone because perjoule did not make it" in errors
     assert typed("verify", copied)[0] == 0
     said = typed("show", copied)[1]
-    assert f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not list it" in said
+    assert (
+        f"doubt of the campaign: attempt {aside.name} was set aside because the journal does not list it"
+        in said
+    )
     assert f"attempt {aside.name} was set aside" in (copied / "report.html").read_text()
 
 
@@ -427,13 +527,18 @@ def test_a_folder_with_other_things_in_it_is_not_written_into(typed: Typed, tmp_
     campaign = written(tmp_path)
     code, _, errors = typed("run", campaign, "--into", tmp_path)
     assert code == 3
-    assert 'the folder is not empty (it holds "tried.toml") and is not a results folder; choose a new' in alone(errors)
+    assert (
+        'the folder is not empty (it holds "tried.toml") and is not a results folder; choose a new'
+        in alone(errors)
+    )
 
 
 def test_results_of_another_campaign_are_not_mixed(typed: Typed, copied: Path, tmp_path: Path) -> None:
     code, _, errors = typed("run", written(tmp_path, repetitions=3), "--into", copied)
     assert code == 3
-    assert f"{copied}: this results folder belongs to another campaign; choose another folder" in alone(errors)
+    assert f"{copied}: this results folder belongs to another campaign; choose another folder" in alone(
+        errors
+    )
 
 
 @pytest.mark.parametrize(
@@ -453,9 +558,14 @@ def test_where_nothing_can_be_written_is_named(into: str, words: str, typed: Typ
 
 @pytest.mark.parametrize(
     ("figures", "words"),
-    [("/proc/figures", "; check the path and its permissions"), ("/dev/null", "it is not a folder; choose another path")],
+    [
+        ("/proc/figures", "; check the path and its permissions"),
+        ("/dev/null", "it is not a folder; choose another path"),
+    ],
 )
-def test_figures_that_can_t_be_written_are_named(figures: str, words: str, typed: Typed, measured: Path) -> None:
+def test_figures_that_can_t_be_written_are_named(
+    figures: str, words: str, typed: Typed, measured: Path
+) -> None:
     code, _, errors = typed("report", measured, "--figures", figures)
     assert code == 3
     assert alone(errors).startswith(f"{figures}: ")
@@ -470,17 +580,24 @@ def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
         code, _, errors = typed(*words)
         assert code == 3
         assert " of results does not fit: " in alone(errors)
-        assert ", of which 4096 PiB stay in reserve; free space, choose smaller sizes (--shrink), or another disk" in errors
+        assert (
+            ", of which 4096 PiB stay in reserve; free space, choose smaller sizes (--shrink), or another "
+            "disk" in errors
+        )
     assert not (tmp_path / "r").exists()
 
 
 def test_check_says_how_much_room_a_campaign_needs(typed: Typed, tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path))
     assert code == 0
-    assert re.search(r"^disk of .*: [\d.]+ [KM]iB of results; .* free, of which .* stay in reserve$", said, re.MULTILINE)
+    assert re.search(
+        r"^disk of .*: [\d.]+ [KM]iB of results; .* free, of which .* stay in reserve$", said, re.MULTILINE
+    )
 
 
-def test_a_missing_tool_is_named_with_its_package(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_named_with_its_package(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, _, errors = typed("run", ROOT / "examples/local.toml", "--into", tmp_path / "r")
     assert code == 3
@@ -489,7 +606,9 @@ def test_a_missing_tool_is_named_with_its_package(typed: Typed, tmp_path: Path, 
     assert not (tmp_path / "r").exists()
 
 
-def test_of_many_missing_tools_the_first_are_named(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_missing_tools_the_first_are_named(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, _, errors = typed("demo", "--into", tmp_path / "r")
     assert code == 3
@@ -502,10 +621,20 @@ def test_of_many_missing_tools_the_first_are_named(typed: Typed, tmp_path: Path,
 
 
 def test_what_is_written_to_files_holds_no_control_characters_and_no_wrapped_line(tmp_path: Path) -> None:
-    label = 'label = "a file system whose name is quite long [bold] :warning: and hardly fits anywhere in less than 80 columns"'
+    label = (
+        'label = "a file system whose name is quite long [bold] :warning: and hardly fits anywhere in less '
+        'than 80 columns"'
+    )
     for columns in ("40", "200"):
         folder = tmp_path / columns
-        done = run("run", written(tmp_path, filesystem=label), "--into", folder, COLUMNS=columns, TERM="xterm-256color")
+        done = run(
+            "run",
+            written(tmp_path, filesystem=label),
+            "--into",
+            folder,
+            COLUMNS=columns,
+            TERM="xterm-256color",
+        )
         assert done.returncode == 0
         assert all(character.isprintable() or character == "\n" for character in done.stdout + done.stderr)
         row = next(line for line in done.stdout.splitlines() if line.startswith("a file system"))
@@ -526,12 +655,15 @@ def terminal() -> Iterator[tuple[int, int]]:
 @pytest.mark.parametrize("command", ["show", "drivers"])
 def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, terminal: tuple[int, int]) -> None:
     measured = tmp_path / "results"
-    if command == "show":  # trials long enough for narrow intervals: a table with each repetition in it is wider
+    # trials long enough for narrow intervals: a table with each repetition in it is wider
+    if command == "show":
         asked = written(tmp_path, repetitions=3)
         asked.write_text(asked.read_text().replace('size = "2 MiB"', 'size = "40 MiB"'))
         assert run("run", asked, "--into", measured).returncode == 0
     ours, theirs = terminal
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")} | {
+        "TERM": "dumb"
+    }
     words = [PERJOULE, command, *([measured] if command == "show" else [])]
     with subprocess.Popen(words, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
@@ -566,7 +698,9 @@ def test_the_schema_is_json_for_an_editor(typed: Typed) -> None:
     assert json.loads(said)["$schema"]
 
 
-def test_doctor_names_each_thing_missing_with_its_fix(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_each_thing_missing_with_its_fix(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, said, errors = typed("doctor")
     assert code == 3
@@ -577,7 +711,10 @@ def test_doctor_names_each_thing_missing_with_its_fix(typed: Typed, tmp_path: Pa
 
 def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaults(typed: Typed) -> None:
     _, said, _ = typed("doctor")
-    assert all(re.search(rf"^(ok|less) +{name}: ", said, re.MULTILINE) for name in ("netem", "dm-delay", "memory caps"))
+    assert all(
+        re.search(rf"^(ok|less) +{name}: ", said, re.MULTILINE)
+        for name in ("netem", "dm-delay", "memory caps")
+    )
 
 
 def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
@@ -609,10 +746,13 @@ def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
     assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
-def test_check_warns_of_what_this_machine_lacks(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_warns_of_what_this_machine_lacks(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The campaign may run on another machine."""
     (tmp_path / "lab.toml").write_text(
-        '[testbed]\nkind = "virtual"\ndisk = "directory"\n[[filesystem]]\nkind = "orangefs"\nprefix = "/opt/lacking"\n'
+        '[testbed]\nkind = "virtual"\ndisk = "directory"\n[[filesystem]]\nkind = "orangefs"\nprefix = '
+        '"/opt/lacking"\n'
         '[[workload]]\nkind = "fio"\nsize = "4 MiB"\n[[workload]]\nkind = "mdtest"\n'
     )
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -638,19 +778,23 @@ def test_check_warns_of_what_this_machine_lacks(typed: Typed, tmp_path: Path, mo
     [
         (
             '[testbed]\nkind = "local"\n[[filesystem]]\nkind = "directory"\npath = "{}"\n',
-            "folder {} (no such file or directory); mount it there, or set path to a folder that this user can write to",
+            "folder {} (no such file or directory); mount it there, or set path to a folder that this user "
+            "can write to",
         ),
         (
             '[testbed]\nkind = "local"\nwork = "{}"\n[[filesystem]]\nkind = "directory"\npath = "/var/tmp"\n',
             "folder {} (no such file or directory); set work to a folder that this user can write to",
         ),
         (
-            'overwrite = ["{}"]\n[testbed]\nkind = "local"\n[[filesystem]]\nkind = "local"\ntype = "ext4"\ndevice = "{}"\n',
+            'overwrite = ["{}"]\n[testbed]\nkind = "local"\n[[filesystem]]\nkind = "local"\ntype = '
+            '"ext4"\ndevice = "{}"\n',
             "device {} (no {}); `ls -l /none` lists what is there; correct device in the campaign",
         ),
     ],
 )
-def test_check_warns_of_a_folder_or_device_that_is_not_there(tables: str, said: str, typed: Typed, tmp_path: Path) -> None:
+def test_check_warns_of_a_folder_or_device_that_is_not_there(
+    tables: str, said: str, typed: Typed, tmp_path: Path
+) -> None:
     text = f'{tables}[[workload]]\nkind = "fio"\nsize = "4 MiB"\n'
     (tmp_path / "lab.toml").write_text(text.replace("{}", "/none/such"))
     code, printed, _ = typed("check", tmp_path / "lab.toml")
@@ -671,7 +815,8 @@ def test_check_asks_neither_hosts_nor_meters_unless_told_to(
     (tmp_path / "lab.toml").write_text(
         '[testbed]\nkind = "cluster"\nhosts = [{name = "a", address = "192.0.2.1", role = "storage"},'
         ' {name = "b", address = "192.0.2.2", role = "client"}]\n[[filesystem]]\nkind = "moosefs"\n'
-        '[[workload]]\nkind = "fio"\nsize = "4 MiB"\n[[meter]]\nkind = "quarch"\ndrives = {"usb::QTL2312-01-101" = "a/nvme0"}\n'
+        '[[workload]]\nkind = "fio"\nsize = "4 MiB"\n[[meter]]\nkind = "quarch"\ndrives = '
+        '{"usb::QTL2312-01-101" = "a/nvme0"}\n'
     )
     monkeypatch.setenv("PATH", str(tmp_path))
     code, said, _ = typed("check", tmp_path / "lab.toml")
@@ -719,12 +864,16 @@ def test_the_line_in_the_readme_makes_bash_complete() -> None:
     assert line is not None
     asked = "COMP_WORDS=(perjoule ver); COMP_CWORD=1; _perjoule_completion perjoule; echo ${COMPREPLY[@]}"
     environment = {**os.environ, "PATH": f"{PERJOULE.parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", f"{line[1]}\n{asked}"], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{line[1]}\n{asked}"], env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["verify"]
     assert done.stderr == ""
 
 
-def test_results_made_under_sudo_belong_to_who_asked(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_made_under_sudo_belong_to_who_asked(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: dict[str, tuple[int, int]] = {}
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("os.chown", lambda path, uid, gid: given.update({os.path.realpath(path): (uid, gid)}))

@@ -35,7 +35,9 @@ size = "2 MiB"
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +61,28 @@ def test_what_is_not_declared_is_listed_and_refused(folders: tuple[Path, Path]) 
 
 @pytest.mark.parametrize(
     "words",
-    [("compare", "before", "after", "--any-change"), ("history", "before", "after"), ("export", "after", "--csv", "a.csv")],
+    [
+        ("compare", "before", "after", "--any-change"),
+        ("history", "before", "after"),
+        ("export", "after", "--csv", "a.csv"),
+    ],
 )
 def test_a_table_needs_nothing_that_draws_a_page(folders: tuple[Path, Path], words: tuple[str, ...]) -> None:
     """The report's figures and templates take longer to import than all else that these commands do."""
     argv = [sys.executable, "-X", "importtime", "-m", "perjoule", *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=folders[0].parent)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.rpartition("|")[2].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert "perjoule.summary" in imported
     assert imported.isdisjoint({"perjoule.report", "perjoule.figures.rendering", "jinja2"})
 
 
-def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
     declared = ("compare", *folders, "--change", "filesystem.throughput")
     page = tmp_path / "comparison.html"
     found = run(*declared, "--fail-if", "MiB/s < -5 %", "--report", page)

@@ -60,7 +60,8 @@ OUTSIDE = {
     "perjoule resume results/moosefs-calibrated": "an interrupted calibration: tests/live/test_calibrate.py",
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
-ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")  # until Ctrl-C, or for a time
+# until Ctrl-C, or for a time
+ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")
 CODES = {"perjoule audit all --strict": 1}
 
 
@@ -73,7 +74,9 @@ def run(command: str, folder: Path) -> None:
     argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(words)[1:]]
     argv += ["--for", "1 s"] if command.startswith(ENDLESS) else []
     environment = {**os.environ, "COLUMNS": "120"}
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == CODES.get(command, 0), f"{command}\n{done.stdout}\n{done.stderr}"
     if into:
         (folder / into).write_text(done.stdout)
@@ -109,8 +112,15 @@ def before_and_after(folder: Path, demo: Demo) -> None:
 
 
 def a_study(folder: Path, demo: Demo) -> None:
-    for into, machines in (("ssd-vs-hdd", '["pc-ssd1", "mpsoc-ssd1"]'), ("pc", '["pc-ssd1"]'), ("mpsoc", '["mpsoc-ssd1"]')):
-        options = f"--set testbed.cluster='{machines}' --set repetitions=1 --set 'settle=1 ms' --set quiet=0 --shrink 4096"
+    for into, machines in (
+        ("ssd-vs-hdd", '["pc-ssd1", "mpsoc-ssd1"]'),
+        ("pc", '["pc-ssd1"]'),
+        ("mpsoc", '["mpsoc-ssd1"]'),
+    ):
+        options = (
+            f"--set testbed.cluster='{machines}' --set repetitions=1 --set 'settle=1 ms' --set quiet=0 "
+            "--shrink 4096"
+        )
         run(f"perjoule run examples/ssd-vs-hdd.toml --simulate {options} --into results/{into}", folder)
 
 
@@ -126,7 +136,8 @@ def with_other_watts(folder: Path, demo: Demo) -> None:
 def nights(folder: Path, demo: Demo) -> None:
     first, *others = (folder / "results" / "nightly" / f"night-{number}" for number in range(5))
     measured(first, 'repetitions = 2\nsettle = "5 ms"\nquiet = 0', meter=STEADY)
-    for other in others:  # copies, because on a busy machine one of twenty has a step by chance, which --fail-on-worse reports
+    # copies, because on a busy machine one of twenty has a step by chance, which --fail-on-worse reports
+    for other in others:
         shutil.copytree(first, other)
 
 
@@ -149,7 +160,11 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
         old(folder / "submission-688"),
     ),
     "claims.md": lambda folder, demo: (folder / "acme.toml").write_text(
-        "\n".join(re.findall(r"^```text\n(kind = .*?)^```$", (ROOT / "docs/how-to/claims.md").read_text(), re.M | re.S))
+        "\n".join(
+            re.findall(
+                r"^```text\n(kind = .*?)^```$", (ROOT / "docs/how-to/claims.md").read_text(), re.M | re.S
+            )
+        )
     ),
     "compare.md": before_and_after,
     "device-study.md": a_study,
@@ -174,7 +189,9 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
 }
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: str(d.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: str(d.relative_to(ROOT))
+)
 def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Path, demo: Demo) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for text in TABLES.findall(document.read_text()):
@@ -188,7 +205,10 @@ def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Pa
 
 def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path, demo: Demo) -> None:
     text = (ROOT / "docs" / "how-to" / "data.md").read_text()
-    blocks = {language: re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S) for language in ("python", "sql", "r")}
+    blocks = {
+        language: re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+        for language in ("python", "sql", "r")
+    }
     code = {language: "\n".join(found) for language, found in blocks.items()}
     (tmp_path / "results").mkdir()
     shutil.copytree(demo(), tmp_path / "results" / "demo")
@@ -211,5 +231,8 @@ def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists
     written = [command for document in DOCUMENTS for command in commands(document)]
     assert {beginning for command in written for beginning in elsewhere(command)} == set(OUTSIDE)
     assert [
-        path for reason in OUTSIDE.values() for path in re.findall(r"tests/\S+\.py", reason) if not (ROOT / path).exists()
+        path
+        for reason in OUTSIDE.values()
+        for path in re.findall(r"tests/\S+\.py", reason)
+        if not (ROOT / path).exists()
     ] == []

@@ -53,5 +53,7 @@ def test_it_ends_with_its_counts_and_leaves_nothing_when_it_is_stopped(tmp_path:
 
 @pytest.mark.slow
 def test_inputs_of_two_minutes() -> None:
-    """The same ones each time, for a gate must not fail by chance; `benchmarks/fuzzing.py --seed N` draws others by hand."""
+    """The same ones each time, for a gate must not fail by chance; `benchmarks/fuzzing.py --seed N` draws
+    others by hand.
+    """
     drawn("--seconds", "110", "--seed", "2026")

@@ -39,7 +39,8 @@ def measure(folder: Path, seed: int, mib_per_s: float, name: str = "nightly") ->
         last(path, 8 / (mib_per_s * SCATTER[(2 * seed + repetition) % len(SCATTER)]))
 
 
-# Nights as they could be on a machine that nothing else disturbs: what really passes here depends on what else runs.
+# Nights as they could be on a machine that nothing else disturbs: what really passes here depends on what
+# else runs.
 SCATTER = (1.004, 0.997, 1.001, 0.995, 1.006, 1.0, 0.998, 1.003, 0.994, 1.002, 0.999)
 
 
@@ -95,14 +96,20 @@ def test_a_file_system_that_became_slow_is_found_where_it_did_and_fails_ci(said:
 
 
 def test_nights_alike_pass(said: Said, nightly: Path) -> None:
-    done = said("history", *(nightly / f"night-{n}" for n in (3, 0, 4, 2, 1)), "--fail-on-worse", "--metric", "MiB/s")
+    done = said(
+        "history", *(nightly / f"night-{n}" for n in (3, 0, 4, 2, 1)), "--fail-on-worse", "--metric", "MiB/s"
+    )
     assert "no step" in done.output
 
 
-def test_the_page_shows_every_row_and_asks_nothing_of_the_network(said: Said, nightly: Path, tmp_path: Path) -> None:
+def test_the_page_shows_every_row_and_asks_nothing_of_the_network(
+    said: Said, nightly: Path, tmp_path: Path
+) -> None:
     said("history", nightly, "--report", tmp_path / "history.html")
     html = (tmp_path / "history.html").read_text()
-    data = json.loads(html.partition('<script id="data" type="application/json">')[2].partition("</script>")[0])
+    data = json.loads(
+        html.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
+    )
     panels = data["figures"]["history-1"]["concat"]
     assert [len(one["data"]["values"]) for one in panels] == [8]
     assert len(panels[0]["layer"][1]["data"]["values"]) == 2  # levels
@@ -121,4 +128,6 @@ def test_campaigns_of_several_names_and_single_ones_are_refused(tmp_path: Path, 
 
 
 def test_exit_codes_are_those_of_the_command(nightly: Path) -> None:
-    assert exits.exit_code(lambda: cli.main(["history", str(nightly / "night-1")], standalone_mode=False)) == 2
+    assert (
+        exits.exit_code(lambda: cli.main(["history", str(nightly / "night-1")], standalone_mode=False)) == 2
+    )

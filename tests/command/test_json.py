@@ -1,4 +1,6 @@
-"""What `--json` prints: one object, with the keys that docs/reference/json.md lists for the command, and only what JSON has."""
+"""What `--json` prints: one object, with the keys that docs/reference/json.md lists for the command, and
+only what JSON has.
+"""
 
 import json
 import re
@@ -21,7 +23,12 @@ ROW = re.compile(r"A row of `show` has ([^.]+)\.")
 
 def documented(command: str) -> set[str]:
     text = (ROOT / "docs" / "reference" / "json.md").read_text()
-    return {key for listed, keys in LISTED.findall(text) if listed == command for key in re.findall(r"`(\w+)`", keys)}
+    return {
+        key
+        for listed, keys in LISTED.findall(text)
+        if listed == command
+        for key in re.findall(r"`(\w+)`", keys)
+    }
 
 
 def refused(constant: str) -> None:
@@ -78,12 +85,15 @@ def test_a_check_lists_what_a_campaign_costs(said: Said) -> None:
     assert found["missing"] == []
 
 
-def test_a_check_lists_what_this_machine_lacks(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_lists_what_this_machine_lacks(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (missing,) = said("check", EXAMPLES / "local.toml")["missing"]
     assert (missing["name"], missing["ok"], missing["needed"]) == ("fio", False, True)
     assert missing["fix"] == "apt-get install fio"
-    assert missing in said("check", EXAMPLES / "local.toml", "--connect", code=1)["checks"]  # the code of any error here
+    # the code of any error here
+    assert missing in said("check", EXAMPLES / "local.toml", "--connect", code=1)["checks"]
 
 
 def test_verify_names_what_differs(said: Said, results: Path, tmp_path: Path) -> None:
@@ -120,21 +130,28 @@ def test_a_comparison_has_the_values_of_both_sides(said: Said, results: Path, tm
         (("meters", "list"), "meters list", set[str]()),
     ],
 )
-def test_others_have_the_keys_that_are_documented(said: Said, words: tuple[str, ...], command: str, lacking: set[str]) -> None:
+def test_others_have_the_keys_that_are_documented(
+    said: Said, words: tuple[str, ...], command: str, lacking: set[str]
+) -> None:
     found = said(*words)
     assert {*found} - {"format", "version"} == documented(command) - lacking
     assert found["format"] == f"perjoule {command}"
 
 
 def test_what_json_lacks_is_null() -> None:
-    assert plain({"a": [float("inf"), float("nan"), 1.5], "b": (Path("x"), {"y"})}) == {"a": [None, None, 1.5], "b": ["x", ["y"]]}
+    assert plain({"a": [float("inf"), float("nan"), 1.5], "b": (Path("x"), {"y"})}) == {
+        "a": [None, None, 1.5],
+        "b": ["x", ["y"]],
+    }
 
 
 def test_a_tuning_says_what_it_found_and_what_it_would_try(said: Said, tmp_path: Path) -> None:
     tuning = ("tune", EXAMPLES / "tune.toml", "--for", "MiB/J", "--only", "threads", "--set", "settle=5 ms")
     listed = said(*tuning, "--list")
     assert {*listed} - {"format", "version"} == documented("tune --list")
-    assert [(one["option"], one["values"], one["default"]) for one in listed["options"]] == [("threads", [1, 2, 4, 8, 16], 4)]
+    assert [(one["option"], one["values"], one["default"]) for one in listed["options"]] == [
+        ("threads", [1, 2, 4, 8, 16], 4)
+    ]
     found = said(*tuning, "--trials", 10, "--into", tmp_path / "tuned")
     assert {*found} - {"format", "version"} == documented("tune")
     assert {"option", "best", "worst", "ratio", "matters", "may_lose"} == {*found["importance"][0]}

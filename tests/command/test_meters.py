@@ -53,15 +53,22 @@ def simulated(path: Path, *words: str) -> Generator[Path]:
 
 def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml", "--waveform", "constant", "--high", "42") as plug:
-        assert re.search(r"shelly power +total +42.00 W", perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"))
+        assert re.search(
+            r"shelly power +total +42.00 W",
+            perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"),
+        )
         tested = perjoule("test", str(plug), "--for", "3 s", "--set", "rate=5 Hz", "--against", str(plug))
         assert "mean       42.00 W" in tested and "0.0 % failed" in tested
         assert re.search(r"against .*: (0\.9|1\.0)\d+ times its energy", tested)
         recorded = tmp_path / "plug.csv"
-        assert re.search(r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s"))
+        assert re.search(
+            r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s")
+        )
         rows = list(csv.DictReader(recorded.read_text().splitlines()))
         assert rows and {float(row["value"]) for row in rows if row["quantity"] == "power"} == {42.0}
-        assert "the file already exists" in perjoule("record", str(plug), "--to", str(recorded), "--for", "1 s", code=2)
+        assert "the file already exists" in perjoule(
+            "record", str(plug), "--to", str(recorded), "--for", "1 s", code=2
+        )
         with running("serve", str(plug)) as server:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
@@ -70,15 +77,21 @@ def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path)
 
 
 def listening(pid: int) -> set[str]:
-    """The addresses at which a process and its children listen, as the kernel writes them: hexadecimal, the last byte first."""
+    """The addresses at which a process and its children listen, as the kernel writes them: hexadecimal,
+    the last byte first.
+    """
     links = [link for process in (pid, *children(pid)) for link in Path(f"/proc/{process}/fd").iterdir()]
-    sockets = {str(link.readlink()).removeprefix("socket:[").rstrip("]") for link in links if link.is_symlink()}
+    sockets = {
+        str(link.readlink()).removeprefix("socket:[").rstrip("]") for link in links if link.is_symlink()
+    }
     tables = [Path("/proc/net", name).read_text().splitlines()[1:] for name in ("tcp", "tcp6", "udp", "udp6")]
     rows = [line.split() for lines in tables for line in lines]
     return {row[1].partition(":")[0] for row in rows if row[9] in sockets and row[2].endswith(":0000")}
 
 
-@pytest.mark.parametrize("words", [("simulate", "shelly"), ("simulate", "scpi"), ("simulate", "snmp_pdu"), ("serve", "shelly")])
+@pytest.mark.parametrize(
+    "words", [("simulate", "shelly"), ("simulate", "scpi"), ("simulate", "snmp_pdu"), ("serve", "shelly")]
+)
 def test_what_serves_listens_on_this_machine_alone_by_default(words: tuple[str, str], tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml") as plug:
         with running(*(words if words[0] == "simulate" else ("serve", str(plug)))) as process:

@@ -43,7 +43,9 @@ def test_the_table_names_a_pick_for_each_aim_and_describes_the_one_with_least_re
 
 def test_json_has_the_documented_keys_and_values_with_bands() -> None:
     found = json.loads(said(NEED, "--json"))
-    listed = re.findall(r"^\| `plan` \| ([^|]+) \|", (ROOT / "docs/reference/json.md").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^\| `plan` \| ([^|]+) \|", (ROOT / "docs/reference/json.md").read_text(), re.MULTILINE
+    )
     assert {*found} - {"format", "version"} == set(re.findall(r"`(\w+)`", " ".join(listed)))
     for row in found["rows"]:
         for key, band in row["values"].items():
@@ -92,7 +94,11 @@ def test_a_campaign_for_real_hosts_has_a_table_of_a_meter_to_fill_in(tmp_path: P
     assert {meter.kind for trial in campaign.parse(text).trials for meter in trial.meters} == {"system"}
     rest, mark, table = text.partition("# [[meter]]\n")
     filled = rest + "".join(line.removeprefix("# ") for line in (mark + table).splitlines(keepends=True))
-    meters = {(meter.kind, meter.options["address"]) for trial in campaign.parse(filled).trials for meter in trial.meters}
+    meters = {
+        (meter.kind, meter.options["address"])
+        for trial in campaign.parse(filled).trials
+        for meter in trial.meters
+    }
     assert meters == {("snmp_pdu", "192.0.2.40")}
     assert not campaign.impossible(campaign.parse(filled))
 
@@ -103,7 +109,9 @@ def test_a_candidate_of_catalogued_boards_becomes_a_campaign_on_virtual_hosts(tm
     said(need, "--candidate", 1, "--write", tmp_path / "c.toml", "--scale", 0.1)
     asked = campaign.read(tmp_path / "c.toml")
     assert asked.trials[0].testbed.kind == "virtual"
-    assert "The virtual hosts are those of odroid-hc4" in " ".join((tmp_path / "c.toml").read_text().replace("#", "").split())
+    assert "The virtual hosts are those of odroid-hc4" in " ".join(
+        (tmp_path / "c.toml").read_text().replace("#", "").split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,26 @@ def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: P
     text = text.split("```text\n")[1].split("```")[0]
     given = 'status = "assumed", source = "x" }'
     fast = f'nic = {{ value = "1000 GiB/s", {given}\nmips = {{ value = 7e7, {given}'
-    (tmp_path / "fast.toml").write_text(text.replace("[[node]]", f"[board.dell-precision-3650]\n{fast}\n\n[[node]]", 1))
-    words = ("predict", "moosefs", "--on", tmp_path / "fast.toml", "--servers", "64", "--clients", "1,64", "--size", "64 GiB")
+    (tmp_path / "fast.toml").write_text(
+        text.replace("[[node]]", f"[board.dell-precision-3650]\n{fast}\n\n[[node]]", 1)
+    )
+    words = (
+        "predict",
+        "moosefs",
+        "--on",
+        tmp_path / "fast.toml",
+        "--servers",
+        "64",
+        "--clients",
+        "1,64",
+        "--size",
+        "64 GiB",
+    )
     told = said(*words).splitlines()
-    assert "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not identify" in told
+    assert (
+        "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not "
+        "identify" in told
+    )
     assert "–" in next(line for line in told if line.split()[:2] == ["write", "1"])
     assert "–" not in next(line for line in told if line.split()[:2] == ["write", "64"])
     said(*words, "--figure", tmp_path / "f.svg")
@@ -89,7 +105,16 @@ def test_a_figure_has_both_directions_and_the_bound(tmp_path: Path) -> None:
     said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..3", "--figure", tmp_path / "f.svg")
     drawn = (tmp_path / "f.svg").read_text()
     assert all(
-        word in drawn for word in ("MiB/s", "MiB/J", "clients", "write", "read", "dashed: the bound", "predicted, not measured")
+        word in drawn
+        for word in (
+            "MiB/s",
+            "MiB/J",
+            "clients",
+            "write",
+            "read",
+            "dashed: the bound",
+            "predicted, not measured",
+        )
     )
     said("predict", "moosefs", "--on", "odroid-hc4", "--figure", tmp_path / "f.pdf")
     assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
@@ -106,7 +131,12 @@ def test_a_pledge_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFix
 def test_the_ledger_has_every_level_beside_simpler_models() -> None:
     data = json.loads(said("ledger", "--json"))
     assert {one["level"] for one in data["scores"]} == {"clients", "redundancy", "hardware", "published"}
-    assert {name for one in data["scores"] for name in one["simpler"]} == {"constant", "linear", "USL", "bound"}
+    assert {name for one in data["scores"] for name in one["simpler"]} == {
+        "constant",
+        "linear",
+        "USL",
+        "bound",
+    }
     assert "0 of " in said("ledger")
     assert "measured points are above their bound" in said("ledger")
 
@@ -117,7 +147,10 @@ def test_the_ledger_has_published_clusters_and_names_those_that_can_not_be_predi
     assert {one["held"] for one in data["published"] if one["basis"] == "profile"} == {True, False}
     assert {"ssd-vs-hdd", "access-patterns"} <= {paper for paper, _, _ in data["unpredicted"]}
     told = said("ledger")
-    assert "not predicted: ssd-vs-hdd, SSDs and hard disks: the paper prints ratios alone, and uses no parallel file" in told
+    assert (
+        "not predicted: ssd-vs-hdd, SSDs and hard disks: the paper prints ratios alone, and uses no "
+        "parallel file" in told
+    )
 
 
 def test_a_cluster_whose_file_lies_here_is_meant(
@@ -125,7 +158,9 @@ def test_a_cluster_whose_file_lies_here_is_meant(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-boards.toml").touch()
-    assert 'did you mean the file "my-boards.toml"?' in refused(capsys, "predict", "moosefs", "--on", "my-boards")
+    assert 'did you mean the file "my-boards.toml"?' in refused(
+        capsys, "predict", "moosefs", "--on", "my-boards"
+    )
 
 
 def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
@@ -133,21 +168,41 @@ def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
     assert "192" in said("check", tmp_path / "c.toml")
 
 
-def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
-    assert all(re.search(rf"^glusterfs +{level} ", told, re.MULTILINE) for level in ("clients", "redundancy", "hardware"))
-    shipped, again = prediction.shipped("glusterfs"), prediction.read((tmp_path / "glusterfs.json").read_text(), "again")
+    assert all(
+        re.search(rf"^glusterfs +{level} ", told, re.MULTILINE)
+        for level in ("clients", "redundancy", "hardware")
+    )
+    shipped, again = (
+        prediction.shipped("glusterfs"),
+        prediction.read((tmp_path / "glusterfs.json").read_text(), "again"),
+    )
     assert again.digest == shipped.digest
     for way, known in shipped.known.items():  # the shipped one was fitted by this law
         assert again.known[way].fit.way.fixed_s == pytest.approx(known.fit.way.fixed_s, rel=0.01)
         assert again.known[way].fit.works == known.fit.works
-    assert CliRunner().invoke(cli, ["calibrate", "--from", "nosuch"]).exception  # neither a folder nor a profile
+    # neither a folder nor a profile
+    assert CliRunner().invoke(cli, ["calibrate", "--from", "nosuch"]).exception
     twice = refused(capsys, "calibrate", "--from", "glusterfs", "--from", tmp_path / "glusterfs.json")
     assert "glusterfs: the same trial is in two of these; name each results folder and profile once" in twice
 
 
 def test_calls_in_flight_are_an_axis_of_a_calibration(tmp_path: Path) -> None:
-    said("calibrate", "cephfs", "--write", tmp_path / "c.toml", "--repetitions", "2", "--clients", "1..3", "--in-flight", "1,4")
+    said(
+        "calibrate",
+        "cephfs",
+        "--write",
+        tmp_path / "c.toml",
+        "--repetitions",
+        "2",
+        "--clients",
+        "1..3",
+        "--in-flight",
+        "1,4",
+    )
     trials = campaign.read(tmp_path / "c.toml").trials
     assert {trial.workload.options["in_flight"] for trial in trials} == {1, 4}
     assert {trial.clients_count for trial in trials} == {1, 2, 3}
@@ -169,15 +224,27 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
     own = prediction.shipped("moosefs")
     first = next(one.case for one in own.points if one.case.fleet.clients_count == 1)
     alike = [
-        replace(one.case, direction=first.direction, flow=first.flow, fleet=replace(one.case.fleet, clients_count=1))
+        replace(
+            one.case,
+            direction=first.direction,
+            flow=first.flow,
+            fleet=replace(one.case.fleet, clients_count=1),
+        )
         for one in own.points
     ]
-    few = [one for one, case in zip(own.points, alike, strict=True) if case == first and one.case.fleet.clients_count < 3]
+    few = [
+        one
+        for one, case in zip(own.points, alike, strict=True)
+        if case == first and one.case.fleet.clients_count < 3
+    ]
     data = to_json(replace(own, points=tuple(few)))
     assert isinstance(data, dict)
     (tmp_path / "few.json").write_text(json.dumps({**data, "digest": replace(own, points=tuple(few)).digest}))
     told = said("calibrate", "--from", tmp_path / "few.json", "--profiles", tmp_path)
-    assert "moosefs, write: 2 conditions left out and predicted, where a 90 % band takes 9, so that bands have no end;" in told
+    assert (
+        "moosefs, write: 2 conditions left out and predicted, where a 90 % band takes 9, so that bands have "
+        "no end;" in told
+    )
     assert "server_cpu = [1.0, 0.5] in [testbed]" in told
     assert "no end" not in said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
     said("calibrate", "moosefs", "--write", tmp_path / "c.toml")
@@ -187,36 +254,74 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["predict", "moosfs", "--on", "odroid-hc4"], 'there is no profile "moosfs"; did you mean "moosefs"?'),
+        (
+            ["predict", "moosfs", "--on", "odroid-hc4"],
+            'there is no profile "moosfs"; did you mean "moosefs"?',
+        ),
         (["ledger", "a.json"], "results to compare the pledges with are missing; add --with DIR"),
         (["predict", "nosuch", "--on", "odroid-hc4"], 'there is no profile "nosuch"; known: cephfs'),
         (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: cubieboard2, '),
         (["predict", "moosefs", "--on", "my-boards"], "your own hardware in a file: --on my-boards.toml"),
         (["predict", "moosefs", "--on", "odroid"], 'did you mean "odroid-hc4"?'),
         (["predict", "moosefs", "--on", "my-boards.toml"], "docs/how-to/boards.md shows such a file"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"], 'moosefs has no option "gaol"; known: '),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"], "goal: Input should be a valid integer"),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"],
+            'moosefs has no option "gaol"; known: ',
+        ),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"],
+            "goal: Input should be a valid integer",
+        ),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal"], "is not OPTION=VALUE"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "0"], "not whole numbers from 1 to 100000"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"], "not whole numbers from 1 to 100000"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not whole numbers from 1 to 100000"),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--clients", "0"],
+            "not whole numbers from 1 to 100000",
+        ),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"],
+            "not whole numbers from 1 to 100000",
+        ),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"],
+            "not whole numbers from 1 to 100000",
+        ),
         (["predict", "moosefs", "--on", "odroid-hc4", "--size", "3"], "has no unit"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--size", "0 B"], "--size 0 B is not between 1 B and 1 EiB"),
+        (
+            ["predict", "moosefs", "--on", "odroid-hc4", "--size", "0 B"],
+            "--size 0 B is not between 1 B and 1 EiB",
+        ),
         (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--figure", "f.png"], "a figure is an SVG or a PDF"),
         (["calibrate"], "name file systems to measure, or results with --from"),
-        (["calibrate", "--from", "glusterfs", "--into", "d"], "--into is for measuring, but --from measures nothing"),
-        (["calibrate", "moosefs", "--write", "c.toml", "--into", "d"], "--into is for a run and its profile, but --write runs"),
-        (["calibrate", "moosefs", "--write", "c.toml", "--profiles", "d"], "remove it; later: perjoule run c.toml --into DIR"),
-        (["calibrate", "moosefs", "--clients", "4"], "--clients: one number of clients says nothing about others"),
+        (
+            ["calibrate", "--from", "glusterfs", "--into", "d"],
+            "--into is for measuring, but --from measures nothing",
+        ),
+        (
+            ["calibrate", "moosefs", "--write", "c.toml", "--into", "d"],
+            "--into is for a run and its profile, but --write runs",
+        ),
+        (
+            ["calibrate", "moosefs", "--write", "c.toml", "--profiles", "d"],
+            "remove it; later: perjoule run c.toml --into DIR",
+        ),
+        (
+            ["calibrate", "moosefs", "--clients", "4"],
+            "--clients: one number of clients says nothing about others",
+        ),
         (["calibrate", "moosefs", "--in-flight", "0"], "--in-flight 0: not whole numbers from 1 to 1024"),
-        (["calibrate", "--from", "glusterfs", "--in-flight", "4"], "--in-flight is for measuring, but --from measures nothing"),
+        (
+            ["calibrate", "--from", "glusterfs", "--in-flight", "4"],
+            "--in-flight is for measuring, but --from measures nothing",
+        ),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),
         (["ledger", "--with", "."], "pledges to compare the results with are missing; name files that"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_request_is_one_sentence(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_request_is_one_sentence(
+    words: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert what in refused(capsys, *words)

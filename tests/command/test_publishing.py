@@ -1,4 +1,6 @@
-"""The public list: what it takes, how it ranks, what its pages say, and that a hostile bundle does no harm."""
+"""The public list: what it takes, how it ranks, what its pages say, and that a hostile bundle does no
+harm.
+"""
 
 import hashlib
 import html
@@ -48,7 +50,9 @@ def bundle_of(room, name, *, said=SAID, **how):
 
 def exported(results, target, said=SAID):
     report.write(results, results.folder / "report.html")
-    exporting.write_bundle(results, target, exporting.csv_text(list(exporting.rows(results, summary(results).cells))), said)
+    exporting.write_bundle(
+        results, target, exporting.csv_text(list(exporting.rows(results, summary(results).cells))), said
+    )
     return target
 
 
@@ -60,7 +64,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = exporting.Description(f"study {HOSTILE}", HOSTILE, f"CC {HOSTILE}", (f"Mallory {HOSTILE}",))
-    return bundle_of(tmp_path_factory.mktemp("hostile"), "two", watts=200.0, said=said, filesystem=f"fs {HOSTILE}")
+    return bundle_of(
+        tmp_path_factory.mktemp("hostile"), "two", watts=200.0, said=said, filesystem=f"fs {HOSTILE}"
+    )
 
 
 class Page(HTMLParser):
@@ -101,16 +107,22 @@ def test_a_bundle_that_verifies_is_added_under_its_own_digest(bundle: Path, tmp_
     ("said", "reason"),
     [(replace(SAID, license=""), "it has no license"), (replace(SAID, authors=()), "it has no author")],
 )
-def test_a_license_and_an_author_are_needed(bundle: Path, tmp_path: Path, said: exporting.Description, reason: str) -> None:
+def test_a_license_and_an_author_are_needed(
+    bundle: Path, tmp_path: Path, said: exporting.Description, reason: str
+) -> None:
     with open_archive(bundle) as archive, unpacked(archive) as folder:
         shutil.copytree(folder, tmp_path / "results")
     with pytest.raises(CampaignError, match=reason):
-        publishing.add(exported(store.open_results(tmp_path / "results"), tmp_path / "b.zip", said), tmp_path / "list")
+        publishing.add(
+            exported(store.open_results(tmp_path / "results"), tmp_path / "b.zip", said), tmp_path / "list"
+        )
     assert not (tmp_path / "list").exists()
 
 
 def test_one_repetition_is_nothing_to_rank(tmp_path: Path) -> None:
-    with pytest.raises(CampaignError, match=r"none of its 3 numbers can be ranked \(one repetition has no interval\)"):
+    with pytest.raises(
+        CampaignError, match=r"none of its 3 numbers can be ranked \(one repetition has no interval\)"
+    ):
         checked(bundle_of(tmp_path, "once", days=(7,)))
 
 
@@ -180,7 +192,9 @@ def test_a_bundle_that_unpacks_to_too_much_is_refused(bundle: Path, monkeypatch:
         checked(bundle)
 
 
-@pytest.mark.parametrize("name", ["../outside.txt", "/tmp/outside.txt", "trials/../../outside.txt", "a\\..\\b"])
+@pytest.mark.parametrize(
+    "name", ["../outside.txt", "/tmp/outside.txt", "trials/../../outside.txt", "a\\..\\b"]
+)
 def test_names_that_lead_outside_are_refused(bundle: Path, tmp_path: Path, name: str) -> None:
     target = Path(shutil.copy(bundle, tmp_path / "outside.zip"))
     with zipfile.ZipFile(target, "a") as opened:
@@ -234,7 +248,9 @@ def test_html_in_labels_is_text_on_every_page(bundle: Path, hostile: Path, tmp_p
 # The site
 
 
-def test_every_link_of_the_site_leads_somewhere_and_every_number_to_raw_files(bundle: Path, tmp_path: Path) -> None:
+def test_every_link_of_the_site_leads_somewhere_and_every_number_to_raw_files(
+    bundle: Path, tmp_path: Path
+) -> None:
     publishing.add(bundle, tmp_path / "list")
     built = publishing.build(tmp_path / "list", tmp_path / "site")
     pages = {path: Page(path.read_text()) for path in (tmp_path / "site").rglob("*.html")}
@@ -251,7 +267,11 @@ def test_every_link_of_the_site_leads_somewhere_and_every_number_to_raw_files(bu
     own = pages[tmp_path / "site/entries" / entry.id / "index.html"]
     assert sum(link.startswith("#trial-") for link in own.links) == 3 * len(entry.rows)
     folder = tmp_path / "site/entries" / entry.id
-    assert sum(link.startswith("raw/") for link in own.links) == sum(len(trial.raw) for trial in entry.trials) > 20
+    assert (
+        sum(link.startswith("raw/") for link in own.links)
+        == sum(len(trial.raw) for trial in entry.trials)
+        > 20
+    )
     record = next(index for index, (name, _) in enumerate(entry.trials[0].raw) if name == "record.json")
     assert json.loads((folder / f"raw/0-{record}.txt").read_text())["status"] == "valid"
     assert (tmp_path / "site/bundles" / f"{entry.id}.zip").read_bytes() == bundle.read_bytes()
@@ -273,7 +293,13 @@ def test_a_bundle_that_fails_in_the_list_is_left_out_and_named(bundle: Path, tmp
 
 
 @pytest.mark.parametrize(
-    "what", ["name: a file that is a folder", "name: 2000 folders", "bytes after it", "small files of 3 GiB together"]
+    "what",
+    [
+        "name: a file that is a folder",
+        "name: 2000 folders",
+        "bytes after it",
+        "small files of 3 GiB together",
+    ],
 )
 def test_one_hostile_bundle_does_not_stop_the_list(what: str, bundle: Path, tmp_path: Path) -> None:
     _, target = publishing.add(bundle, tmp_path / "list")
@@ -287,7 +313,11 @@ def test_one_hostile_bundle_does_not_stop_the_list(what: str, bundle: Path, tmp_
 
 @pytest.mark.parametrize(
     ("step", "error"),
-    [("open_archive", RecursionError("deep")), ("verification.verify", MemoryError()), ("Content", OSError(5, "bad disk"))],
+    [
+        ("open_archive", RecursionError("deep")),
+        ("verification.verify", MemoryError()),
+        ("Content", OSError(5, "bad disk")),
+    ],
 )
 def test_whatever_one_bundle_breaks_it_is_left_out_and_named(
     step: str, error: Exception, bundle: Path, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -321,7 +351,11 @@ def test_a_bundle_whose_page_can_not_be_written_is_left_out_whole(
     monkeypatch.setattr("perjoule.publishing.site.checked", unprintable)
     built = publishing.build(tmp_path / "list", tmp_path / "site")
     assert (built.entries, len(built.refused)) == ((), 1)
-    assert {path.name for path in (tmp_path / "site").rglob("*")} == {".perjoule-site", "bundles", "index.html"}
+    assert {path.name for path in (tmp_path / "site").rglob("*")} == {
+        ".perjoule-site",
+        "bundles",
+        "index.html",
+    }
 
 
 def test_two_bundles_whose_digests_begin_alike_do_not_stop_the_list(
@@ -361,7 +395,9 @@ def test_what_turns_text_around_is_not_printed_on_a_page(tmp_path: Path) -> None
         assert not re.search("[\u202a-\u202e\u2066-\u2069\u2028\u200b\x80-\x9f]", path.read_text())
 
 
-def test_what_a_killed_build_left_beside_the_site_goes_with_the_next_one(bundle: Path, tmp_path: Path) -> None:
+def test_what_a_killed_build_left_beside_the_site_goes_with_the_next_one(
+    bundle: Path, tmp_path: Path
+) -> None:
     publishing.add(bundle, tmp_path / "list")
     left = tmp_path / "perjoule-site-abcdefgh"
     (left / "site").mkdir(parents=True)
@@ -394,9 +430,18 @@ def test_ranks_are_within_grade_boundary_and_redundancy_never_across(bundle: Pat
     one = checked(bundle)
     row = one.rows[0]
     others = [replace(row, grade="PDU"), replace(row, boundary="gross"), replace(row, redundancy="2 copies")]
-    others += [replace(row, hosts="emulated"), replace(row, workload="other"), replace(row, direction="write")]
+    others += [
+        replace(row, hosts="emulated"),
+        replace(row, workload="other"),
+        replace(row, direction="write"),
+    ]
     others += [replace(row, pattern="random, 4 KiB")]
-    found = groups([replace(one, rows=(row,)), *(replace(one, rows=(other,), digest=str(n)) for n, other in enumerate(others))])
+    found = groups(
+        [
+            replace(one, rows=(row,)),
+            *(replace(one, rows=(other,), digest=str(n)) for n, other in enumerate(others)),
+        ]
+    )
     assert len(found) == 8
     assert all(len(group.places) == 1 and group.places[0].rank == 1 for group in found)
     assert found[-1].hosts == "emulated"
@@ -415,14 +460,22 @@ def test_our_own_list_verifies_and_says_what_each_load_is() -> None:
 
 
 def ranked(entry, *spans):
-    rows = [replace(entry.rows[0], id=str(n), total_low=low, total_high=high) for n, (low, high) in enumerate(spans)]
+    rows = [
+        replace(entry.rows[0], id=str(n), total_low=low, total_high=high)
+        for n, (low, high) in enumerate(spans)
+    ]
     (group,) = groups([replace(entry, rows=tuple(rows))])
     return {place.row.id: place.rank for place in group.places}
 
 
 def test_numbers_whose_total_intervals_overlap_share_a_rank(bundle: Path) -> None:
     one = checked(bundle)
-    assert ranked(one, (9.0, 11.0), (8.5, 10.5), (4.0, 6.0), (-inf, inf)) == {"0": 1, "1": 1, "2": 3, "3": None}
+    assert ranked(one, (9.0, 11.0), (8.5, 10.5), (4.0, 6.0), (-inf, inf)) == {
+        "0": 1,
+        "1": 1,
+        "2": 3,
+        "3": None,
+    }
     assert ranked(one, (9.0, 11.0), (6.0, 9.0)) == {"0": 1, "1": 1}, "that touch, too"
 
 
@@ -430,14 +483,18 @@ def test_two_clusters_that_differ_by_less_than_their_meters_err_share_a_rank(tmp
     for accuracy, ranks in (("0.1 %", [1, 2]), ("5 %", [1, 1])):
         room = tmp_path / accuracy.split()[0]
         room.mkdir()
-        found = [checked(bundle_of(room, str(watts), watts=watts, accuracy=accuracy)) for watts in (400.0, 420.0)]
+        found = [
+            checked(bundle_of(room, str(watts), watts=watts, accuracy=accuracy)) for watts in (400.0, 420.0)
+        ]
         places = [group.places for group in groups(found) if group.boundary == "net"]
         assert len(places) == 3
         assert all([place.rank for place in own] == ranks for own in places), accuracy
 
 
 def total(values, shared):
-    """Mean, half widths of scatter and meter, and half of the total: docs/how-to/publish.md, computed again from trials."""
+    """Mean, half widths of scatter and meter, and half of the total: docs/how-to/publish.md, computed
+    again from trials.
+    """
     mean, low, high = students.interval(np.array(values))
     scatter, meter = (high - low) / 2, sum(shared) / len(shared)
     return mean, scatter, meter, (scatter**2 + meter**2) ** 0.5
@@ -453,7 +510,9 @@ def test_the_total_interval_of_the_list_is_that_of_a_second_calculation(bundle: 
         every = [trial.values for trial in one.trials]
         own = [values for values in every if values.get((row.direction, row.metric)) in row.interval.values]
         key = shared_key(row.metric)
-        mean, scatter, meter, whole = total(row.interval.values, [values[row.direction, key] for values in own])
+        mean, scatter, meter, whole = total(
+            row.interval.values, [values[row.direction, key] for values in own]
+        )
         assert meter > 0
         assert (row.total_low, row.total_high) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
         digits = len(row.text.split()[0].partition(".")[2])
@@ -467,8 +526,12 @@ def test_efficiencies_of_our_list_have_the_total_interval_of_a_second_calculatio
         with open_archive(path) as archive, unpacked(archive) as folder:
             cells = summary(store.open_results(folder)).cells
         for cell in cells:
-            for metric in (key for key in cell.metrics if key.endswith("efficiency_bytes_per_j") and "burst" not in key):
-                shared = cell.metrics[shared_key(metric)].values if shared_key(metric) in cell.metrics else (0.0,)
+            for metric in (
+                key for key in cell.metrics if key.endswith("efficiency_bytes_per_j") and "burst" not in key
+            ):
+                shared = (
+                    cell.metrics[shared_key(metric)].values if shared_key(metric) in cell.metrics else (0.0,)
+                )
                 mean, scatter, meter, whole = total(cell.metrics[metric].values, shared)
                 assert table.total_ends(cell, metric) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
                 larger_count += meter > scatter
@@ -485,7 +548,9 @@ def test_pages_print_the_meters_uncertainty_after_the_scatter(bundle: Path, tmp_
 
 
 def test_a_meter_that_states_no_accuracy_gives_no_rank(tmp_path: Path) -> None:
-    with pytest.raises(CampaignError, match=r"none of its 3 numbers can be ranked \(its meter states no accuracy"):
+    with pytest.raises(
+        CampaignError, match=r"none of its 3 numbers can be ranked \(its meter states no accuracy"
+    ):
         checked(bundle_of(tmp_path, "unknown", accuracy=""))
 
 
@@ -501,11 +566,18 @@ def test_repetitions_in_two_modes_have_no_mean_and_no_rank(tmp_path: Path) -> No
 def test_the_description_of_a_bundle_may_be_anything(bundle: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(bundle) as source:
         before = source.read(METADATA)
-    for after in (b"[]", b'{"@graph": [1]}', b'{"@graph": [{"@id": "./", "author": "x", "license": 3}]}', b"{"):
+    for after in (
+        b"[]",
+        b'{"@graph": [1]}',
+        b'{"@graph": [{"@id": "./", "author": "x", "license": 3}]}',
+        b"{",
+    ):
 
         def change(name: str, content: bytes, after: bytes = after) -> tuple[str, bytes]:
             first, second = (hashlib.sha256(text).hexdigest().encode() for text in (before, after))
-            return name, after if name == METADATA else content.replace(first, second) if name == CHECKSUMS else content
+            return name, after if name == METADATA else content.replace(
+                first, second
+            ) if name == CHECKSUMS else content
 
         with pytest.raises(CampaignError, match="it has no license"):
             checked(rewritten(bundle, tmp_path / "odd.zip", change))

@@ -94,7 +94,8 @@ def test_every_figure_that_the_records_allow_is_there(page: str) -> None:
 
 def test_simulated_watts_are_called_so(page: str) -> None:
     """Though a meter took them from counters: those of a simulated host are made up."""
-    assert "<dt>Watts</dt><dd>simulated, not measured</dd>" in page[: page.index("Results</h2>")]  # on the first screen
+    # on the first screen
+    assert "<dt>Watts</dt><dd>simulated, not measured</dd>" in page[: page.index("Results</h2>")]
     efficiency = embedded(page)["figures"]["efficiency"]
     assert "simulated, not measured" in efficiency["title"]["subtitle"]
 
@@ -120,7 +121,10 @@ def test_figures_are_as_wide_as_a_column_with_text_as_text(
     column: Column, inches: float, results: store.Results, tmp_path: Path
 ) -> None:
     written = report.figures(results, tmp_path, column)
-    assert {(path.suffix, path.read_bytes()[:4]) for path in written} == {(".svg", b"<svg"), (".pdf", b"%PDF")}
+    assert {(path.suffix, path.read_bytes()[:4]) for path in written} == {
+        (".svg", b"<svg"),
+        (".pdf", b"%PDF"),
+    }
     for path in written:
         if path.suffix == ".svg":
             found = re.search(r'<svg[^>]* width="([\d.]+)"', path.read_text())

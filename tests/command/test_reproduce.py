@@ -1,4 +1,6 @@
-"""perjoule reproduce as a user has it: the campaign written or run, the verdicts, and the page over many results."""
+"""perjoule reproduce as a user has it: the campaign written or run, the verdicts, and the page over many
+results.
+"""
 
 import subprocess
 import sys
@@ -10,7 +12,9 @@ PERJOULE = Path(sys.executable).with_name("perjoule")
 
 
 def typed(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def test_a_campaign_is_written_and_what_can_not_be_repeated_is_reported(tmp_path: Path) -> None:
@@ -27,7 +31,16 @@ def test_a_campaign_is_written_and_what_can_not_be_repeated_is_reported(tmp_path
 def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Path) -> None:
     target = tmp_path / "small.toml"
     typed("reproduce", "green-storage", "--simulate", "--repetitions", "1", "--write", target)
-    few = ("--set", "clients=1", "--set", "workload.operation=write", "--set", "settle=5 ms", "--shrink", "100000")
+    few = (
+        "--set",
+        "clients=1",
+        "--set",
+        "workload.operation=write",
+        "--set",
+        "settle=5 ms",
+        "--shrink",
+        "100000",
+    )
     done = typed("run", target, "--into", tmp_path / "results" / "one", *few)
     assert done.returncode == 0, done.stderr
     assert "Of 18 claims, 0 hold here" in done.stdout

@@ -18,7 +18,9 @@ from perjoule import drivers, prediction
 from perjoule.cli import cli
 from places import ROOT
 
-LOADED = re.compile(r"<(?:script|img|iframe)[^>]* src=[\"']?(?:https?:)?//|<link[^>]*stylesheet[^>]*href=[\"']?(?:https?:)?//")
+LOADED = re.compile(
+    r"<(?:script|img|iframe)[^>]* src=[\"']?(?:https?:)?//|<link[^>]*stylesheet[^>]*href=[\"']?(?:https?:)?//"
+)
 
 
 def built(target: Path, pages: Path = ROOT / "docs") -> "subprocess.CompletedProcess[str]":
@@ -46,22 +48,36 @@ def test_every_page_and_every_driver_is_there(site: Path) -> None:
 def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
     text = (site / "reference" / "drivers" / "filesystem-cephfs.html").read_text(encoding="utf-8")
     words = re.sub(r"<[^>]+>", "", text)
-    for wanted in ("placement_groups", "client_cache", '"32 MiB"', "Object cache of each ceph-fuse", "[[filesystem]]"):
+    for wanted in (
+        "placement_groups",
+        "client_cache",
+        '"32 MiB"',
+        "Object cache of each ceph-fuse",
+        "[[filesystem]]",
+    ):
         assert wanted in words.replace("&quot;", '"'), wanted
 
 
 def cells_of(text: str) -> list[str]:
-    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)]
+    return [
+        re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)
+    ]
 
 
-def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the_coverage_of_bands(site: Path) -> None:
-    text, _, published = (site / "reference" / "ledger.html").read_text(encoding="utf-8").partition("<h2>Published clusters")
+def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the_coverage_of_bands(
+    site: Path,
+) -> None:
+    text, _, published = (
+        (site / "reference" / "ledger.html").read_text(encoding="utf-8").partition("<h2>Published clusters")
+    )
     cells = cells_of(text)
     profiles = [prediction.shipped(name) for name in prediction.names()]
     for level in ("clients", "redundancy", "hardware"):
         tested = [one for one in profiles if any(known.errors(level) for known in one.known.values())]
         assert cells.count(level) == 1 + len(tested) >= 4
-    assert {"bands hold", "constant", "linear", "USL", "bound", "published", *prediction.names()} <= set(cells)
+    assert {"bands hold", "constant", "linear", "USL", "bound", "published", *prediction.names()} <= set(
+        cells
+    )
     assert {"green-storage", "cubieboard", "ceph-1tib", "reference-2"} <= set(cells_of(published))
     _, _, told = CliRunner().invoke(cli, ["ledger"]).output.partition("bound\n")
     rows, _, _ = told.partition("median and")
@@ -99,7 +115,9 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
     pages = tmp_path / "docs"
     pages.mkdir()
     shutil.copy(ROOT / "docs" / "conf.py", pages)
-    (pages / "README.md").write_text("# Documentation\n\n## How-to guides\n\n[Gone](how-to/gone.md)\n\n## Reference\n")
+    (pages / "README.md").write_text(
+        "# Documentation\n\n## How-to guides\n\n[Gone](how-to/gone.md)\n\n## Reference\n"
+    )
     done = built(tmp_path / "site", pages)
     assert done.returncode != 0
     assert "gone" in done.stderr
@@ -113,14 +131,20 @@ def browser(tmp_path: Path) -> Iterator[Chrome]:
 
 def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chrome) -> None:
     browser.get(f"{(site / 'search.html').as_uri()}?q=placement_groups")
-    WebDriverWait(browser, 60).until(lambda c: c.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a"))
+    WebDriverWait(browser, 60).until(
+        lambda c: c.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")
+    )
     found = [link.text for link in browser.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")]
     assert any("cephfs" in title for title in found), found
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=list(WIDTHS))
-def test_pages_can_be_heard_and_used_without_a_mouse_in_both_themes(site: Path, tmp_path: Path, width: int) -> None:
-    """A page with a wide table and code, one of a driver, the first one, and the search: by axe-core's rules."""
+def test_pages_can_be_heard_and_used_without_a_mouse_in_both_themes(
+    site: Path, tmp_path: Path, width: int
+) -> None:
+    """A page with a wide table and code, one of a driver, the first one, and the search: by axe-core's
+    rules.
+    """
     pages = ("index", "how-to/compare", "reference/drivers/filesystem-cephfs", "search")
     with chromium(tmp_path, width) as browser:
         for page in pages:

@@ -1,4 +1,6 @@
-"""What reads a stranger's files starts nothing that they name: every start of a program is noted while a command reads them."""
+"""What reads a stranger's files starts nothing that they name: every start of a program is noted while a
+command reads them.
+"""
 
 import subprocess
 import sys
@@ -10,7 +12,8 @@ from measured import measured
 from perjoule import exporting, report
 from perjoule.summary import summary
 
-# Notes the words of each start of a program, by whatever way Python starts one, then runs the command as its user would.
+# Notes the words of each start of a program, by whatever way Python starts one, then runs the command as its
+# user would.
 WATCHED = """
 import sys
 STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "pty.spawn", "ctypes.dlopen"}
@@ -44,12 +47,17 @@ host = "127.0.0.1"
 def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder, its bundle, a list with it and a campaign, with lures in all that names things."""
     room = tmp_path_factory.mktemp("lures")
-    results = measured(room / "results", f'repetitions = 2\nsettle = "20 ms"\ndescription = "$({LURE}) `{LURE}`"')
+    results = measured(
+        room / "results", f'repetitions = 2\nsettle = "20 ms"\ndescription = "$({LURE}) `{LURE}`"'
+    )
     report.write(results, results.folder / "report.html")
     table = exporting.csv_text(list(exporting.rows(results, summary(results).cells)))
     (room / "list" / "bundles").mkdir(parents=True)
     exporting.write_bundle(
-        results, room / "list" / "bundles" / f"$({LURE}).zip", table, exporting.Description(f"|{LURE}", "", "", ())
+        results,
+        room / "list" / "bundles" / f"$({LURE}).zip",
+        table,
+        exporting.Description(f"|{LURE}", "", "", ()),
     )
     (room / "lured.fio").write_text(f"[{LURE}]\nrw=write\nsize=1m\nexec_prerun={LURE}\n")
     (room / "lured.toml").write_text(CAMPAIGN.format(job=room / "lured.fio"))
@@ -85,9 +93,15 @@ def test_what_reads_a_strangers_files_starts_nothing_that_they_name(
     words: tuple[str, ...], codes: tuple[int, ...], room: Path, tmp_path: Path
 ) -> None:
     notes = tmp_path / "starts"
-    environment = {"PATH": f"{room / 'programs'}:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment = {
+        "PATH": f"{room / 'programs'}:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+    }
     argv = [sys.executable, "-c", WATCHED, str(notes), *words]
-    done = subprocess.run(argv, cwd=room, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, cwd=room, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
     assert not [line for line in notes.read_text().splitlines() if LURE in line]
@@ -95,6 +109,8 @@ def test_what_reads_a_strangers_files_starts_nothing_that_they_name(
 
 
 def test_a_start_is_noted(tmp_path: Path) -> None:
-    code = WATCHED.replace("from perjoule.cli import main\nmain()", "import subprocess\nsubprocess.run(['true', 'seen'])")
+    code = WATCHED.replace(
+        "from perjoule.cli import main\nmain()", "import subprocess\nsubprocess.run(['true', 'seen'])"
+    )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "starts")], check=True)
     assert "seen" in (tmp_path / "starts").read_text()

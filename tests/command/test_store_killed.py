@@ -1,4 +1,6 @@
-"""A writer of results is killed (SIGKILL) again and again at random moments: nothing that it kept is lost or doubled."""
+"""A writer of results is killed (SIGKILL) again and again at random moments: nothing that it kept is lost
+or doubled.
+"""
 
 import subprocess
 import sys
@@ -55,7 +57,11 @@ for number in range(4 * rounds_count):
 
 
 def test_nothing_that_was_kept_is_lost_or_doubled_by_many_kills(tmp_path):
-    subprocess.run([sys.executable, "-c", NURSERY, tmp_path, str(ROUNDS_COUNT), str(TRIALS_COUNT)], check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", NURSERY, tmp_path, str(ROUNDS_COUNT), str(TRIALS_COUNT)],
+        check=True,
+        timeout=120,
+    )
     results = store.open_results(tmp_path / "results")
     told = (tmp_path / "told").read_text().split()
     kept = Counter(record.trial.id for record in results.records())

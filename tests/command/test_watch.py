@@ -1,4 +1,6 @@
-"""A run is watched from outside: while it runs, after it was killed, and after it was resumed; at one address."""
+"""A run is watched from outside: while it runs, after it was killed, and after it was resumed; at one
+address.
+"""
 
 import json
 import re
@@ -52,14 +54,18 @@ def written(folder: Path, *, repetitions: int, settle_ms: int = 5) -> Path:
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @contextmanager
 def started(*words: object) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Start the command, and wait for the address that it prints."""
     said = ""
-    with subprocess.Popen([PERJOULE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        [PERJOULE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             for line in process.stdout:
@@ -91,22 +97,34 @@ def until(url: str, wanted: Any) -> dict[str, Any]:
 
 def test_a_run_is_watched_while_it_runs_after_a_kill_and_after_it_was_resumed(tmp_path: Path) -> None:
     campaign, folder = written(tmp_path, repetitions=5, settle_ms=800), tmp_path / "r"
-    first = subprocess.Popen([PERJOULE, "run", campaign, "--into", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        [PERJOULE, "run", campaign, "--into", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         end_s = time.monotonic() + PATIENCE_S
         while not (folder / progress.NAME).exists() and time.monotonic() < end_s:
             time.sleep(0.05)
         with started("watch", folder) as (watching, url):
-            seen = until(url, lambda now: now["state"] == "running" and now["kept_count"] >= 1 and now["rate"] and now["watts"])
+            seen = until(
+                url,
+                lambda now: (
+                    now["state"] == "running" and now["kept_count"] >= 1 and now["rate"] and now["watts"]
+                ),
+            )
             assert seen["trials_count"] == 5 and seen["left"]
             assert seen["measured"]["results"]["rows"]
-            assert {chart["title"] for chart in seen["charts"]} >= {"Network of each client", "Power of the servers"}
+            assert {chart["title"] for chart in seen["charts"]} >= {
+                "Network of each client",
+                "Power of the servers",
+            }
             first.send_signal(signal.SIGKILL)
             first.wait()
             killed = until(url, lambda now: now["state"] == "killed")
             assert f"perjoule resume {folder}" in killed["said"] and not killed["watts"]
             before = killed["kept_count"]
-            resumed = subprocess.Popen([PERJOULE, "resume", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            resumed = subprocess.Popen(
+                [PERJOULE, "resume", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             assert until(url, lambda now: now["state"] == "running")["kept_count"] >= before
             assert resumed.wait(PATIENCE_S) == 0
             done = until(url, lambda now: now["state"] == "done" and now["measured"]["report"])
@@ -139,7 +157,9 @@ def test_a_runs_page_is_served_at_the_requested_address(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.2", 0)) as taken:
         port = taken.getsockname()[1]
     campaign = written(tmp_path, repetitions=2, settle_ms=400)
-    with started("run", campaign, "--into", tmp_path / "r", "--live", "--address", "127.0.0.2", "--port", str(port)) as (
+    with started(
+        "run", campaign, "--into", tmp_path / "r", "--live", "--address", "127.0.0.2", "--port", str(port)
+    ) as (
         process,
         url,
     ):

@@ -1,4 +1,6 @@
-"""The wheel as a user of a package index gets it: in an environment without this checkout, by the words of the tutorial."""
+"""The wheel as a user of a package index gets it: in an environment without this checkout, by the words of
+the tutorial.
+"""
 
 import os
 import shlex
@@ -18,9 +20,15 @@ PARTS = ("pyproject.toml", "README.md", "LICENSE", "src/perjoule", "docs/referen
 
 
 def done(argv: list[str | Path], folder: Path, **environment: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "HTTP", "http", "SSL", "HOME"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "HTTP", "http", "SSL", "HOME"))
+    }
     env = {**kept, "PATH": "/usr/bin:/bin", **environment}
-    found = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=500, check=False)
+    found = subprocess.run(
+        argv, cwd=folder, env=env, capture_output=True, text=True, timeout=500, check=False
+    )
     assert found.returncode == 0, f"{argv}\n{found.stdout}\n{found.stderr}"
     return found.stdout
 
@@ -40,14 +48,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = folder / "environment" / "bin" / "pip"
     done([pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./source"], folder)
     (wheel,) = (folder / "wheels").glob("perjoule-*.whl")
-    done([pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", f"{wheel}[figures]"], folder)
+    done(
+        [pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", f"{wheel}[figures]"],
+        folder,
+    )
     shutil.rmtree(folder / "source")
     return folder / "environment"
 
 
 def test_the_tutorial_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
-    said = [done([installed / "bin" / "perjoule", *shlex.split(line)[1:]], tmp_path) for line in commands(TUTORIAL)]
+    said = [
+        done([installed / "bin" / "perjoule", *shlex.split(line)[1:]], tmp_path)
+        for line in commands(TUTORIAL)
+    ]
     assert any(" 0 differ" in one for one in said)
     assert (tmp_path / "results" / "first" / "report.html").stat().st_size > 100_000
     where = done([installed / "bin" / "python", "-c", "import perjoule; print(perjoule.__file__)"], tmp_path)
@@ -60,7 +74,8 @@ def test_the_wheel_brings_papers_catalogue_and_the_man_page(installed: Path, tmp
     assert (installed / "share" / "man" / "man1" / "perjoule.1").read_text().startswith(".TH PERJOULE 1")
 
 
-# A line for each command, in one folder and in this order; all but those that need root, whose help stands for them.
+# A line for each command, in one folder and in this order; all but those that need root, whose help stands
+# for them.
 EACH = """
 run first.toml --into r
 resume r
@@ -104,7 +119,9 @@ INPUTS = {
 }
 
 
-def test_every_command_works_from_the_wheel_alone_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_every_command_works_from_the_wheel_alone_outside_the_checkout(
+    installed: Path, tmp_path: Path
+) -> None:
     (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
     for name, path in INPUTS.items():
         shutil.copy(ROOT / path, tmp_path / name)

@@ -25,7 +25,9 @@ def without(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_a_run_says_beforehand_that_it_writes_none_and_keeps_all_numbers(without: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_says_beforehand_that_it_writes_none_and_keeps_all_numbers(
+    without: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     results = tmp_path / "results"
     done = ran("run", CAMPAIGN, "--set", "repetitions=1", "--into", results)
     assert "a run writes none" in done.stderr.splitlines()[1]

@@ -1,4 +1,6 @@
-"""What may differ from machine to machine and says nothing about perjoule: what a test asks of it is a fault of the test."""
+"""What may differ from machine to machine and says nothing about perjoule: what a test asks of it is a
+fault of the test.
+"""
 
 import ast
 import os
@@ -56,12 +58,19 @@ def words(folder: Path) -> Iterator[str]:
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from (word for word in node.value.split() if word.replace("-", "").isalnum() and word.isascii())
+                yield from (
+                    word for word in node.value.split() if word.replace("-", "").isalnum() and word.isascii()
+                )
 
 
 def expected() -> set[str]:
-    """The programs that perjoule and its tests look for; another one by that name is a broken installation."""
-    runs = (getattr(drivers.driver_class("filesystems", kind), "runs", {}) for kind in drivers.kinds("filesystems"))
+    """The programs that perjoule and its tests look for; another one by that name is a broken
+    installation.
+    """
+    runs = (
+        getattr(drivers.driver_class("filesystems", kind), "runs", {})
+        for kind in drivers.kinds("filesystems")
+    )
     return {
         *PROGRAMS.split(),
         *(name for of in runs for by in of.values() for name in by),
@@ -88,13 +97,20 @@ def a_locale(name: str) -> Callable[[Path], Environment]:
 
     def compiled(folder: Path) -> Environment:
         subprocess.run(["localedef", "-i", name, "-f", "UTF-8", folder / f"{name}.UTF-8"], check=True)
-        return {"LOCPATH": str(folder), "LC_ALL": f"{name}.UTF-8", "LANG": f"{name}.UTF-8", "LANGUAGE": name[:2]}
+        return {
+            "LOCPATH": str(folder),
+            "LC_ALL": f"{name}.UTF-8",
+            "LANG": f"{name}.UTF-8",
+            "LANGUAGE": name[:2],
+        }
 
     return compiled
 
 
 def home(folder: Path) -> Environment:
-    """A home with a name that shells and URLs would take apart, and with a user's own configuration of git."""
+    """A home with a name that shells and URLs would take apart, and with a user's own configuration of
+    git.
+    """
     place, hooks = folder / "Ada's $HOME; 100 % (ä)", folder / "hooks"
     place.mkdir()
     hooks.mkdir()
@@ -116,7 +132,8 @@ def variables(**values: str | None) -> Callable[[Path], Environment]:
     return lambda folder: dict(values)
 
 
-NUMBERS = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"  # NumPy's, beyond its baseline
+# NumPy's, beyond its baseline
+NUMBERS = "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 PROXY = "http://127.0.0.1:9"  # where nobody answers
 DIFFERENCES: dict[str, Callable[[Path], Environment]] = {
     "decoys": decoys,
@@ -126,7 +143,9 @@ DIFFERENCES: dict[str, Callable[[Path], Environment]] = {
     "apia": variables(TZ="Pacific/Apia"),
     "kathmandu": variables(TZ="Asia/Kathmandu"),
     "home": home,
-    "homeless": variables(HOME=None, XDG_CONFIG_HOME=None, XDG_STATE_HOME=None, XDG_CACHE_HOME=None, USER=None, LOGNAME=None),
+    "homeless": variables(
+        HOME=None, XDG_CONFIG_HOME=None, XDG_STATE_HOME=None, XDG_CACHE_HOME=None, USER=None, LOGNAME=None
+    ),
     "temporary": temporary,
     "numbers": variables(NPY_DISABLE_CPU_FEATURES=NUMBERS, OPENBLAS_CORETYPE="Prescott"),
     "seed 0": variables(PYTHONHASHSEED="0"),
@@ -134,7 +153,9 @@ DIFFERENCES: dict[str, Callable[[Path], Environment]] = {
     "no bytecode": variables(PYTHONDONTWRITEBYTECODE="1"),
     "dumb": variables(TERM="dumb", NO_COLOR="1", COLUMNS="40", LINES="10"),
     "colors": variables(TERM="xterm-256color", FORCE_COLOR="1", CLICOLOR_FORCE="1", COLUMNS="300"),
-    "proxy": variables(http_proxy=PROXY, https_proxy=PROXY, HTTP_PROXY=PROXY, HTTPS_PROXY=PROXY, ALL_PROXY=PROXY),
+    "proxy": variables(
+        http_proxy=PROXY, https_proxy=PROXY, HTTP_PROXY=PROXY, HTTPS_PROXY=PROXY, ALL_PROXY=PROXY
+    ),
     "options": variables(PYTEST_ADDOPTS="--verbose --color=yes --durations=3"),
     "umask 077": variables(),
     "umask 000": variables(),

@@ -43,7 +43,9 @@ class Tally:
 
 
 class _Clock:
-    """Time since an input was begun, without that in which this process was ready and other programs had the CPUs."""
+    """Time since an input was begun, without that in which this process was ready and other programs had
+    the CPUs.
+    """
 
     began_s = waited_s = 0.0
 
@@ -66,7 +68,9 @@ class _Clock:
 
 
 class _Memory:
-    """The most memory of this process since an input was begun (https://docs.kernel.org/filesystems/proc.html, clear_refs)."""
+    """The most memory of this process since an input was begun
+    (https://docs.kernel.org/filesystems/proc.html, clear_refs).
+    """
 
     before_bytes = 0
 
@@ -95,7 +99,9 @@ def _late(number: int, frame: FrameType | None) -> None:
 
 
 def main(description: str) -> int:
-    """Draw inputs until there are enough or the time is over; 1 if any made something else than an error of perjoule's own."""
+    """Draw inputs until there are enough or the time is over; 1 if any made something else than an error
+    of perjoule's own.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("inputs", type=int, nargs="?", default=10**6, help="how many; 1e6 by default")
     parser.add_argument("--seconds", type=float, default=1e9, help="end after so long, whatever the count")
@@ -109,7 +115,9 @@ def main(description: str) -> int:
 
 
 def _fast() -> Path | None:
-    """A place in memory, unless TMPDIR names another: each input has files, and on a disk they take a third of the time."""
+    """A place in memory, unless TMPDIR names another: each input has files, and on a disk they take a
+    third of the time.
+    """
     roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MOST_BYTES
     return MEMORY if roomy and not os.environ.get("TMPDIR") else None
 
@@ -155,7 +163,8 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
             if time.monotonic() - began_s > asked.seconds:
                 break
             dice = Random(f"{asked.seed}/{number}")
-            name = names[number] if number < len(names) else dice.choices(names, weights)[0]  # first, one of each
+            # first, one of each
+            name = names[number] if number < len(names) else dice.choices(names, weights)[0]
             tally = tallies[name]
             note.seek(0)
             note.write(f"{number} ({name})          ".encode())
@@ -188,13 +197,18 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
 
 
 def _tell(tallies: dict[str, Tally], findings: dict[str, str], seed: int) -> None:
-    print(f"{'parser':16}{'inputs':>9}{'refused':>9}{'accepted':>9}{'slowest s':>11}{'most MiB':>10}{'failed':>8}")
+    print(
+        f"{'parser':16}{'inputs':>9}{'refused':>9}{'accepted':>9}{'slowest s':>11}{'most MiB':>10}{'failed':>8}"
+    )
     for name, tally in sorted(tallies.items()):
         print(
             f"{name:16}{tally.inputs_count:9}{tally.refused_count:9}{tally.accepted_count:9}"
             f"{tally.slowest[0]:11.2f}{tally.most[0] / MIB:10.0f}{tally.findings_count:8}"
         )
-    print(f"{sum(tally.inputs_count for tally in tallies.values())} inputs of seed {seed}: {len(findings)} different findings")
+    print(
+        f"{sum(tally.inputs_count for tally in tallies.values())} inputs of seed {seed}: {len(findings)} "
+        "different findings"
+    )
     for found in list(findings.values())[:SHOWN]:
         print(found)
 
@@ -202,7 +216,9 @@ def _tell(tallies: dict[str, Tally], findings: dict[str, str], seed: int) -> Non
 def _found(findings: dict[str, str], name: str, number: int, error: BaseException) -> None:
     """Keep one finding for each place in the code."""
     frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if "/perjoule/" in f.filename and "/fuzzing/" not in f.filename
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if "/perjoule/" in f.filename and "/fuzzing/" not in f.filename
     ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
     key = f"{type(error).__name__} at {place}"

@@ -1,4 +1,6 @@
-"""What hosts, batch systems, streams of meters and browsers say; and results in their hundreds: histories and lists."""
+"""What hosts, batch systems, streams of meters and browsers say; and results in their hundreds: histories
+and lists.
+"""
 
 import io
 import shutil
@@ -125,7 +127,10 @@ class Hosts:
         states.settings(TypeAdapter(Power).validate_python(dice.choice(WANTED)), found, "x")
 
     def fuzz_keeper(self, dice: Random) -> None:
-        """A host's lines, answers, clock and counters. What no keeper says raises ValueError, which ends the connection."""
+        """A host's lines, answers, clock and counters.
+
+        What no keeper says raises ValueError, which ends the connection.
+        """
         heard = Heard()
         with suppress(ValueError):
             content = changed(dice.choice(ANSWERS), dice, list(ANSWERS))
@@ -147,7 +152,9 @@ class Hosts:
         host.disturbances()
 
     def fuzz_archive(self, dice: Random) -> None:
-        """What a run's folder on a host comes back as; a ReadError becomes a sentence with the host's name."""
+        """What a run's folder on a host comes back as; a ReadError becomes a sentence with the host's
+        name.
+        """
         content = _packed()
         if dice.random() < 0.6:  # a header whose sum is right again
             header = bytearray(changed(content[:512], dice, [content])[:512].ljust(512, b"\0"))
@@ -155,7 +162,9 @@ class Hosts:
             header[148:156] = b"%06o\0 " % sum(header)
             content = bytes(header) + content[512:]
         with self.room() as room, suppress(tarfile.TarError):
-            for name, held in archive.files(io.BytesIO(changed(content, dice, [content]) if dice.random() < 0.5 else content)):
+            for name, held in archive.files(
+                io.BytesIO(changed(content, dice, [content]) if dice.random() < 0.5 else content)
+            ):
                 archive.write(held, room / name)
 
     def fuzz_stream_meter(self, dice: Random) -> None:
@@ -168,11 +177,16 @@ class Hosts:
                 frames.pairs(dice.randbytes(frames.SENSORS_COUNT * frames.SENSOR_BYTES))
                 stream, whole = frames.Frames(), bytes([0xF0, 0x40] * 9) * 6
                 for _ in range(5):
-                    levels, passed_s = stream.found(changed(whole, dice, [whole]) if dice.random() < 0.7 else whole)
+                    levels, passed_s = stream.found(
+                        changed(whole, dice, [whole]) if dice.random() < 0.7 else whole
+                    )
                     assert len(levels) == len(passed_s)
             case _:
                 control = " ".join(str(byte) for byte in dice.randbytes(4096))
-                said = f"nvme0 smart {' '.join(['1'] * 12)}\nnvme0 measurement {' '.join(['2'] * 64)}\nnvme0 control {control}\n"
+                said = (
+                    f"nvme0 smart {' '.join(['1'] * 12)}\nnvme0 measurement {' '.join(['2'] * 64)}\nnvme0 "
+                    f"control {control}\n"
+                )
                 drive = answers.drive("nvme0", changed(said.encode(), dice, []).decode("utf-8", "replace"))
                 assert drive.measures in (True, False)
 

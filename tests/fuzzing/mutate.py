@@ -110,7 +110,9 @@ def _json(content: bytes, dice: Random) -> bytes | None:
                 del holder[key]
             case 1:
                 other, of = dice.choice(places)
-                holder[key] = json.loads(json.dumps(other[of])) if key in holder or isinstance(key, int) else None
+                holder[key] = (
+                    json.loads(json.dumps(other[of])) if key in holder or isinstance(key, int) else None
+                )
             case 2 if isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
                 holder[key] = dice.choice((0, -holder[key], holder[key] * 1e9, str(holder[key])))
             case 3 if isinstance(holder, dict):

@@ -71,7 +71,10 @@ RAW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fio/rounds": ("fio", {"size": "16 MiB", "round": "1 s"}),
     "fio/servers": ("fio", {"size": "64 MiB", "transfer": "1 MiB"}),
     "fio/verified": ("fio", {"size": "16 MiB", "transfer": "1 MiB", "verify": "crc32c"}),
-    "fio/errors": ("fio", {"size": "80 MiB", "transfer": "64 KiB", "duration": "20 s", "tolerate_errors": True}),
+    "fio/errors": (
+        "fio",
+        {"size": "80 MiB", "transfer": "64 KiB", "duration": "20 s", "tolerate_errors": True},
+    ),
     "fio/job": ("fio", {"job": {"name": "job.fio", "text": (TRANSCRIPTS / "fio/job/job.fio").read_text()}}),
     "fio/late": ("fio", LATE),
     "mdtest/create": ("mdtest", {"files": 50, "ranks": 2}),
@@ -99,7 +102,11 @@ def contents(paths: list[Path]) -> list[bytes]:
 
 
 def files_in(folder: Path) -> Files:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def write_files(folder: Path, files: Files) -> None:
@@ -113,14 +120,28 @@ def raw_files(name: str) -> Files:
     if name == "fio/late":
         clocks = [{"monotonic_s": 676.0, "utc_s": 1795714676.0}] * 2
         notes = {"run.json": {"clients": ["late"], "clocks": clocks}, "prepared.json": {"doubts": []}}
-        found = {one: content for one, content in files_in(TRANSCRIPTS / name).items() if not one.endswith(".strace")}
+        found = {
+            one: content
+            for one, content in files_in(TRANSCRIPTS / name).items()
+            if not one.endswith(".strace")
+        }
         return found | {one: json.dumps(note).encode() for one, note in notes.items()}
     if name.startswith("duty"):
         load = files_in(TRANSCRIPTS / ("fio/errors" if "errors" in name else "fio/limited"))
         ran = json.loads(load["run.json"])
         began_s, names = ran["clocks"][0]["monotonic_s"], ran["clients"]
-        idle = {"direction": "idle", "began_s": began_s - 2, "ended_s": began_s, "moved_bytes": 0, "operations_count": 0}
-        kept = {"results": [{"host": one, **idle} for one in names], "mounted_count": len(names), "least_gap_s": 10.0}
+        idle = {
+            "direction": "idle",
+            "began_s": began_s - 2,
+            "ended_s": began_s,
+            "moved_bytes": 0,
+            "operations_count": 0,
+        }
+        kept = {
+            "results": [{"host": one, **idle} for one in names],
+            "mounted_count": len(names),
+            "least_gap_s": 10.0,
+        }
         paced = {"full_bytes_per_s": 2**30, "clients_count": len(names), "steps_count": 2}
         found = {"duty.json": json.dumps(paced).encode(), "step-0/idle.json": json.dumps(kept).encode()}
         return found | {f"step-1/{one}": content for one, content in load.items()}
@@ -142,7 +163,9 @@ class Targets(Hosts, Texts, Wires):
             )
         ]
         self.papers = [path.read_text() for path in sorted(Path(published.__file__).parent.glob("*.toml"))]
-        self.clusters = [path.read_text() for path in sorted(Path(catalogue.__file__).parent.glob("clusters/*.toml"))]
+        self.clusters = [
+            path.read_text() for path in sorted(Path(catalogue.__file__).parent.glob("clusters/*.toml"))
+        ]
         self.imports = corpus("imported/*/*", "fio/*/*.json", "ior/*/*.json", "rados/*/client*.json")
         self.others = contents(self.imports)
         self.logs = corpus("csv/*.csv")
@@ -185,7 +208,18 @@ class Targets(Hosts, Texts, Wires):
     @classmethod
     def weights(cls) -> dict[str, int]:
         """How often each target is drawn, of some 1300; none may be rare."""
-        slow = ("import", "results", "bundle", "commands", "need", "profile", "progress", "history", "aged", "list")
+        slow = (
+            "import",
+            "results",
+            "bundle",
+            "commands",
+            "need",
+            "profile",
+            "progress",
+            "history",
+            "aged",
+            "list",
+        )
         waiting = ("snmp_meter", "kasa_meter")  # for answers that never come
         rarer = {"raw": 120, "page_request": 20, "tuning": 10, **dict.fromkeys((*slow, *waiting), 7)}
         names = (name.removeprefix("fuzz_") for name in dir(cls) if name.startswith("fuzz_"))
@@ -208,8 +242,24 @@ class Targets(Hosts, Texts, Wires):
             "",
             "workload.duration",
         ]
-        value = dice.choice([*QUANTITIES, "[1, 2]", "1", "{a = 1}", "[" * 200, "nan", "inf", "99999999999999999999", "1\nx = 2"])
-        campaign.parse(dice.choice(self.campaigns), overrides=[f"{dice.choice(keys)}={value}"], folder=TESTS.parent / "examples")
+        value = dice.choice(
+            [
+                *QUANTITIES,
+                "[1, 2]",
+                "1",
+                "{a = 1}",
+                "[" * 200,
+                "nan",
+                "inf",
+                "99999999999999999999",
+                "1\nx = 2",
+            ]
+        )
+        campaign.parse(
+            dice.choice(self.campaigns),
+            overrides=[f"{dice.choice(keys)}={value}"],
+            folder=TESTS.parent / "examples",
+        )
 
     def fuzz_files_of_ours(self, dice: Random) -> None:
         if dice.random() < 0.5:
@@ -221,7 +271,9 @@ class Targets(Hosts, Texts, Wires):
         with self.room() as room:
             for n in range(dice.choice((1, 1, 2))):
                 number = dice.randrange(len(self.imports))
-                (room / f"{n}{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
+                (room / f"{n}{self.imports[number].suffix}").write_bytes(
+                    changed(self.others[number], dice, self.others)
+                )
             if dice.random() < 0.2:
                 shutil.copytree(TRANSCRIPTS / "imported/io500", room / "io500")
                 one = dice.choice(sorted((room / "io500").iterdir()))
@@ -250,14 +302,21 @@ class Targets(Hosts, Texts, Wires):
             path = dice.choice(self.logs)
             (room / "x.csv").write_bytes(changed(path.read_bytes(), dice, []))
             said = ["unit=W", "semantics=average", "grade=wall", "value=P1", "time=Time", "delimiter=;"]
-            logs(room / "x.csv", dice.choice((said, said[:3], [*said, f"window={dice.choice(QUANTITIES)}"])), (), "UTC")
+            logs(
+                room / "x.csv",
+                dice.choice((said, said[:3], [*said, f"window={dice.choice(QUANTITIES)}"])),
+                (),
+                "UTC",
+            )
 
     def fuzz_raw(self, dice: Random) -> None:
         name = dice.choice(sorted(RAW))
         assert self._parsed(name, dice.choice(sorted(self.raw[name])), dice).results
 
     def fuzz_latencies(self, dice: Random) -> None:
-        """Every accepted log must be one that a load can have: its calls are counted, and their windows follow each other."""
+        """Every accepted log must be one that a load can have: its calls are counted, and their windows
+        follow each other.
+        """
         outcome = self._parsed("fio/late", LOG, dice)
         for one in outcome.series:
             assert (one.duration_s >= 0).all(), one.channel
@@ -277,7 +336,16 @@ class Targets(Hosts, Texts, Wires):
                 ("tasmota", {"address": "x"}),
                 ("redfish", {"address": "http://x"}),
                 ("redfish", {"address": "http://x", "quantity": "energy", "login": "session"}),
-                ("prometheus", {"address": "http://x", "metric": "power", "unit": "W", "semantics": "average", "grade": "wall"}),
+                (
+                    "prometheus",
+                    {
+                        "address": "http://x",
+                        "metric": "power",
+                        "unit": "W",
+                        "semantics": "average",
+                        "grade": "wall",
+                    },
+                ),
                 (
                     "prometheus",
                     {
@@ -296,14 +364,24 @@ class Targets(Hosts, Texts, Wires):
         redfish = json.dumps(links).encode()
 
         def asked(place: Any, path: str, **_: Any) -> tuple[bytes, Mapping[str, str]]:
-            said = dice.choice([*self.said, redfish, redfish, b'{"gen": 2}', b'{"WattRes": 3, "EnergyRes": 5}'])
-            return (changed(said, dice, self.said) if dice.random() < 0.5 else said), {"X-Auth-Token": "x", "Location": "/s"}
+            said = dice.choice(
+                [*self.said, redfish, redfish, b'{"gen": 2}', b'{"WattRes": 3, "EnergyRes": 5}']
+            )
+            return (changed(said, dice, self.said) if dice.random() < 0.5 else said), {
+                "X-Auth-Token": "x",
+                "Location": "/s",
+            }
 
         with patched(_url.Place, "asked", asked):
             self._metered(kind, options)
 
     def fuzz_line_meter(self, dice: Random) -> None:
-        identities = [b"ZES,LMG450,1,1\n", b"ZES,LMG670,1,1\n", b"YOKOGAWA,WT310,1,1\n", b"AGILENT TECHNOLOGIES,DSO6014A,1,1\n"]
+        identities = [
+            b"ZES,LMG450,1,1\n",
+            b"ZES,LMG670,1,1\n",
+            b"YOKOGAWA,WT310,1,1\n",
+            b"AGILENT TECHNOLOGIES,DSO6014A,1,1\n",
+        ]
         answers = [
             *self.lines,
             b"0.5\n",
@@ -354,7 +432,16 @@ class Targets(Hosts, Texts, Wires):
             with suppress(*allowed):
                 call()
         meter = drivers.build(
-            "meters", "csv", {"path": "x", "value": "P1", "time": ["Time"], "unit": "W", "semantics": "average", "grade": "wall"}
+            "meters",
+            "csv",
+            {
+                "path": "x",
+                "value": "P1",
+                "time": ["Time"],
+                "unit": "W",
+                "semantics": "average",
+                "grade": "wall",
+            },
         )
         assert isinstance(meter, Csv)
         list(meter.samples(said, Clock(0.0, 0.0)))
@@ -394,7 +481,9 @@ class Targets(Hosts, Texts, Wires):
             case 1:
                 with self.room() as room:
                     number = dice.randrange(len(self.imports))
-                    (room / f"x{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
+                    (room / f"x{self.imports[number].suffix}").write_bytes(
+                        changed(self.others[number], dice, self.others)
+                    )
                     self._typed("import", str(room / "into"), str(room / f"x{self.imports[number].suffix}"))
             case 2:
                 with self._damaged(dice) as folder:
@@ -438,7 +527,9 @@ class Targets(Hosts, Texts, Wires):
                     continue
                 content = path.read_bytes()
                 text = path.suffix == ".toml"
-                path.write_bytes(toml(content.decode(), dice).encode() if text else changed(content, dice, []))
+                path.write_bytes(
+                    toml(content.decode(), dice).encode() if text else changed(content, dice, [])
+                )
             if dice.random() < 0.5:
                 self._honest(room / "results")
             yield room / "results"
@@ -459,7 +550,8 @@ class Targets(Hosts, Texts, Wires):
 
 RECORDING = (
     b"utc_s,duration_s,value,meter,host,component,quantity,unit,semantics,grade,more,asked_utc_s,arrived_utc_s\r\n"
-    b"1700000000.000000,0,60,shelly,storage-1,all,power,W,instantaneous,wall,,1700000000.0,1700000000.1\r\n" * 2
+    b"1700000000.000000,0,60,shelly,storage-1,all,power,W,instantaneous,wall,,1700000000.0,1700000000.1\r\n"
+    * 2
 )
 
 

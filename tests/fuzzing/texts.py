@@ -1,4 +1,6 @@
-"""Texts that people write and hand on: needs, inventories, days, profiles, pledges, tunings, the progress of a run."""
+"""Texts that people write and hand on: needs, inventories, days, profiles, pledges, tunings, the progress
+of a run.
+"""
 
 import json
 import shutil
@@ -41,7 +43,8 @@ port = "1 GiB/s"
 networks = ["1 GbE"]
 """
 INVENTORIES = (
-    "[storage]\nn[001-064] ansible_user=root\n[clients]\nc[1:4] ansible_port=22\n[all:vars]\nansible_user=x\n",
+    "[storage]\nn[001-064] ansible_user=root\n[clients]\nc[1:4] "
+    "ansible_port=22\n[all:vars]\nansible_user=x\n",
     "lonely ansible_host=192.0.2.1\n[a:children]\nb\nc\n[b]\nn1\n[c:children]\nd\n[d]\nn[1-4,7]\n",
     "".join(f"[g{n}:children]\ng{n + 1}\ng{n + 1}\n" for n in range(40)) + "[g40]\nn1\n",
     (TRANSCRIPTS / "cluster" / "inventory-exported.json").read_text(),
@@ -70,8 +73,13 @@ class Texts:
 
     @staticmethod
     def _profile(name: str) -> dict[str, Any]:
-        found = json.loads(files("perjoule.prediction").joinpath("profiles", f"{name}.json").read_text("utf-8"))
-        return {**found, "known": {way: {**one, "draws": one["draws"][:4]} for way, one in found["known"].items()}}
+        found = json.loads(
+            files("perjoule.prediction").joinpath("profiles", f"{name}.json").read_text("utf-8")
+        )
+        return {
+            **found,
+            "known": {way: {**one, "draws": one["draws"][:4]} for way, one in found["known"].items()},
+        }
 
     @staticmethod
     def _pledge(name: str) -> bytes:
@@ -129,13 +137,19 @@ class Texts:
         head = {
             "format": "perjoule tuning",
             "version": 1,
-            "request": {"metric": dice.choice(("MiB/J", "EDP", "MiB/s", "x")), "trials_count": 20, "limit": "20 W"},
+            "request": {
+                "metric": dice.choice(("MiB/J", "EDP", "MiB/s", "x")),
+                "trials_count": 20,
+                "limit": "20 W",
+            },
             "overrides": ["workload.size=8 MiB"],
         }
         with self.room() as room:
             text = json.dumps(head).encode()
             (room / tunings.NAME).write_bytes(changed(text, dice, []) if dice.random() < 0.7 else text)
-            (room / tunings.CAMPAIGN).write_text(toml(self.tuned, dice) if dice.random() < 0.5 else self.tuned)
+            (room / tunings.CAMPAIGN).write_text(
+                toml(self.tuned, dice) if dice.random() < 0.5 else self.tuned
+            )
             begun = tunings.opened(room)
             study(begun.request, begun.text, begun.overrides, "x", room)
 

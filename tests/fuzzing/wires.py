@@ -38,7 +38,9 @@ class Wires:
         whole = kasa.framed
 
         def some(plain: bytes) -> bytes:
-            """Change a third of the answers in what they say, and a few in their length or their bytes on the wire."""
+            """Change a third of the answers in what they say, and a few in their length or their bytes on
+            the wire.
+            """
             match self._dice.randrange(20):
                 case 0:
                     return changed(whole(plain), self._dice, [plain])
@@ -52,14 +54,18 @@ class Wires:
 
     def fuzz_snmp_meter(self, dice: Random) -> None:
         model = dice.choice(("apc", "raritan"))
-        self._heard({**self.strip, "model": model, "version": dice.choice(("1", "2c")), "timeout": TIMEOUT}, dice)
+        self._heard(
+            {**self.strip, "model": model, "version": dice.choice(("1", "2c")), "timeout": TIMEOUT}, dice
+        )
 
     def fuzz_kasa_meter(self, dice: Random) -> None:
         self._heard({**self.plug, "timeout": TIMEOUT}, dice)
 
     def _heard(self, options: dict[str, Any], dice: Random) -> None:
         Wires._dice = dice
-        meter = drivers.meter(Spec(options["kind"], {key: value for key, value in options.items() if key != "kind"}))
+        meter = drivers.meter(
+            Spec(options["kind"], {key: value for key, value in options.items() if key != "kind"})
+        )
         assert isinstance(meter, Metered)
         with meter.connect(Boundary("x", "", "total")) as read:
             for reading in read():
@@ -89,7 +95,9 @@ class Wires:
 
     @staticmethod
     def _odd(answer: bytes, dice: Random) -> bytes:
-        """Change a few datagrams anywhere, which the library then mostly ignores, and some only in their last values."""
+        """Change a few datagrams anywhere, which the library then mostly ignores, and some only in their
+        last values.
+        """
         match dice.randrange(10):
             case 0:
                 return changed(answer, dice, [answer])

@@ -1,8 +1,8 @@
 """Run live tests on other kernels and releases than this machine's.
 
-On Debian's stock kernel, in a virtual machine: QEMU's emulation, 10 to 20 times slower than a real one. What runs there works;
-how fast it is says nothing. Or with a release's packages on this machine's own kernel, at its speed.
-A root is made once (2 to 5 minutes, 2 GB in ~/.cache/perjoule) and kept until setup/ changes.
+On Debian's stock kernel, in a virtual machine: QEMU's emulation, 10 to 20 times slower than a real one. What
+runs there works; how fast it is says nothing. Or with a release's packages on this machine's own kernel, at
+its speed. A root is made once (2 to 5 minutes, 2 GB in ~/.cache/perjoule) and kept until setup/ changes.
 """
 
 import argparse
@@ -78,26 +78,55 @@ class Run:
         if lack := lacking([*tools, *([] if self.processor.here else ["arch-test", "update-binfmts"])]):
             return f"{', '.join(lack)} missing: run setup/install {section}"
         if not runs(self.processor):
-            what = f"this machine can't run programs for {self.processor.debian}, which its packages do to be installed"
+            what = (
+                f"this machine can't run programs for {self.processor.debian}, which its packages do to be "
+                "installed"
+            )
             return f"{what}: run update-binfmts --enable qemu-{self.processor.wheels}"
         return ""
 
 
 def main() -> int:
-    """Return 0 if every test of every part ran and passed, 1 if not, 3 if this machine lacks what it needs."""
+    """Return 0 if every test of every part ran and passed, 1 if not, 3 if this machine lacks what it
+    needs.
+    """
     parser = argparse.ArgumentParser(
-        "tests.kernels", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        "tests.kernels",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help="which tests; those that need another kernel by default")
-    parser.add_argument("--on", choices=PLACES, default="vm", help="; ".join(f"{name}: {what}" for name, what in PLACES.items()))
-    parser.add_argument("--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)")
-    parser.add_argument("--arch", choices=PROCESSORS, default="amd64", help="the processor that is emulated (default: amd64)")
-    parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
-    parser.add_argument("--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine")
-    parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
-    parser.add_argument("--list", action="store_true", help="show the parts and how long each may take, and run nothing")
     parser.add_argument(
-        "--read", type=Path, nargs="+", metavar="XML", help="run nothing: keep what these reports of pytest say of this machine"
+        "parts", nargs="*", metavar="PART", help="which tests; those that need another kernel by default"
+    )
+    parser.add_argument(
+        "--on",
+        choices=PLACES,
+        default="vm",
+        help="; ".join(f"{name}: {what}" for name, what in PLACES.items()),
+    )
+    parser.add_argument(
+        "--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)"
+    )
+    parser.add_argument(
+        "--arch", choices=PROCESSORS, default="amd64", help="the processor that is emulated (default: amd64)"
+    )
+    parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="show the parts and how long each may take, and run nothing"
+    )
+    parser.add_argument(
+        "--read",
+        type=Path,
+        nargs="+",
+        metavar="XML",
+        help="run nothing: keep what these reports of pytest say of this machine",
     )
     asked = parser.parse_args()
     if asked.list:
@@ -123,7 +152,9 @@ def main() -> int:
 
 
 def _read(reports: list[Path]) -> int:
-    """Keep what tests of this machine came to, instead of all that was kept of it; 1 if a report is missing or a test failed."""
+    """Keep what tests of this machine came to, instead of all that was kept of it; 1 if a report is
+    missing or a test failed.
+    """
     found = outcomes.outcome(*reports)
     if not found.counts:
         print("\n".join(found.reasons) or f"no test in {', '.join(map(str, reports))}", file=sys.stderr)
@@ -163,7 +194,10 @@ def _all(names: list[str], where: Run, into: Path, *, keep: bool) -> int:
         if keep and found.counts:
             outcomes.keep(where.platform, (into / "about").read_text().splitlines(), name, found)
             table.write()
-    say(f"{len(names) - len(broken)} of {len(names)} parts passed" + (f"; not: {', '.join(broken)}" if broken else ""))
+    say(
+        f"{len(names) - len(broken)} of {len(names)} parts passed"
+        + (f"; not: {', '.join(broken)}" if broken else "")
+    )
     return 1 if broken else 0
 
 
@@ -187,7 +221,9 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
 
 
 def run_here(script: str, within_s: float) -> None:
-    """Run it on this machine; if it takes too long, pytest is interrupted, so that what it started is taken down. Raises Gone."""
+    """Run it on this machine; if it takes too long, pytest is interrupted, so that what it started is
+    taken down. Raises Gone.
+    """
     limited = ["timeout", "--foreground", "--signal=INT", f"--kill-after={END_S:g}", f"{within_s:g}"]
     if subprocess.run([*limited, "sh", "-c", script], cwd=ROOT, check=False).returncode in TIMED_OUT:
         raise machine.Gone(f"it did not end within {within_s / 60:g} minutes")

@@ -1,4 +1,5 @@
-"""A disk with Debian, its stock kernel, and all that the tests need; made once, and kept for as long as setup/ stays the same.
+"""A disk with Debian, its stock kernel, and all that the tests need; made once, and kept for as long as
+setup/ stays the same.
 
 https://manpages.debian.org/mmdebstrap, https://man7.org/linux/man-pages/man8/mke2fs.8.html
 """
@@ -73,7 +74,9 @@ class Processor:
 
 PROCESSORS = {
     "amd64": Processor("amd64", "x86_64", "ttyS0", ("-cpu", "max")),
-    "arm64": Processor("arm64", "aarch64", "ttyAMA0", ("-M", "virt", "-cpu", "cortex-a57"), without=("taplo",)),
+    "arm64": Processor(
+        "arm64", "aarch64", "ttyAMA0", ("-M", "virt", "-cpu", "cortex-a57"), without=("taplo",)
+    ),
 }
 
 
@@ -130,7 +133,10 @@ def requirements(processor: Processor) -> str:
 
 
 def image(name: str, processor: Processor, say: Callable[[str], object], more: Sequence[str] = ()) -> Image:
-    """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
+    """Return the image of a release.
+
+    If setup/ has changed since it was made, make a new one and remove the old.
+    """
     release, included = RELEASES[name], wanted(processor, more)
     texts = [" ".join(included), requirements(processor), Path(__file__).read_text()]
     key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
@@ -144,10 +150,14 @@ def image(name: str, processor: Processor, say: Callable[[str], object], more: S
         for older in cache().glob(f"{named}-*"):
             if older != folder:
                 shutil.rmtree(older)
-    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor)
+    return Image(
+        folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor
+    )
 
 
-def _make(release: Release, processor: Processor, included: Sequence[str], parts: Path, say: Callable[[str], object]) -> None:
+def _make(
+    release: Release, processor: Processor, included: Sequence[str], parts: Path, say: Callable[[str], object]
+) -> None:
     root, kept = parts / "root", parts / "kept"
     kept.mkdir()
     say(f"packages of {release.suite} for {processor.debian} (minutes)")
@@ -163,7 +173,9 @@ def _make(release: Release, processor: Processor, included: Sequence[str], parts
     _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
 
 
-def _packages(release: Release, processor: Processor, included: Sequence[str], root: Path, initrd: Path) -> None:
+def _packages(
+    release: Release, processor: Processor, included: Sequence[str], root: Path, initrd: Path
+) -> None:
     for name, text in INITRD.items():
         (initrd / name).parent.mkdir(parents=True)
         (initrd / name).write_text(text)
@@ -175,7 +187,16 @@ def _packages(release: Release, processor: Processor, included: Sequence[str], r
     argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--arch={processor.debian}", *slim, *apt, hook]
     argv += ["--components=main,contrib", f"--include={','.join(included)}", release.suite, str(root)]
     # Its mounts and processes end with it, and it with us.
-    apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    apart = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]
     _run(*apart, *argv)
 
 
@@ -187,7 +208,17 @@ def _environment(release: Release, processor: Processor, root: Path, required: P
     (venv / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     site = venv / f"lib/python{release.python}/site-packages"
     platforms = [f"--platform=manylinux{tag}_{processor.wheels}" for tag in ("_2_28", "_2_17", "2014")]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), "--python-version", release.python]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--target",
+        str(site),
+        "--python-version",
+        release.python,
+    ]
     _run(*pip, "--only-binary=:all:", *platforms, f"--requirement={required}")
     _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT))
     shutil.rmtree(site / "perjoule")  # the source comes from the checkout, its version and commands from here
@@ -202,7 +233,9 @@ def _environment(release: Release, processor: Processor, root: Path, required: P
 def _run(*argv: str) -> None:
     """Run a tool to its end; its own words are the reason when it fails."""
     words = ["setpriv", "--pdeathsig", "KILL", *argv]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False
+    )
     if done.returncode:
         sys.exit(f"{shlex.join(argv)[:100]} failed with {done.returncode}:\n{done.stderr.strip()[-4000:]}")
 
@@ -213,5 +246,10 @@ def lacking(tools: Sequence[str]) -> list[str]:
 
 
 def runs(processor: Processor) -> bool:
-    """Return whether this machine runs programs for it, be it by emulation: packages run scripts when they are installed."""
-    return processor.here or not subprocess.run(["arch-test", processor.debian], capture_output=True, check=False).returncode
+    """Return whether this machine runs programs for it, be it by emulation: packages run scripts when they
+    are installed.
+    """
+    return (
+        processor.here
+        or not subprocess.run(["arch-test", processor.debian], capture_output=True, check=False).returncode
+    )

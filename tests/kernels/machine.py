@@ -1,4 +1,5 @@
-"""A virtual machine for one task: QEMU's own emulation, no network, folders shared by 9p; its disk forgets what was written.
+"""A virtual machine for one task: QEMU's own emulation, no network, folders shared by 9p; its disk forgets
+what was written.
 
 https://www.qemu.org/docs/master/system/invocation.html
 """
@@ -30,8 +31,8 @@ class Gone(Exception):
 def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callable[[str], object]) -> int:
     """Boot it, run a shell script in it, and return its exit code.
 
-    What the script prints is shown while it runs. It finds `folder` as /share, where it leaves what should come out, and this
-    checkout as /perjoule, which it can't change.
+    What the script prints is shown while it runs. It finds `folder` as /share, where it leaves what should
+    come out, and this checkout as /perjoule, which it can't change.
 
     Raises:
         Gone: it did not boot, or did not end in time.
@@ -42,7 +43,9 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
         (folder / left).unlink(missing_ok=True)
     with (
         tempfile.TemporaryFile() as console,
-        subprocess.Popen(_argv(image, folder), stdin=subprocess.DEVNULL, stdout=console, stderr=console) as qemu,
+        subprocess.Popen(
+            _argv(image, folder), stdin=subprocess.DEVNULL, stdout=console, stderr=console
+        ) as qemu,
     ):
         why = "the machine ended without an answer"
         try:
@@ -68,7 +71,8 @@ def _beside() -> str:
     """Return what mounts builds at their own paths, where they look for their libraries."""
     by_9p = "mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose"
     lines = [
-        f"mkdir -p {shlex.quote(path)}; {by_9p} {name} {shlex.quote(path)}; export {name}={shlex.quote(path)}\n"
+        f"mkdir -p {shlex.quote(path)}; {by_9p} {name} {shlex.quote(path)}; export "
+        f"{name}={shlex.quote(path)}\n"
         for name, path in _builds().items()
     ]
     return "".join(lines)
@@ -79,7 +83,14 @@ def _argv(image: Image, folder: Path) -> list[str]:
     emulator = [image.processor.emulator, *image.processor.board]
     return [
         *("setpriv", "--pdeathsig", "KILL", *emulator),  # it ends with whoever started it
-        *("-accel", "tcg,thread=multi", "-smp", str(min(CPUS_COUNT, len(os.sched_getaffinity(0)))), "-m", MEMORY),
+        *(
+            "-accel",
+            "tcg,thread=multi",
+            "-smp",
+            str(min(CPUS_COUNT, len(os.sched_getaffinity(0)))),
+            "-m",
+            MEMORY,
+        ),
         *("-nographic", "-no-reboot", "-nic", "none"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
         *("-append", f"{console} root=/dev/vda rw init=/first"),
@@ -94,7 +105,9 @@ def _argv(image: Image, folder: Path) -> list[str]:
     ]
 
 
-def follow(inside: "subprocess.Popen[bytes]", folder: Path, within_s: float, show: Callable[[str], object]) -> None:
+def follow(
+    inside: "subprocess.Popen[bytes]", folder: Path, within_s: float, show: Callable[[str], object]
+) -> None:
     """Show what the task prints until what runs it ends. Raises Gone."""
     began_s, shown, out = time.monotonic(), 0, folder / "out"
     while True:

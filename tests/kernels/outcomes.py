@@ -1,4 +1,6 @@
-"""What came of the tests on each platform, by driver: read from pytest's reports, kept in outcomes.json, shown in a table."""
+"""What came of the tests on each platform, by driver: read from pytest's reports, kept in outcomes.json,
+shown in a table.
+"""
 
 import json
 import re
@@ -11,11 +13,14 @@ from typing import Any
 from perjoule import drivers
 
 KEPT = Path(__file__).with_name("outcomes.json")
-LACKS = "lacks"  # the property by which a test that passes says what it could not try, as in `record_property("lacks", "no md")`
+# the property by which a test that passes says what it could not try, as in `record_property("lacks", "no
+# md")`
+LACKS = "lacks"
 FAMILIES = ("filesystems", "workloads", "testbeds", "meters")
 FOLDERS = ("live", "meters", "pipeline")  # those of unit tests start nothing, and belong to no driver
 UNIT = "unit tests"
-# Test files that are not named after their driver. The first driver of the name is meant elsewhere: filesystems before workloads.
+# Test files that are not named after their driver. The first driver of the name is meant elsewhere:
+# filesystems before workloads.
 NAMED = {
     "test_local_fs": "filesystems/local",
     "test_rados_bench": "workloads/rados",
@@ -35,14 +40,17 @@ CONTRACTS = {
 # What a driver can do only on some kernels is a row of its own: its tests by their names.
 APART = {
     "CephFS by the kernel's client": r"test_cephfs::.*kernels_client_reads",
-    "NFS by the kernel's client": r"(test_nfs::|test_trial::.*\[nfs\])",  # the contract mounts it in user space
+    # the contract mounts it in user space
+    "NFS by the kernel's client": r"(test_nfs::|test_trial::.*\[nfs\])",
     "OrangeFS by the kernel's client": r"test_orangefs_kernel::",
     "f2fs": r"test_local_fs::.*f2fs",
     "latency and loss of links (netem)": r"test_virtual_links::",
     "latency of disks (dm-delay)": r"test_virtual_delay::",
     "memory caps": r"test_virtual_memory::",
     "shares by cgroup v2": r"test_virtual_caps::",
-    **{f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_.*\[{way}\]" for way in ("md", "lvm", "zfs")},
+    **{
+        f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_.*\[{way}\]" for way in ("md", "lvm", "zfs")
+    },
 }
 MEANT = {
     "filesystems/nfs": r"test_nfs::.*user_space",
@@ -66,7 +74,11 @@ class Outcome:
 
     def passed(self, *, whole: bool) -> bool:
         """Return whether tests ran and none failed; with `whole` also that each ran."""
-        return self.counts["passed"] > 0 and self.counts.keys() <= {"passed", "skipped"} and not (whole and self.unrun)
+        return (
+            self.counts["passed"] > 0
+            and self.counts.keys() <= {"passed", "skipped"}
+            and not (whole and self.unrun)
+        )
 
 
 def outcome(*reports: Path) -> Outcome:
@@ -79,7 +91,9 @@ def outcome(*reports: Path) -> Outcome:
         return found
     for case in cases:
         what = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
-        lack = next((child.get("value", "") for child in case.iter("property") if child.get("name") == LACKS), "")
+        lack = next(
+            (child.get("value", "") for child in case.iter("property") if child.get("name") == LACKS), ""
+        )
         kind = what.tag if what is not None else "skipped" if lack else "passed"
         words = lack if what is None else what.get("message", "").partition("\n")[0]
         found.counts[kind] += 1
@@ -101,7 +115,9 @@ def outcome(*reports: Path) -> Outcome:
 
 
 def row_of(test: str) -> str:
-    """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of `APART`, `UNIT`, or ""."""
+    """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of
+    `APART`, `UNIT`, or "".
+    """
     path, _, name = test.partition("::")
     folder, _, module = path.rpartition(".")
     if path.partition(".")[0] == "unit":
@@ -116,11 +132,14 @@ def row_of(test: str) -> str:
         return f"{family}/{kind}" if kind in drivers.kinds(family) else ""
     if folder == "meters":
         return f"meters/{kind}" if kind in drivers.kinds("meters") else ""
-    return NAMED.get(module) or next((f"{family}/{kind}" for family in FAMILIES if kind in drivers.kinds(family)), "")
+    return NAMED.get(module) or next(
+        (f"{family}/{kind}" for family in FAMILIES if kind in drivers.kinds(family)), ""
+    )
 
 
 def keep(platform: str, about: list[str], part: str, found: Outcome, *, alone: bool = False) -> None:
-    """Keep the outcome of a part on a platform instead of the one before, and of what failed there in other parts.
+    """Keep the outcome of a part on a platform instead of the one before, and of what failed there in other
+    parts.
 
     With `alone` it takes the place of all other parts on that platform.
     """

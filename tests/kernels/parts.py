@@ -6,7 +6,19 @@ from pathlib import Path
 CONTRACT = "tests/live/test_filesystem_contract.py"
 RBD = "tests/live/test_rbd.py"
 ROOT = Path(__file__).parents[2]
-FILESYSTEMS = ("trial", "moosefs", "glusterfs", "cephfs", "rados", "directory", "orangefs", "beegfs", "local_fs", "nfs", "rbd")
+FILESYSTEMS = (
+    "trial",
+    "moosefs",
+    "glusterfs",
+    "cephfs",
+    "rados",
+    "directory",
+    "orangefs",
+    "beegfs",
+    "local_fs",
+    "nfs",
+    "rbd",
+)
 WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "together")
 OWN = "device or directory or local or rados or simulated"
 ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory", "caps"))
@@ -34,8 +46,13 @@ class Part:
 
 PARTS = {
     "ci": Part(
-        "of the three below what fits into 15 minutes: NFS by version 4.2 alone, and mirrors and f2fs of what lies on disks",
-        (*(f"tests/live/test_{one}.py" for one in ("nfs", "local_fs", "cephfs")), "-k", f"4.2-async or ({MIRRORS}) or {CEPHFS}"),
+        "of the three below what fits into 15 minutes: NFS by version 4.2 alone, and mirrors and f2fs of "
+        "what lies on disks",
+        (
+            *(f"tests/live/test_{one}.py" for one in ("nfs", "local_fs", "cephfs")),
+            "-k",
+            f"4.2-async or ({MIRRORS}) or {CEPHFS}",
+        ),
         15,
     ),
     "nfs": Part(
@@ -44,10 +61,14 @@ PARTS = {
         10,
         default=True,
     ),
-    "cephfs": Part("CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", CEPHFS), 8, default=True),
+    "cephfs": Part(
+        "CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", CEPHFS), 8, default=True
+    ),
     "rbd": Part("block devices on Ceph, by the kernel", (RBD, "-k", "mapping_it_again"), 12),
     "rbd-killed": Part("the same in a campaign that is killed while it writes", (RBD, "-k", "killed"), 12),
-    "rbd-events": Part("the same while servers are killed, cut off and lose their disks", (RBD, "-k", "whatever_happens"), 40),
+    "rbd-events": Part(
+        "the same while servers are killed, cut off and lose their disks", (RBD, "-k", "whatever_happens"), 40
+    ),
     "local-fs": Part(
         "md and LVM mirrors, f2fs and what else lies on disks",
         ("tests/live/test_local_fs.py", "-k", "not zfs"),
@@ -68,14 +89,18 @@ PARTS = {
     "links": Part("latency and loss between virtual hosts", ("tests/live/test_virtual_links.py",), 12),
     "delay": Part("disks with a latency of their own", ("tests/live/test_virtual_delay.py",), 10),
     "memory": Part("memory caps of virtual hosts", ("tests/live/test_virtual_memory.py", *EMULATED), 15),
-    "cgroups": Part("shares of CPU, memory and disks under cgroup v2", ("tests/live/test_virtual_caps.py",), 15),
+    "cgroups": Part(
+        "shares of CPU, memory and disks under cgroup v2", ("tests/live/test_virtual_caps.py",), 15
+    ),
     "hosts": Part("these four in one machine, which boots once", (*ON_SOME_KERNELS, *EMULATED), 45),
     "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),
     "cephfs-contract": Part("the same by CephFS", (CONTRACT, "-k", "cephfs"), 20),
-    "own": Part("the same by what clients have of their own, and by RADOS", (CONTRACT, "-k", OWN), 15, whole=False),
+    "own": Part(
+        "the same by what clients have of their own, and by RADOS", (CONTRACT, "-k", OWN), 15, whole=False
+    ),
     "built": Part("OrangeFS and BeeGFS, of builds beside the project", BUILT, 30, whole=False),
     "virtual": Part("virtual hosts", ("tests/live/test_virtual.py",), 15, whole=False),
     "cluster": Part("hosts over SSH", ("tests/live/test_cluster.py",), 30, whole=False),
@@ -98,16 +123,25 @@ PARTS = {
     ),
     "ranks": Part("IOR and mdtest", ("tests/live/test_ior.py", "tests/live/test_mdtest.py"), 15, whole=False),
     "slurm": Part("nodes that Slurm allocates", ("tests/live/test_slurm.py",), 15, whole=False),
-    "trials": Part("campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20),
+    "trials": Part(
+        "campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20
+    ),
     "trial-cephfs": Part("a campaign on CephFS", ("tests/live/test_trial.py", "-k", "cephfs"), 15),
     "simulated": Part("campaigns on simulated hosts", ("tests/pipeline/test_simulated.py",), 15),
     "unit": Part("the unit tests", ("tests/unit", *SIDE_BY_SIDE), 120, whole=False),
     "numbers": Part(
-        "of these what computes numbers", (*(f"tests/unit/{one}" for one in NUMBERS), *SIDE_BY_SIDE), 60, whole=False
+        "of these what computes numbers",
+        (*(f"tests/unit/{one}" for one in NUMBERS), *SIDE_BY_SIDE),
+        60,
+        whole=False,
     ),
     "caps": Part("virtual hosts, their caps and disks", tuple(VIRTUAL), 40, whole=False),
-    "filesystems": Part("all file systems", (CONTRACT, *(f"tests/live/test_{one}.py" for one in FILESYSTEMS)), 60, whole=False),
-    "workloads": Part("all workloads", tuple(f"tests/live/test_{one}.py" for one in WORKLOADS), 60, whole=False),
+    "filesystems": Part(
+        "all file systems", (CONTRACT, *(f"tests/live/test_{one}.py" for one in FILESYSTEMS)), 60, whole=False
+    ),
+    "workloads": Part(
+        "all workloads", tuple(f"tests/live/test_{one}.py" for one in WORKLOADS), 60, whole=False
+    ),
     "live": Part("all live tests", ("tests/live",), 90, whole=False),
     "meters": Part("meters, read from simulated devices", ("tests/meters",), 30, whole=False),
 }

@@ -1,6 +1,8 @@
-"""A release of Debian on this machine's own kernel: the image's files as the root of namespaces that forget what was written.
+"""A release of Debian on this machine's own kernel: the image's files as the root of namespaces that forget
+what was written.
 
-What needs only a release's packages runs here at this machine's speed. https://man7.org/linux/man-pages/man2/pivot_root.2.html
+What needs only a release's packages runs here at this machine's speed.
+https://man7.org/linux/man-pages/man2/pivot_root.2.html
 """
 
 import subprocess
@@ -11,8 +13,9 @@ from pathlib import Path
 from tests.kernels.image import ROOT, Image
 from tests.kernels.machine import Gone, follow
 
-# The arguments: disk, scratch folder, shared folder, checkout. Runs of perjoule on one machine know each other by their locks and
-# folders, so those stay common. The rest goes with the namespaces, the loop device with its last mount.
+# The arguments: disk, scratch folder, shared folder, checkout. Runs of perjoule on one machine know each
+# other by their locks and folders, so those stay common. The rest goes with the namespaces, the loop device
+# with its last mount.
 SCRIPT = """
 set -e
 cd "$2" && mkdir lower data root
@@ -49,9 +52,22 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
     for left in ("out", "ended"):
         (folder / left).unlink(missing_ok=True)
     apart = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
-    with tempfile.TemporaryDirectory(prefix="perjoule-root-", dir="/var/tmp") as scratch, tempfile.TemporaryFile() as said:
+    with (
+        tempfile.TemporaryDirectory(prefix="perjoule-root-", dir="/var/tmp") as scratch,
+        tempfile.TemporaryFile() as said,
+    ):
         Path(scratch).chmod(0o755)  # daemons that run as users of their own pass through
-        argv = ["setpriv", "--pdeathsig", "KILL", *apart, "env", "-i", f"PATH={PATH}", "HOME=/root", "LANG=C.UTF-8"]
+        argv = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            *apart,
+            "env",
+            "-i",
+            f"PATH={PATH}",
+            "HOME=/root",
+            "LANG=C.UTF-8",
+        ]
         words = [*argv, "sh", "-c", SCRIPT, "sh", str(image.disk), scratch, str(folder), str(ROOT)]
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as inside:
             try:
@@ -61,7 +77,9 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
                 inside.wait()
         if not (folder / "ended").exists():
             said.seek(0)
-            raise Gone(f"the root was left without an answer: {said.read().decode(errors='replace').strip()[-2000:]}")
+            raise Gone(
+                f"the root was left without an answer: {said.read().decode(errors='replace').strip()[-2000:]}"
+            )
     return int((folder / "ended").read_text())
 
 

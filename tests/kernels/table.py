@@ -1,4 +1,5 @@
-"""Write the tables of docs/reference/platforms.md from the kept outcomes (outcomes.json); what is above them is written by hand.
+"""Write the tables of docs/reference/platforms.md from the kept outcomes (outcomes.json); what is above them
+is written by hand.
 
 Usage: .venv/bin/python -m tests.kernels.table
 """
@@ -36,23 +37,34 @@ def tables(kept: dict[str, Any]) -> str:
     platforms = [name for name in TITLES if name in kept]
     reasons: list[str] = []
     text = HEAD + "".join(_about(name, kept[name]["about"]) for name in platforms)
-    families = {HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)} for family in FAMILIES}
+    families = {
+        HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)}
+        for family in FAMILIES
+    }
     machines = {"What depends on the kernel or the processor": {row: row for row in (*APART, UNIT)}}
     for heading, rows in {**machines, **families}.items():
         outcomes = {
-            shown: {name: _cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms}
+            shown: {
+                name: _cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms
+            }
             for shown, row in rows.items()
         }
         ran = [name for name in platforms if any(cells[name] for cells in outcomes.values())]
-        text += f"\n## {heading}\n\n| | {' | '.join(TITLES[name] for name in ran)} |\n|---|{'---|' * len(ran)}\n"
-        text += "".join(f"| {shown} | {' | '.join(cells[name] for name in ran)} |\n" for shown, cells in outcomes.items())
+        text += (
+            f"\n## {heading}\n\n| | {' | '.join(TITLES[name] for name in ran)} |\n|---|{'---|' * len(ran)}\n"
+        )
+        text += "".join(
+            f"| {shown} | {' | '.join(cells[name] for name in ran)} |\n" for shown, cells in outcomes.items()
+        )
     listed = "".join(f"{n}. {reason}\n" for n, reason in enumerate(reasons, 1))
     return f"{text}\n## Why refused\n\n{listed}"
 
 
 def _about(platform: str, about: list[str]) -> str:
     kernel, machine, system, python, *packages = about
-    return f"| {TITLES[platform]} | Linux {kernel} | {system}, {machine}, {', '.join([python, *packages])} |\n"
+    return (
+        f"| {TITLES[platform]} | Linux {kernel} | {system}, {machine}, {', '.join([python, *packages])} |\n"
+    )
 
 
 def _merged(kept: dict[str, Any], row: str) -> dict[str, Any]:
@@ -68,7 +80,9 @@ def _cell(kind: str, found: dict[str, Any], reasons: list[str]) -> str:
         return f"**{len(found['failed'])} failed**"
     # A reason that begins with the driver's own name is the same everywhere.
     here = [reason for reason in found["skipped"] if not reason.startswith((f"{kind}: it ", f"{kind} "))]
-    told = dict.fromkeys(reason.partition("; ")[0] for reason in (here if found["passed"] or here else found["skipped"]))
+    told = dict.fromkeys(
+        reason.partition("; ")[0] for reason in (here if found["passed"] or here else found["skipped"])
+    )
     words = [str(found["passed"])] if found["passed"] else []
     if told:
         reasons += [reason for reason in told if reason not in reasons]

@@ -1,4 +1,6 @@
-"""Real file systems on small virtual disks, filled, overwritten and deleted from; df and find count what is left."""
+"""Real file systems on small virtual disks, filled, overwritten and deleted from; df and find count what
+is left.
+"""
 
 import subprocess
 import sys
@@ -24,7 +26,8 @@ SHARED = {
     "cephfs": {"placement_groups": 16, "osd_size": "1 GiB"},
 }
 AGED = {"full": "90 %", "overwrites": 1, "seed": 7}
-ROUNDS_COUNT = {"moosefs": 0, "cephfs": 0}  # MooseFS takes minutes to free deleted files; CephFS reports its space late
+# MooseFS takes minutes to free deleted files; CephFS reports its space late
+ROUNDS_COUNT = {"moosefs": 0, "cephfs": 0}
 
 
 def said(client: Host, *argv: str | Path) -> list[str]:
@@ -45,20 +48,28 @@ def test_a_file_system_is_as_full_as_df_says_and_has_the_files_that_were_counted
         assert used / (used + available) == pytest.approx(0.9, abs=0.02)
         assert found["full_ratio"] == pytest.approx(used / (used + available), abs=0.01)
         sizes = list(map(int, said(client, "find", place, "-type", "f", "-printf", "%s\n")))
-        assert (len(sizes), sum(sizes)) == (found["files_count"], found["written_bytes"] - found["deleted_bytes"])
+        assert (len(sizes), sum(sizes)) == (
+            found["files_count"],
+            found["written_bytes"] - found["deleted_bytes"],
+        )
         assert found["deleted_count"] == 0
         mounted.alive()
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
 def test_a_local_file_system_is_filled_in_its_own_file_and_nowhere_else(kind: str) -> None:
-    driver = drivers.filesystem(Spec("local", {"type": kind, "size": "512 MiB", "aged": {**AGED, "full": "80 %"}}))
+    driver = drivers.filesystem(
+        Spec("local", {"type": kind, "size": "512 MiB", "aged": {**AGED, "full": "80 %"}})
+    )
     assert driver.aged is not None
     with hosts_of().hold(1) as hosts, driver.mount(hosts) as mounted:
         found: dict[str, Any] = dict(able(mounted, Ages).age(driver.aged))
         (client,) = hosts.clients
         used, available = map(
-            int, said(client, "df", "--output=used,avail", "--block-size=1", mounted.directories[client.name])[-2:]
+            int,
+            said(client, "df", "--output=used,avail", "--block-size=1", mounted.directories[client.name])[
+                -2:
+            ],
         )
         assert used / (used + available) == pytest.approx(0.8, abs=0.02)
         assert found["usable_bytes"] <= 512 * MIB

@@ -1,4 +1,6 @@
-"""An inventory in YAML with variables of its groups, and one that is a program, listed by the real ansible-inventory."""
+"""An inventory in YAML with variables of its groups, and one that is a program, listed by the real
+ansible-inventory.
+"""
 
 from pathlib import Path
 
@@ -55,7 +57,9 @@ def test_what_it_can_not_parse_is_an_error_and_no_inventory_without_hosts(tmp_pa
         listed(tmp_path / "hosts.yml")
 
 
-def test_a_configuration_in_the_working_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configuration_in_the_working_folder_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine.yml").write_text(YAML)
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "yaml.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")

@@ -1,7 +1,7 @@
 """BeeGFS for real: its servers on virtual hosts, where a build is at hand (distributions have no packages).
 
-Virtual hosts can't mount it (see `beegfs.client`), so what a client would do is not tested here; its servers, their own tool
-and benchmark, and the refusal of a mount are.
+Virtual hosts can't mount it (see `beegfs.client`), so what a client would do is not tested here; its servers,
+their own tool and benchmark, and the refusal of a mount are.
 """
 
 import signal
@@ -27,7 +27,8 @@ pytestmark = [
 ]
 
 REFUSED = (
-    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual clients share a kernel"
+    r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual "
+    r"clients share a kernel"
 )
 
 
@@ -59,11 +60,15 @@ def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, B
     }
     rows = cluster.facts["targets"]
     assert isinstance(rows, list)
-    assert {row["host"] for row in rows if isinstance(row, dict)} == {h.name for h in hosts.by_role("storage", "metadata")}
+    assert {row["host"] for row in rows if isinstance(row, dict)} == {
+        h.name for h in hosts.by_role("storage", "metadata")
+    }
     cluster.alive()
 
 
-def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deployment: tuple[Hosts, BeegfsCluster]) -> None:
+def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(
+    deployment: tuple[Hosts, BeegfsCluster],
+) -> None:
     hosts, cluster = deployment
     cluster.ask("create", path="/striped")
     entry = cluster.entry("/striped")
@@ -74,14 +79,18 @@ def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deploymen
     assert (cluster.facts["chunk_bytes"], cluster.facts["stripe_targets_count"]) == (MIB, 2)
 
 
-def test_its_own_benchmark_writes_on_every_target_and_removes_what_it_wrote(deployment: tuple[Hosts, BeegfsCluster]) -> None:
+def test_its_own_benchmark_writes_on_every_target_and_removes_what_it_wrote(
+    deployment: tuple[Hosts, BeegfsCluster],
+) -> None:
     hosts, cluster = deployment
     cluster.bench()
     for host in hosts.by_role("storage"):
         wait_until(lambda host=host: kept_bytes(host) < MIB)
 
 
-def test_the_mount_is_refused_when_the_servers_have_been_tried(deployment: tuple[Hosts, BeegfsCluster]) -> None:
+def test_the_mount_is_refused_when_the_servers_have_been_tried(
+    deployment: tuple[Hosts, BeegfsCluster],
+) -> None:
     with pytest.raises(MachineError, match=REFUSED) as refusal:
         deployment[1].attach_all()
     assert "4 targets Online and Good, each of 3 for data wrote 16 MiB" in str(refusal.value)
@@ -94,8 +103,14 @@ def test_who_does_not_have_the_secret_is_not_answered(deployment: tuple[Hosts, B
     series, other = cluster.series, room / "other.auth"
     host.put("another secret", other)
     host.put(series.client(host.address, other, "buffered"), room / "other.conf")
-    command = series.command("call", management=host.address, authentication=other, client=room / "other.conf")
-    host.run([*BeeGFS().environment, *command, *series.command("targets", kind="storage")], timeout_s=60, check=False)
+    command = series.command(
+        "call", management=host.address, authentication=other, client=room / "other.conf"
+    )
+    host.run(
+        [*BeeGFS().environment, *command, *series.command("targets", kind="storage")],
+        timeout_s=60,
+        check=False,
+    )
     log = host.run(["cat", *(log for log in cluster.logs if "mgmtd" in log.name)], timeout_s=10).stdout
     assert log.count("Peer sent wrong authentication") >= 1
 
@@ -127,7 +142,9 @@ def test_a_killed_server_is_seen_and_nothing_is_left_behind() -> None:
             cluster.alive()
             host = hosts.by_role("storage")[1]
             host.run(["kill", f"-{signal.SIGKILL.value}", pid(host)], timeout_s=10)
-            with pytest.raises(TransientError, match=r"storage-2: beegfs-storage ended with exit code -9; it last said: .*>>"):
+            with pytest.raises(
+                TransientError, match=r"storage-2: beegfs-storage ended with exit code -9; it last said: .*>>"
+            ):
                 wait_until(lambda: bool(cluster.alive()))
         for host in hosts.all:
             assert not servers_on(host)
@@ -145,7 +162,10 @@ def test_a_disk_with_fewer_inodes_than_metadata_needs_is_refused() -> None:
 
 
 def test_a_server_that_can_not_start_is_reported_with_its_message() -> None:
-    listen = "import socket, time; s = socket.create_server(('', 8003)); print('listening', flush=True); time.sleep(60)"
+    listen = (
+        "import socket, time; s = socket.create_server(('', 8003)); print('listening', flush=True); "
+        "time.sleep(60)"
+    )
     with hosts_of(servers=1).hold(1) as hosts:
         host = hosts.by_role("storage")[0]
         other = host.spawn(["python3", "-c", listen], log=host.directory / "other.log")
@@ -159,7 +179,11 @@ def test_a_server_that_can_not_start_is_reported_with_its_message() -> None:
 
 
 def test_bringing_it_up_ends_with_the_refusal() -> None:
-    with hosts_of(servers=1).hold(1) as hosts, pytest.raises(MachineError, match=REFUSED), beegfs().mount(hosts):
+    with (
+        hosts_of(servers=1).hold(1) as hosts,
+        pytest.raises(MachineError, match=REFUSED),
+        beegfs().mount(hosts),
+    ):
         pass
 
 

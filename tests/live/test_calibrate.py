@@ -1,4 +1,6 @@
-"""A calibration on a real MooseFS, small: what it measures teaches a profile, which predicts what was measured."""
+"""A calibration on a real MooseFS, small: what it measures teaches a profile, which predicts what was
+measured.
+"""
 
 import re
 from pathlib import Path
@@ -29,20 +31,34 @@ def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: P
     assert len(campaign.read(file).trials) == 2 * 2 * 2 * 2
     said("run", file, "--into", results, "--set", "repetitions=1")
     told = said("calibrate", "--from", results, "--profiles", tmp_path)
-    # On a busy machine counters are read too seldom to know a load's CPU time, and a point without it teaches nothing.
-    ((checked, count),) = re.findall(r"bytes of networks and disks are those of the layout in (\d) of (\d) points", told)
+    # On a busy machine counters are read too seldom to know a load's CPU time, and a point without it teaches
+    # nothing.
+    ((checked, count),) = re.findall(
+        r"bytes of networks and disks are those of the layout in (\d) of (\d) points", told
+    )
     assert 4 <= int(checked) <= int(count) <= 8, told
     few = prediction.read((tmp_path / "moosefs.json").read_text(), "few")
     assert len(few.points) == int(count)
     assert few.emulated
     assert few.data_roles == ("storage",)
 
-    ask = ("predict", tmp_path / "moosefs.json", "--on", "odroid-hc4", "--size", "64 MiB", "--clients", "1,2", "--virtual")
+    ask = (
+        "predict",
+        tmp_path / "moosefs.json",
+        "--on",
+        "odroid-hc4",
+        "--size",
+        "64 MiB",
+        "--clients",
+        "1,2",
+        "--virtual",
+    )
     pledge = tmp_path / "pledge.json"
     said(*ask, "--pledge", pledge)
     assert "4 trials had begun before the pledge" in said("ledger", pledge, "--with", results)
     again = tmp_path / "again"
     said("run", file, "--into", again, "--set", "repetitions=1", "--set", "testbed.server_disk=1.0")
     held = CliRunner().invoke(cli, ["ledger", str(pledge), "--with", str(again)])
-    assert held.exit_code in (0, 1), held.output  # whether a band holds is not promised of a single repetition
+    # whether a band holds is not promised of a single repetition
+    assert held.exit_code in (0, 1), held.output
     assert re.search(r"of [1-4] bands hold what was measured", held.output), held.output

@@ -106,8 +106,10 @@ def test_a_clients_key_does_not_open_the_cluster(deployment: tuple[Hosts, Mounte
     assert "client.admin" not in client.read(folder / "keyring").decode()
     program = (
         "import json, rados, sys; c = rados.Rados(conffile=sys.argv[1], name='client.client-1'); c.connect();"
-        "print(c.mon_command(json.dumps({'prefix': 'osd pool create', 'pool': 'mine', 'pg_num': 1}), b'')[0]);"
-        "c.shutdown()"  # else its threads may still decrypt while OpenSSL is cleaned up, and end the program by SIGABRT
+        "print(c.mon_command(json.dumps({'prefix': 'osd pool create', 'pool': 'mine', 'pg_num': 1}), "
+        "b'')[0]);"
+        # else its threads may still decrypt while OpenSSL is cleaned up, and end the program by SIGABRT
+        "c.shutdown()"
     )
     said = client.run(["/usr/bin/python3", "-c", program, folder / "ceph.conf"], timeout_s=30)
     assert said.stdout.strip() == "-13"
@@ -136,14 +138,19 @@ def test_a_monitor_that_finds_its_port_taken_is_reported_with_its_message_and_no
         taken = host.spawn(other, log=host.directory / "other.log")
         wait_until_something_listens(host, 3300)
         began_s = time.monotonic()
-        with pytest.raises(TransientError, match=r"mon\.a ended .*3300"), cephfs(placement_groups=8).mount(hosts):
+        with (
+            pytest.raises(TransientError, match=r"mon\.a ended .*3300"),
+            cephfs(placement_groups=8).mount(hosts),
+        ):
             pass
         assert time.monotonic() - began_s < 60
         assert taken.returncode is None
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
 
 
-@pytest.mark.skipif(not in_kernel("ceph"), reason="this kernel has no client of CephFS (CONFIG_CEPH_FS); run `make kernels`")
+@pytest.mark.skipif(
+    not in_kernel("ceph"), reason="this kernel has no client of CephFS (CONFIG_CEPH_FS); run `make kernels`"
+)
 def test_the_kernels_client_reads_what_another_wrote_over_cold_caches_and_says_what_it_is(
     verified: Callable[[Hosts, Mounted], Path],
 ) -> None:
@@ -156,7 +163,10 @@ def test_the_kernels_client_reads_what_another_wrote_over_cold_caches_and_says_w
         assert checksum(two, mounted.directories[two.name] / "shared") == written
         assert mounted.facts["client"] == "kernel"
         assert isinstance(mounts := mounted.facts["mounts"], dict)
-        assert all(isinstance(found := mounts[client.name], dict) and found["type"] == "ceph" for client in hosts.clients)
+        assert all(
+            isinstance(found := mounts[client.name], dict) and found["type"] == "ceph"
+            for client in hosts.clients
+        )
         mounted.alive()
 
 
@@ -164,7 +174,9 @@ def test_the_kernels_client_reads_what_another_wrote_over_cold_caches_and_says_w
 def test_a_missing_kernel_client_is_refused_before_anything_starts() -> None:
     with (
         hosts_of().hold(1) as hosts,
-        pytest.raises(MachineError, match=r'client-1: the kernel has no client of CephFS; set client = "fuse"'),
+        pytest.raises(
+            MachineError, match=r'client-1: the kernel has no client of CephFS; set client = "fuse"'
+        ),
         cephfs(client="kernel").mount(hosts),
     ):
         pass

@@ -45,7 +45,11 @@ def state(work: Path, runs: set[str]) -> list[str]:
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(work) in line]
     loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout
     found += [line for line in loops.splitlines() if str(work) in line]
-    found += [str(path) for path in Path("/sys/fs/cgroup").glob("**/perjoule-*") if path.name.removeprefix("perjoule-") in runs]
+    found += [
+        str(path)
+        for path in Path("/sys/fs/cgroup").glob("**/perjoule-*")
+        if path.name.removeprefix("perjoule-") in runs
+    ]
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             text = path.read_bytes().decode(errors="replace").replace("\0", " ")
@@ -61,14 +65,18 @@ def names(work: Path) -> set[str]:
 
 
 def perjoule(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run(
+        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=180, check=False
+    )
 
 
 @contextmanager
 def started(*words: object) -> Generator[subprocess.Popen[str]]:
     """The command in a process group of its own, as a shell starts it on a terminal."""
     argv = ["env", "--default-signal=INT,TERM", PERJOULE, *map(str, words)]
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as process:
         try:
             yield process
         finally:
@@ -94,14 +102,24 @@ def campaign(folder: Path, name: str = "tiny", text: str = CAMPAIGN) -> Path:
 
 
 @pytest.mark.usefixtures("cleaning")
-def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_removed_when_named(work: Path) -> None:
+def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_removed_when_named(
+    work: Path,
+) -> None:
     up = perjoule("up", "moosefs", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
     assert up.returncode == 0, up.stderr
     entrance = re.search(r"^  client-1, file system on (\S+): (nsenter -t \d+ -a)$", up.stdout, re.MULTILINE)
     assert entrance is not None, up.stdout
     words, file = entrance[2].split(), f"{entrance[1]}/hello"
-    subprocess.run([*words, "dd", "of=" + file, "conv=fsync"], input=b"hello", check=True, timeout=20, capture_output=True)
-    assert subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+    subprocess.run(
+        [*words, "dd", "of=" + file, "conv=fsync"],
+        input=b"hello",
+        check=True,
+        timeout=20,
+        capture_output=True,
+    )
+    assert (
+        subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+    )
     assert not Path(file).exists()  # the mount is the client's alone
 
     (run,) = names(work)
@@ -109,7 +127,9 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
     assert down.returncode == 0
     assert f"kept run {run}, made by `perjoule up`; `perjoule down {run}` removes it" in down.stdout
     assert f"  client-1: {entrance[2]}\n" in down.stdout
-    assert subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+    assert (
+        subprocess.run([*words, "cat", file], check=True, timeout=20, capture_output=True).stdout == b"hello"
+    )
 
     wrong = perjoule("down", "nothere")
     assert wrong.returncode == 2
@@ -151,7 +171,10 @@ def test_down_says_by_its_exit_code_that_something_could_not_be_removed(work: Pa
     try:
         down = perjoule("down")
         assert down.returncode == 3, down.stdout
-        assert "0dead0ff could not be removed entirely: something is still busy; run `perjoule down` again" in down.stderr
+        assert (
+            "0dead0ff could not be removed entirely: something is still busy; run `perjoule down` again"
+            in down.stderr
+        )
     finally:
         subprocess.run(["chattr", "-i", left], check=True, timeout=20)
     assert perjoule("down").returncode == 0
@@ -159,7 +182,16 @@ def test_down_says_by_its_exit_code_that_something_could_not_be_removed(work: Pa
 
 
 def test_a_file_system_that_can_t_come_up_leaves_no_cluster(work: Path) -> None:
-    up = perjoule("up", "moosefs", "--set", "goal=5", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
+    up = perjoule(
+        "up",
+        "moosefs",
+        "--set",
+        "goal=5",
+        "--set",
+        "testbed.disk=directory",
+        "--set",
+        "testbed.cpu_cap=false",
+    )
     assert up.returncode == 2, up.stdout
     assert up.stderr.startswith("perjoule: ")
     assert "Traceback" not in up.stderr
@@ -206,7 +238,9 @@ MOMENTS: dict[str, str] = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("count", [1, 2])
-def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work: Path, tmp_path: Path) -> None:
+def test_ctrl_c_while_hosts_come_up_leaves_nothing(
+    moment: str, count: int, work: Path, tmp_path: Path
+) -> None:
     with started("run", campaign(tmp_path), "--into", tmp_path / "r") as process:
         wait_until(lambda: any(work.glob(MOMENTS[moment])))
         runs = names(work)
@@ -253,7 +287,9 @@ def test_a_run_that_stands_still_keeps_its_hosts_and_says_so_and_for_long_it_mea
     said = "perjoule or its machine stood still for "
     assert [doubt.startswith(said) for doubt in records[0].doubts].count(True) == 1, records[0].doubts
     assert records[0].reason.startswith(said) == (kept[0] == "failed")
-    (said,) = [doubt for doubt in records[0].doubts if doubt.startswith("system: ") and "samples left out" in doubt]
+    (said,) = [
+        doubt for doubt in records[0].doubts if doubt.startswith("system: ") and "samples left out" in doubt
+    ]
     assert int(said.split()[1]) >= 7.5 * stood_s  # of ten per second
     assert state(work, runs) == []
 
@@ -275,8 +311,13 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         subprocess.run(["umount", place], check=True)
 
 
-def test_a_disk_that_fills_up_stops_the_load_and_resume_continues_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
-    asked = campaign(tmp_path, text=CAMPAIGN.replace('"directory"', '"ext4"').replace("repetitions = 3", "repetitions = 12"))
+def test_a_disk_that_fills_up_stops_the_load_and_resume_continues_when_there_is_room(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    asked = campaign(
+        tmp_path,
+        text=CAMPAIGN.replace('"directory"', '"ext4"').replace("repetitions = 3", "repetitions = 12"),
+    )
     filler = small_disk / "filler"
     with started("run", asked, "--into", tmp_path / "r") as process:
         wait_for_line(process, "2/12 ")

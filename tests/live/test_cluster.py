@@ -1,4 +1,6 @@
-"""Real hosts over SSH: Debian's sshd on loopback addresses, then one in each of several virtual hosts with files of their own."""
+"""Real hosts over SSH: Debian's sshd on loopback addresses, then one in each of several virtual hosts with
+files of their own.
+"""
 
 import contextlib
 import json
@@ -64,7 +66,9 @@ with SshCluster(**json.loads(sys.argv[1])).hold(1) as hosts:
 
 
 def sleepers() -> list[str]:
-    return subprocess.run(["pgrep", "-xf", f"sleep {SLEEP}"], capture_output=True, text=True, check=False).stdout.split()
+    return subprocess.run(
+        ["pgrep", "-xf", f"sleep {SLEEP}"], capture_output=True, text=True, check=False
+    ).stdout.split()
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +81,40 @@ def left(options: Mapping[str, Any]) -> list[str]:
     """What is there of runs: folders, mounts, disks."""
     found = [str(path) for path in Path(options["work"], "cluster").glob("????????-*-1")]
     mounts = Path("/proc/mounts").read_text().splitlines()
-    loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout.splitlines()
+    loops = subprocess.run(
+        ["losetup", "-l", "-n"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return found + [line for line in (*mounts, *loops) if str(options["work"]) in line]
 
 
-def test_an_analysis_runs_on_a_dask_that_somebody_else_started(options: dict[str, Any], tmp_path: Path) -> None:
+def test_an_analysis_runs_on_a_dask_that_somebody_else_started(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
     for library in LIBRARIES:
         pytest.importorskip(library, reason=f"{library} is missing: .venv/bin/pip install 'perjoule[hep]'")
     file, files = tmp_path / "scheduler.json", tmp_path / "files"
     files.mkdir()
     python, quiet = [sys.executable, "-m"], ["--no-dashboard"]
-    scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show", *quiet]
-    worker = [*python, "distributed.cli.dask_worker", "--name", "theirs", "--nthreads", "1", "--no-nanny", *quiet]
+    scheduler = [
+        *python,
+        "distributed.cli.dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-show",
+        *quiet,
+    ]
+    worker = [
+        *python,
+        "distributed.cli.dask_worker",
+        "--name",
+        "theirs",
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        *quiet,
+    ]
     worker += ["--host", ON_LOOPBACK["client-1"], "--local-directory", str(tmp_path)]
     theirs: list[subprocess.Popen[bytes]] = []
     try:
@@ -99,7 +125,10 @@ def test_an_analysis_runs_on_a_dask_that_somebody_else_started(options: dict[str
         (tmp_path / "dask.toml").write_text(toml(options, f'kind = "directory"\npath = "{files}"', load))
         results = tmp_path / "results"
         done = subprocess.run(
-            [PERJOULE, "run", tmp_path / "dask.toml", "--into", results], capture_output=True, text=True, check=False
+            [PERJOULE, "run", tmp_path / "dask.toml", "--into", results],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert [one.poll() for one in theirs] == [None, None]
@@ -115,7 +144,9 @@ def test_an_analysis_runs_on_a_dask_that_somebody_else_started(options: dict[str
 
 def keepers(options: Mapping[str, Any], *, children: bool) -> list[int]:
     """The processes of keepers on their hosts, with or without the children that wait for programs."""
-    said = subprocess.run(["ps", "-ewwo", "pid=,ppid=,comm=,args="], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["ps", "-ewwo", "pid=,ppid=,comm=,args="], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split() for line in said.splitlines() if f"perjoule-keeper {options['work']} " in line]
     pids = {pid for pid, _, name, *_ in rows if name == "bash"}
     return [int(pid) for pid, parent, *_ in rows if pid in pids and (children or parent not in pids)]
@@ -140,7 +171,9 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
     with SshCluster(**options).hold(1) as hosts:
         host = hosts.clients[0]
         words = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", ""]
-        assert host.run(["printf", "%s|", *words], timeout_s=20).stdout == "".join(f"{word}|" for word in words)
+        assert host.run(["printf", "%s|", *words], timeout_s=20).stdout == "".join(
+            f"{word}|" for word in words
+        )
         assert host.run(["cat"], text="in\n", env={"X": "a b"}, timeout_s=20).stdout == "in\n"
         assert host.run(["printenv", "X"], env={"X": "a b"}, timeout_s=20).stdout == "a b\n"
         assert host.run(["sh", "-c", "exit 7"], timeout_s=20, check=False).returncode == 7
@@ -152,12 +185,19 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
 
         host.put(b"\x00\xff", host.directory / "a" / "b", mode=0o600, owner="nobody")
         assert host.read(host.directory / "a" / "b") == b"\x00\xff"
-        assert host.run(["stat", "-c", "%U %a", host.directory / "a" / "b"], timeout_s=20).stdout == "nobody 600\n"
-        with pytest.raises(WorkloadError, match=r"client-1: can't read /no/such \(No such file or directory\)"):
+        assert (
+            host.run(["stat", "-c", "%U %a", host.directory / "a" / "b"], timeout_s=20).stdout
+            == "nobody 600\n"
+        )
+        with pytest.raises(
+            WorkloadError, match=r"client-1: can't read /no/such \(No such file or directory\)"
+        ):
             host.read(Path("/no/such"))
 
         polite = host.spawn(["sh", "-c", f"echo here; exec sleep {SLEEP}"], log=tmp_path / "polite.log")
-        stubborn = host.spawn(["sh", "-c", f"trap '' TERM; echo here; sleep {SLEEP}"], log=tmp_path / "stubborn.log")
+        stubborn = host.spawn(
+            ["sh", "-c", f"trap '' TERM; echo here; sleep {SLEEP}"], log=tmp_path / "stubborn.log"
+        )
         until(lambda: "here" in polite.output() and "here" in stubborn.output())
         assert polite.returncode is None
         polite.stop()
@@ -166,7 +206,10 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
         assert sleepers() == []
 
         before = host.counters()
-        host.run(["dd", "if=/dev/zero", f"of={host.directory / 'file'}", "bs=1M", "count=32", "conv=fsync"], timeout_s=60)
+        host.run(
+            ["dd", "if=/dev/zero", f"of={host.directory / 'file'}", "bs=1M", "count=32", "conv=fsync"],
+            timeout_s=60,
+        )
         after = host.counters()
         assert before.t_s < after.t_s <= time.monotonic()
         assert before.cpu_s is not None
@@ -184,7 +227,9 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
         host.put("on it", place / "file")
         assert host.run(["findmnt", "-no", "FSTYPE", place], timeout_s=20).stdout == "ext4\n"
         assert str(able(host, LendsDevices).device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
-        with pytest.raises(CampaignError, match=r"client-1: .*may not be overwritten: it is not listed, or not confirmed"):
+        with pytest.raises(
+            CampaignError, match=r"client-1: .*may not be overwritten: it is not listed, or not confirmed"
+        ):
             able(host, LendsDevices).device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
     assert left(options) == []
 
@@ -238,16 +283,22 @@ def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
         until(lambda: keepers(options, children=True) == [])
 
 
-def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, Any], listen: Callable[..., Any]) -> None:
+def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(
+    options: dict[str, Any], listen: Callable[..., Any]
+) -> None:
     """The folder of counters is this machine's, and stands for that of each host."""
-    with rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served, SshCluster(**options).hold(1) as hosts:
+    with (
+        rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served,
+        SshCluster(**options).hold(1) as hosts,
+    ):
         meter = {"kind": "rapl", "root": served["root"], "on": ["servers", "clients"], "zones": ["package-0"]}
         for lost in (False, True):
             end_s = time.monotonic() + 4.0  # samples come when the meter is done
 
             def over(lost: bool = lost, end_s: float = end_s) -> bool:
                 if over := time.monotonic() > end_s:
-                    samplers = ["pgrep", "-f", f"perjoule-sample .*{served['root']}"]  # and not those of tests beside this one
+                    # and not those of tests beside this one
+                    samplers = ["pgrep", "-f", f"perjoule-sample .*{served['root']}"]
                     pids = subprocess.run(samplers, capture_output=True, text=True, check=True).stdout
                     for pid in pids.split() if lost else ():
                         os.kill(int(pid), signal.SIGKILL)
@@ -270,18 +321,26 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
     ids=["hwmon", "nvme", "ipmi", "nvml"],
 )
 def test_each_server_reads_its_own_board_drives_bmc_or_gpus(
-    serve: Callable[..., Any], step_w: float, options: dict[str, Any], listen: Callable[..., Any], noted: Callable[..., Any]
+    serve: Callable[..., Any],
+    step_w: float,
+    options: dict[str, Any],
+    listen: Callable[..., Any],
+    noted: Callable[..., Any],
 ) -> None:
     """The files and makers' programs are on this machine, and stand for those of the host."""
     behaviour = noted(Waveform("sine", 20.0, 60.0, 1.0))
     with serve(behaviour) as served, SshCluster(**options).hold(1) as hosts:
         end_s = time.monotonic() + 3.0
-        heard = listen({**served, "on": ["servers"], "rate": "5 Hz"}, lambda _: time.monotonic() > end_s, hosts=hosts.all)
+        heard = listen(
+            {**served, "on": ["servers"], "rate": "5 Hz"}, lambda _: time.monotonic() > end_s, hosts=hosts.all
+        )
     powers = [(channel, value) for channel, _, value, _ in heard.samples if channel.quantity == "power"]
     assert {channel.host for channel, _ in powers} == {"storage-1"}
     assert all(0 < channel.specification.clock_s < 1.0 for channel, _ in powers)
     assert len({value for _, value in powers}) > 3
-    assert behaviour.told([value for _, value in powers], lambda said: round(round(said.power_w / step_w) * step_w, 6))
+    assert behaviour.told(
+        [value for _, value in powers], lambda said: round(round(said.power_w / step_w) * step_w, 6)
+    )
 
 
 @pytest.mark.parametrize(
@@ -296,9 +355,14 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
     option: str, value: str | int, what: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     folder = Path(options["identity"]).parent
-    wrong = {**options, **({option: str(folder / value) if isinstance(value, str) else value} if option != "config" else {})}
+    wrong = {
+        **options,
+        **({option: str(folder / value) if isinstance(value, str) else value} if option != "config" else {}),
+    }
     confirmed = ["--ssh-config", str(folder / str(value))] if option == "config" else []
-    (tmp_path / "lab.toml").write_text(toml(wrong, f'kind = "directory"\npath = "{tmp_path}"', 'kind = "simulated"'))
+    (tmp_path / "lab.toml").write_text(
+        toml(wrong, f'kind = "directory"\npath = "{tmp_path}"', 'kind = "simulated"')
+    )
     command = [PERJOULE, "run", "lab.toml", *confirmed]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 3
@@ -316,14 +380,19 @@ def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], 
         load = 'kind = "fio"\noperation = "write"\nsize = "8 MiB"\nround = "2 s"\nrounds = 20'
         there = {**options, "work": str(tmp_path / "work")}
         before = left(there)
-        (tmp_path / "lab.toml").write_text(toml(there, 'kind = "local"\ntype = "ext4"\nsize = "400 MiB"', load))
+        (tmp_path / "lab.toml").write_text(
+            toml(there, 'kind = "local"\ntype = "ext4"\nsize = "400 MiB"', load)
+        )
         command = [PERJOULE, "run", "lab.toml", "--into", "results"]
         running = subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True)
         until(lambda: any(Path(tmp_path, "results", "trials").glob("*")) or running.poll() is not None)
-        subprocess.run(["fallocate", "--length=7G", tmp_path / "work" / "somebody's"], check=True)  # which writes nothing
+        # which writes nothing
+        subprocess.run(["fallocate", "--length=7G", tmp_path / "work" / "somebody's"], check=True)
         _, said = running.communicate(timeout=50)
         assert running.returncode == 3, said
-        assert re.search(r"the disk of storage-1 \(.*\) is nearly full \(.*\); stopped in time; free space, then run", said), said
+        assert re.search(
+            r"the disk of storage-1 \(.*\) is nearly full \(.*\); stopped in time; free space, then run", said
+        ), said
         assert left(there) == before
     finally:
         subprocess.run(["umount", tmp_path / "work"], check=True)
@@ -384,13 +453,22 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     "local with MPI": ('kind = "local"\ntype = "ext4"', MPI),
     "directory with MPI": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     # hep runs this checkout's Python, which may be where root alone may look
-    "directory without root": ('kind = "directory"\npath = "FOLDER/mounted"', {k: v for k, v in FILES.items() if "hep" not in k}),
+    "directory without root": (
+        'kind = "directory"\npath = "FOLDER/mounted"',
+        {k: v for k, v in FILES.items() if "hep" not in k},
+    ),
     "directory with MPI without root": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
-    "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq", "rand"]\nsize = "16 MiB"'}),
-    "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
+    "rados": (
+        'kind = "rados"\ncopies = 2',
+        {"rados": 'kind = "rados"\noperation = ["write", "seq", "rand"]\nsize = "16 MiB"'},
+    ),
+    "device": (
+        'kind = "device"\nsize = "32 MiB"',
+        {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'},
+    ),
     # with one and with two servers; what is mounted, NFS and local disks have the servers that they have
     "glusterfs that grows": ('kind = "glusterfs"\nlayout = "distributed"', {"fio": FIO}),
     "moosefs that grows": ('kind = "moosefs"', {"fio": FIO}),
@@ -413,12 +491,19 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     head = f'name = "lab"\nclients = {clients}\n[testbed]\nkind = "virtual"\n'
     (folder / "asked.toml").write_text(f"{head}[[filesystem]]\n{filesystem}\n{loads}")
     trials = campaign.read(folder / "asked.toml").trials
-    parts = [of for trial in trials for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))]
+    parts = [
+        of
+        for trial in trials
+        for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))
+    ]
     return [check for of in parts for check in of.checks()]
 
 
-DAY_SHARE = 3  # of a file system's loads, `make test` runs every third, of the next one every third from another; `make slow` all
-BY_NIGHT = {"cephfs with sudo", "moosefs that grows", "cephfs that grows", "orangefs that grows"}  # by day other rows do the same
+# of a file system's loads, `make test` runs every third, of the next one every third from another; `make
+# slow` all
+DAY_SHARE = 3
+# by day other rows do the same
+BY_NIGHT = {"cephfs with sudo", "moosefs that grows", "cephfs that grows", "orangefs that grows"}
 
 
 def by_day(name: str) -> Loads:
@@ -427,7 +512,9 @@ def by_day(name: str) -> Loads:
     if len(workloads) < DAY_SHARE:
         return {} if name in BY_NIGHT else workloads
     row = [other for other, (_, loads) in MATRIX.items() if len(loads) >= DAY_SHARE].index(name)
-    return {load: text for place, (load, text) in enumerate(workloads.items()) if (place + row) % DAY_SHARE == 0}
+    return {
+        load: text for place, (load, text) in enumerate(workloads.items()) if (place + row) % DAY_SHARE == 0
+    }
 
 
 DAYS = {name: by_day(name) for name in MATRIX}
@@ -445,13 +532,22 @@ ROWS = [
         if "root" not in name and "sudo" not in name
     ),
 ]
-# By each client in one direction, on either testbed; other loads end with the time, or move no files of a stated size.
+# By each client in one direction, on either testbed; other loads end with the time, or move no files of a
+# stated size.
 MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
 
 
 def test_by_day_each_file_system_runs_some_loads_and_each_load_runs_on_two_file_systems() -> None:
     """On two of those that can have it, which `make test` installs."""
-    installed = ("moosefs", "glusterfs", "cephfs", "nfs in user space", "directory", "local", "directory without root")
+    installed = (
+        "moosefs",
+        "glusterfs",
+        "cephfs",
+        "nfs in user space",
+        "directory",
+        "local",
+        "directory without root",
+    )
     assert {name for name, loads in DAYS.items() if not loads} == BY_NIGHT
     assert all(len(DAYS[name]) >= 2 for name in installed)
     counts = Counter(load for name in installed for load in DAYS[name])
@@ -512,22 +608,39 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
         moved_mib = {moved.moved_bytes / MIB for moved in record.outcome.results}
         timed = record.outcome.note == "ended by duration"
         assert timed is ("duration" in record.trial.workload.options)
-        assert timed or record.outcome.sustained or moved_mib <= MOVED_MIB.get(record.trial.workload.kind, moved_mib), moved_mib
+        assert (
+            timed
+            or record.outcome.sustained
+            or moved_mib <= MOVED_MIB.get(record.trial.workload.kind, moved_mib)
+        ), moved_mib
     runs = {path.parent: json.loads(path.read_text()) for path in (open_folder / "results").rglob("run.json")}
-    elsewise = ("ior.json", "ranks.csv", "received.json")  # of IOR, mdtest and hep, which start at a barrier, or by tasks
-    alone = [raw for raw, run in runs.items() if not (run["start_utc_s"] or any((raw / left).exists() for left in elsewise))]
+    elsewise = (
+        "ior.json",
+        "ranks.csv",
+        "received.json",
+    )  # of IOR, mdtest and hep, which start at a barrier, or by tasks
+    alone = [
+        raw
+        for raw, run in runs.items()
+        if not (run["start_utc_s"] or any((raw / left).exists() for left in elsewise))
+    ]
     assert not alone, "a load waited for no common start"
     bricks = [path.stat().st_size for path in (open_folder / "results").rglob("logs/*brick-1.log")]
     assert bricks or "glusterfs" not in name, "no log of a brick came back from its host"
     assert all(bricks)
     analyses = [path.read_text().splitlines() for path in (open_folder / "results").rglob("tasks.jsonl")]
     tasks = [[json.loads(line) for line in lines] for lines in analyses]
-    shared = [Counter(task["worker"] for task in of) for of in tasks if len({task["file"] for task in of}) == 1]
-    everybody = {f"client-{n + 1}" for n in range(clients_count)}  # how many each does is up to the speed of its host
+    shared = [
+        Counter(task["worker"] for task in of) for of in tasks if len({task["file"] for task in of}) == 1
+    ]
+    # how many each does is up to the speed of its host
+    everybody = {f"client-{n + 1}" for n in range(clients_count)}
     parts = [(everybody, 4)] if "hep in parts" in workloads else []
     assert [({*of}, of.total()) for of in shared] == parts, "one file did not give work to all workers"
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
-    verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
+    verified = subprocess.run(
+        [PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False
+    )
     assert verified.returncode == 0, verified.stdout + verified.stderr
     record_property(OVER_SSH, [row, dict.fromkeys(workloads, "valid") | missing])
 
@@ -543,17 +656,26 @@ def test_a_mounted_file_system_has_the_energy_of_servers_that_only_meters_know_a
         folder.chmod(0o777)
     load = 'kind = "fio"\noperation = "write"\nsize = "32 MiB"\ntransfer = "1 MiB"\nduration = "4 s"'
 
-    def measured(controller: Host, name: str, hosts: list[dict[str, Any]], meters: Mapping[str, Mapping[str, object]]) -> Any:
-        text = toml(lab.options(hosts, 22, user=USER), f'kind = "directory"\npath = "{place}"', load, clients=2)
+    def measured(
+        controller: Host, name: str, hosts: list[dict[str, Any]], meters: Mapping[str, Mapping[str, object]]
+    ) -> Any:
+        text = toml(
+            lab.options(hosts, 22, user=USER), f'kind = "directory"\npath = "{place}"', load, clients=2
+        )
         for side, options in meters.items():
-            lines = [f"{key} = {json.dumps(value)}" for key, value in {**options, "label": side, "covers": [side]}.items()]
+            lines = [
+                f"{key} = {json.dumps(value)}"
+                for key, value in {**options, "label": side, "covers": [side]}.items()
+            ]
             text += "[[meter]]\n" + "\n".join(lines) + "\n"
         (open_folder / f"{name}.toml").write_text(text)
         command = [PERJOULE, "run", open_folder / f"{name}.toml", "--into", open_folder / name]
         done = controller.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         for look in (["verify"], ["show", "--json"]):
-            done = subprocess.run([PERJOULE, *look, open_folder / name], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [PERJOULE, *look, open_folder / name], capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stdout + done.stderr
         (row,) = json.loads(done.stdout)["rows"]
         return row, {key: metric["mean"] for key, metric in row["metrics"].items()}
@@ -562,7 +684,10 @@ def test_a_mounted_file_system_has_the_energy_of_servers_that_only_meters_know_a
     try:
         with contextlib.ExitStack() as stack:
             hosts = stack.enter_context(hosts_of(servers=1).hold(2))
-            powers = {side: Behaviour(Waveform("constant", high_w=w)) for side, w in (("servers", 300.0), ("clients", 80.0))}
+            powers = {
+                side: Behaviour(Waveform("constant", high_w=w))
+                for side, w in (("servers", 300.0), ("clients", 80.0))
+            }
             meters = {side: stack.enter_context(csv.serve(power)) for side, power in powers.items()}
             clients: list[dict[str, Any]] = [*lab.serve(hosts.clients)]
             outside = [{"name": f"oss-{n}", "role": "storage", "login": False} for n in (1, 2)]

@@ -1,4 +1,6 @@
-"""What hosts over SSH lack for a campaign, which `perjoule doctor CAMPAIGN` says and `perjoule run` before it starts."""
+"""What hosts over SSH lack for a campaign, which `perjoule doctor CAMPAIGN` says and `perjoule run` before
+it starts.
+"""
 
 import re
 import tempfile

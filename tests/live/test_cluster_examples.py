@@ -1,4 +1,6 @@
-"""Examples that were written for virtual hosts, run there and on hosts over SSH: the table of the testbed alone differs."""
+"""Examples that were written for virtual hosts, run there and on hosts over SSH: the table of the testbed
+alone differs.
+"""
 
 import subprocess
 import sys
@@ -33,7 +35,9 @@ SMALL = {"repetitions": 1, "clients": [2], "settle": "100 ms", "quiet": "2 s"}
 
 @dataclass(frozen=True)
 class Short:
-    """What makes an example a matter of seconds, instead of its own values; of its file systems one is used, or all."""
+    """What makes an example a matter of seconds, instead of its own values; of its file systems one is
+    used, or all.
+    """
 
     workloads: tuple[dict[str, Any], ...] = ({},)
     filesystem: int | None = 0
@@ -47,7 +51,9 @@ FIO = ({"size": "8 MiB"},)
 DEVICE = {"transfer": ["4 MiB"], "direct": True, "size": "16 MiB", "duration": "600 ms"}
 SHORT = {
     "access-patterns": Short(
-        ({"transfer": ["1 MiB"], "size": "8 MiB"},), 1, {"beneath": {"kind": "ext4", "block": "1 KiB", "size": "1 GiB"}}
+        ({"transfer": ["1 MiB"], "size": "8 MiB"},),
+        1,
+        {"beneath": {"kind": "ext4", "block": "1 KiB", "size": "1 GiB"}},
     ),
     "added-hosts": Short(
         ({"data": "8 MiB", "duration": "4 s"},),
@@ -57,12 +63,25 @@ SHORT = {
     ),
     # on the disks of others nothing is filled, so the file system needs disks of its own
     "aged": Short(
-        FIO, 1, {"beneath": {"kind": "xfs", "size": "320 MiB"}, "aged": {"full": ["0 %", "80 %"], "overwrites": 0, "seed": 7}}
+        FIO,
+        1,
+        {
+            "beneath": {"kind": "xfs", "size": "320 MiB"},
+            "aged": {"full": ["0 %", "80 %"], "overwrites": 0, "seed": 7},
+        },
     ),
-    "degraded-reads": Short(({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)),
+    "degraded-reads": Short(
+        ({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)
+    ),
     "demo": Short(FIO, None),
-    "duty": Short(({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"})),
-    "events": Short(({"full": "4 MiB/s", "duration": "6 s"},), events_s=(2, 4), happened=("kill storage-2", "back storage-2")),
+    "duty": Short(
+        ({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"})
+    ),
+    "events": Short(
+        ({"full": "4 MiB/s", "duration": "6 s"},),
+        events_s=(2, 4),
+        happened=("kill storage-2", "back storage-2"),
+    ),
     "green-storage": Short(({"size": "8 MiB"},), 1),
     "hep": Short(tuple({"size": "16 MiB"} for _ in range(3))),
     "idle": Short(({"duration": "3 s", "least_gap": "1 s"},)),
@@ -78,7 +97,10 @@ Trials = dict[tuple[str, str], tuple[tuple[str, str, int], ...]]
 
 def example(name: str) -> TOMLDocument:
     """The example, or a skip that says what it needs."""
-    kinds = {trial.filesystem.kind: drivers.filesystem(trial.filesystem) for trial in read(EXAMPLES / f"{name}.toml").trials}
+    kinds = {
+        trial.filesystem.kind: drivers.filesystem(trial.filesystem)
+        for trial in read(EXAMPLES / f"{name}.toml").trials
+    }
     if missing := lacking(check for of in kinds.values() for check in of.checks()):
         pytest.skip(missing)
     return tomlkit.parse((EXAMPLES / f"{name}.toml").read_text())
@@ -98,7 +120,9 @@ def over_ssh(document: TOMLDocument, place: Path, *, servers: int) -> Results:
 
 
 def measured(folder: Results, *meters: str) -> Trials:
-    """What each client moved in each trial, by file system and workload; all are valid, with samples of these meters."""
+    """What each client moved in each trial, by file system and workload; all are valid, with samples of
+    these meters.
+    """
     found = Trials()
     for record in folder.latest():
         assert (record.status, record.reason) == ("valid", "")
@@ -125,7 +149,9 @@ def shortened(name: str) -> TOMLDocument:
 
 
 def test_each_example_for_virtual_hosts_runs_over_ssh_or_is_refused() -> None:
-    virtual = {path.stem for path in EXAMPLES.glob("*.toml") if read(path).trials[0].testbed.kind == "virtual"}
+    virtual = {
+        path.stem for path in EXAMPLES.glob("*.toml") if read(path).trials[0].testbed.kind == "virtual"
+    }
     assert SHORT.keys() | REFUSED.keys() == virtual
 
 
@@ -133,10 +159,18 @@ def test_each_example_for_virtual_hosts_runs_over_ssh_or_is_refused() -> None:
 def test_what_real_hosts_can_not_do_is_refused(name: str, tmp_path: Path) -> None:
     document = tomlkit.parse((EXAMPLES / f"{name}.toml").read_text())
     roles = [*["storage"] * 5, "metadata", "management", *["client"] * 2]
-    hosts = [{"name": f"{role}-{n}", "address": f"192.0.2.{n}", "role": role} for n, role in enumerate(roles, 1)]
+    hosts = [
+        {"name": f"{role}-{n}", "address": f"192.0.2.{n}", "role": role} for n, role in enumerate(roles, 1)
+    ]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
     (tmp_path / "example.toml").write_text(tomlkit.dumps(document))
-    done = subprocess.run([PERJOULE, "check", tmp_path / "example.toml"], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [PERJOULE, "check", tmp_path / "example.toml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode != 0
     assert REFUSED[name] in done.stderr
 
@@ -151,11 +185,17 @@ def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
         Path(folder).chmod(0o755)
         there = measured(over_ssh(document, Path(folder), servers=4), "system", "modelled")
     assert measured(open_results(tmp_path / "virtual"), "system", "modelled") == there
-    assert len(there) == len({(t.filesystem.label, t.workload.label) for t in read(EXAMPLES / "demo.toml").trials}) == 6
+    assert (
+        len(there)
+        == len({(t.filesystem.label, t.workload.label) for t in read(EXAMPLES / "demo.toml").trials})
+        == 6
+    )
     assert {moved for one in there.values() for _, _, moved in one} == {8 * MIB}
 
 
-@pytest.mark.parametrize("name", by_day((name for name in SHORT if name != "demo"), "events", "idle", "scaling"))
+@pytest.mark.parametrize(
+    "name", by_day((name for name in SHORT if name != "demo"), "events", "idle", "scaling")
+)
 def test_an_example_runs_over_ssh(name: str) -> None:
     """One of the example's file systems; the others differ by what the demo has."""
     document = shortened(name)
@@ -164,7 +204,9 @@ def test_an_example_runs_over_ssh(name: str) -> None:
         place.chmod(0o755)
         (place / "day.csv").write_text((EXAMPLES / "day.csv").read_text())
         results = over_ssh(document, place, servers=4)
-        asked = {(trial.filesystem.label, trial.workload.label) for trial in read(place / "example.toml").trials}
+        asked = {
+            (trial.filesystem.label, trial.workload.label) for trial in read(place / "example.toml").trials
+        }
         assert measured(results, "system").keys() == asked
         happened = {tuple(one.event.text for one in record.events) for record in results.latest()}
         assert happened == {SHORT[name].happened}

@@ -1,7 +1,8 @@
-"""Real hosts that fail in the middle of a campaign: each fault is one sentence that names the host, within its time limit.
+"""Real hosts that fail in the middle of a campaign: each fault is one sentence that names the host, within
+its time limit.
 
-No finished trial is lost or measured twice, `resume` measures the rest, and nothing of ours stays on the hosts. The table in
-docs/how-to/real-hosts.md states what these tests check.
+No finished trial is lost or measured twice, `resume` measures the rest, and nothing of ours stays on the
+hosts. The table in docs/how-to/real-hosts.md states what these tests check.
 """
 
 import contextlib
@@ -26,7 +27,8 @@ pytestmark = [
     NEEDS_SSHD,
 ]
 
-WITH_UNITS = pytest.mark.parametrize("hosts", ["sessions", "units"], indirect=True)  # what holds a run's programs together there
+# what holds a run's programs together there
+WITH_UNITS = pytest.mark.parametrize("hosts", ["sessions", "units"], indirect=True)
 UNITS_BY_NIGHT = pytest.mark.parametrize("hosts", by_day(["sessions", "units"], "sessions"), indirect=True)
 STRUCK, SERVER = "client-2", "storage-1"
 TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
@@ -34,26 +36,32 @@ TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
 LOST = "the connection was lost"
 COMING = "; waiting up to 3 min 0 s for it to come back"
 SILENT = "it does not answer; check that it is on, its address, and firewalls"
-UNROUTED = "there is no route to it; check that it is on, and check its address"  # once the kernel has looked for it in vain
+# once the kernel has looked for it in vain
+UNROUTED = "there is no route to it; check that it is on, and check its address"
 SET = "the clock of client-2 was set by +5 s during the run: its times are uncertain by as much"
 FULL = "client-2: no space left below "
 CHANGED = "its host key has changed; find out why, then"
 TAKEN = "another perjoule uses this host; set work, or wait for the other run"
 APART = "all clients ran together for only "
-NOTICED_S = 45.0  # after which a lost connection has failed its trial, on a busy machine; ssh takes 30 s to 35 s
+# after which a lost connection has failed its trial, on a busy machine; ssh takes 30 s to 35 s
+NOTICED_S = 45.0
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 FILLED = 'mount -o remount,size=$(($(df --output=used -k "$1" | tail -n 1)))k "$1"'
 PULSED = "while :; do pkill -STOP -x fio; sleep 0.3; pkill -CONT -x fio; sleep 0.01; done"
 
 
 def unreachable(named: str, shown: str) -> bool:
-    """Whether perjoule says that a host can't be reached, in one of the two ways in which a link that is down shows."""
+    """Whether perjoule says that a host can't be reached, in one of the two ways in which a link that is
+    down shows.
+    """
     return any(f"perjoule: {named}: {words}" in shown for words in (SILENT, UNROUTED))
 
 
 def test_the_how_to_has_these_sentences() -> None:
     text = (ROOT / "docs" / "how-to" / "real-hosts.md").read_text()
-    assert [one for one in (LOST, COMING, SILENT, UNROUTED, SET, FULL, CHANGED, TAKEN, APART) if one not in text] == []
+    assert [
+        one for one in (LOST, COMING, SILENT, UNROUTED, SET, FULL, CHANGED, TAKEN, APART) if one not in text
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +72,9 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 @pytest.fixture
 def site(hosts: Site) -> Iterator[Site]:
-    """The same hosts with results of its own; in the end nothing of ours is on them, nor in the notes for `perjoule down`."""
+    """The same hosts with results of its own; in the end nothing of ours is on them, nor in the notes for
+    `perjoule down`.
+    """
     hosts.load = LOAD
     hosts.folder = Path(tempfile.mkdtemp(dir=hosts.lab.folder, prefix="test-"))
     yield hosts
@@ -91,7 +101,12 @@ def said(process: Process, code: int, within_s: float) -> str:
 def in_load(site: Site, running: Process, trial: int) -> None:
     """Wait until the load of a trial (from 0) runs on both clients."""
     clients = [name for name in site.hosts if name.startswith("client")]
-    until(lambda: (len(site.records()) == trial and all(map(site.loads, clients))) or running.returncode is not None, 40)
+    until(
+        lambda: (
+            (len(site.records()) == trial and all(map(site.loads, clients))) or running.returncode is not None
+        ),
+        40,
+    )
     assert running.returncode is None, running.output()
     time.sleep(0.5)
 
@@ -145,10 +160,14 @@ def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_continues(sit
 
 @pytest.mark.slow
 @WITH_UNITS
-def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_until_it_is_back(site: Site) -> None:
+def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_until_it_is_back(
+    site: Site,
+) -> None:
     """It has all data, so what clients mounted from it hangs."""
     if shutil.which("mfschunkserver") is None:
-        pytest.skip("mfschunkserver is missing: apt install moosefs-chunkserver moosefs-master moosefs-client")
+        pytest.skip(
+            "mfschunkserver is missing: apt install moosefs-chunkserver moosefs-master moosefs-client"
+        )
     named = f"{SERVER} ({site.hosts[SERVER].address})"
     strikes: list[Callable[[], None]] = [
         lambda: site.end(SERVER, "perjoule-keeper"),
@@ -234,8 +253,14 @@ def test_a_disk_of_a_client_that_is_full_fails_the_trials_until_it_is_not(site: 
 
 def test_a_host_key_that_has_changed_is_refused_before_anything_starts(site: Site) -> None:
     known = site.lab.folder / "known"
-    address, plain, other = site.hosts[STRUCK].address, known.read_text(), (site.lab.folder / "wrong.pub").read_text().split()[:2]
-    lines = [line if line.split()[0] != address else f"{address} {' '.join(other)}" for line in plain.splitlines()]
+    address, plain, other = (
+        site.hosts[STRUCK].address,
+        known.read_text(),
+        (site.lab.folder / "wrong.pub").read_text().split()[:2],
+    )
+    lines = [
+        line if line.split()[0] != address else f"{address} {' '.join(other)}" for line in plain.splitlines()
+    ]
     known.write_text("\n".join(lines) + "\n")
     try:
         shown = said(site.campaign(trials=1), 3, 30)
@@ -268,13 +293,19 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
 @WITH_UNITS
 @pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(kills_count: int, site: Site) -> None:
+def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(
+    kills_count: int, site: Site
+) -> None:
     dice, name, kept, longest_s = random.Random(kills_count), "lab-0", list[tuple[str, str]](), 0.0
 
     def go_on() -> Process:
         results = site.folder / name
         there = (results / "results.json").exists()
-        return site.perjoule("resume", results) if there else site.campaign(trials=TRIALS_COUNT, seconds=2, name=name)
+        return (
+            site.perjoule("resume", results)
+            if there
+            else site.campaign(trials=TRIALS_COUNT, seconds=2, name=name)
+        )
 
     for number in range(kills_count):
         running = go_on()

@@ -1,4 +1,6 @@
-"""File systems are deployed and measured over SSH by a user whom sudo lets start the helper, and nothing else."""
+"""File systems are deployed and measured over SSH by a user whom sudo lets start the helper, and nothing
+else.
+"""
 
 import shutil
 import tempfile
@@ -49,7 +51,9 @@ def test_a_campaign_runs_by_the_helper_with_what_doctor_printed(filesystem: str,
         file = open_folder / "lab.toml"
         file.write_text(toml(lab.options(named, 22, user=SUDOER), filesystem, LOAD))
         asked = campaign.read(file)
-        if missing := lacking([check for trial in asked.trials for check in drivers.filesystem(trial.filesystem).checks()]):
+        if missing := lacking(
+            [check for trial in asked.trials for check in drivers.filesystem(trial.filesystem).checks()]
+        ):
             pytest.skip(missing)
         (open_folder / "helper/permitted").write_text(grants.permitted(asked))
         (open_folder / "sudoers").chmod(0o640)
@@ -57,7 +61,9 @@ def test_a_campaign_runs_by_the_helper_with_what_doctor_printed(filesystem: str,
         (open_folder / "sudoers").chmod(0o440)
         lab.serve(hosts.all)
         command = [PERJOULE, "run", file, "--into", open_folder / "results"]
-        done = hosts.management.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=400, check=False)
+        done = hosts.management.run(
+            command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=400, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     records = open_results(open_folder / "results").latest()
     assert [(record.status, record.reason) for record in records] == [("valid", "")]

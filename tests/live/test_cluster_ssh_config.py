@@ -1,4 +1,6 @@
-"""Hosts that are reached as a user's ssh configuration says: through a jump host, by names that it alone knows."""
+"""Hosts that are reached as a user's ssh configuration says: through a jump host, by names that it alone
+knows.
+"""
 
 import json
 import re
@@ -16,7 +18,8 @@ pytestmark = [
 ]
 
 GATE = "storage-1"  # the jump host, which is also a host of the campaign
-INSIDE = {GATE: "10.98.0.1", "client-1": "10.98.0.2", "client-2": "10.98.0.3"}  # a network that the controller is not in
+# a network that the controller is not in
+INSIDE = {GATE: "10.98.0.1", "client-1": "10.98.0.2", "client-2": "10.98.0.3"}
 # By ProxyJump and by ProxyCommand; the campaign itself has neither user, nor port, key or address.
 CONFIG = """Include {folder}/*.conf
 Match exec "test %n != gate"
@@ -52,7 +55,9 @@ def test_hosts_behind_a_jump_host_are_measured_as_the_ssh_configuration_says() -
         lab.serve(there, at=clients)
         for address in clients.values():
             knock = ["bash", "-c", f"exec 3<> /dev/tcp/{address}/22"]
-            assert controller.run(knock, timeout_s=10, check=False).returncode != 0, "it is reached without the jump host"
+            assert controller.run(knock, timeout_s=10, check=False).returncode != 0, (
+                "it is reached without the jump host"
+            )
 
         first, second = clients.values()
         (folder / "lab.conf").write_text(
@@ -65,8 +70,18 @@ def test_hosts_behind_a_jump_host_are_measured_as_the_ssh_configuration_says() -
             "work": str(folder / "work"),
         }
         load = 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"'
-        (folder / "lab.toml").write_text(toml(options, f'kind = "directory"\npath = "{folder / "files"}"', load, clients=2))
-        command = [PERJOULE, "run", folder / "lab.toml", "--into", folder / "results", "--ssh-config", folder / "config"]
+        (folder / "lab.toml").write_text(
+            toml(options, f'kind = "directory"\npath = "{folder / "files"}"', load, clients=2)
+        )
+        command = [
+            PERJOULE,
+            "run",
+            folder / "lab.toml",
+            "--into",
+            folder / "results",
+            "--ssh-config",
+            folder / "config",
+        ]
         done = controller.run(command, env={"XDG_STATE_HOME": str(folder)}, timeout_s=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -76,7 +91,14 @@ def test_hosts_behind_a_jump_host_are_measured_as_the_ssh_configuration_says() -
             moved = {(one["host"], one["moved_bytes"]) for one in record["outcome"]["results"]}
             assert moved == {(client, 8 * 1024**2) for client in clients}
         logins = {
-            host.name: set(re.findall(r"Accepted publickey for (\S+) from (\S+) port", (folder / f"{host.name}.log").read_text()))
+            host.name: set(
+                re.findall(
+                    r"Accepted publickey for (\S+) from (\S+) port", (folder / f"{host.name}.log").read_text()
+                )
+            )
             for host in there
         }
-        assert logins == {GATE: {("root", controller.address)}, **{client: {("root", INSIDE[GATE])} for client in clients}}
+        assert logins == {
+            GATE: {("root", controller.address)},
+            **{client: {("root", INSIDE[GATE])} for client in clients},
+        }

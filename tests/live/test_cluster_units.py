@@ -1,4 +1,5 @@
-"""Runs in a unit of systemd: what leaves its session and cleans its environment ends, too; without a unit, facts say why.
+"""Runs in a unit of systemd: what leaves its session and cleans its environment ends, too; without a unit,
+facts say why.
 
 Each host has a systemd of its own as first process (tests/booted.py).
 """
@@ -54,7 +55,12 @@ from perjoule.testbeds.cluster import SshCluster
 with SshCluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     print(hosts.clients[0].run(sys.argv[2:], timeout_s=9).stdout)
 """
-ENTER = ("bash", "-c", 'exec nsenter -t "$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target")" -m -p -C -- "$@"', "enter")
+ENTER = (
+    "bash",
+    "-c",
+    'exec nsenter -t "$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target")" -m -p -C -- "$@"',
+    "enter",
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +88,13 @@ def folders(site: Site) -> list[str]:
 
 def said(site: Site, *words: str, before: tuple[str, ...] = (), user: str = "root") -> list[str]:
     """What a keeper answers to these words, after it has looked; then its connection ends."""
-    login = Ssh(NAME, site.hosts[NAME].address, user=user, identity=str(site.lab.folder / "key"), config=str(site.lab.config))
+    login = Ssh(
+        NAME,
+        site.hosts[NAME].address,
+        user=user,
+        identity=str(site.lab.folder / "key"),
+        config=str(site.lab.config),
+    )
     argv = login.command([*before, *BASH, KEEP, "perjoule-keeper", str(site.lab.folder / "work"), NAME])
     done = site.controller.run(argv, text="\n".join((*words, "")), timeout_s=90, check=False)
     lines = done.stdout.splitlines()
@@ -123,9 +135,13 @@ def cleaned(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "user", "left_count"), [("sessions", "root", 3), ("units", "root", 0), ("units", USER, 0)], indirect=["site"]
+    ("site", "user", "left_count"),
+    [("sessions", "root", 3), ("units", "root", 0), ("units", USER, 0)],
+    indirect=["site"],
 )
-def test_only_a_unit_ends_what_has_left_its_session_and_cleaned_its_environment(site: Site, user: str, left_count: int) -> None:
+def test_only_a_unit_ends_what_has_left_its_session_and_cleaned_its_environment(
+    site: Site, user: str, left_count: int
+) -> None:
     held(site, "end", user).wait(timeout_s=30)
     until(lambda: folders(site) == [])
     survivors = sleepers(site)
@@ -142,7 +158,9 @@ def test_a_bus_that_starts_with_its_first_user_is_waited_for(site: Site) -> None
 
 
 @BOTH
-def test_a_program_that_is_ended_ends_with_all_that_it_started_and_nothing_else_does(site: Site, user: str) -> None:
+def test_a_program_that_is_ended_ends_with_all_that_it_started_and_nothing_else_does(
+    site: Site, user: str
+) -> None:
     running = held(site, "wait", user)
     assert len(sleepers(site)) == 3  # of the fourth, which was ended at its time limit, nothing is left
     running.kill()
@@ -187,13 +205,18 @@ def test_the_journal_keeps_who_started_what(site: Site) -> None:
     assert all(line.startswith("perjoule-") for line in lines)  # no argument begins a line
 
 
-def test_programs_have_a_temporary_folder_that_nobody_else_can_enter_and_goes_with_the_run(site: Site) -> None:
+def test_programs_have_a_temporary_folder_that_nobody_else_can_enter_and_goes_with_the_run(
+    site: Site,
+) -> None:
     mode, file, *_ = asked(site, "sh", "-c", "f=$(mktemp) && stat -c '%A %U' -- \"${f%/*}\" && echo $f")
     assert (mode, file.rpartition("/")[0].endswith(f"-{NAME}/tmp")) == ("drwx------ root", True)
     assert folders(site) == []
 
 
-READY, TAKEN = ["ready"], f"refused {UNIT} is the name of another unit; see systemctl status {UNIT}, and stop it"
+READY, TAKEN = (
+    ["ready"],
+    f"refused {UNIT} is the name of another unit; see systemctl status {UNIT}, and stop it",
+)
 
 
 def test_a_unit_of_that_name_is_somebody_elses(site: Site) -> None:
@@ -214,7 +237,10 @@ mkdir -p "$0" && cd "$0" && touch perjoule-made-this ../perjoule-made-this && ec
 
 
 def test_a_note_that_names_another_unit_ends_nothing(site: Site) -> None:
-    for named in ("/sys/fs/cgroup/system.slice/lab.service", f"/sys/fs/cgroup/../cgroup/init.scope/{UNIT}/.."):
+    for named in (
+        "/sys/fs/cgroup/system.slice/lab.service",
+        f"/sys/fs/cgroup/../cgroup/init.scope/{UNIT}/..",
+    ):
         folder = site.lab.folder / f"work/cluster/{RUN}-{NAME}"
         site.hosts[NAME].run(["bash", "-c", LEFT, folder, named], timeout_s=10)
         assert said(site, f"keep {RUN[::-1]}")[0] == f"left {folder}"
@@ -288,7 +314,9 @@ JOB = 'mkdir -p /sys/fs/cgroup/job_1/step_0 && echo 0 > /sys/fs/cgroup/job_1/ste
     ],
     ids=["container", "batch"],
 )
-def test_programs_that_something_else_holds_together_stay_there(site: Site, before: tuple[str, ...], why: str) -> None:
+def test_programs_that_something_else_holds_together_stay_there(
+    site: Site, before: tuple[str, ...], why: str
+) -> None:
     assert kept(site, before=before) == [f"unitless {why}", *READY]
     assert folders(site) == []
 
@@ -301,9 +329,13 @@ def test_programs_that_something_else_holds_together_stay_there(site: Site, befo
     ],
     ids=["tasks", "memory"],
 )
-def test_a_limit_holds_or_the_run_is_refused(site: Site, limit: dict[str, int], controller: str, file: str, most: str) -> None:
+def test_a_limit_holds_or_the_run_is_refused(
+    site: Site, limit: dict[str, int], controller: str, file: str, most: str
+) -> None:
     controllers = inside(site, "cat", "/sys/fs/cgroup/cgroup.controllers").split()
-    lines = asked(site, "sh", "-c", f"cat /sys/fs/cgroup/system.slice/perjoule-*-{NAME}.scope/programs/{file}", **limit)
+    lines = asked(
+        site, "sh", "-c", f"cat /sys/fs/cgroup/system.slice/perjoule-*-{NAME}.scope/programs/{file}", **limit
+    )
     if controller in controllers:
         assert most in lines
     else:
@@ -312,9 +344,13 @@ def test_a_limit_holds_or_the_run_is_refused(site: Site, limit: dict[str, int], 
     assert folders(site) == []
 
 
-def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_with_the_run(site: Site) -> None:
+def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_with_the_run(
+    site: Site,
+) -> None:
     if "pids" not in inside(site, "cat", "/sys/fs/cgroup/cgroup.controllers").split():
-        pytest.skip("the control groups of version 2 have no controller pids here: make kernels KERNELS=units")
+        pytest.skip(
+            "the control groups of version 2 have no controller pids here: make kernels KERNELS=units"
+        )
     bomb = f"for i in $(seq 300); do sleep {SLEEP} & done; wait"
     lines = asked(site, "sh", "-c", bomb, tasks_limit=100)
     assert any("fork" in line for line in lines), lines
@@ -322,7 +358,10 @@ def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_
 
 
 def test_a_journal_that_is_stuck_delays_no_program_and_no_end(site: Site) -> None:
-    many = ASK.replace("    print", "    for _ in range(300): hosts.clients[0].run(['true', 'x' * 800], timeout_s=9)\n    print")
+    many = ASK.replace(
+        "    print",
+        "    for _ in range(300): hosts.clients[0].run(['true', 'x' * 800], timeout_s=9)\n    print",
+    )
     first(site, "STOP", "^/lib/systemd/systemd-journald")
     began_s = time.monotonic()
     running = started(site, many, "echo", "all ran")

@@ -1,4 +1,6 @@
-"""The whole matrix of "Energy Consumption and Performance Analysis Between SSD and HDD", at 1/100 of size and time."""
+"""The whole matrix of "Energy Consumption and Performance Analysis Between SSD and HDD", at 1/100 of size
+and time.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -17,7 +19,14 @@ pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone]
 
 EXAMPLE = EXAMPLES / "ssd-vs-hdd.toml"
 # 20 GiB / 102.4 are 200 MiB, whole transfers of either size, so that labels need no size
-SMALL = ("shrink=102.4", "repetitions=1", "workload.duration=600 ms", "settle=50 ms", "quiet=0", "filesystem.size=200 MiB")
+SMALL = (
+    "shrink=102.4",
+    "repetitions=1",
+    "workload.duration=600 ms",
+    "settle=50 ms",
+    "quiet=0",
+    "filesystem.size=200 MiB",
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +36,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
         readiness.require(readiness.checks(asked))
     except MachineError as error:
         pytest.skip(str(error))
-    results = store.create(tmp_path_factory.mktemp("study") / "results", asked.text, asked.name, asked.overrides)
+    results = store.create(
+        tmp_path_factory.mktemp("study") / "results", asked.text, asked.name, asked.overrides
+    )
     runner.run(asked, results, lambda event: None)
     return results
 
@@ -41,7 +52,11 @@ def test_all_96_experiments_are_valid_with_the_power_of_machine_and_device(measu
     for cell in cells:
         device_w, system_w = cell.metrics["device_mean_w"].mean, cell.metrics["mean_w"].mean
         assert 0 < device_w < system_w, cell
-        assert cell.metrics["device_efficiency_bytes_per_j"].mean > cell.metrics["efficiency_bytes_per_j"].mean > 0
+        assert (
+            cell.metrics["device_efficiency_bytes_per_j"].mean
+            > cell.metrics["efficiency_bytes_per_j"].mean
+            > 0
+        )
 
 
 def test_each_trial_ended_by_what_came_first(measured: store.Results) -> None:

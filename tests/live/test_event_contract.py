@@ -1,4 +1,6 @@
-"""The contract of every kind of event found on disk: on virtual hosts its example happens and is undone, in a valid trial."""
+"""The contract of every kind of event found on disk: on virtual hosts its example happens and is undone,
+in a valid trial.
+"""
 
 import tomllib
 from pathlib import Path
@@ -19,7 +21,12 @@ pytestmark = pytest.mark.live
 
 FILESYSTEMS = {  # the first one that a kind can happen to is taken
     "moosefs": {"kind": "moosefs", "goal": 2},
-    "cephfs": {"kind": "cephfs", "placement_groups": 4, "osd_size": "1 GiB", "conf": {"osd_scrub_backoff_ratio": "0"}},
+    "cephfs": {
+        "kind": "cephfs",
+        "placement_groups": 4,
+        "osd_size": "1 GiB",
+        "conf": {"osd_scrub_backoff_ratio": "0"},
+    },
 }
 CAMPAIGN: dict[str, Any] = {
     "name": "contract",
@@ -29,7 +36,14 @@ CAMPAIGN: dict[str, Any] = {
     "quiet": "60 s",
     "testbed": {"kind": "virtual", "scale": 0.5, "servers": 3, "disk": "xfs", "disk_size": "4 GiB"},
     "workload": [
-        {"kind": "duty", "operation": "write", "load": "50 %", "full": "2 MiB/s", "transfer": "64 KiB", "duration": "6 s"}
+        {
+            "kind": "duty",
+            "operation": "write",
+            "load": "50 %",
+            "full": "2 MiB/s",
+            "transfer": "64 KiB",
+            "duration": "6 s",
+        }
     ],
 }
 
@@ -37,7 +51,9 @@ CAMPAIGN: dict[str, Any] = {
 def able(kind: str) -> dict[str, Any]:
     """The table of a file system to which it can happen."""
     classes = {name: drivers.driver_class("filesystems", name) for name in FILESYSTEMS}
-    name = next(name for name, cls in classes.items() if issubclass(cls, FileSystem) and kind not in cls.unable)
+    name = next(
+        name for name, cls in classes.items() if issubclass(cls, FileSystem) and kind not in cls.unable
+    )
     return FILESYSTEMS[name]
 
 

@@ -1,4 +1,6 @@
-"""Servers of real file systems are killed, cut off and slowed down on virtual hosts, killed over SSH, and come back."""
+"""Servers of real file systems are killed, cut off and slowed down on virtual hosts, killed over SSH, and
+come back.
+"""
 
 import sys
 import tempfile
@@ -79,7 +81,9 @@ BY_NIGHT = pytest.param("orangefs", marks=[WITH_ORANGEFS, pytest.mark.slow])
 def hit(
     folder: Path, filesystem: str, events: str, quiet: str = "60 s", *, load: str = PACED, scale: float = 0.5
 ) -> tuple[Results, Record]:
-    wanted = campaign.parse(TEXT.format(filesystem=filesystem, load=load, events=events, quiet=quiet, scale=scale))
+    wanted = campaign.parse(
+        TEXT.format(filesystem=filesystem, load=load, events=events, quiet=quiet, scale=scale)
+    )
     results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
     runner.run(wanted, results, lambda event: None)
     found = open_results(folder / "results")
@@ -88,9 +92,13 @@ def hit(
 
 
 @pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "moosefs"), BY_NIGHT])
-def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(name: str, tmp_path: Path) -> None:
+def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(
+    name: str, tmp_path: Path
+) -> None:
     load = TOLERANT if name == "orangefs" else PACED  # whose client fails a transfer that breaks off
-    results, record = hit(tmp_path, FILESYSTEMS.get(name, ORANGEFS), KILLED, "5 s" if name == "glusterfs" else "60 s", load=load)
+    results, record = hit(
+        tmp_path, FILESYSTEMS.get(name, ORANGEFS), KILLED, "5 s" if name == "glusterfs" else "60 s", load=load
+    )
     assert record.reason == ""
     assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
     killed, back = record.events
@@ -101,7 +109,8 @@ def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_aga
         assert healthy_since(record.events, record.health) is not None, record.health
     assert verify(results).differences == ()
     found = checked(results.folder)
-    costs = found[found["metric"].str.startswith("event_", na=False)]  # of duty, the second calculation knows no more
+    # of duty, the second calculation knows no more
+    costs = found[found["metric"].str.startswith("event_", na=False)]
     assert costs["metric"].str.endswith("latency_p99_s").any()
     assert apart(costs).values.tolist() == []
 
@@ -116,7 +125,11 @@ def test_clients_of_orangefs_wait_for_a_killed_server_for_ten_seconds_and_then_g
     assert record.reason == ""
     (cell,) = summary(results).cells
     found = {key: metric.mean for key, metric in cell.metrics.items() if key.startswith("event_")}
-    print(found, [(round(one.answered_s - record.events[0].ended_s, 1), one.words) for one in record.health], record.doubts)
+    print(
+        found,
+        [(round(one.answered_s - record.events[0].ended_s, 1), one.words) for one in record.health],
+        record.doubts,
+    )
     assert 1 <= found["event_errors_count"] <= 3
     assert 9 < found["event_longest_stall_s"] / record.scale < 16
     missed = [one.words for one in record.health if one.asked_s < record.events[1].began_s]
@@ -156,7 +169,8 @@ def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, 
 
 
 ADDED = '[[event]]\nat = "3 s"\nkind = "add"\nhost = "storage-3"\n'
-MORE_BYTES = 116 * 1024**2  # MooseFS accepts disks that differ by 2.6 % of 4 GiB, and takes minutes for much more than that
+# MooseFS accepts disks that differ by 2.6 % of 4 GiB, and takes minutes for much more than that
+MORE_BYTES = 116 * 1024**2
 TWO_ADDED = ADDED + ADDED.replace("storage-3", "storage-2")
 GROWING = {
     "moosefs": (MOOSEFS, ADDED),
@@ -173,7 +187,11 @@ def test_a_host_joins_and_takes_its_share(name: str, tmp_path: Path) -> None:
     load = STILL.replace(str(DATA_BYTES), str(MORE_BYTES)) if "rebalances" in name else STILL
     results, record = hit(tmp_path, filesystem, events, "100 s", load=load)
     assert record.reason == ""
-    print(name, [(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health], record.doubts)
+    print(
+        name,
+        [(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health],
+        record.doubts,
+    )
     assert healthy_since(record.events, record.health) is not None, record.health
     joined = [happened.event.host for happened in record.events]
     assert list(record.data_hosts[-len(joined) :]) == joined
@@ -244,10 +262,27 @@ ALL_OF_RADOS = (
 @pytest.mark.slow
 def test_rados_bench_continues_whatever_happens_to_its_store_which_is_healthy_again(tmp_path: Path) -> None:
     results, record = hit(tmp_path, RADOS, ALL_OF_RADOS, "200 s", load=OBJECTS)
-    print({one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health}, record.doubts)
+    print(
+        {one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health},
+        record.doubts,
+    )
     assert record.reason == ""
-    assert [one.event.kind for one in record.events] == ["scrub", "kill", "back", "cut", "slow", "back", "fail", "back", "add"]
-    missed = [one.words for one in record.health if record.events[1].ended_s < one.asked_s < record.events[2].began_s]
+    assert [one.event.kind for one in record.events] == [
+        "scrub",
+        "kill",
+        "back",
+        "cut",
+        "slow",
+        "back",
+        "fail",
+        "back",
+        "add",
+    ]
+    missed = [
+        one.words
+        for one in record.health
+        if record.events[1].ended_s < one.asked_s < record.events[2].began_s
+    ]
     assert any(missed), missed  # Ceph notices it a moment later
     assert healthy_since(record.events, record.health) is not None, record.health
     lost_bytes, gained_bytes = record.events[6].lost_bytes, record.events[8].gained_bytes
@@ -260,7 +295,9 @@ def test_rados_bench_continues_whatever_happens_to_its_store_which_is_healthy_ag
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
 
-def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[list[str]] = []
 
     def taken(mounted: _MooseFS, name: str) -> None:
@@ -268,7 +305,20 @@ def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Pa
         root = mounted.directories[client.name]
         take(mounted, name)
         for folder, but in ((root, "perjoule-*"), (root / name, "none")):
-            found = ["find", folder, "-mindepth", "1", "-name", but, "-prune", "-o", "-type", "f", "-printf", "%f %s\\n"]
+            found = [
+                "find",
+                folder,
+                "-mindepth",
+                "1",
+                "-name",
+                but,
+                "-prune",
+                "-o",
+                "-type",
+                "f",
+                "-printf",
+                "%f %s\\n",
+            ]
             sizes.append(sorted(client.run(found, timeout_s=20).stdout.splitlines()))
 
     take = _MooseFS.snapshot
@@ -286,7 +336,9 @@ def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Pa
 
 @contextmanager
 def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple[Results, Record]]:
-    document = tomlkit.parse(TEXT.format(filesystem=filesystem, load=load, events=events, quiet="5 s", scale=0.5))
+    document = tomlkit.parse(
+        TEXT.format(filesystem=filesystem, load=load, events=events, quiet="5 s", scale=0.5)
+    )
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=3).hold(1) as hosts:
         place = Path(folder)
         place.chmod(0o755)
@@ -294,20 +346,34 @@ def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple
         table: dict[str, Any] = {"kind": "cluster", **lab.options(lab.serve(hosts.all), 22)}
         document["testbed"] = table
         (place / "hit.toml").write_text(tomlkit.dumps(document))
-        argv = [Path(sys.executable).with_name("perjoule"), "run", place / "hit.toml", "--into", place / "results"]
+        argv = [
+            Path(sys.executable).with_name("perjoule"),
+            "run",
+            place / "hit.toml",
+            "--into",
+            place / "results",
+        ]
         done = hosts.management.run(argv, env={"XDG_STATE_HOME": folder}, timeout_s=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         results = open_results(place / "results")
         (record,) = results.latest()
         assert (record.status, record.reason) == ("valid", "")
-        print(f"over SSH: {', '.join(f'{one.event.text} {one.late_s * 1e3:.0f} ms late' for one in record.events)}")
+        print(
+            "over SSH: "
+            f"{', '.join(f'{one.event.text} {one.late_s * 1e3:.0f} ms late' for one in record.events)}"
+        )
         yield results, record
 
 
 @NEEDS_SSHD
 @pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "cephfs"), BY_NIGHT])
-def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
-    with over_ssh(FILESYSTEMS.get(name, ORANGEFS), KILLED, TOLERANT if name == "orangefs" else PACED) as (results, record):
+def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(
+    name: str,
+) -> None:
+    with over_ssh(FILESYSTEMS.get(name, ORANGEFS), KILLED, TOLERANT if name == "orangefs" else PACED) as (
+        results,
+        record,
+    ):
         assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
         assert any(one.words for one in record.health), "nobody missed the server"
         assert verify(results).differences == ()

@@ -1,4 +1,6 @@
-"""Servers that die or hang in the middle of a trial: the trial fails in time with a reason, the campaign continues."""
+"""Servers that die or hang in the middle of a trial: the trial fails in time with a reason, the campaign
+continues.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +19,8 @@ from perjoule.store import create, open_results
 pytestmark = pytest.mark.live
 
 TIME_LIMIT_S = 10.0
-MARGIN_S = 15.0  # to end a load that hangs and to ask the file system for a better reason; the machine may be busy
+# to end a load that hangs and to ask the file system for a better reason; the machine may be busy
+MARGIN_S = 15.0
 INTO_LOAD_S = 0.7  # of about 3 s
 CAMPAIGN = """
 name = "faults"
@@ -44,7 +47,9 @@ Strike = Callable[[Hosts], None]
 
 
 def send(signal: str, program: str, hosts_count: int) -> Strike:
-    """Signal the program on the first storage hosts: by number, inside the host's own process namespace, where all is ours."""
+    """Signal the program on the first storage hosts: by number, inside the host's own process namespace,
+    where all is ours.
+    """
 
     def strike(hosts: Hosts) -> None:
         for host in hosts.by_role("storage")[:hosts_count]:
@@ -57,7 +62,9 @@ def send(signal: str, program: str, hosts_count: int) -> Strike:
 def struck(
     folder: Path, filesystem: str, strikes: Sequence[Strike | None], *, servers: int = 4
 ) -> tuple[tuple[Record, ...], list[Notice]]:
-    """Run a campaign of as many trials as strikes, each struck in the middle of its load; give the records in order."""
+    """Run a campaign of as many trials as strikes, each struck in the middle of its load; give the records
+    in order.
+    """
     wanted = campaign.parse(CAMPAIGN.format(repetitions=len(strikes), filesystem=filesystem, servers=servers))
     results = create(folder / "results", wanted.text, wanted.name)
     notices: list[Notice] = []
@@ -95,7 +102,9 @@ def deployments_count(notices: Sequence[Notice]) -> int:
     return sum(notice.kind == "deployed" for notice in notices)
 
 
-def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on_fresh_deployments(tmp_path: Path) -> None:
+def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on_fresh_deployments(
+    tmp_path: Path,
+) -> None:
     strikes = [send("KILL", "mfschunkserver", 1), send("STOP", "mfschunkserver", 1), None, None]
     (killed, hung, *others), notices = struck(tmp_path, 'kind = "moosefs"', strikes, servers=1)
     assert [record.status for record in (killed, hung, *others)] == ["failed", "failed", "valid", "valid"]

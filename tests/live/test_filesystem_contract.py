@@ -1,6 +1,7 @@
 """What holds for every file system driver found on disk, on virtual hosts: a new one needs no entry here.
 
-Each is brought up as its EXAMPLE says, on four storage hosts, a metadata and a management host, for two clients.
+Each is brought up as its EXAMPLE says, on four storage hosts, a metadata and a management host, for two
+clients.
 """
 
 import importlib.util
@@ -37,7 +38,8 @@ FROM_THE_PAGE = "sshfs"
 KINDS = [*drivers.kinds("filesystems"), FROM_THE_PAGE]
 PAGE = ROOT / "docs" / "how-to" / "new-file-system.md"
 MOST_LINES = 80
-PATIENCE = ("1 ms", "30 ms", "60 ms", "120 ms", "250 ms", "500 ms", "1 s", "2 s")  # the first ones bring nothing up
+# the first ones bring nothing up
+PATIENCE = ("1 ms", "30 ms", "60 ms", "120 ms", "250 ms", "500 ms", "1 s", "2 s")
 MOVES_NOTHING = "simulated"
 FILE_BYTES = 8 * MIB
 
@@ -87,12 +89,18 @@ def module(kind: str, folder: Path) -> ModuleType:
 
 
 def driver(kind: str, folder: Path, **options: Any) -> FileSystem:
-    """Build a driver as its EXAMPLE says; skip, with what is missing, where its programs are not installed."""
+    """Build a driver as its EXAMPLE says; skip, with what is missing, where its programs are not
+    installed.
+    """
     found = module(kind, folder)
     table = {**tomllib.loads(found.EXAMPLE)["filesystem"][0], **options}
     if "path" in table:
         table["path"] = str(folder)  # of a file system that is there already
-    cls = next(one for one in vars(found).values() if getattr(one, "__module__", "") == found.__name__ and is_driver(one))
+    cls = next(
+        one
+        for one in vars(found).values()
+        if getattr(one, "__module__", "") == found.__name__ and is_driver(one)
+    )
     made = cls(**{option: value for option, value in table.items() if option not in ("kind", "label")})
     if missing := lacking(made.checks()):
         pytest.skip(missing)
@@ -104,14 +112,20 @@ def is_driver(one: Any) -> bool:
 
 
 def traces(hosts: Hosts) -> dict[str, list[str]]:
-    """What runs, is mounted and lies on each host; a process that was killed but not yet reaped does not run."""
+    """What runs, is mounted and lies on each host; a process that was killed but not yet reaped does not
+    run.
+    """
 
     def of(host: Host) -> list[str]:
         processes = host.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
         running = [line.split(maxsplit=1)[1] for line in processes if line[0] != "Z"]
         mounts = host.run(["cat", "/proc/mounts"], timeout_s=10).stdout.splitlines()
         files = host.run(["ls", "-A", host.directory], timeout_s=10).stdout.splitlines()
-        found = {*running, *(f"mount {line.split()[1]}" for line in mounts), *(f"file {file}" for file in files)}
+        found = {
+            *running,
+            *(f"mount {line.split()[1]}" for line in mounts),
+            *(f"file {file}" for file in files),
+        }
         return sorted(found - {"ps", "cat", "ls", "sh", "nsenter"})
 
     return {host.name: of(host) for host in hosts.all}
@@ -120,7 +134,8 @@ def traces(hosts: Hosts) -> dict[str, list[str]]:
 def left_behind(filesystem: FileSystem, hosts: Hosts, before: dict[str, list[str]]) -> dict[str, list[str]]:
     """What was not there before, a moment after the end: what was killed takes one to go.
 
-    Disks go with their hosts, and so do the files of what is not a deployment, or has too many of them to remove.
+    Disks go with their hosts, and so do the files of what is not a deployment, or has too many of them to
+    remove.
     """
     until_s = time.monotonic() + 5
     with_host = ("file ", "mount ")
@@ -173,7 +188,9 @@ class Life:
         if self.filesystem.offers == "pools":
             client.run([*self._rados(client), "put", "contract", scratch], timeout_s=60)
         else:
-            client.run(["dd", f"if={scratch}", f"of={self.data(client)}", *size, "conv=fsync,notrunc"], timeout_s=60)
+            client.run(
+                ["dd", f"if={scratch}", f"of={self.data(client)}", *size, "conv=fsync,notrunc"], timeout_s=60
+            )
         said = client.run(["sha256sum", scratch], timeout_s=60).stdout.split()[0]
         client.run(["rm", scratch], timeout_s=10)
         return said
@@ -213,21 +230,36 @@ def seen_bytes(hosts: Hosts, mounted: Mounted) -> dict[str, int]:
 
 
 def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> None:
-    offered = {"folders": life.mounted.directories, "pools": life.mounted.pools, "devices": life.mounted.devices}
+    offered = {
+        "folders": life.mounted.directories,
+        "pools": life.mounted.pools,
+        "devices": life.mounted.devices,
+    }
     names = {client.name for client in life.hosts.clients}
     lacking = names - offered[life.filesystem.offers].keys()
     assert not lacking, f"have `mount` give {life.filesystem.offers} to {lacking} as well"
     if life.filesystem.offers == "folders":
         found = life.client.run(["ls", "-A", life.mounted.directories[life.client.name]], timeout_s=10).stdout
-        assert found == "", f"remove what bring-up leaves in the file system, or mount a folder below: {found}"
-    assert json.dumps(dict(life.mounted.facts)) != "{}", "report facts: the version and layout, in the daemons' words"
+        assert found == "", (
+            f"remove what bring-up leaves in the file system, or mount a folder below: {found}"
+        )
+    assert json.dumps(dict(life.mounted.facts)) != "{}", (
+        "report facts: the version and layout, in the daemons' words"
+    )
     unread = [log for log in life.mounted.logs if not log.is_file()]
     unread += [
-        log for host, log in life.mounted.logs_there if host.run(["test", "-f", log], timeout_s=10, check=False).returncode
+        log
+        for host, log in life.mounted.logs_there
+        if host.run(["test", "-f", log], timeout_s=10, check=False).returncode
     ]
-    assert not unread, f"`logs` or `logs_there` name files that are not there: {unread}; correct the paths that daemons log to"
+    assert not unread, (
+        f"`logs` or `logs_there` name files that are not there: {unread}; correct the paths that daemons "
+        "log to"
+    )
     known = {host.name for host in life.hosts.all}
-    assert set(life.mounted.data_hosts) <= known, f"`data_hosts` has names of no host: {life.mounted.data_hosts}"
+    assert set(life.mounted.data_hosts) <= known, (
+        f"`data_hosts` has names of no host: {life.mounted.data_hosts}"
+    )
     life.mounted.alive()
     if isinstance(life.mounted, WorksInBackground):
         assert isinstance(life.mounted.busy(), str), 'have `busy` return what it works on, or ""'
@@ -236,7 +268,9 @@ def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> N
 def test_clients_see_the_space_of_all_servers_from_the_start(life: Life) -> None:
     time.sleep(3)
     later = seen_bytes(life.hosts, life.mounted)
-    assert life.space_bytes == pytest.approx(later, rel=0.05), "wait in `serve` until clients see all space there is"
+    assert life.space_bytes == pytest.approx(later, rel=0.05), (
+        "wait in `serve` until clients see all space there is"
+    )
 
 
 def test_what_is_written_is_read_back_unchanged_over_cold_caches(life: Life) -> None:
@@ -249,7 +283,9 @@ def test_what_is_written_is_read_back_unchanged_over_cold_caches(life: Life) -> 
     life.mounted.drop_caches()
     life.client.drop_caches()  # of all hosts, which share one kernel here
     before = received_bytes(life.client)
-    assert life.read(life.client) == written, "data changed between write and read: find out before you measure anything"
+    assert life.read(life.client) == written, (
+        "data changed between write and read: find out before you measure anything"
+    )
     moved_bytes = received_bytes(life.client) - before
     if life.client.name not in holders and life.kind != MOVES_NOTHING:
         came = f"{moved_bytes} B came over the network for {FILE_BYTES} B"
@@ -264,7 +300,9 @@ def test_what_one_client_writes_another_reads(life: Life) -> None:
     written = "" if own else life.write(one)
     if own or one.name in life.mounted.locate(life.data(one)):
         pytest.skip(f"{life.kind} gives each client storage of its own")
-    assert life.read(two) == written, "clients see different data: is it one file system that both have mounted?"
+    assert life.read(two) == written, (
+        "clients see different data: is it one file system that both have mounted?"
+    )
 
 
 def test_clients_can_be_without_it_for_a_time(life: Life) -> None:
@@ -283,12 +321,16 @@ def test_clients_can_be_without_it_for_a_time(life: Life) -> None:
 def test_what_dies_is_named_with_its_last_words(life: Life) -> None:
     if isinstance(life.mounted, Deployment) and list(life.mounted.daemons):
         daemons = [*life.mounted.daemons]
-        victim = next((daemon for daemon in daemons if daemon.host.name in life.mounted.data_hosts), daemons[0])
+        victim = next(
+            (daemon for daemon in daemons if daemon.host.name in life.mounted.data_hosts), daemons[0]
+        )
         victim.process.stop(timeout_s=0)
         where, words = victim.host.name, "last said"
     elif life.filesystem.offers == "folders" and life.kind != MOVES_NOTHING:
         place = life.mounted.directories[life.client.name]
-        life.client.run(["umount", "--lazy", place if place.is_mount() else place.parent], timeout_s=10, check=False)
+        life.client.run(
+            ["umount", "--lazy", place if place.is_mount() else place.parent], timeout_s=10, check=False
+        )
         life.client.run(["rm", "-rf", "--one-file-system", "--", place], timeout_s=10, check=False)
         where, words = life.client.name, str(place.parent)
     else:
@@ -315,12 +357,17 @@ def too_late(filesystem: FileSystem, hosts: Hosts) -> TransientError:
     with pytest.raises(TransientError) as failure, filesystem.mount(hosts):
         pass
     late = re.search(r"not reached within [\d.]+ s|did not end within", str(failure.value))
-    assert late, f"bring-up did not fail for its time limit: wait by `daemons.wait`, as long as `patience`: {failure.value}"
+    assert late, (
+        "bring-up did not fail for its time limit: wait by `daemons.wait`, as long as `patience`: "
+        f"{failure.value}"
+    )
     return failure.value
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bring_up_that_fails_says_the_last_words_of_all_daemons_and_leaves_nothing(kind: str, tmp_path: Path) -> None:
+def test_a_bring_up_that_fails_says_the_last_words_of_all_daemons_and_leaves_nothing(
+    kind: str, tmp_path: Path
+) -> None:
     if not isinstance(filesystem := driver(kind, tmp_path), Deployed):
         pytest.skip(f"{kind} starts no daemons")
     with hosts_of().hold(2) as hosts:
@@ -330,9 +377,14 @@ def test_a_bring_up_that_fails_says_the_last_words_of_all_daemons_and_leaves_not
             if failure.logs:
                 break
         else:
-            pytest.fail("no daemon's log was kept: start daemons by `self.start`, inside the block of `explained`")
+            pytest.fail(
+                "no daemon's log was kept: start daemons by `self.start`, inside the block of `explained`"
+            )
         silent = {*failure.logs} - heard(str(failure))
-        assert not silent, f"the error lacks the last words of {silent}: bring daemons up in `daemons.explained()`: {failure}"
+        assert not silent, (
+            f"the error lacks the last words of {silent}: bring daemons up in `daemons.explained()`: "
+            f"{failure}"
+        )
         left = left_behind(filesystem, hosts, before)
         assert not left, f"left behind: {left}; remove it in `clean`, even when bring-up ended half-way"
     assert filesystem.patience_s > 1, "leave `patience` in EXAMPLE as it is: this test sets the short one"
@@ -340,7 +392,9 @@ def test_a_bring_up_that_fails_says_the_last_words_of_all_daemons_and_leaves_not
 
 def test_the_driver_on_the_page_has_at_most_80_lines() -> None:
     lines_count = len(on_the_page().splitlines())
-    assert lines_count <= MOST_LINES, f"{PAGE.name} has {lines_count} lines of driver: move what others need too into Deployment"
+    assert lines_count <= MOST_LINES, (
+        f"{PAGE.name} has {lines_count} lines of driver: move what others need too into Deployment"
+    )
 
 
 def test_the_driver_on_the_page_takes_part_in_a_campaign(tmp_path: Path) -> None:
@@ -351,6 +405,8 @@ def test_the_driver_on_the_page_takes_part_in_a_campaign(tmp_path: Path) -> None
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"the page's driver fails in a campaign: {done.stderr}"
     records = [json.loads(path.read_text()) for path in results.rglob("record.json")]
-    assert [record["status"] for record in records] == ["valid", "valid"], [record["reason"] for record in records]
+    assert [record["status"] for record in records] == ["valid", "valid"], [
+        record["reason"] for record in records
+    ]
     missing = {"sshfs", "openssh-server"} - records[0]["environment"]["packages"].keys()
     assert not missing, f"the record lacks the versions of {missing}: name these packages in `runs`"

@@ -19,8 +19,8 @@ from sshd import until
 
 pytestmark = pytest.mark.live
 
-# A folder shared with clients that remove their files at this moment: names without types, of files that are gone when somebody
-# asks for them, or when somebody removes them.
+# A folder shared with clients that remove their files at this moment: names without types, of files that are
+# gone when somebody asks for them, or when somebody removes them.
 VANISHING = """
 import errno, os, stat, sys
 os.environ.setdefault("FUSE_LIBRARY_NAME", "fuse3")
@@ -53,7 +53,9 @@ def this_machine() -> Testbed:
     return made
 
 
-def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, **options: Json) -> list[Outcome]:
+def outcomes(
+    testbed: str, clients_count: int, folder: Path, *loads: Workload, **options: Json
+) -> list[Outcome]:
     """Run the loads one after the other on one deployment, each in a raw folder of its own."""
     (folder / "files").mkdir(exist_ok=True)
     bed = hosts_of(**options) if testbed == "virtual" else drivers.build("testbeds", testbed, options)
@@ -73,11 +75,17 @@ def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, *
 
 
 def test_a_write_a_read_and_a_mix_move_what_was_requested(tmp_path: Path) -> None:
-    loads = [fio(operation=operation, size="32 MiB", transfer="1 MiB") for operation in ("write", "read", "randrw")]
+    loads = [
+        fio(operation=operation, size="32 MiB", transfer="1 MiB") for operation in ("write", "read", "randrw")
+    ]
     written, read, mixed = outcomes("local", 1, tmp_path, *loads)
     assert re.fullmatch(r"fio-\d\.\d+.*", written.engine)
-    assert [(r.direction, r.moved_bytes, r.operations_count) for r in written.results] == [("write", 32 * MIB, 32)]
-    assert [(r.direction, r.moved_bytes, r.operations_count) for r in read.results] == [("read", 32 * MIB, 32)]
+    assert [(r.direction, r.moved_bytes, r.operations_count) for r in written.results] == [
+        ("write", 32 * MIB, 32)
+    ]
+    assert [(r.direction, r.moved_bytes, r.operations_count) for r in read.results] == [
+        ("read", 32 * MIB, 32)
+    ]
     assert {r.direction for r in mixed.results} == {"write", "read"}
     assert sum(r.moved_bytes for r in mixed.results) == 32 * MIB
     for outcome in (written, read, mixed):
@@ -86,14 +94,21 @@ def test_a_write_a_read_and_a_mix_move_what_was_requested(tmp_path: Path) -> Non
 
 
 def test_a_read_uses_what_a_write_left_and_lays_out_what_is_missing(tmp_path: Path) -> None:
-    loads = [fio(operation="write", size="8 MiB"), fio(operation="read", size="8 MiB"), fio(operation="read", size="16 MiB")]
+    loads = [
+        fio(operation="write", size="8 MiB"),
+        fio(operation="read", size="8 MiB"),
+        fio(operation="read", size="16 MiB"),
+    ]
     outcomes("local", 1, tmp_path, *loads)
     assert not list((tmp_path / "raw-1").glob("layout-*"))
     assert list((tmp_path / "raw-2").glob("layout-*.json"))
 
 
 def test_a_client_removes_its_own_files_and_nothing_else(tmp_path: Path) -> None:
-    folder, kept = tmp_path / "a b", {"client-2.data", "client-10.data", "client-1.folder", "client-1.link", "other"}
+    folder, kept = (
+        tmp_path / "a b",
+        {"client-2.data", "client-10.data", "client-1.folder", "client-1.link", "other"},
+    )
     (folder / "client-1.folder").mkdir(parents=True)
     for name in ("client-1.data", "client-1.crc32c 4", "client-2.data", "client-10.data", "other"):
         (folder / name).touch()
@@ -142,7 +157,10 @@ def test_a_runtime_ends_a_load_early(tmp_path: Path) -> None:
 def test_a_time_limit_ends_a_load_that_is_not_done(tmp_path: Path) -> None:
     with pytest.raises(TransientError, match=r"not finished within 0.3 s on local"):
         outcomes(
-            "local", 1, tmp_path, fio(operation="randwrite", size="1 GiB", direct=True, transfer="4 KiB", time_limit="0.3 s")
+            "local",
+            1,
+            tmp_path,
+            fio(operation="randwrite", size="1 GiB", direct=True, transfer="4 KiB", time_limit="0.3 s"),
         )
 
 
@@ -159,8 +177,13 @@ def test_a_full_disk_is_reported_with_fios_message(tmp_path: Path) -> None:
 
 def test_virtual_clients_start_together_or_are_said_to_be_late(tmp_path: Path) -> None:
     spreads_s: list[float] = []
-    for outcome in outcomes("virtual", 2, tmp_path, *(fio(operation=one, size="64 MiB") for one in ("write", "read") * 3)):
-        assert [(r.host, r.moved_bytes) for r in outcome.results] == [("client-1", 64 * MIB), ("client-2", 64 * MIB)]
+    for outcome in outcomes(
+        "virtual", 2, tmp_path, *(fio(operation=one, size="64 MiB") for one in ("write", "read") * 3)
+    ):
+        assert [(r.host, r.moved_bytes) for r in outcome.results] == [
+            ("client-1", 64 * MIB),
+            ("client-2", 64 * MIB),
+        ]
         starts_s = [r.began_s for r in outcome.results]
         spreads_s.append(max(starts_s) - min(starts_s))
         assert spreads_s[-1] < 0.05 or any("ms late" in doubt for doubt in outcome.doubts)
@@ -168,17 +191,30 @@ def test_virtual_clients_start_together_or_are_said_to_be_late(tmp_path: Path) -
 
 
 def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path: Path) -> None:
-    loads = [fio(operation=operation, size="16 MiB", transfer="1 MiB", client_server=True) for operation in ("write", "randrw")]
+    loads = [
+        fio(operation=operation, size="16 MiB", transfer="1 MiB", client_server=True)
+        for operation in ("write", "randrw")
+    ]
     left: list[str] = []
     look = Aside(lambda _: left.extend(processes_with("fio", "--server=ip:")))
     written, _, mixed = outcomes("virtual", 2, tmp_path, loads[0], look, loads[1])
-    assert sorted((r.host, r.moved_bytes) for r in written.results) == [("client-1", 16 * MIB), ("client-2", 16 * MIB)]
+    assert sorted((r.host, r.moved_bytes) for r in written.results) == [
+        ("client-1", 16 * MIB),
+        ("client-2", 16 * MIB),
+    ]
     assert sum(r.moved_bytes for r in mixed.results) == 32 * MIB
     assert left == []
 
 
 def test_servers_end_with_a_time_limit_and_their_jobs_with_them(tmp_path: Path) -> None:
-    endless = fio(operation="randwrite", size="1 GiB", transfer="4 KiB", direct=True, client_server=True, time_limit="1 s")
+    endless = fio(
+        operation="randwrite",
+        size="1 GiB",
+        transfer="4 KiB",
+        direct=True,
+        client_server=True,
+        time_limit="1 s",
+    )
     with pytest.raises(TransientError, match="fio not finished within 1 s"):
         outcomes("local", 1, tmp_path, endless)
     assert processes_with("fio", "--server=ip:127.0.0.1") == []
@@ -186,7 +222,10 @@ def test_servers_end_with_a_time_limit_and_their_jobs_with_them(tmp_path: Path) 
 
 def processes_with(*words: str) -> list[str]:
     """Command lines of this machine's programs that have all of these words."""
-    lines = [path.read_bytes().replace(b"\0", b" ").decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
+    lines = [
+        path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+    ]
     return [line for line in lines if all(word in line for word in words)]
 
 
@@ -205,7 +244,9 @@ def test_a_load_continues_until_it_is_steady_or_has_had_its_rounds(tmp_path: Pat
 
 def test_what_was_written_is_verified_over_cold_caches_and_a_lie_is_found(tmp_path: Path) -> None:
     same = {"size": "4 MiB", "transfer": "64 KiB", "verify": "crc32c"}
-    written, read = outcomes("virtual", 2, tmp_path, fio(operation="write", **same), fio(operation="randread", **same))
+    written, read = outcomes(
+        "virtual", 2, tmp_path, fio(operation="write", **same), fio(operation="randread", **same)
+    )
     assert "read back and verified (crc32c)" in written.note
     assert [(r.direction, r.moved_bytes) for r in read.results] == [("read", 4 * MIB)] * 2
     other = tmp_path / "other"

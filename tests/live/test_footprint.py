@@ -1,4 +1,6 @@
-"""What `perjoule check --hosts` says of hosts, held against what really runs, listens and is mounted on them."""
+"""What `perjoule check --hosts` says of hosts, held against what really runs, listens and is mounted on
+them.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +37,10 @@ def programs(argv: Sequence[object]) -> list[str]:
 
 def listening(host: Host) -> set[int]:
     """The TCP ports on which something listens that others can reach."""
-    rows = [line.split()[3].rpartition(":") for line in host.run(["ss", "-Hltn"], timeout_s=10).stdout.splitlines()]
+    rows = [
+        line.split()[3].rpartition(":")
+        for line in host.run(["ss", "-Hltn"], timeout_s=10).stdout.splitlines()
+    ]
     return {int(port) for address, _, port in rows if not address.startswith("127.")}
 
 
@@ -72,7 +77,10 @@ def test_nothing_runs_listens_or_is_mounted_that_is_not_declared(
 
         monkeypatch.setattr(VirtualHost, name, noted)
     with hosts_of(servers=2).hold(1) as hosts:
-        before = {host.name: {*host.run(["findmnt", "-rno", "TARGET"], timeout_s=10).stdout.split()} for host in hosts.all}
+        before = {
+            host.name: {*host.run(["findmnt", "-rno", "TARGET"], timeout_s=10).stdout.split()}
+            for host in hosts.all
+        }
         with filesystem.mount(hosts) as mounted:
             mounted.drop_caches()
             mounted.alive()
@@ -80,7 +88,11 @@ def test_nothing_runs_listens_or_is_mounted_that_is_not_declared(
                 mounted.busy()
             for host in hosts.all:
                 said = host.run(["findmnt", "-rno", "TARGET"], timeout_s=10).stdout.split()
-                places = {place for place in said if place not in before[host.name] and str(host.directory) not in place}
+                places = {
+                    place
+                    for place in said
+                    if place not in before[host.name] and str(host.directory) not in place
+                }
                 assert listening(host) <= numbers(ports_on(host, hosts, filesystem)), host.name
                 assert {place for place in places if "gsyncd" not in place} <= {*filesystem.hides}, host.name
             fixed = {

@@ -54,7 +54,9 @@ def test_dropping_caches_leaves_nothing_to_heal(deployment: tuple[Hosts, Mounted
     drop(hosts, mounted)
     for host in hosts.bricks:
         brick = host.directory / "glusterfs" / "brick-1" / "unmarked"
-        said = host.run(["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.ec.dirty", brick], timeout_s=10).stdout
+        said = host.run(
+            ["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.ec.dirty", brick], timeout_s=10
+        ).stdout
         assert f"trusted.ec.dirty=0x{'0' * 32}" in said
 
 
@@ -104,7 +106,16 @@ def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mount
         ({"layout": "arbiter", "bricks_per_host": 3}, "Distributed-Replicate", 2),
         ({"layout": "distributed"}, "Distribute", 1),
     ],
-    ids=["3+2", "2 x (4+1)", "2 copies", "3 copies", "5 x 2 copies", "2 copies, arbiter", "5 x 2 copies, arbiter", "distributed"],
+    ids=[
+        "3+2",
+        "2 x (4+1)",
+        "2 copies",
+        "3 copies",
+        "5 x 2 copies",
+        "2 copies, arbiter",
+        "5 x 2 copies, arbiter",
+        "distributed",
+    ],
 )
 def test_every_layout_gives_back_what_was_written_and_holds_it_on_as_many_hosts(
     options: dict[str, Json], kind: str, holders_count: int, verified: Callable[[Hosts, Mounted], Path]
@@ -129,12 +140,19 @@ def test_a_killed_brick_which_glusterd_started_is_seen() -> None:
 
 
 def test_a_host_that_comes_back_ends_no_process_by_a_number_of_before() -> None:
-    """glusterd ends the self-heal daemon that it finds noted, and in its new namespace another process has that number."""
-    with hosts_of(servers=2).hold(1) as hosts, glusterfs(layout="replicated", hosts=2).mount(hosts) as mounted:
+    """glusterd ends the self-heal daemon that it finds noted, and in its new namespace another process has
+    that number.
+    """
+    with (
+        hosts_of(servers=2).hold(1) as hosts,
+        glusterfs(layout="replicated", hosts=2).mount(hosts) as mounted,
+    ):
         host = hosts.by_role("storage")[1]
         killable, health = able(mounted, Killable), able(mounted, TellsHealth)
         killable.kill(host)
-        noted = host.run(["find", host.directory / "glusterfs" / "run", "-name", "*.pid"], timeout_s=10).stdout.split()
+        noted = host.run(
+            ["find", host.directory / "glusterfs" / "run", "-name", "*.pid"], timeout_s=10
+        ).stdout.split()
         assert any("shd" in path for path in noted)
         for path in noted:
             host.put("1\n", Path(path))  # glusterd itself
@@ -154,7 +172,10 @@ def wait_for_its_end(mounted: Mounted) -> None:
 
 def test_an_impossible_layout_is_refused_before_anything_is_started() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
-        with pytest.raises(CampaignError, match="set redundancy to at most 1"), glusterfs(redundancy=2).mount(hosts):
+        with (
+            pytest.raises(CampaignError, match="set redundancy to at most 1"),
+            glusterfs(redundancy=2).mount(hosts),
+        ):
             pass
         assert not any((host.directory / "glusterfs").exists() for host in hosts.all)
 
@@ -165,5 +186,8 @@ def test_a_machine_that_has_its_own_glusterfs_perhaps_is_left_alone() -> None:
     with local.hold(1) as held:
         host = held.all[0]
         host.role = "storage"
-        with pytest.raises(MachineError, match="mount namespace of its own"), glusterfs(layout="distributed").mount(held):
+        with (
+            pytest.raises(MachineError, match="mount namespace of its own"),
+            glusterfs(layout="distributed").mount(held),
+        ):
             pass

@@ -1,4 +1,6 @@
-"""The dashboard's queries, answered by a real Prometheus that reads the page of a run as docs/how-to/watch.md configures it."""
+"""The dashboard's queries, answered by a real Prometheus that reads the page of a run as
+docs/how-to/watch.md configures it.
+"""
 
 import json
 import re
@@ -46,13 +48,23 @@ class Campaign:
     def __init__(self, file: ProgressFile) -> None:
         self.file, self.t_s = file, 0.0
         file.append(Line(run=RunProcess(progress.VERSION, processes.own(), "known", time.time())))
-        file.append(Line(load=RunningLoad("x", "x-1", "fio write", "write", 1, 2, 1.0, HOSTS, ("client-1",), ("storage-1",))))
+        file.append(
+            Line(
+                load=RunningLoad(
+                    "x", "x-1", "fio write", "write", 1, 2, 1.0, HOSTS, ("client-1",), ("storage-1",)
+                )
+            )
+        )
         file.append(Line(channels=CHANNELS))
         self.go_on()
 
     def go_on(self) -> None:
         self.t_s += 1.0
-        samples = ((0, self.t_s, POWER_W), (1, self.t_s, POWER_W * self.t_s), (2, self.t_s, BYTES_PER_S * self.t_s))
+        samples = (
+            (0, self.t_s, POWER_W),
+            (1, self.t_s, POWER_W * self.t_s),
+            (2, self.t_s, BYTES_PER_S * self.t_s),
+        )
         self.file.append(Line(state=State(self.t_s, time.time(), "measure", 0.5, 3, 8, 90.0, samples)))
 
 
@@ -99,7 +111,9 @@ def run(tmp_path: Path) -> Iterator[Campaign]:
 def asked(run: Campaign, tmp_path: Path) -> Iterator[Asked]:
     address = free_address()
     with (
-        server.serving(server.Page(ResultsWatch(tmp_path / "results").snapshot, "t" * 32), "127.0.0.1", 0) as url,
+        server.serving(
+            server.Page(ResultsWatch(tmp_path / "results").snapshot, "t" * 32), "127.0.0.1", 0
+        ) as url,
         (tmp_path / "log").open("w") as log,
     ):
         (tmp_path / "prometheus.yml").write_text(configuration(url))
@@ -121,7 +135,9 @@ def dashboard() -> Any:
 
 
 def chosen(asked: Asked) -> dict[str, str]:
-    """What Grafana puts instead of each variable while "All" is chosen: every value that the variable's query finds."""
+    """What Grafana puts instead of each variable while "All" is chosen: every value that the variable's
+    query finds.
+    """
     found = {"__range": "60s"}
     for variable in dashboard()["templating"]["list"]:
         if variable["type"] == "query":
@@ -139,7 +155,9 @@ def answers(asked: Asked) -> dict[str, list[Any]]:
     """The series that each query of the dashboard finds."""
     values = chosen(asked)
     targets = [target for panel in dashboard()["panels"] for target in panel["targets"]]
-    return {target["expr"]: asked("query", query=written(target["expr"], values))["result"] for target in targets}
+    return {
+        target["expr"]: asked("query", query=written(target["expr"], values))["result"] for target in targets
+    }
 
 
 def grew(expression: str, series: list[Any]) -> bool:
@@ -148,10 +166,14 @@ def grew(expression: str, series: list[Any]) -> bool:
 
 
 def awaited(asked: Asked, run: Campaign) -> dict[str, list[Any]]:
-    """The answers, as soon as each query finds something and each counter grew, or at the end of all patience."""
+    """The answers, as soon as each query finds something and each counter grew, or at the end of all
+    patience.
+    """
     found: dict[str, list[Any]] = {}
     ends_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < ends_s and not (found and all(series and grew(said, series) for said, series in found.items())):
+    while time.monotonic() < ends_s and not (
+        found and all(series and grew(said, series) for said, series in found.items())
+    ):
         time.sleep(1)
         run.go_on()
         with suppress(URLError):  # it starts
@@ -166,19 +188,32 @@ def test_every_query_of_the_dashboard_finds_the_run(asked: Asked, run: Campaign,
     assert len(found) == 10, log
     (target,) = asked("targets")["activeTargets"]
     assert (target["health"], target["lastError"]) == ("up", "")
-    values = {expression.partition("{")[0]: float(series[0]["value"][1]) for expression, series in found.items()}
+    values = {
+        expression.partition("{")[0]: float(series[0]["value"][1]) for expression, series in found.items()
+    }
     assert values["perjoule_run_up"] == 1
     assert values["perjoule_left_seconds"] == 90
     assert values["perjoule_boundary_watts"] == values["perjoule_power_watts"] == POWER_W
     assert values["perjoule_client_bytes_per_second"] == BYTES_PER_S
     trials = next(series for expression, series in found.items() if expression == "perjoule_trials")
-    assert {one["metric"]["state"]: one["value"][1] for one in trials} == {"valid": "3", "failed": "0", "left": "5"}
-    assert values["rate(perjoule_energy_joules_total"] > 0 and values["increase(perjoule_energy_joules_total"] > 0
+    assert {one["metric"]["state"]: one["value"][1] for one in trials} == {
+        "valid": "3",
+        "failed": "0",
+        "left": "5",
+    }
+    assert (
+        values["rate(perjoule_energy_joules_total"] > 0
+        and values["increase(perjoule_energy_joules_total"] > 0
+    )
 
 
 def test_each_legend_is_made_of_labels_that_its_series_have(asked: Asked, run: Campaign) -> None:
     found = awaited(asked, run)
-    legends = {target["expr"]: target["legendFormat"] for panel in dashboard()["panels"] for target in panel["targets"]}
+    legends = {
+        target["expr"]: target["legendFormat"]
+        for panel in dashboard()["panels"]
+        for target in panel["targets"]
+    }
     for expression, series in found.items():
         labels = set(re.findall(r"{{(\w+)}}", legends[expression]))
         empty = {"covers"}  # Prometheus has no empty labels: that of a channel that covers its host alone

@@ -97,32 +97,55 @@ def histogram(results: Results, record: Record) -> list[int]:
 def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everywhere(tmp_path: Path) -> None:
     results, records = measured(MOOSEFS, tmp_path / "results")
     places = [
-        (record.trial.workload.options.get("workers", "storage"), record.trial.workload.options.get("locality", True))
+        (
+            record.trial.workload.options.get("workers", "storage"),
+            record.trial.workload.options.get("locality", True),
+        )
         for record in records
     ]
     by_place = dict(zip(places, records, strict=True))
     local, anywhere, client = by_place["storage", True], by_place["storage", False], by_place["clients", True]
-    outcomes = {name: one.outcome for name, one in (("local", local), ("anywhere", anywhere), ("client", client))}
+    outcomes = {
+        name: one.outcome for name, one in (("local", local), ("anywhere", anywhere), ("client", client))
+    }
     assert all(outcomes.values())
     found = {name: outcome.measured for name, outcome in outcomes.items() if outcome}
 
     assert found["local"]["locality_ratio"] == 1.0
-    assert found["local"]["network_locality_ratio"] >= 0.95  # of two copies the one on the worker's own host is read
+    # of two copies the one on the worker's own host is read
+    assert found["local"]["network_locality_ratio"] >= 0.95
     assert found["anywhere"]["network_locality_ratio"] < 0.8
     assert found["client"]["locality_ratio"] == found["client"]["network_locality_ratio"] == 0.0
     assert {result.host for result in present(outcomes["client"]).results} == {"client-1"}
-    assert {result.host for result in present(outcomes["local"]).results} == {f"storage-{n}" for n in (1, 2, 3, 4)}
-    assert len({sum(result.moved_bytes for result in outcome.results) for outcome in outcomes.values() if outcome}) == 1
+    assert {result.host for result in present(outcomes["local"]).results} == {
+        f"storage-{n}" for n in (1, 2, 3, 4)
+    }
+    assert (
+        len(
+            {
+                sum(result.moved_bytes for result in outcome.results)
+                for outcome in outcomes.values()
+                if outcome
+            }
+        )
+        == 1
+    )
 
     assert histogram(results, local) == histogram(results, anywhere) == histogram(results, client)
     for name, peak in fit.PEAKS.items():
-        pull = (found["local"][f"{name}_mass_ev"] - peak.mass_gev * 1e9) / found["local"][f"{name}_mass_error_ev"]
+        pull = (found["local"][f"{name}_mass_ev"] - peak.mass_gev * 1e9) / found["local"][
+            f"{name}_mass_error_ev"
+        ]
         assert abs(pull) < 3
     (point,) = points(local, results.series(local))
-    assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / found["local"]["events_count"])
+    assert point.metrics["energy_per_event_j"] == pytest.approx(
+        point.metrics["energy_j"] / found["local"]["events_count"]
+    )
 
 
-def test_files_that_a_hash_places_are_analysed_where_they_lie_and_few_of_them_by_all_workers(tmp_path: Path) -> None:
+def test_files_that_a_hash_places_are_analysed_where_they_lie_and_few_of_them_by_all_workers(
+    tmp_path: Path,
+) -> None:
     results, records = measured(GLUSTERFS, tmp_path / "results")
     record, shared = sorted(records, key=lambda one: "tasks_per_file" in one.trial.workload.options)
     assert record.outcome is not None

@@ -91,9 +91,11 @@ def test_three_idle_file_systems_have_the_same_numbers_twice_with_clients_and_wi
     assert apart(again).values.tolist() == []
 
 
-# Not MooseFS's reads: its read-ahead fills the link with later data while a read waits for up to 3 s, as long as this load.
+# Not MooseFS's reads: its read-ahead fills the link with later data while a read waits for up to 3 s, as long
+# as this load.
 @pytest.mark.parametrize(
-    ("operation", "filesystem"), [("read", 'kind = "glusterfs"\nlayout = "distributed"'), ("write", 'kind = "moosefs"')]
+    ("operation", "filesystem"),
+    [("read", 'kind = "glusterfs"\nlayout = "distributed"'), ("write", 'kind = "moosefs"')],
 )
 def test_a_paced_load_reaches_its_share_for_real(operation: str, filesystem: str, tmp_path: Path) -> None:
     results = measured(tmp_path, f"{TOP}[[filesystem]]\n{filesystem}\n{DUTY.format(operation=operation)}")
@@ -118,11 +120,17 @@ def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 @NEEDS_SSHD
 @pytest.mark.parametrize(
-    "load", ['kind = "idle"\nduration = "2 s"\nrest = "0 s"', 'kind = "duty"\nload = "50 %"\nsize = "8 MiB"\nduration = "2 s"']
+    "load",
+    [
+        'kind = "idle"\nduration = "2 s"\nrest = "0 s"',
+        'kind = "duty"\nload = "50 %"\nsize = "8 MiB"\nduration = "2 s"',
+    ],
 )
 def test_both_run_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
-    (tmp_path / "ssh.toml").write_text(toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load))
+    (tmp_path / "ssh.toml").write_text(
+        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load)
+    )
     perjoule = str(Path(sys.executable).with_name("perjoule"))
     argv = [perjoule, "run", str(tmp_path / "ssh.toml"), "--into", str(tmp_path / "results")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -130,6 +138,8 @@ def test_both_run_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -
     (record, *_) = open_results(tmp_path / "results").latest()
     assert record.reason == ""
     if record.traits.directions == ("idle",):
-        counted = [s for s in open_results(tmp_path / "results").series(record) if s.channel.quantity == "switches"]
+        counted = [
+            s for s in open_results(tmp_path / "results").series(record) if s.channel.quantity == "switches"
+        ]
         assert counted
         assert all(s.value[-1] > s.value[0] for s in counted)

@@ -1,4 +1,6 @@
-"""IOR itself, its ranks in virtual clients; on machines that have IOR (on the PATH or by PERJOULE_IOR_PREFIX) and Open MPI 4."""
+"""IOR itself, its ranks in virtual clients; on machines that have IOR (on the PATH or by
+PERJOULE_IOR_PREFIX) and Open MPI 4.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +71,9 @@ def test_ranks_run_inside_the_clients_and_each_client_has_its_bytes_and_its_wind
     assert "PYTEST_CURRENT_TEST" not in log  # IOR prints its environment, which is not ours
 
 
-def test_one_file_for_all_is_laid_out_and_read_by_mpi_io(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:
+def test_one_file_for_all_is_laid_out_and_read_by_mpi_io(
+    hosts: Hosts, mounted: Mounted, tmp_path: Path
+) -> None:
     options: dict[str, Json] = {"shared_file": True, "api": "MPIIO", "collective": True, "operation": "read"}
     outcome = loaded(hosts, mounted, tmp_path / "read", ior(**options))
     assert (mounted.directories["client-1"] / "ior.shared").stat().st_size == 16 * MIB
@@ -95,10 +99,17 @@ def test_a_shared_file_needs_a_shared_folder(hosts: Hosts, mounted: Mounted, tmp
 
 def test_a_time_limit_ends_all_ranks(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:
     with pytest.raises(TransientError, match=r"ior not finished within 3 s on client-1"):
-        loaded(hosts, mounted, tmp_path / "raw", ior(size="64 GiB", transfer="4 KiB", direct=True, time_limit="3 s"))
+        loaded(
+            hosts,
+            mounted,
+            tmp_path / "raw",
+            ior(size="64 GiB", transfer="4 KiB", direct=True, time_limit="3 s"),
+        )
     for client in hosts.clients[:2]:
         running = client.run(["ps", "-eo", "stat=,comm="], timeout_s=10).stdout.splitlines()
-        assert not [line for line in running if line.split()[-1] in ("ior", "orted", "mpirun") and line[0] != "Z"]
+        assert not [
+            line for line in running if line.split()[-1] in ("ior", "orted", "mpirun") and line[0] != "Z"
+        ]
 
 
 def test_a_full_disk_is_reported_with_iors_message(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""What `benchmarks/sigkill.py` finds on the machine after its runs: all that was made in their name, and nothing of others."""
+"""What `benchmarks/sigkill.py` finds on the machine after its runs: all that was made in their name, and
+nothing of others.
+"""
 
 import os
 import subprocess
@@ -17,7 +19,9 @@ pytestmark = pytest.mark.live
 
 @contextmanager
 def traces(place: Path, run: str) -> Generator[int]:
-    """Make what a run could leave: namespaces with a process without its environment, a loop, mounts, a cgroup."""
+    """Make what a run could leave: namespaces with a process without its environment, a loop, mounts, a
+    cgroup.
+    """
     (place / "work" / f"pj-{run}").mkdir(parents=True)
     (place / "image").write_bytes(bytes(2**20))
     (place / "memory").mkdir()
@@ -37,7 +41,8 @@ def traces(place: Path, run: str) -> Generator[int]:
         made(["umount", place / "memory"], "mount", "-t", "tmpfs", "none", place / "memory")
         made(["umount", place / "bound"], "mount", "--bind", place / "work", place / "bound")
         group = (
-            next(path for path in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if path.is_dir()) / f"perjoule-{run}"
+            next(path for path in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if path.is_dir())
+            / f"perjoule-{run}"
         )
         group.mkdir()
         stack.callback(group.rmdir)
@@ -61,15 +66,27 @@ def folder(tmp: Callable[[str], Path], name: str, run: str) -> Generator[tuple[M
 
 
 @pytest.mark.usefixtures("cleaning")  # what it makes looks like a killed run's
-def test_all_that_a_run_made_is_found_by_kind_and_nothing_of_another(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_all_that_a_run_made_is_found_by_kind_and_nothing_of_another(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     with (
         folder(tmp_path_factory.mktemp, "ours", "1eaf0001") as (machine, process),
         folder(tmp_path_factory.mktemp, "others", "1eaf0002") as (_, other),
     ):
         left = machine.left()
         counts = Counter(kind for kind, _ in left)
-        assert counts == {"processes": 2, "namespaces": 3, "mounts": 1, "tmpfs": 2, "loops": 1, "cgroups": 1, "files": 1}
-        assert not any("others" in what or "1eaf0002" in what or str(other) in what.split() for _, what in left)
+        assert counts == {
+            "processes": 2,
+            "namespaces": 3,
+            "mounts": 1,
+            "tmpfs": 2,
+            "loops": 1,
+            "cgroups": 1,
+            "files": 1,
+        }
+        assert not any(
+            "others" in what or "1eaf0002" in what or str(other) in what.split() for _, what in left
+        )
         assert str(process) in {what.split()[0] for kind, what in left if kind == "processes"}
     for path in (machine.place / "work").glob("*"):
         path.rmdir()
@@ -97,5 +114,6 @@ def test_a_daemon_that_outlives_what_started_it_is_still_known(tmp_path: Path) -
 
 def test_each_kind_is_counted_even_if_there_is_nothing() -> None:
     assert told(Counter({"loops": 2})) == (
-        "0 processes, 0 namespaces, 0 mounts, 0 tmpfs, 2 loops, 0 device-mapper, 0 cgroups, 0 links, 0 files, 0 power settings"
+        "0 processes, 0 namespaces, 0 mounts, 0 tmpfs, 2 loops, 0 device-mapper, 0 cgroups, 0 links, 0 "
+        "files, 0 power settings"
     )

@@ -1,4 +1,6 @@
-"""Local file systems for real: on disks of virtual hosts, of this machine, beneath servers; and the NFS server."""
+"""Local file systems for real: on disks of virtual hosts, of this machine, beneath servers; and the NFS
+server.
+"""
 
 import os
 import random
@@ -96,7 +98,9 @@ def filesystem(kind: str, **options: Any) -> FileSystem:
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[Hosts]:
     """One cluster for all tests that leave it whole: 2 storage hosts and the metadata host carry data."""
-    made = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2, "scale": 0.2})
+    made = drivers.build(
+        "testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2, "scale": 0.2}
+    )
     assert isinstance(made, Testbed)
     with made.hold(1) as held:
         yield held
@@ -104,9 +108,15 @@ def hosts() -> Iterator[Hosts]:
 
 @pytest.mark.parametrize(
     ("kind", "block"),
-    [*((kind, f"{size} KiB") for kind in ("ext4", "xfs") for size in (1, 2, 4)), ("btrfs", "4 KiB"), ("f2fs", "4 KiB")],
+    [
+        *((kind, f"{size} KiB") for kind in ("ext4", "xfs") for size in (1, 2, 4)),
+        ("btrfs", "4 KiB"),
+        ("f2fs", "4 KiB"),
+    ],
 )
-def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: str, hosts: Hosts, verified: Verified) -> None:
+def test_what_is_written_to_a_local_file_system_is_read_back(
+    kind: str, block: str, hosts: Hosts, verified: Verified
+) -> None:
     if not in_kernel(kind):
         pytest.skip(f"this kernel has no {kind}; run `make kernels`")
     with filesystem("local", type=kind, block=block).mount(hosts) as mounted:
@@ -122,13 +132,17 @@ def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: s
 JOURNALS = [(path[0], mark) for path, _, mark in tunables("filesystem", "local")]
 
 
-@pytest.mark.parametrize(("option", "value"), [(option, value) for option, mark in JOURNALS for value in (None, *mark.values)])
+@pytest.mark.parametrize(
+    ("option", "value"), [(option, value) for option, mark in JOURNALS for value in (None, *mark.values)]
+)
 def test_a_kernel_mounts_each_journal_that_a_tuning_tries_and_has_the_default_by_itself(
     option: str, value: str | None, hosts: Hosts
 ) -> None:
     kind = {"journal": "ext4", "log_buffer": "xfs"}[option]
     mark = next(mark for name, mark in JOURNALS if name == option)
-    with filesystem("local", type=kind, size="400 MiB", **({option: value} if value else {})).mount(hosts) as mounted:
+    with filesystem("local", type=kind, size="400 MiB", **({option: value} if value else {})).mount(
+        hosts
+    ) as mounted:
         options = str(table(mounted.facts["client-1"])["options"]).split(",")
     shown = str(value or mark.otherwise).replace(" KiB", "k")  # /proc/mounts leaves out ext4's default
     expected = f"data={shown}" if option == "journal" else f"logbsize={shown}"
@@ -137,7 +151,10 @@ def test_a_kernel_mounts_each_journal_that_a_tuning_tries_and_has_the_default_by
 
 def test_a_block_size_that_the_kernel_can_not_mount_is_reported_with_the_kernel(hosts: Hosts) -> None:
     with (
-        pytest.raises(MachineError, match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*use blocks of 4 KiB, its page"),
+        pytest.raises(
+            MachineError,
+            match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*use blocks of 4 KiB, its page",
+        ),
         filesystem("local", type="btrfs", block="8 KiB").mount(hosts),
     ):
         pass
@@ -154,7 +171,9 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
     cap_bytes_per_s = sum(disk.write_bytes_per_s.value for disk in server.node.disks) * hosts.scale
     place = server.disk("measured", disk(kind="xfs", size="1 GiB"))
     before, began_s = server.counters().disk_written_bytes, time.monotonic()
-    server.run(["dd", "if=/dev/zero", f"of={place}/zeros", "bs=1M", "count=120", "oflag=direct"], timeout_s=60)
+    server.run(
+        ["dd", "if=/dev/zero", f"of={place}/zeros", "bs=1M", "count=120", "oflag=direct"], timeout_s=60
+    )
     took_s = time.monotonic() - began_s
     after = server.counters().disk_written_bytes
     assert before is not None
@@ -169,7 +188,9 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
         ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB", "mirror": "md"}, "moosefs/chunks"),
         ("glusterfs", {}, {"kind": "ext4", "block": "1 KiB"}, "glusterfs/brick-1"),
         ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
-        pytest.param("moosefs", {"goal": 2}, {"kind": "f2fs", "block": "4 KiB"}, "moosefs/chunks", id="moosefs-f2fs"),
+        pytest.param(
+            "moosefs", {"goal": 2}, {"kind": "f2fs", "block": "4 KiB"}, "moosefs/chunks", id="moosefs-f2fs"
+        ),
     ],
 )
 def test_servers_keep_their_data_on_what_lies_beneath(
@@ -182,14 +203,21 @@ def test_servers_keep_their_data_on_what_lies_beneath(
         verified(hosts, mounted)
         facts = mounted.facts["beneath"]
         assert isinstance(facts, dict)
-        assert (facts["type"], facts["block_bytes"]) == (beneath["kind"], int(beneath["block"].split()[0]) * 1024)
+        assert (facts["type"], facts["block_bytes"]) == (
+            beneath["kind"],
+            int(beneath["block"].split()[0]) * 1024,
+        )
         wanted = beneath.get("mirror", "none")
         lack = mirrors.lacking(wanted) if wanted != "none" else ""
         assert server.doubts == ((mirrors.doubt(lack),) if lack else ())
         assert facts["mirror"] == ("none" if lack else wanted)
-        found = server.run(["findmnt", "-no", "FSTYPE", "--target", server.directory / "beneath" / data], timeout_s=10).stdout
+        found = server.run(
+            ["findmnt", "-no", "FSTYPE", "--target", server.directory / "beneath" / data], timeout_s=10
+        ).stdout
         assert found == f"{beneath['kind']}\n"
-        used = server.run(["df", "--output=used", "-BM", server.directory / "beneath"], timeout_s=10).stdout.split()[1]
+        used = server.run(
+            ["df", "--output=used", "-BM", server.directory / "beneath"], timeout_s=10
+        ).stdout.split()[1]
         assert int(used.removesuffix("M")) >= 8 // (2 if kind == "glusterfs" else 1)  # 2 + 1 parts
 
 
@@ -201,7 +229,9 @@ def test_a_mirror_counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere(
     record_property("lacks", lack)
     place = server.disk("pair", disk(kind="zfs" if way == "zfs" else "ext4", mirror=way, size="400 MiB"))
     before = server.counters().disk_written_bytes
-    server.run(["dd", "if=/dev/urandom", f"of={place}/random", "bs=1M", "count=16", "conv=fsync"], timeout_s=60)
+    server.run(
+        ["dd", "if=/dev/urandom", f"of={place}/random", "bs=1M", "count=16", "conv=fsync"], timeout_s=60
+    )
     after = server.counters().disk_written_bytes
     assert before is not None
     assert after is not None
@@ -219,7 +249,9 @@ def ran(*argv: str) -> str:
 
 
 def fail(mirror: Mirror, leg: int, device: str) -> None:
-    """Have a disk of a mirror fail, leg 0 or 1: what LVM gives no word for, an error for each request to it is."""
+    """Have a disk of a mirror fail, leg 0 or 1: what LVM gives no word for, an error for each request to
+    it is.
+    """
     leg_name = f"{mirror.name.replace('-', '--')}-data_rimage_{leg}"
     words = {
         "md": ("mdadm", mirror.source, "--fail", device, "--remove", device),
@@ -243,7 +275,10 @@ def rebuild(mirror: Mirror, whole: str, failed: str, fresh: str) -> None:
         ran("vgextend", *lvm, f"--devices={whole},{failed},{fresh}", mirror.name, fresh)
         lvm = (*lvm, f"--devices={whole},{fresh}")  # to LVM the failed one is missing
         ran("lvconvert", *lvm, "--repair", f"{mirror.name}/data", fresh)
-        while ran("lvs", *lvm[2:], "--noheadings", "-o", "copy_percent", f"{mirror.name}/data").strip() != "100.00":
+        while (
+            ran("lvs", *lvm[2:], "--noheadings", "-o", "copy_percent", f"{mirror.name}/data").strip()
+            != "100.00"
+        ):
             assert time.monotonic() < deadline_s
             time.sleep(0.1)
     else:
@@ -292,7 +327,9 @@ def test_a_mirror_gives_back_its_data_without_either_disk_once_a_fresh_one_took_
     assert traces(tmp_path) == []
 
 
-def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other_host_in(hosts: Hosts) -> None:
+def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other_host_in(
+    hosts: Hosts,
+) -> None:
     client, stranger = hosts.clients[0], hosts.management
     nfs = filesystem("nfs", version="3", beneath={"kind": "ext4", "block": "1 KiB"})
     assert isinstance(nfs, Nfs)
@@ -336,7 +373,10 @@ def test_nfs_is_mounted_where_the_kernel_can_and_refused_with_the_reason_elsewhe
         with nfs.mount(hosts) as mounted:
             assert mounted.locate(verified(hosts, mounted)) == ("storage-1",)
     else:
-        with pytest.raises(MachineError, match=r"client-1: the kernel has no NFS client.*CONFIG_NFS_FS"), nfs.mount(hosts):
+        with (
+            pytest.raises(MachineError, match=r"client-1: the kernel has no NFS client.*CONFIG_NFS_FS"),
+            nfs.mount(hosts),
+        ):
             pass
 
 
@@ -349,7 +389,9 @@ def traces(root: Path) -> list[str]:
     return found
 
 
-def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_hosts_make_disks_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
     chance = random.Random(7)
     caught_count = 0
@@ -369,7 +411,9 @@ def test_a_kill_while_hosts_make_disks_leaves_nothing(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("way", mirrors.WAYS)
-def test_a_kill_before_its_mirror_was_made_leaves_no_disks(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_before_its_mirror_was_made_leaves_no_disks(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
     run = runs.fresh()
     lock = runs.claim(run)
@@ -391,7 +435,9 @@ def test_a_disk_of_this_machine_goes_with_its_hold_even_when_that_is_killed(tmp_
         "    if sys.argv[2] == 'kill': os.kill(os.getpid(), 9)\n"
     )
     for how in ("end", "kill"):
-        done = subprocess.run([sys.executable, "-c", program, tmp_path, how], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", program, tmp_path, how], capture_output=True, text=True, check=False
+        )
         assert (done.stdout, done.returncode) == ("True\n", 0 if how == "end" else -9)
         deadline_s = time.monotonic() + 5  # the guard is a process of its own
         while (left := [*traces(tmp_path), *tmp_path.glob("*/mine*")]) and time.monotonic() < deadline_s:
@@ -403,7 +449,9 @@ def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterw
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(400 * MIB)
-    loop = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True, check=True).stdout.strip()
+    loop = subprocess.run(
+        ["losetup", "-f", "--show", image], capture_output=True, text=True, check=True
+    ).stdout.strip()
     (tmp_path / "by-id").mkdir()
     (tmp_path / "by-id" / "disk").symlink_to(loop)
     try:
@@ -412,6 +460,16 @@ def test_a_named_device_is_used_only_while_it_is_empty_and_is_empty_again_afterw
     finally:
         subprocess.run(["losetup", "--detach", loop], check=True)
     assert done.returncode == 0, done.stderr
-    words = ["is not listed", "bears xfs", "is mounted on", "bears nothing", 'bears ext4 "photos"', "bears photos", "bears xfs"]
+    words = [
+        "is not listed",
+        "bears xfs",
+        "is mounted on",
+        "bears nothing",
+        'bears ext4 "photos"',
+        "bears photos",
+        "bears xfs",
+    ]
     words += ["bears nothing"]
-    assert [word in line for word, line in zip(words, done.stdout.splitlines(), strict=True)] == [True] * 8, done.stdout
+    assert [word in line for word, line in zip(words, done.stdout.splitlines(), strict=True)] == [True] * 8, (
+        done.stdout
+    )

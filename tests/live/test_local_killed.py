@@ -1,4 +1,6 @@
-"""What a killed campaign on this machine leaves: its load waits or runs until the next command ends it, with what it filled."""
+"""What a killed campaign on this machine leaves: its load waits or runs until the next command ends it,
+with what it filled.
+"""
 
 import os
 import signal
@@ -44,15 +46,24 @@ def running(folder: Path) -> list[str]:
 
 @pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("at", ["the gate", "work"])
-def test_the_next_command_ends_the_load_of_a_killed_campaign_and_removes_its_data(at: str, tmp_path: Path) -> None:
+def test_the_next_command_ends_the_load_of_a_killed_campaign_and_removes_its_data(
+    at: str, tmp_path: Path
+) -> None:
     data, own = tmp_path / "data", tmp_path / "tmp"
     data.mkdir()
     own.mkdir()
     (tmp_path / "killed.toml").write_text(TEXT.format(path=data))
-    environment = {**os.environ, "TMPDIR": str(own), "PERJOULE_WORK": str(tmp_path / "work"), "XDG_STATE_HOME": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "TMPDIR": str(own),
+        "PERJOULE_WORK": str(tmp_path / "work"),
+        "XDG_STATE_HOME": str(tmp_path),
+    }
     command = [PERJOULE, "run", tmp_path / "killed.toml", "--into", tmp_path / "results"]
     gates, until_s = "start-*/*" if at == "the gate" else "never", time.monotonic() + 60
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         while time.monotonic() < until_s and process.poll() is None:
             pipes = [path for path in own.glob(f"perjoule-local-*/{gates}") if path.is_fifo()]
             if pipes or (at == "work" and list(data.glob("perjoule-*/*"))):
@@ -60,7 +71,9 @@ def test_the_next_command_ends_the_load_of_a_killed_campaign_and_removes_its_dat
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
     assert list(data.glob("perjoule-*")), "the campaign had not begun, or had ended"
-    done = subprocess.run([PERJOULE, "down"], env=environment, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [PERJOULE, "down"], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
     assert running(data) == [], done.stdout
     assert list(data.iterdir()) == []
     assert list(own.iterdir()) == []

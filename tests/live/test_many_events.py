@@ -1,4 +1,6 @@
-"""Twenty different events in one campaign, twice: its trials are valid or say why not, with the same verdict both times."""
+"""Twenty different events in one campaign, twice: its trials are valid or say why not, with the same
+verdict both times.
+"""
 
 import re
 from pathlib import Path
@@ -37,8 +39,8 @@ full = "1 MiB/s"
 transfer = "64 KiB"
 duration = "{duration}"
 """
-# Kind, host, and for "slow" the factor, with the time since the event before. One server at a time is away, so that the data stay
-# within reach whatever has healed by then.
+# Kind, host, and for "slow" the factor, with the time since the event before. One server at a time is away,
+# so that the data stay within reach whatever has healed by then.
 MOOSEFS = """
 1 slow storage-1 3; 1 kill storage-2; 1 back storage-2; 0.5 back storage-1; 0.5 cut storage-3; 1 back storage-3; 0.5 snapshot;
 0.5 slow storage-2 100; 1 back storage-2; 0.2 kill metadata-1; 1 back metadata-1; 2.5 fail storage-1; 2 back storage-1;
@@ -87,7 +89,13 @@ def measured(folder: Path, name: str) -> tuple[Results, Record]:
 def verdict(folder: Path, name: str) -> tuple[str, str, list[str]]:
     """Status and reason of the trial, without numbers, and what happened to its servers."""
     results, record = measured(folder, name)
-    print(name, record.status, record.reason, [(one.event.text, round(one.late_s, 3)) for one in record.events], record.doubts)
+    print(
+        name,
+        record.status,
+        record.reason,
+        [(one.event.text, round(one.late_s, 3)) for one in record.events],
+        record.doubts,
+    )
     assert (record.status == "valid") == (record.reason == "")
     assert verify(results).differences == ()
     return record.status, re.sub(r"[\d.]+", "#", record.reason), [one.event.text for one in record.events]

@@ -1,4 +1,6 @@
-"""mdtest itself, its ranks in virtual clients; where it is (on the PATH or by PERJOULE_IOR_PREFIX), and Open MPI 4."""
+"""mdtest itself, its ranks in virtual clients; where it is (on the PATH or by PERJOULE_IOR_PREFIX), and
+Open MPI 4.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +50,9 @@ def test_files_are_made_looked_at_and_removed(hosts: Hosts, tmp_path: Path) -> N
     mounted = Shared(hosts, files)
     for operation, left_count in (("create", 200), ("stat", 200), ("remove", 0)):
         options: dict[str, Json] = {"reorder": True} if operation == "stat" else {}
-        outcome = loaded(hosts, mounted, tmp_path / operation, mdtest(operation=operation, ranks=2, **options))
+        outcome = loaded(
+            hosts, mounted, tmp_path / operation, mdtest(operation=operation, ranks=2, **options)
+        )
         assert outcome.engine.startswith("mdtest-")
         direction = "read" if operation == "stat" else "write"
         assert [(r.host, r.direction, r.operations_count, r.moved_bytes) for r in outcome.results] == [

@@ -21,7 +21,9 @@ GAPS = ("late", "missing", "nan", "disconnect")  # what must leave a gap
 
 
 def needs(tool: str, package: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not shutil.which(tool), reason=f"{tool} is missing (sudo apt install {package})")
+    return pytest.mark.skipif(
+        not shutil.which(tool), reason=f"{tool} is missing (sudo apt install {package})"
+    )
 
 
 def befalls(fault, behaviour, listen, options):
@@ -42,9 +44,11 @@ def befalls(fault, behaviour, listen, options):
         while behaviour.manner() != Manner():  # until it is well again
             time.sleep(0.01)
     known_w = [said.power_w for said in behaviour.said if not math.isnan(said.power_w)]
-    shown_w = {watts for power_w in known_w for watts in (math.floor(power_w), min(round(power_w), 65535))}  # a strip; a BMC
+    # a strip; a BMC
+    shown_w = {watts for power_w in known_w for watts in (math.floor(power_w), min(round(power_w), 65535))}
     assert {power_w for power_w in heard.of()[1] if not math.isnan(power_w)} <= shown_w
-    if fault not in (*GAPS, "spike", "zero", "unknown"):  # a BMC shows a spike as its highest number, which is not a reading
+    # a BMC shows a spike as its highest number, which is not a reading
+    if fault not in (*GAPS, "spike", "zero", "unknown"):
         assert not heard.failures
 
 
@@ -56,7 +60,9 @@ def test_no_fault_of_a_bmc_becomes_a_number(listen, noted, tmp_path):
             befalls(fault, behaviour, listen, options)
         (tmp_path / "wrong").write_text("wrong")
         with pytest.raises(PerjouleError, match=r"meter ipmi: .*(Unable to establish|HMAC|no answer)"):
-            listen({**options, "password_file": str(tmp_path / "wrong"), "timeout": "5 s"}, lambda heard: True)
+            listen(
+                {**options, "password_file": str(tmp_path / "wrong"), "timeout": "5 s"}, lambda heard: True
+            )
 
 
 @needs("snmpget", "snmp")
@@ -66,7 +72,14 @@ def test_no_fault_of_a_power_strip_becomes_a_number_and_snmpget_says_the_same(li
         for fault in snmp_pdu.FAULTS:
             if fault not in ("wrap", "reset"):  # of a counter that steps by 360 kJ
                 befalls(fault, behaviour, listen, options)
-        argv = ["snmpget", "-v2c", "-cpublic", "-Oqv", f"127.0.0.1:{options['port']}", "1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.3"]
+        argv = [
+            "snmpget",
+            "-v2c",
+            "-cpublic",
+            "-Oqv",
+            f"127.0.0.1:{options['port']}",
+            "1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.3",
+        ]
         environment = {**os.environ, "SNMP_PERSISTENT_DIR": str(tmp_path), "MIBS": ""}
         done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=30, check=True)
         assert int(done.stdout) == math.floor(behaviour.said[-1].power_w)

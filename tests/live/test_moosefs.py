@@ -29,7 +29,9 @@ def deployment() -> Iterator[tuple[Hosts, Mounted]]:
 
 
 @pytest.mark.parametrize("goal", [1, 4])
-def test_every_goal_gives_back_what_was_written_on_as_many_hosts(goal: int, verified: Callable[[Hosts, Mounted], Path]) -> None:
+def test_every_goal_gives_back_what_was_written_on_as_many_hosts(
+    goal: int, verified: Callable[[Hosts, Mounted], Path]
+) -> None:
     with hosts_of().hold(1) as hosts, moosefs(goal=goal, trash="24 h").mount(hosts) as mounted:
         assert len(mounted.locate(verified(hosts, mounted))) == goal
         assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (goal, 24 * 3600)
@@ -65,9 +67,16 @@ def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     facts = mounted.facts
     assert str(facts["version"]).startswith(("3.", "4."))
-    assert (facts["goal"], facts["trash_s"], facts["master"], facts["metalogger"]) == (2, 0, "metadata-1", "management-1")
+    assert (facts["goal"], facts["trash_s"], facts["master"], facts["metalogger"]) == (
+        2,
+        0,
+        "metadata-1",
+        "management-1",
+    )
     assert isinstance(rows := facts["chunkservers"], list)
-    assert {row["host"] for row in rows if isinstance(row, dict)} == {host.name for host in hosts.by_role("storage")}
+    assert {row["host"] for row in rows if isinstance(row, dict)} == {
+        host.name for host in hosts.by_role("storage")
+    }
 
 
 def test_no_daemon_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:

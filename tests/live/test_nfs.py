@@ -1,4 +1,6 @@
-"""NFS for real: by a client in user space on any kernel, and by the kernel's where it has one (`make kernels` boots such)."""
+"""NFS for real: by a client in user space on any kernel, and by the kernel's where it has one (`make
+kernels` boots such).
+"""
 
 import sys
 from collections.abc import Callable, Generator
@@ -81,7 +83,9 @@ def kernel_server(host: Host) -> Generator[None]:
     ]
     for argv in running:
         host.run(argv, timeout_s=60)
-    mountd = host.spawn(["rpc.mountd", "--foreground", "--port", str(MOUNT_PORT)], log=host.directory / "mountd.log")
+    mountd = host.spawn(
+        ["rpc.mountd", "--foreground", "--port", str(MOUNT_PORT)], log=host.directory / "mountd.log"
+    )
     try:
         yield
     finally:
@@ -105,7 +109,9 @@ def assert_mounted(mounted: Mounted, hosts: Hosts, version: str, options: tuple[
 @by_the_kernel
 @with_and_without_sync
 @pytest.mark.parametrize("version", ["3", "4.2"])
-def test_ganesha_gives_back_what_was_written(version: str, options: tuple[str, ...], verified: Verified) -> None:
+def test_ganesha_gives_back_what_was_written(
+    version: str, options: tuple[str, ...], verified: Verified
+) -> None:
     with hosts_of().hold(2) as hosts, nfs(version=version, options=list(options)).mount(hosts) as mounted:
         assert mounted.locate(verified(hosts, mounted)) == ("storage-1",)
         assert_mounted(mounted, hosts, version, options)
@@ -132,7 +138,9 @@ def test_the_kernels_server_gives_back_what_was_written_and_keeps_no_export(
 def test_a_kernels_server_that_does_not_run_is_refused() -> None:
     with (
         hosts_of().hold(1) as hosts,
-        pytest.raises(MachineError, match="storage-1: the kernel's NFS server is not running; start it there"),
+        pytest.raises(
+            MachineError, match="storage-1: the kernel's NFS server is not running; start it there"
+        ),
         nfs(server="kernel").mount(hosts),
     ):
         pass
@@ -147,7 +155,9 @@ def test_a_server_that_dies_is_named_and_its_mount_goes_nevertheless() -> None:
             next(iter(mounted.daemons)).process.stop(timeout_s=0)
             with pytest.raises(TransientError, match=r"storage-1: ganesha\.nfsd ended"):
                 mounted.alive()
-        assert "nfs" not in {line.split()[2] for line in client.run(["cat", "/proc/mounts"], timeout_s=20).stdout.splitlines()}
+        assert "nfs" not in {
+            line.split()[2] for line in client.run(["cat", "/proc/mounts"], timeout_s=20).stdout.splitlines()
+        }
 
 
 def in_user_space() -> FileSystem:
@@ -169,7 +179,9 @@ def test_a_client_in_user_space_gives_back_what_was_written_by_it_and_by_another
 def test_a_client_in_user_space_does_what_programs_ask_of_a_file_system() -> None:
     with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
         client = hosts.clients[0]
-        said = client.run([sys.executable, "-c", ASKED, mounted.directories[client.name]], timeout_s=60).stdout
+        said = client.run(
+            [sys.executable, "-c", ASKED, mounted.directories[client.name]], timeout_s=60
+        ).stdout
         assert said == "all\n"
 
 
@@ -197,7 +209,9 @@ def test_a_server_that_dies_is_an_error_to_a_client_in_user_space_and_no_endless
             client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=1", "conv=fsync"], timeout_s=20)
             next(one for one in mounted.daemons if one.name == "ganesha.nfsd").process.stop(timeout_s=0)
             with pytest.raises(WorkloadError, match="Input/output error"):
-                client.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=8", "conv=fsync"], timeout_s=20)
+                client.run(
+                    ["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=8", "conv=fsync"], timeout_s=20
+                )
             with pytest.raises(TransientError, match=r"storage-1: ganesha\.nfsd ended"):
                 mounted.alive()
         assert "fuse.nfs" not in {

@@ -1,4 +1,6 @@
-"""What perjoule prints of real campaigns is what a second calculation makes of the same files, for every file system at hand."""
+"""What perjoule prints of real campaigns is what a second calculation makes of the same files, for every
+file system at hand.
+"""
 
 import subprocess
 import sys
@@ -58,9 +60,14 @@ def test_every_number_of_a_real_campaign_is_the_same_twice(tmp_path: Path) -> No
         campaign.write_text(TOP + tables)
         perjoule = str(Path(sys.executable).with_name("perjoule"))
         done = subprocess.run(
-            [perjoule, "run", str(campaign), "--into", str(folder)], capture_output=True, text=True, check=False
+            [perjoule, "run", str(campaign), "--into", str(folder)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         found = recomputed(checked(folder))
         assert apart(found).values.tolist() == []
-        assert {"energy_j", "common_throughput_bytes_per_s", "tpp_ratio"} <= set(found.loc[found["theirs"].notna(), "metric"])
+        assert {"energy_j", "common_throughput_bytes_per_s", "tpp_ratio"} <= set(
+            found.loc[found["theirs"].notna(), "metric"]
+        )

@@ -1,4 +1,6 @@
-"""OrangeFS for real: the daemons on virtual hosts, where a build of it is at hand (no distribution has packages)."""
+"""OrangeFS for real: the daemons on virtual hosts, where a build of it is at hand (no distribution has
+packages).
+"""
 
 import signal
 import time
@@ -81,7 +83,11 @@ def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     facts = mounted.facts
     assert str(facts["version"]).startswith("2.")
-    assert (facts["distribution"], facts["strip_bytes"], facts["data_servers_count"]) == ("simple_stripe", 64 * 1024, 4)
+    assert (facts["distribution"], facts["strip_bytes"], facts["data_servers_count"]) == (
+        "simple_stripe",
+        64 * 1024,
+        4,
+    )
     rows = facts["servers"]
     assert isinstance(rows, list)
     modes = {row["host"]: row["mode"] for row in rows if isinstance(row, dict)}
@@ -136,7 +142,10 @@ def test_a_server_that_hangs_does_not_keep_the_rest_from_ending() -> None:
 
 
 def test_a_server_that_can_not_start_is_reported_with_its_message() -> None:
-    listen = f"import socket, time; s = socket.create_server(('', {PORT})); print('listening', flush=True); time.sleep(60)"
+    listen = (
+        f"import socket, time; s = socket.create_server(('', {PORT})); print('listening', flush=True); "
+        "time.sleep(60)"
+    )
     with hosts_of(servers=1).hold(1) as hosts:
         host = hosts.by_role("storage")[0]
         other = host.spawn(["python3", "-c", listen], log=host.directory / "other.log")
@@ -169,16 +178,22 @@ def assert_clean(hosts: Hosts) -> None:
     for host in hosts.all:
         assert not (host.directory / "orangefs").exists()
         listed = host.run(["ps", "-eo", "stat=,args="], timeout_s=10).stdout.splitlines()
-        assert not [line for line in listed if "pvfs2" in line and line[0] != "Z"]  # a dead one is the init's to bury
+        # a dead one is the init's to bury
+        assert not [line for line in listed if "pvfs2" in line and line[0] != "Z"]
         assert "pvfs2fuse" not in host.run(["cat", "/proc/mounts"], timeout_s=10).stdout
 
 
 def test_data_lie_on_what_is_beneath() -> None:
-    with hosts_of(servers=1).hold(1) as hosts, orangefs(beneath={"kind": "ext4", "block": "2 KiB"}).mount(hosts) as mounted:
+    with (
+        hosts_of(servers=1).hold(1) as hosts,
+        orangefs(beneath={"kind": "ext4", "block": "2 KiB"}).mount(hosts) as mounted,
+    ):
         client, server = hosts.clients[0], hosts.by_role("storage")[0]
         write(client, mounted.directories[client.name] / "file")
         facts = mounted.facts["beneath"]
         assert isinstance(facts, dict)
         assert (facts["type"], facts["block_bytes"]) == ("ext4", 2048)
-        used = server.run(["du", "-sm", server.directory / "beneath" / "orangefs" / "data"], timeout_s=10).stdout.split()[0]
+        used = server.run(
+            ["du", "-sm", server.directory / "beneath" / "orangefs" / "data"], timeout_s=10
+        ).stdout.split()[0]
         assert int(used) >= FILE_BYTES // MIB

@@ -1,4 +1,6 @@
-"""OrangeFS by the kernel's client, for real, where its module is loaded and a build of `pvfs2-client-core` is at hand."""
+"""OrangeFS by the kernel's client, for real, where its module is loaded and a build of `pvfs2-client-core`
+is at hand.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A control group that allows no further process, in the middle of a run: a sentence, nothing left, and it continues later."""
+"""A control group that allows no further process, in the middle of a run: a sentence, nothing left, and it
+continues later.
+"""
 
 import json
 import os
@@ -70,7 +72,9 @@ def running(group: Path, work: Path, folder: Path) -> Generator[subprocess.Popen
         (group / "cgroup.procs").write_text(str(os.getpid()))
 
     argv = [PERJOULE, "run", campaign, "--into", folder]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=join) as process:
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=join
+    ) as process:
         until_s = time.monotonic() + LIMIT_S
         while not journal(folder) and process.poll() is None and time.monotonic() < until_s:
             time.sleep(0.01)
@@ -79,14 +83,18 @@ def running(group: Path, work: Path, folder: Path) -> Generator[subprocess.Popen
 
 def finished(folder: Path) -> None:
     """Go on, and find each trial once."""
-    done = subprocess.run([PERJOULE, "resume", folder, "--failed"], capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run(
+        [PERJOULE, "resume", folder, "--failed"], capture_output=True, text=True, timeout=LIMIT_S
+    )
     assert done.returncode == 0, done.stderr
     assert len({line["trial"] for line in journal(folder)}) == 3
     assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 @pytest.mark.parametrize("spare_count", [0, 2])
-def test_without_processes_a_run_is_one_sentence_and_continues_later(spare_count: int, group: Path, tmp_path: Path) -> None:
+def test_without_processes_a_run_is_one_sentence_and_continues_later(
+    spare_count: int, group: Path, tmp_path: Path
+) -> None:
     work, folder = tmp_path / "work", tmp_path / "results"
     with running(group, work, folder) as process:
         there_count = int((group / "pids.current").read_text())
@@ -95,7 +103,10 @@ def test_without_processes_a_run_is_one_sentence_and_continues_later(spare_count
     assert int((group / "pids.events").read_text().split()[1]) > 0, "it never wanted another process"
     assert "Traceback" not in said
     if process.returncode == 3:
-        assert "perjoule: no more threads or processes can be started; end other programs, or raise the limits" in said
+        assert (
+            "perjoule: no more threads or processes can be started; end other programs, or raise the limits"
+            in said
+        )
     else:
         assert process.returncode == 1, said
         assert "could not be started (Resource temporarily unavailable)" in said
@@ -103,7 +114,9 @@ def test_without_processes_a_run_is_one_sentence_and_continues_later(spare_count
     finished(folder)
 
 
-def test_what_a_killed_run_left_where_no_process_could_be_started_goes_with_the_next_command(group: Path, tmp_path: Path) -> None:
+def test_what_a_killed_run_left_where_no_process_could_be_started_goes_with_the_next_command(
+    group: Path, tmp_path: Path
+) -> None:
     """The guard of its disk can't start the programs that would remove it."""
     work, folder = tmp_path / "work", tmp_path / "results"
     with running(group, work, folder) as process:

@@ -1,4 +1,6 @@
-"""The guard of raw devices on real ones: loop devices of this test's own, here and as devices of a host over SSH."""
+"""The guard of raw devices on real ones: loop devices of this test's own, here and as devices of a host
+over SSH.
+"""
 
 import os
 import subprocess
@@ -27,7 +29,8 @@ from perjoule.testbeds.local import Local
 from perjoule.testbeds.virtual import clean
 from sshd import on_loopback, toml
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("overwrite")]  # one test gives a loop device back and takes it again
+# one test gives a loop device back and takes it again
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("overwrite")]
 
 MIB = 1024**2
 PERJOULE = Path(sys.executable).with_name("perjoule")
@@ -51,7 +54,9 @@ with Local().hold(1) as hosts:
 
 
 def run(*argv: str | Path) -> str:
-    return subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    return subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, check=True, timeout=30
+    ).stdout.strip()
 
 
 class Disk:
@@ -70,7 +75,9 @@ class Disk:
     def on(self, host: Host) -> "Disk":
         """Look at it as at a device of a host, which this machine is by another way."""
         assert isinstance(host, SshHost)
-        self.view = There(links=self.links, ask=lambda argv: host._tool(*argv), host=host, log=self.links / "held")
+        self.view = There(
+            links=self.links, ask=lambda argv: host._tool(*argv), host=host, log=self.links / "held"
+        )
         return self
 
     def after_first_look(self, do: Callable[[], object]) -> view.MachineView:
@@ -79,7 +86,8 @@ class Disk:
 
         def ask(argv: Sequence[str]) -> str:
             said = self.view.ask(argv)
-            if not done and ("wipefs" in argv or "perjoule-report" in argv):  # which is the last that a look asks
+            # which is the last that a look asks
+            if not done and ("wipefs" in argv or "perjoule-report" in argv):
                 done.append("once")
                 do()
             return said
@@ -159,7 +167,9 @@ MEMBERS: dict[str, Callable[[str, str], object]] = {
 
 
 @pytest.mark.parametrize("kind", MEMBERS)
-def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(kind: str, disk: Disk, tmp_path: Path) -> None:
+def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(
+    kind: str, disk: Disk, tmp_path: Path
+) -> None:
     with (tmp_path / "other").open("wb") as file:
         file.truncate(512 * MIB)
     with (tmp_path / "image").open("r+b") as file:
@@ -176,8 +186,12 @@ def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(kind: s
 
 
 @pytest.mark.alone  # a namespace that begins meanwhile keeps the mount, and the device stays in use
-def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_use(disk: Disk, tmp_path: Path) -> None:
-    table = subprocess.run(["parted", "--script", disk.node, "mklabel", "gpt", "mkpart", "a", "1MiB", "60MiB"], check=False)
+def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_use(
+    disk: Disk, tmp_path: Path
+) -> None:
+    table = subprocess.run(
+        ["parted", "--script", disk.node, "mklabel", "gpt", "mkpart", "a", "1MiB", "60MiB"], check=False
+    )
     if table.returncode or not Path(f"{disk.node}p1").is_block_device():
         pytest.skip("no partitions on loop devices here (parted)")
     run("mkfs.ext4", "-q", "-L", "photos", f"{disk.node}p1")
@@ -273,7 +287,9 @@ def test_a_device_that_became_another_is_not_written_to(disk: Disk, tmp_path: Pa
     claim.release()
 
 
-def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(disk: Disk, tmp_path: Path) -> None:
+def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(
+    disk: Disk, tmp_path: Path
+) -> None:
     permit, _ = device.shown(Overwrite(device=str(disk.link)), disk.view)
     DeviceClaim(str(disk.link), (permit,), disk.view).release()
     run("losetup", "--detach", disk.node)
@@ -290,14 +306,19 @@ def _held(local_disk: Disk, call: Callable[[Hosts], None], *signature: str) -> N
         call(hosts)
 
 
-def test_a_named_device_is_measured_and_looked_at_by_its_number(local_disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_device_is_measured_and_looked_at_by_its_number(
+    local_disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(view, "HERE", local_disk.view)
 
     def measure(hosts: Hosts) -> None:
         with RawDevice(device=str(local_disk.link)).mount(hosts) as mounted:
             assert mounted.devices == {"local": Path(local_disk.node)}
             mounted.alive()
-            hosts.all[0].run(["dd", "if=/dev/urandom", f"of={local_disk.node}", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
+            hosts.all[0].run(
+                ["dd", "if=/dev/urandom", f"of={local_disk.node}", "bs=1M", "count=4", "oflag=direct"],
+                timeout_s=20,
+            )
             with (
                 monkeypatch.context() as another,
                 pytest.raises(TransientError, match=r"is no longer the device that was lent .*now 7:99 1"),
@@ -310,7 +331,9 @@ def test_a_named_device_is_measured_and_looked_at_by_its_number(local_disk: Disk
     local_disk.claim().release()  # and is free again
 
 
-def test_a_device_that_is_not_confirmed_is_not_lent(local_disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_is_not_confirmed_is_not_lent(
+    local_disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(view, "HERE", local_disk.view)
     wanted = RawDevice(device=str(local_disk.link))
     with Local().hold(1) as hosts, pytest.raises(CampaignError, match="not confirmed"), wanted.mount(hosts):
@@ -319,7 +342,9 @@ def test_a_device_that_is_not_confirmed_is_not_lent(local_disk: Disk, monkeypatc
 
 def test_when_perjoule_is_killed_the_device_is_free_and_the_file_is_gone(local_disk: Disk) -> None:
     run("mkfs.ext4", "-q", local_disk.node)
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER, local_disk.link], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, local_disk.link], stdout=subprocess.PIPE, text=True
+    )
     assert holder.stdout is not None
     path, loop = holder.stdout.readline().split()
     assert path == local_disk.node
@@ -406,7 +431,9 @@ def test_devices_of_virtual_hosts_are_gone_at_the_end_or_with_the_next_cleaning(
     if os.geteuid() != 0:
         pytest.skip("only root makes virtual hosts")
     program = VIRTUAL.replace("DIE", str(kill))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == (-9 if kill else 0), done.stderr
     path, folder = done.stdout.split()
     if kill:

@@ -1,7 +1,8 @@
-"""Hosts, connections and perjoule itself that stand still in a trial: its numbers are right, or it is not kept as valid.
+"""Hosts, connections and perjoule itself that stand still in a trial: its numbers are right, or it is not
+kept as valid.
 
-Two hosts over SSH that are this machine, and a load of known length: 64 MiB at 16 MiB/s. A pause ends by itself, so the next
-attempt is a good one.
+Two hosts over SSH that are this machine, and a load of known length: 64 MiB at 16 MiB/s. A pause ends by
+itself, so the next attempt is a good one.
 """
 
 import json
@@ -22,7 +23,10 @@ from sshd import NEEDS_SSHD, PERJOULE, on_loopback, toml, until
 pytestmark = [pytest.mark.live, NEEDS_SSHD]
 
 RATE_MIB, SIZE_MIB = 16, 64
-LOAD = f'kind = "fio"\noperation = "{{}}"\nsize = "{SIZE_MIB} MiB"\ntransfer = "1 MiB"\nrate = "{RATE_MIB} MiB/s"'
+LOAD = (
+    f'kind = "fio"\noperation = "{{}}"\nsize = "{SIZE_MIB} MiB"\ntransfer = "1 MiB"\nrate = "{RATE_MIB} '
+    'MiB/s"'
+)
 LOCAL: dict[str, Any] = {"kind": "local"}
 LATE = "after the last client's end: a host, its connection or perjoule stood still"
 
@@ -35,14 +39,19 @@ def lab() -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def measuring(folder: Path, testbed: dict[str, Any], operation: str = "write") -> Generator[subprocess.Popen[bytes]]:
+def measuring(
+    folder: Path, testbed: dict[str, Any], operation: str = "write"
+) -> Generator[subprocess.Popen[bytes]]:
     """Run a campaign of one trial; the block begins in the middle of its load."""
     (folder / "files").mkdir()
     text = toml(testbed, f'kind = "directory"\npath = "{folder / "files"}"', LOAD.format(operation))
     (folder / "lab.toml").write_text(text)
     argv = [PERJOULE, "run", folder / "lab.toml", "--into", folder / "results"]
     env = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
-    with (folder / "out").open("w") as out, subprocess.Popen(argv, stdout=out, stderr=out, env=env) as running:
+    with (
+        (folder / "out").open("w") as out,
+        subprocess.Popen(argv, stdout=out, stderr=out, env=env) as running,
+    ):
         try:
             until(lambda: bool(loads(folder)) or running.poll() is not None, 60)
             assert running.poll() is None, (folder / "out").read_text()
@@ -55,20 +64,30 @@ def measuring(folder: Path, testbed: dict[str, Any], operation: str = "write") -
 
 def programs(pattern: str) -> dict[int, str]:
     """Command lines that a pattern finds, by process."""
-    pids = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True, check=False).stdout.split()
+    pids = subprocess.run(
+        ["pgrep", "-f", pattern], capture_output=True, text=True, check=False
+    ).stdout.split()
     lines = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in pids}
-    return {pid: path.read_bytes().replace(b"\0", b" ").decode() for pid, path in lines.items() if path.exists()}
+    return {
+        pid: path.read_bytes().replace(b"\0", b" ").decode() for pid, path in lines.items() if path.exists()
+    }
 
 
 def loads(folder: Path) -> list[int]:
     """The fio of the load, which waits for no gate any more, and not that of a layout."""
-    found = [pid for pid, line in programs(f"^fio .*filename={folder}/files/").items() if "=layout-" not in line]
+    found = [
+        pid for pid, line in programs(f"^fio .*filename={folder}/files/").items() if "=layout-" not in line
+    ]
     return [pid for pid in found if not programs(f"wait.sh .*/({'|'.join(('client-1', 'local'))})$")]
 
 
 def keeper(testbed: dict[str, Any]) -> int:
     """The keeper of the client, not the ssh that leads to it."""
-    return min(pid for pid, line in programs(f"perjoule-keeper {testbed['work']} client-1$").items() if line.startswith("bash"))
+    return min(
+        pid
+        for pid, line in programs(f"perjoule-keeper {testbed['work']} client-1$").items()
+        if line.startswith("bash")
+    )
 
 
 @contextmanager
@@ -84,12 +103,16 @@ def stopped(*pids: int) -> Generator[None]:
 
 def attempts(folder: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "results" / "journal.jsonl").read_text().splitlines()]
-    places = [folder / "results/trials" / one["trial"] / f"attempt-{one['attempt']}/record.json" for one in lines]
+    places = [
+        folder / "results/trials" / one["trial"] / f"attempt-{one['attempt']}/record.json" for one in lines
+    ]
     return [json.loads(place.read_text()) for place in places]
 
 
 def throughput_mib(folder: Path) -> float:
-    shown = subprocess.run([PERJOULE, "show", folder / "results", "--json"], capture_output=True, check=True).stdout
+    shown = subprocess.run(
+        [PERJOULE, "show", folder / "results", "--json"], capture_output=True, check=True
+    ).stdout
     (row,) = json.loads(shown)["rows"]
     return row["metrics"]["throughput_bytes_per_s"]["mean"] / 2**20
 
@@ -110,7 +133,9 @@ def test_a_write_on_a_host_whose_keeper_stood_still_until_after_the_load_is_not_
     assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
 
 
-def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(lab: dict[str, Any], tmp_path: Path) -> None:
+def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(
+    lab: dict[str, Any], tmp_path: Path
+) -> None:
     with measuring(tmp_path, lab), stopped(keeper(lab)):
         time.sleep(1.4)
     (record,) = attempts(tmp_path)
@@ -120,7 +145,9 @@ def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(l
 
 
 @pytest.mark.parametrize("where", ["ssh", "local"])
-def test_a_write_during_which_perjoule_stood_still_is_not_kept(where: str, lab: dict[str, Any], tmp_path: Path) -> None:
+def test_a_write_during_which_perjoule_stood_still_is_not_kept(
+    where: str, lab: dict[str, Any], tmp_path: Path
+) -> None:
     with measuring(tmp_path, lab if where == "ssh" else LOCAL) as running, stopped(running.pid):
         time.sleep(6.0)
     paused, sound = attempts(tmp_path)
@@ -129,7 +156,9 @@ def test_a_write_during_which_perjoule_stood_still_is_not_kept(where: str, lab: 
     assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
 
 
-def test_a_read_during_which_perjoule_stood_still_is_right_and_doubted(lab: dict[str, Any], tmp_path: Path) -> None:
+def test_a_read_during_which_perjoule_stood_still_is_right_and_doubted(
+    lab: dict[str, Any], tmp_path: Path
+) -> None:
     with measuring(tmp_path, lab, "read") as running, stopped(running.pid):
         time.sleep(6.0)
     (record,) = attempts(tmp_path)

@@ -81,12 +81,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 def below(pid: int) -> list[int]:
     """The descendants of a process, and those of them that have left its session."""
-    rows = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.split()
+    rows = subprocess.run(
+        ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout.split()
     children = [int(child) for child, parent in zip(rows[::2], rows[1::2], strict=True) if int(parent) == pid]
     return [*children, *(one for child in children for one in below(child))]
 
 
-def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(lab: dict[str, Any], fake: Sysfs) -> None:
+def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(
+    lab: dict[str, Any], fake: Sysfs
+) -> None:
     with as_written(SshCluster, **lab, power=fake.options(**SET, on=["storage"])).hold(1) as hosts:
         assert len(fake.changed()) == 6
         power = hosts.facts["power"]
@@ -95,7 +99,8 @@ def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(lab: dict[
         assert "'cpu_governor': 'powersave'" in str(power["storage-1"])
         assert "powersave" not in str(power["client-1"])  # its own facts are those of the real /sys
     assert fake.changed() == {}
-    both = as_written(SshCluster, **lab, power=fake.options(**SET, on=["storage", "client-1"]))  # which are one machine here
+    # which are one machine here
+    both = as_written(SshCluster, **lab, power=fake.options(**SET, on=["storage", "client-1"]))
     with pytest.raises(MachineError, match="another run has set its power states"), both.hold(1):
         pass
 
@@ -103,14 +108,22 @@ def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(lab: dict[
 @pytest.mark.parametrize("kind", ["cluster", "local"])
 @pytest.mark.parametrize("whole", [False, True], ids=["perjoule", "and what would put back"])
 def test_states_are_put_back_after_a_kill(kind: str, whole: bool, lab: dict[str, Any], fake: Sysfs) -> None:
-    options = {**lab, "power": fake.options(**SET, on=["storage"])} if kind == "cluster" else {"power": fake.options(**SET)}
-    owner = subprocess.Popen([sys.executable, "-c", HOLDER, json.dumps([kind, options])], stdout=-1, text=True)
+    options = (
+        {**lab, "power": fake.options(**SET, on=["storage"])}
+        if kind == "cluster"
+        else {"power": fake.options(**SET)}
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, json.dumps([kind, options])], stdout=-1, text=True
+    )
     assert owner.stdout is not None
     assert owner.stdout.readline() == "up\n"
     assert len(fake.changed()) == 6
     if whole:  # as after a power failure that sysfs would survive: nobody is left who could put anything back
         mark = f"perjoule-keeper {lab['work']} " if kind == "cluster" else "perjoule-guard"
-        rows = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True, check=False).stdout.split()
+        rows = subprocess.run(
+            ["pgrep", "-f", mark], capture_output=True, text=True, check=False
+        ).stdout.split()
         there = [int(row) for row in rows] if kind == "cluster" else below(owner.pid)
         os.kill(owner.pid, signal.SIGSTOP)  # it would notice
         for pid in there:
@@ -128,7 +141,9 @@ def test_states_are_put_back_after_a_kill(kind: str, whole: bool, lab: dict[str,
 
 def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) -> None:
     options = {"power": fake.options(**SET)}
-    owner = subprocess.Popen([sys.executable, "-c", HOLDER, json.dumps(["local", options])], stdout=-1, text=True)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, json.dumps(["local", options])], stdout=-1, text=True
+    )
     assert owner.stdout is not None
     assert owner.stdout.readline() == "up\n"
     governor = fake.root / "devices/system/cpu/cpufreq/policy0/scaling_governor"
@@ -139,8 +154,12 @@ def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) 
     governor.unlink()
     governor.mkdir()  # neither read nor written, but there
     for words in (["down"], ["run", "local.toml"]):
-        (fake.root.parent / "local.toml").write_text(CAMPAIGN.format(power='pcie_aspm = "powersave"', path=fake.root.parent))
-        done = subprocess.run([PERJOULE, *words], capture_output=True, text=True, check=False, cwd=fake.root.parent)
+        (fake.root.parent / "local.toml").write_text(
+            CAMPAIGN.format(power='pcie_aspm = "powersave"', path=fake.root.parent)
+        )
+        done = subprocess.run(
+            [PERJOULE, *words], capture_output=True, text=True, check=False, cwd=fake.root.parent
+        )
         assert done.returncode == 3, done.stdout + done.stderr
         assert "put" in done.stderr or "power states stay" in done.stderr, done.stderr
     governor.rmdir()
@@ -149,7 +168,9 @@ def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) 
     assert "put back power states set by a killed run" in done.stdout
 
 
-def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(fake: Sysfs, tmp_path: Path) -> None:
+def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(
+    fake: Sysfs, tmp_path: Path
+) -> None:
     (tmp_path / "data").mkdir()
     text = CAMPAIGN.format(power='cpu_governor = ["performance", "powersave"]', path=tmp_path / "data")
     asked = campaign.parse(text)
@@ -164,21 +185,25 @@ def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(
             files = (fake.root / "devices/system/cpu/cpufreq").glob("policy*/scaling_governor")
             seen.append({path.read_text() for path in files})
             if seen[-1] == {"powersave\n"}:
-                (fake.root / "devices/system/cpu/cpufreq/policy2/scaling_governor").write_text("performance\n")
+                (fake.root / "devices/system/cpu/cpufreq/policy2/scaling_governor").write_text(
+                    "performance\n"
+                )
 
     runner.run(asked, results, observe)
     assert sorted(seen, key=str) == [{"performance\n"}, {"powersave\n"}]
     first, second = sorted(results.latest(), key=lambda record: record.trial.testbed.label)
     assert (first.status, second.status) == ("valid", "failed")
     assert (
-        "cpu_governor was set to powersave, but devices/system/cpu/cpufreq/policy2/scaling_governor is performance"
-        in second.reason
+        "cpu_governor was set to powersave, but devices/system/cpu/cpufreq/policy2/scaling_governor is "
+        "performance" in second.reason
     )
     assert "'cpu_governor': 'performance'" in str(first.facts["testbed"])
 
 
 @pytest.mark.alone
-@pytest.mark.skipif(not (REAL / "cpu0/cpuidle/state1/disable").exists(), reason="this kernel has no idle states to disable")
+@pytest.mark.skipif(
+    not (REAL / "cpu0/cpuidle/state1/disable").exists(), reason="this kernel has no idle states to disable"
+)
 def test_idle_states_of_this_machine_itself(tmp_path: Path) -> None:
     def disabled() -> list[str]:
         return [path.read_text() for path in sorted(REAL.glob("cpu[0-9]*/cpuidle/state*/disable"))]
@@ -189,12 +214,16 @@ def test_idle_states_of_this_machine_itself(tmp_path: Path) -> None:
     power = f"cpu_deepest_idle = {json.dumps([names[0], names[-1]])}"
     (tmp_path / "idle.toml").write_text(CAMPAIGN.format(power=power, path=tmp_path / "data"))
     done = subprocess.run(
-        [PERJOULE, "run", tmp_path / "idle.toml", "--into", tmp_path / "r"], capture_output=True, text=True, check=False
+        [PERJOULE, "run", tmp_path / "idle.toml", "--into", tmp_path / "r"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "r").rglob("record.json")]
     found = {
-        r["trial"]["testbed"]["options"]["power"]["cpu_deepest_idle"]: r["facts"]["testbed"]["power"]["local"] for r in records
+        r["trial"]["testbed"]["options"]["power"]["cpu_deepest_idle"]: r["facts"]["testbed"]["power"]["local"]
+        for r in records
     }
     assert found[names[0]]["cpu_idle_states"] == names[0]
     assert found[names[-1]]["cpu_idle_states"] == "+".join(names)

@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def bench(**options: Json) -> Workload:
-    made = drivers.build("workloads", "rados", {"object": "256 KiB", "size": "8 MiB", "duration": "20 s", **options})
+    made = drivers.build(
+        "workloads", "rados", {"object": "256 KiB", "size": "8 MiB", "duration": "20 s", **options}
+    )
     assert isinstance(made, Workload)
     return made
 
@@ -57,8 +59,12 @@ def test_clients_write_and_read_their_own_objects_from_the_same_instant(
     assert not list((tmp_path / "seq").glob("layout-*"))  # what the write left is read
 
 
-def test_random_reads_last_as_configured_on_objects_laid_out_before(deployment: tuple[Hosts, Mounted], tmp_path: Path) -> None:
-    outcome = loaded(deployment, tmp_path / "rand", bench(operation="rand", size="4 MiB", duration="1 s", in_flight=4))
+def test_random_reads_last_as_configured_on_objects_laid_out_before(
+    deployment: tuple[Hosts, Mounted], tmp_path: Path
+) -> None:
+    outcome = loaded(
+        deployment, tmp_path / "rand", bench(operation="rand", size="4 MiB", duration="1 s", in_flight=4)
+    )
     assert list((tmp_path / "rand").glob("layout-client-?.json"))
     assert all(1 <= r.ended_s - r.began_s < 2 and r.moved_bytes > 4 * MIB for r in outcome.results)
 

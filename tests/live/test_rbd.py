@@ -59,7 +59,8 @@ transfer = "4 KiB"
 size = "64 MiB"
 """
 needs_rbd = pytest.mark.skipif(
-    not in_kernel("rbd"), reason="this kernel has no RADOS block devices (CONFIG_BLK_DEV_RBD); run `make kernels`"
+    not in_kernel("rbd"),
+    reason="this kernel has no RADOS block devices (CONFIG_BLK_DEV_RBD); run `make kernels`",
 )
 
 
@@ -77,17 +78,32 @@ def images() -> list[str]:
 
 def verified(client: Host, device: Path, rw: str) -> None:
     """Have fio write its own checksums in every block of a device, or read and check them."""
-    fio = ["fio", "--name=verify", f"--filename={device}", f"--size={SIZE_BYTES}", "--bs=1M", "--verify=crc32c", f"--rw={rw}"]
-    client.run([*fio, *(["--do_verify=0", "--end_fsync=1"] if rw == "write" else ["--verify_fatal=1"])], timeout_s=300)
+    fio = [
+        "fio",
+        "--name=verify",
+        f"--filename={device}",
+        f"--size={SIZE_BYTES}",
+        "--bs=1M",
+        "--verify=crc32c",
+        f"--rw={rw}",
+    ]
+    client.run(
+        [*fio, *(["--do_verify=0", "--end_fsync=1"] if rw == "write" else ["--verify_fatal=1"])],
+        timeout_s=300,
+    )
 
 
 def start(client: Host, device: Path) -> str:
     """Return the checksum of the first MiB."""
-    return client.run(["sh", "-c", 'head -c 1048576 "$1" | sha256sum', "start", device], timeout_s=120).stdout.split()[0]
+    return client.run(
+        ["sh", "-c", 'head -c 1048576 "$1" | sha256sum', "start", device], timeout_s=120
+    ).stdout.split()[0]
 
 
 @needs_rbd
-def test_a_client_reads_from_its_device_what_it_wrote_after_mapping_it_again_and_without_an_osds_host() -> None:
+def test_a_client_reads_from_its_device_what_it_wrote_after_mapping_it_again_and_without_an_osds_host() -> (
+    None
+):
     others = images()
     with hosts_of(servers=2).hold(1) as hosts:
         client = hosts.clients[0]
@@ -128,11 +144,15 @@ def written_bytes() -> int:
 
 
 @needs_rbd
-def test_a_campaign_measures_a_device_and_leaves_none_even_if_it_is_killed_while_it_writes(work: Path, tmp_path: Path) -> None:
+def test_a_campaign_measures_a_device_and_leaves_none_even_if_it_is_killed_while_it_writes(
+    work: Path, tmp_path: Path
+) -> None:
     others = images()
     (tmp_path / "images.toml").write_text(CAMPAIGN)
     results = tmp_path / "results"
-    with subprocess.Popen([PERJOULE, "run", tmp_path / "images.toml", "--into", results], start_new_session=True) as process:
+    with subprocess.Popen(
+        [PERJOULE, "run", tmp_path / "images.toml", "--into", results], start_new_session=True
+    ) as process:
         until_s = time.monotonic() + 900
         while written_bytes() <= LAID_BYTES:  # by now pages are dirty, and requests on their way
             assert process.poll() is None, "it ended before its last trial"
@@ -199,20 +219,37 @@ time_limit = "900 s"
 
 
 @needs_rbd
-@pytest.mark.timeout(2400)  # four minutes of load, but where a CPU is emulated Ceph takes ten to come up and to heal
-def test_a_device_is_written_whatever_happens_to_its_cluster_which_is_healthy_again(work: Path, tmp_path: Path) -> None:
+# four minutes of load, but where a CPU is emulated Ceph takes ten to come up and to heal
+@pytest.mark.timeout(2400)
+def test_a_device_is_written_whatever_happens_to_its_cluster_which_is_healthy_again(
+    work: Path, tmp_path: Path
+) -> None:
     others = images()
     wanted = campaign.parse(EVENTS)
     runner.run(wanted, store.create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
     results = store.open_results(tmp_path / "results")
     (record,) = results.records()
-    print({one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health}, record.doubts)
+    print(
+        {one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health},
+        record.doubts,
+    )
     assert record.reason == ""
-    assert [one.event.kind for one in record.events] == ["kill", "back", "cut", "slow", "back", "fail", "back"]
-    # Where a CPU is emulated, a disk is still being taken out when the next should come: its cluster heals after that.
+    assert [one.event.kind for one in record.events] == [
+        "kill",
+        "back",
+        "cut",
+        "slow",
+        "back",
+        "fail",
+        "back",
+    ]
+    # Where a CPU is emulated, a disk is still being taken out when the next should come: its cluster heals
+    # after that.
     for bad, until_s in ((0, record.events[1].began_s), (2, record.events[4].began_s), (5, inf)):
         ended_s = record.events[bad].ended_s
-        assert any(one.words for one in record.health if ended_s < one.asked_s < until_s), record.events[bad].event.text
+        assert any(one.words for one in record.health if ended_s < one.asked_s < until_s), record.events[
+            bad
+        ].event.text
     assert record.events[5].lost_bytes
     assert healthy_since(record.events, record.health) is not None, record.health
     assert verify(results).differences == ()
@@ -228,13 +265,18 @@ def test_each_client_has_an_image_that_it_may_use_without_a_key_to_anything_else
                 image = f"rbd/{str(client.directory).replace('/', '%2F')}"
                 said = client.run(["rbd", *user, "info", "--format", "json", image], timeout_s=60).stdout
                 objects = answers.image(said).objects
-                bench = ["--io-type", "write", "--io-size", "1M", "--io-total", "8M", "--io-threads", "1"]  # in user space
+                # in user space
+                bench = ["--io-type", "write", "--io-size", "1M", "--io-total", "8M", "--io-threads", "1"]
                 client.run(["rbd", *user, "bench", *bench, image], timeout_s=120)
                 written = client.run(["rados", *user, "-p", "rbd", "ls"], timeout_s=60).stdout.split()
-                assert {name for name in written if name.startswith(objects[0].rpartition(".")[0])} == {*objects[:2]}
+                assert {name for name in written if name.startswith(objects[0].rpartition(".")[0])} == {
+                    *objects[:2]
+                }
                 assert isinstance(cluster, CephCluster)
                 assert set(cluster.holders("rbd", objects)) == {"storage-1", "storage-2"}
-                refused = client.run(["ceph", *user, "osd", "pool", "create", "mine"], timeout_s=60, check=False)
+                refused = client.run(
+                    ["ceph", *user, "osd", "pool", "create", "mine"], timeout_s=60, check=False
+                )
                 assert "access denied" in refused.stderr
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
 

@@ -53,11 +53,15 @@ class Site:
 
     def perjoule(self, verb: str, filesystem: str, *words: str | Path, **options: object) -> tuple[int, str]:
         load = 'kind = "fio"\noperation = "write"\nsize = "8 MiB"'
-        (self.folder / "lab.toml").write_text(toml(self.lab.options(self.tables, 22) | options, filesystem, load))
+        (self.folder / "lab.toml").write_text(
+            toml(self.lab.options(self.tables, 22) | options, filesystem, load)
+        )
         env = {"XDG_STATE_HOME": str(self.folder), "COLUMNS": "250"}
         log = self.folder / f"{verb}.log"
         log.unlink(missing_ok=True)
-        running = self.hosts.management.spawn([PERJOULE, verb, self.folder / "lab.toml", *words], log=log, env=env)
+        running = self.hosts.management.spawn(
+            [PERJOULE, verb, self.folder / "lab.toml", *words], log=log, env=env
+        )
         return running.wait(timeout_s=150), running.output()
 
 
@@ -88,8 +92,13 @@ def test_a_glusterd_of_the_sites_own_is_named_and_never_probed() -> None:
         theirs.spawn(["bash", "-c", GLUSTERD, "site", own], log=there.folder / "site.log")
         until(lambda: has_listener(theirs, 24007))
         gluster = 'kind = "glusterfs"\nlayout = "replicated"\nreplicas = 2'
-        doctor, run = there.perjoule("doctor", gluster), there.perjoule("run", gluster, "--into", there.folder / "out")
-        peers = subprocess.run(["ls", own / "state" / "peers"], capture_output=True, text=True, check=False).stdout
+        doctor, run = (
+            there.perjoule("doctor", gluster),
+            there.perjoule("run", gluster, "--into", there.folder / "out"),
+        )
+        peers = subprocess.run(
+            ["ls", own / "state" / "peers"], capture_output=True, text=True, check=False
+        ).stdout
         assert peers == ""
         assert "probe" not in (own / "log" / "glusterd.log").read_text()
         assert doctor[0] == run[0] == 3, doctor[1] + run[1]
@@ -149,7 +158,9 @@ def test_beside_a_sites_own_daemons_hosts_are_used_only_if_the_campaign_says_so(
         assert code == 3
         assert "a site's own daemons run on it: mfschunkserver (process" in said
         assert "beside_production" in said
-        code, said = there.perjoule("run", 'kind = "moosefs"', "--into", there.folder / "out", beside_production=True)
+        code, said = there.perjoule(
+            "run", 'kind = "moosefs"', "--into", there.folder / "out", beside_production=True
+        )
         assert code == 0, said
         records = [json.loads(path.read_text()) for path in (there.folder / "out").rglob("record.json")]
         assert [record["status"] for record in records] == ["valid"]
@@ -163,13 +174,18 @@ def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_
         etab.write_text("".join(f"{folder}\t10.0.0.0/24(rw,sync)\n" for folder in (*theirs, ours)))
         kernel = 'kind = "nfs"\nclient = "fuse"\nserver = "kernel"'
         words = "its kernel's NFS server exports folders of a site's own: /srv/homes, /srv/projects"
-        for verb, more in (("doctor", ()), ("check", ("--connect",)), ("run", ("--into", there.folder / "out"))):
+        for verb, more in (
+            ("doctor", ()),
+            ("check", ("--connect",)),
+            ("run", ("--into", there.folder / "out")),
+        ):
             code, said = there.perjoule(verb, kernel, *more)
             assert code == 3, said
             assert words in said
             assert "beside_production" in said
         assert words not in there.perjoule("doctor", kernel, beside_production=True)[1]
-        assert words not in there.perjoule("doctor", 'kind = "nfs"\nclient = "fuse"')[1]  # Ganesha's are its own
+        # Ganesha's are its own
+        assert words not in there.perjoule("doctor", 'kind = "nfs"\nclient = "fuse"')[1]
         etab.write_text(f"{ours}\t10.0.0.0/24(rw,sync)\n")
         assert words.partition(":")[0] not in there.perjoule("doctor", kernel)[1]
         assert not (there.folder / "out").exists()
@@ -189,7 +205,11 @@ def test_the_state_of_a_sites_own_that_does_not_run_is_hidden_only_if_the_campai
         )
         assert words not in there.perjoule("doctor", gluster)[1]
         (there.folder / "storage-2.glusterd" / "glusterd.info").write_text("UUID=1\n")
-        for verb, more in (("doctor", ()), ("check", ("--connect",)), ("run", ("--into", there.folder / "out"))):
+        for verb, more in (
+            ("doctor", ()),
+            ("check", ("--connect",)),
+            ("run", ("--into", there.folder / "out")),
+        ):
             code, said = there.perjoule(verb, gluster, *more)
             assert code == 3, said
             assert words in said
@@ -207,24 +227,33 @@ def test_whose_a_listener_is_follows_from_its_environment_or_its_session() -> No
         host.spawn(["env", host.mark, "setsid", *listener, "0.0.0.0", "7001", "2"], log=host.directory / "a")
         # a daemon of ours that has cleaned its environment, in the session of one that has not
         cleaned = ["env", "-i", *listener, "0.0.0.0", "7002", "2"]
-        host.spawn(["env", host.mark, "setsid", "bash", "-c", '"$@" & wait', "bash", *cleaned], log=host.directory / "b")
+        host.spawn(
+            ["env", host.mark, "setsid", "bash", "-c", '"$@" & wait', "bash", *cleaned],
+            log=host.directory / "b",
+        )
         host.spawn(["setsid", *listener, "::", "7003", "10"], log=host.directory / "c")
         until(lambda: len(ports.listeners(host, [7001, 7002, 7003])) == 3)
         whose = {one.port: one.ours for one in ports.listeners(host, [7001, 7002, 7003])}
         assert whose == {7001: True, 7002: True, 7003: False}
         assert ports.listens(host, 7002)
         assert not ports.listens(host, 7004)
-        with pytest.raises(MachineError, match=r"port 7003 is taken by python3 \(process \d+\), which perjoule has not started"):
+        with pytest.raises(
+            MachineError,
+            match=r"port 7003 is taken by python3 \(process \d+\), which perjoule has not started",
+        ):
             ports.listens(host, 7003)
         with pytest.raises(MachineError, match=r"port 7001 .*; port 7003"):
             ports.require_free(host, [7001, 7003, 7004])
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"), [("glusterfs", 'layout = "distributed"'), ("cephfs", "copies = 1"), ("nfs", 'client = "fuse"')]
+    ("kind", "options"),
+    [("glusterfs", 'layout = "distributed"'), ("cephfs", "copies = 1"), ("nfs", 'client = "fuse"')],
 )
 def test_a_deployment_waits_for_listeners_of_its_own_and_works(kind: str, options: str) -> None:
-    filesystem = drivers.build("filesystems", kind, {"glusterfs": {}, "cephfs": {}, "nfs": {"client": "fuse"}}[kind])
+    filesystem = drivers.build(
+        "filesystems", kind, {"glusterfs": {}, "cephfs": {}, "nfs": {"client": "fuse"}}[kind]
+    )
     assert isinstance(filesystem, FileSystem)
     if missing := lacking(filesystem.checks()):
         pytest.skip(missing)

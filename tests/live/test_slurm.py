@@ -1,4 +1,6 @@
-"""Nodes of a Slurm cluster: Debian's slurmctld, slurmd and munge in virtual hosts; perjoule runs there without root."""
+"""Nodes of a Slurm cluster: Debian's slurmctld, slurmd and munge in virtual hosts; perjoule runs there
+without root.
+"""
 
 import json
 import os
@@ -32,12 +34,17 @@ PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 TESTS = Path(__file__).parents[1]
 USER = (*NOBODY, *READING)
 FIO = 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"'
-LONG = 'kind = "fio"\noperation = "write"\nsize = "512 MiB"\ntransfer = "1 MiB"\ndirect = true\nduration = "4 s"'
+LONG = (
+    'kind = "fio"\noperation = "write"\nsize = "512 MiB"\ntransfer = "1 MiB"\ndirect = true\nduration = "4 s"'
+)
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[SlurmLab]:
-    with tempfile.TemporaryDirectory(prefix="pj-slurm-", dir="/mnt") as folder, hosts_of(servers=2).hold(2) as hosts:
+    with (
+        tempfile.TemporaryDirectory(prefix="pj-slurm-", dir="/mnt") as folder,
+        hosts_of(servers=2).hold(2) as hosts,
+    ):
         Path(folder).chmod(0o755)
         chosen = [host for host in hosts.all if host.role in ("storage", "client")]
         yield SlurmLab(Path(folder), [hosts.management, *chosen])
@@ -55,24 +62,39 @@ def home(lab: SlurmLab) -> Iterator[Path]:
 def campaign(home: Path, testbed: str, workload: str, header: str = "", settle: str = "100 ms") -> Path:
     (home / "shared").mkdir(exist_ok=True)
     os.chown(home / "shared", 65534, 65534)
-    text = f'name = "batch"\nsettle = "{settle}"\nquiet = "0 s"\n{header}\n[testbed]\nkind = "slurm"\n{testbed}\n'
+    text = (
+        f'name = "batch"\nsettle = "{settle}"\nquiet = "0 s"\n{header}\n[testbed]\nkind = '
+        f'"slurm"\n{testbed}\n'
+    )
     text += f'[[filesystem]]\nkind = "directory"\npath = "{home / "shared"}"\n[[workload]]\n{workload}\n'
     (home / "batch.toml").write_text(text)
     return home / "batch.toml"
 
 
 def environment(home: Path) -> list[str]:
-    return ["env", "-C", str(home), f"HOME={home}", f"XDG_STATE_HOME={home}", f"TMPDIR={home}", f"PERJOULE_WORK={home}/work"]
+    return [
+        "env",
+        "-C",
+        str(home),
+        f"HOME={home}",
+        f"XDG_STATE_HOME={home}",
+        f"TMPDIR={home}",
+        f"PERJOULE_WORK={home}/work",
+    ]
 
 
-def perjoule(lab: SlurmLab, home: Path, *words: str | Path, node: str = "ctl") -> subprocess.CompletedProcess[str]:
+def perjoule(
+    lab: SlurmLab, home: Path, *words: str | Path, node: str = "ctl"
+) -> subprocess.CompletedProcess[str]:
     return lab.run(*environment(home), PERJOULE, *words, node=node, user=USER)
 
 
 def started(lab: SlurmLab, home: Path, *words: str | Path) -> subprocess.Popen[str]:
     """A perjoule that runs, in the middle of its first trial."""
     command = lab.command(*environment(home), PERJOULE, *words, user=USER)
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     until(lambda: bool(lab.processes("^fio")) or running.poll() is not None, 60)
     return running
 
@@ -102,14 +124,20 @@ def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_continues(lab: Sl
     lab.run("scancel", job.split()[0])
     said, _ = running.communicate(timeout=30)
     assert running.returncode == 5, said
-    assert re.search(rf"Slurm job {job.split()[0]} (was cancelled|is ending).*; continue in the next allocation with", said), said
+    assert re.search(
+        rf"Slurm job {job.split()[0]} (was cancelled|is ending).*; continue in the next allocation with", said
+    ), said
     assert list((home / "results").rglob("record.json")) == []
     until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
     assert time.monotonic() - began_s < 20  # after 30 s Slurm kills what is left
-    folders = [lab.run("find", "/var/tmp/perjoule-nobody", "-mindepth", "1", "-type", "d", node=name) for name in ("n1", "n2")]
+    folders = [
+        lab.run("find", "/var/tmp/perjoule-nobody", "-mindepth", "1", "-type", "d", node=name)
+        for name in ("n1", "n2")
+    ]
     assert [(found.returncode, found.stdout) for found in folders] == [(0, "")] * 2
 
-    # By env: salloc looks for its program by access(2), which ignores the capability that opens this checkout to the user.
+    # By env: salloc looks for its program by access(2), which ignores the capability that opens this checkout
+    # to the user.
     shell = ["salloc", "--nodes=2", "--exclusive", "env", PERJOULE, "resume", "results"]
     resumed = lab.run(*environment(home), *shell, user=USER)
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
@@ -121,10 +149,14 @@ def documented(page: str, begins: str) -> str:
     """The block of a page that is for a shell and begins like this, for the programs of this checkout."""
     block = (ROOT / "docs" / "how-to" / page).read_text().partition(f"```sh\n{begins}")[2].partition("```")[0]
     assert block, f"{page} has no such block"
-    return re.sub(r"\b(perjoule|dask)(?= )", lambda found: str(Path(PERJOULE).with_name(found[1])), begins + block)
+    return re.sub(
+        r"\b(perjoule|dask)(?= )", lambda found: str(Path(PERJOULE).with_name(found[1])), begins + block
+    )
 
 
-def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_continues(lab: SlurmLab, home: Path) -> None:
+def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_continues(
+    lab: SlurmLab, home: Path
+) -> None:
     """As root: a script for sbatch has only its user's rights, and this checkout may lie in root's home."""
     campaign(home, "", LONG, "clients = [2]\nrepetitions = 3")
     os.chown(home, 0, 0)  # root writes no results where another user could swap them
@@ -163,7 +195,8 @@ def test_a_time_limit_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmL
     said, _ = running.communicate(timeout=90)
     assert running.returncode == 5, said
     assert re.search(
-        rf"Slurm job {job.split()[0]} (reached its time limit|is ending).*; continue in the next allocation", said
+        rf"Slurm job {job.split()[0]} (reached its time limit|is ending).*; continue in the next allocation",
+        said,
     ), said
     assert list((home / "results").rglob("record.json")) == []
     until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
@@ -179,15 +212,20 @@ ENDS = {
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmLab, home: Path, how: str) -> None:
-    running = started(lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results")
+def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_only(
+    lab: SlurmLab, home: Path, how: str
+) -> None:
+    running = started(
+        lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results"
+    )
     try:
         assert lab.run(*ENDS[how]).returncode == 0
         said, _ = running.communicate(timeout=60)
     finally:
         lab.run("scancel", "--name=urgent")
         lab.run("scontrol", "update", "NodeName=n2", "State=RESUME")
-        lab.run("pkill", "-HUP", "-x", "slurmd", node="n2")  # it reports to the controller, which else asks it after minutes
+        # it reports to the controller, which else asks it after minutes
+        lab.run("pkill", "-HUP", "-x", "slurmd", node="n2")
         lab.rest()
     assert running.returncode == 5, said
     assert re.search(rf"Slurm job \d+ ({how}|is ending).*; continue in the next allocation with", said), said
@@ -196,25 +234,34 @@ def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_onl
 
 def test_a_trial_in_which_the_job_was_suspended_is_not_kept(lab: SlurmLab, home: Path) -> None:
     """Its load stands still for a while, and nothing fails."""
-    running = started(lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results")
+    running = started(
+        lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results"
+    )
     job = lab.jobs().split()[0]
     assert lab.run("scontrol", "suspend", job).returncode == 0
     time.sleep(4)
     assert lab.run("scontrol", "resume", job).returncode == 0
     said, _ = running.communicate(timeout=60)
     assert running.returncode == 5, said
-    assert re.search(rf"Slurm job {job} was suspended for [345] s; continue in the next allocation with", said), said
+    assert re.search(
+        rf"Slurm job {job} was suspended for [345] s; continue in the next allocation with", said
+    ), said
     assert list((home / "results").rglob("record.json")) == []
 
 
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
-    file = campaign(home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s")
-    assert "the allocation lasts 1 min 0 s: about 1 of 4 trials fit" in perjoule(lab, home, "check", file).stdout
+    file = campaign(
+        home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s"
+    )
+    assert (
+        "the allocation lasts 1 min 0 s: about 1 of 4 trials fit" in perjoule(lab, home, "check", file).stdout
+    )
     done = perjoule(lab, home, "run", file, "--into", home / "results")
     assert done.returncode == 5, done.stdout + done.stderr
     assert re.search(
-        r"Slurm job \d+ ends in \d+ s, and the next trial takes about \d+ s: 3 trials are left; continue", done.stderr
+        r"Slurm job \d+ ends in \d+ s, and the next trial takes about \d+ s: 3 trials are left; continue",
+        done.stderr,
     )
     assert len(list((home / "results").rglob("record.json"))) == 1
     assert lab.jobs() == ""
@@ -224,7 +271,9 @@ def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, h
 def test_the_job_of_a_killed_perjoule_is_cancelled_by_the_next_command(lab: SlurmLab, home: Path) -> None:
     file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 1")
     running = started(lab, home, "run", file, "--into", home / "results")
-    pids = subprocess.run(["pgrep", "-f", f"{PERJOULE} run {file}"], capture_output=True, text=True, check=True).stdout
+    pids = subprocess.run(
+        ["pgrep", "-f", f"{PERJOULE} run {file}"], capture_output=True, text=True, check=True
+    ).stdout
     for pid in pids.split():
         os.kill(int(pid), signal.SIGKILL)
     running.communicate()
@@ -284,14 +333,20 @@ exec {srun} "$@"
 def hello(home: Path) -> None:
     """Build the program, or skip and say what is missing."""
     wanted = {"mpirun": "openmpi-bin", "cc": "gcc", "ldd": "libc-bin"}
-    if lacking := [f"{tool} is missing: apt-get install {package}" for tool, package in wanted.items() if not shutil.which(tool)]:
+    if lacking := [
+        f"{tool} is missing: apt-get install {package}"
+        for tool, package in wanted.items()
+        if not shutil.which(tool)
+    ]:
         pytest.skip("; ".join(lacking))
     (home / "hello.c").write_text(HELLO)
     subprocess.run(["cc", "-o", home / "hello", home / "hello.c", "-l:libmpi.so.40"], check=True)
 
 
 def ranks(lab: SlurmLab, home: Path, hosts: str, *env: str) -> tuple[dict[str, Any], list[str]]:
-    """Run the program with two ranks on each of two nodes; return what the facts say of it, and what its ranks say."""
+    """Run the program with two ranks on each of two nodes; return what the facts say of it, and what its
+    ranks say.
+    """
     hello(home)
     done = lab.run(*environment(home), *env, sys.executable, "-c", MPI, TESTS, home, hosts, user=USER)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -306,10 +361,14 @@ def ranks(lab: SlurmLab, home: Path, hosts: str, *env: str) -> tuple[dict[str, A
 def test_ranks_of_mpi_are_started_by_srun_in_the_order_of_the_clients(lab: SlurmLab, home: Path) -> None:
     facts, said = ranks(lab, home, '[{"name": "n3", "role": "client"}, {"name": "n2", "role": "client"}]')
     assert facts["launcher"] == "srun --mpi=pmix", facts
-    assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n3", "n3", "n2", "n2"))]
+    assert said == [
+        f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n3", "n3", "n2", "n2"))
+    ]
 
 
-def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_the_ranks(lab: SlurmLab, home: Path) -> None:
+def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_the_ranks(
+    lab: SlurmLab, home: Path
+) -> None:
     (home / "bin").mkdir()
     (home / "bin" / "srun").write_text(HANGS.format(srun=shutil.which("srun")))
     (home / "bin" / "srun").chmod(0o755)
@@ -317,7 +376,9 @@ def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_t
     assert facts["launcher"] == "mpirun"
     assert "not finished within 8 s" in facts["failed"]["srun --mpi=pmix"]
     assert "no PMI-2 here" in facts["failed"]["srun --mpi=pmi2"]
-    assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
+    assert said == [
+        f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))
+    ]
 
 
 BENCHMARKS = """kind = "ior"
@@ -348,7 +409,9 @@ def test_ior_and_mdtest_are_started_by_srun(lab: SlurmLab, home: Path) -> None:
         assert {way["launcher"] for way in ways} == {"srun --mpi=pmix"}, ways
         results = record["outcome"]["results"]
         assert {one["host"] for one in results} == {"n1", "n2"}
-        assert {one["moved_bytes"] or one["operations_count"] for one in results} == {MOVED[record["trial"]["workload"]["kind"]]}
+        assert {one["moved_bytes"] or one["operations_count"] for one in results} == {
+            MOVED[record["trial"]["workload"]["kind"]]
+        }
     assert lab.jobs() == ""
     verified = perjoule(lab, home, "verify", home / "results")
     assert verified.returncode == 0, verified.stdout + verified.stderr
@@ -376,7 +439,8 @@ grade = "wall"
 
 @contextmanager
 def watts(lab: SlurmLab, home: Path, *, nodes: Mapping[str, int], logs: Mapping[str, int]) -> Generator[str]:
-    """Have sensors of nodes and logs of hosts show these watts during the block; yields the tables of the logs' meters.
+    """Have sensors of nodes and logs of hosts show these watts during the block; yields the tables of the
+    logs' meters.
 
     Debian's plugin for Crays reads the files that this writes.
     """
@@ -404,9 +468,16 @@ def watts(lab: SlurmLab, home: Path, *, nodes: Mapping[str, int], logs: Mapping[
         writer.join()
 
 
-def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(lab: SlurmLab, home: Path) -> None:
+def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(
+    lab: SlurmLab, home: Path
+) -> None:
     nodes = {"n1": 200, "n2": 120}
-    file = campaign(home, 'nodes = 2\nhosts = [{name = "n[1-2]", role = "client"}]', LONG, "clients = [2]\nrepetitions = 1")
+    file = campaign(
+        home,
+        'nodes = 2\nhosts = [{name = "n[1-2]", role = "client"}]',
+        LONG,
+        "clients = [2]\nrepetitions = 1",
+    )
     with watts(lab, home, nodes=nodes, logs={"n1": 300, "n2": 180}) as logs:
         file.write_text(file.read_text() + METERS + logs)
         done = perjoule(lab, home, "run", file, "--into", home / "results")
@@ -441,9 +512,15 @@ def mounted(lab: SlurmLab, home: Path) -> Iterator[Path]:
 def test_servers_outside_of_the_allocation_and_nodes_have_an_energy_each_and_one_of_all(
     lab: SlurmLab, home: Path, mounted: Path
 ) -> None:
-    hosts = 'nodes = 2\nhosts = [{name = "oss-1", role = "storage", login = false}, {name = "n[1-2]", role = "client"}]'
+    hosts = (
+        'nodes = 2\nhosts = [{name = "oss-1", role = "storage", login = false}, {name = "n[1-2]", role = '
+        '"client"}]'
+    )
     # Slurm counts the nodes' energy once a second: the load takes ten of them, however fast this machine is.
-    load = 'kind = "fio"\noperation = "write"\nsize = "1 GiB"\ntransfer = "1 MiB"\nrate = "40 MiB/s"\nduration = "10 s"'
+    load = (
+        'kind = "fio"\noperation = "write"\nsize = "1 GiB"\ntransfer = "1 MiB"\nrate = "40 MiB/s"\nduration '
+        '= "10 s"'
+    )
     file = campaign(home, hosts, load, "clients = [2]\nrepetitions = 1")
     with watts(lab, home, nodes={"n1": 200, "n2": 120}, logs={"oss-1": 300}) as log:
         file.write_text(file.read_text().replace(str(home / "shared"), str(mounted)) + METERS + log)
@@ -458,7 +535,9 @@ def test_servers_outside_of_the_allocation_and_nodes_have_an_energy_each_and_one
     assert found["all_energy_j"] == pytest.approx(found["energy_j"] + found["clients_energy_j"], rel=1e-6)
     moved_bytes = found["throughput_bytes_per_s"] * found["duration_s"]
     for side in ("", "clients_", "all_"):
-        assert found[f"{side}efficiency_bytes_per_j"] == pytest.approx(moved_bytes / found[f"{side}energy_j"], rel=0.01)
+        assert found[f"{side}efficiency_bytes_per_j"] == pytest.approx(
+            moved_bytes / found[f"{side}energy_j"], rel=0.01
+        )
     grades = [(side, row["metrics"][f"{side}energy_j"]["grade"]) for side in ("", "clients_", "all_")]
     assert grades == [("", "wall"), ("clients_", "BMC"), ("all_", "BMC")]
     (record,) = [json.loads(path.read_text()) for path in (home / "results").rglob("record.json")]
@@ -472,10 +551,17 @@ def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Pat
     """As root, as any script for sbatch here."""
     for library in LIBRARIES:
         pytest.importorskip(library, reason=f"{library} is missing: .venv/bin/pip install 'perjoule[hep]'")
-    load = f'kind = "hep"\nsize = "8 MiB"\nfiles = 4\nworkers = "clients"\nscheduler_file = "{home}/scheduler.json"'
+    load = (
+        'kind = "hep"\nsize = "8 MiB"\nfiles = 4\nworkers = "clients"\nscheduler_file = '
+        f'"{home}/scheduler.json"'
+    )
     campaign(home, "", load, "clients = [2]\nrepetitions = 1")
     os.chown(home, 0, 0)  # root writes no results where another user could swap them
-    dask = documented("hep.md", "dask scheduler").replace("/scratch/me", str(home)).replace("--no-nanny", "--no-nanny &")
+    dask = (
+        documented("hep.md", "dask scheduler")
+        .replace("/scratch/me", str(home))
+        .replace("--no-nanny", "--no-nanny &")
+    )
     # Nodes here have no default route, by which Dask finds its own address.
     dask = dask.replace("scheduler --", 'scheduler --no-dashboard --host "$(hostname)" --', 1)
     # linuxproc would leave what a script leaves running
@@ -496,7 +582,10 @@ def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Pat
     [
         ("", "not inside an allocation, and nodes is not set; set nodes, or start perjoule by sbatch"),
         ('nodes = 1\npartition = "none"', 'no partition "none"; set partition to one of: all, short'),
-        ('nodes = 1\nconstraint = "fast"', "Slurm refuses the job: Invalid feature specification; set constraint"),
+        (
+            'nodes = 1\nconstraint = "fast"',
+            "Slurm refuses the job: Invalid feature specification; set constraint",
+        ),
         ('nodes = 1\nhosts = [{role = "storage", count = 2}]', "2 hosts of the allocation requested, 1 left"),
     ],
 )

@@ -31,7 +31,9 @@ def test_a_full_disk_stops_with_one_sentence_and_what_was_kept_before_stays(smal
         with results.attempt(trial) as attempt:
             attempt.sink.append(channel, 1.0, 2.0)
             (attempt.raw / "output").write_bytes(b"x" * 60_000)
-            attempt.keep(Record(trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {}))
+            attempt.keep(
+                Record(trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {})
+            )
 
     with results.hold():
         with pytest.raises(MachineError, match="the disk is full"):
@@ -53,10 +55,28 @@ def test_a_disk_without_inodes_is_named_as_such_and_by_its_path(tmp_path):
     try:
         results = store.create(disk / "results", "name = 'x'", "x")
         spec = Spec("x", {}, "x")
-        with results.hold(), pytest.raises(MachineError, match="the disk has no inodes left, although it has space") as caught:
+        with (
+            results.hold(),
+            pytest.raises(MachineError, match="the disk has no inodes left, although it has space") as caught,
+        ):
             for n in range(20):
                 with results.attempt(Trial(spec, spec, spec, (), 1, n)) as attempt:
-                    attempt.keep(Record(attempt.trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {}))
+                    attempt.keep(
+                        Record(
+                            attempt.trial,
+                            "valid",
+                            "",
+                            attempt.number,
+                            Clock(0, 0),
+                            1.0,
+                            "",
+                            (),
+                            (),
+                            None,
+                            {},
+                            {},
+                        )
+                    )
         assert str(caught.value).startswith(str(disk / "results"))
         assert "remove files, then run `perjoule resume`" in caught.value.next
     finally:

@@ -28,7 +28,9 @@ class Mount:
         self.place = folder / "mounted"
         self.place.mkdir()
         command, *words = map(str, sshfs(folder / "server", self.place))
-        self._server = subprocess.Popen([command, "-f", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._server = subprocess.Popen(
+            [command, "-f", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         until(self.place.is_mount)
 
     def lose(self) -> None:
@@ -50,7 +52,9 @@ def mount(tmp_path: Path) -> Iterator[Mount]:
 def keep(results: store.Results, number: int) -> None:
     with results.attempt(Trial(SPEC, SPEC, SPEC, (), 1, number)) as attempt:
         (attempt.raw / "output").write_bytes(b"x")
-        attempt.keep(Record(attempt.trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {}))
+        attempt.keep(
+            Record(attempt.trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {})
+        )
 
 
 def test_what_is_written_then_stops_with_one_sentence_that_names_the_folder(mount: Mount) -> None:
@@ -64,7 +68,9 @@ def test_what_is_written_then_stops_with_one_sentence_that_names_the_folder(moun
     # and closing the lock says nothing else
 
 
-def test_a_trial_under_way_stops_with_a_sentence_about_the_folder_and_not_about_its_removal(mount: Mount) -> None:
+def test_a_trial_under_way_stops_with_a_sentence_about_the_folder_and_not_about_its_removal(
+    mount: Mount,
+) -> None:
     results = store.create(mount.place / "results", "name = 'x'", "x")
     with (
         results.hold(),

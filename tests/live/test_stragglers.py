@@ -42,7 +42,9 @@ def test_a_storage_host_with_a_tenth_of_the_others_disk_rate_is_named(
     factor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cap = VirtualHost.cap_disks
-    monkeypatch.setattr(VirtualHost, "cap_disks", lambda host, scale: cap(host, scale / (factor if host.name == SLOW else 1)))
+    monkeypatch.setattr(
+        VirtualHost, "cap_disks", lambda host, scale: cap(host, scale / (factor if host.name == SLOW else 1))
+    )
     wanted = campaign.parse(CAMPAIGN)
     runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
     results = open_results(tmp_path / "results")

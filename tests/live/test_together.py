@@ -1,4 +1,6 @@
-"""Several users at once, and growth with storage hosts, for real: fio on MooseFS on virtual hosts, from campaigns to tables."""
+"""Several users at once, and growth with storage hosts, for real: fio on MooseFS on virtual hosts, from
+campaigns to tables.
+"""
 
 from pathlib import Path
 
@@ -76,7 +78,10 @@ def test_a_reader_and_a_writer_share_a_client_and_each_is_held_against_itself_al
 
 def test_a_campaign_has_two_servers_and_then_four(tmp_path: Path) -> None:
     results = measured(tmp_path, f"servers = [2, 4]{HOSTS}{FIO}")
-    assert {(r.status, r.trial.filesystem.label, sum(h.role == "storage" for h in r.hosts)) for r in results.latest()} == {
+    assert {
+        (r.status, r.trial.filesystem.label, sum(h.role == "storage" for h in r.hosts))
+        for r in results.latest()
+    } == {
         ("valid", "MooseFS, 2 servers", 2),
         ("valid", "MooseFS, 4 servers", 4),
     }

@@ -1,4 +1,6 @@
-"""A file system measured by the installed command: a campaign of two trials, a write and a read, on virtual hosts."""
+"""A file system measured by the installed command: a campaign of two trials, a write and a read, on
+virtual hosts.
+"""
 
 import json
 import subprocess
@@ -44,6 +46,10 @@ def test_a_campaign_measures_a_write_and_a_read(kind: str, tmp_path: Path) -> No
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     records = [json.loads(path.read_text()) for path in results.rglob("record.json")]
-    assert [record["status"] for record in records] == ["valid", "valid"], [record["reason"] for record in records]
-    verified = subprocess.run([argv[0], "verify", results], capture_output=True, text=True, timeout=600, check=False)
+    assert [record["status"] for record in records] == ["valid", "valid"], [
+        record["reason"] for record in records
+    ]
+    verified = subprocess.run(
+        [argv[0], "verify", results], capture_output=True, text=True, timeout=600, check=False
+    )
     assert verified.returncode == 0, verified.stdout + verified.stderr

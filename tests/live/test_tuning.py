@@ -34,7 +34,9 @@ kind = "fio"
 size = "4 MiB"
 transfer = "1 MiB"
 """
-KEYS = [mark for mark in fields_of("filesystem", "glusterfs")["volume"][1].metadata if isinstance(mark, Tunable)]
+KEYS = [
+    mark for mark in fields_of("filesystem", "glusterfs")["volume"][1].metadata if isinstance(mark, Tunable)
+]
 
 
 def glusterfs(volume: dict[str, str]) -> FileSystem:
@@ -46,7 +48,20 @@ def glusterfs(volume: dict[str, str]) -> FileSystem:
 def test_a_real_file_system_is_tuned_by_real_trials(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CAMPAIGN)
     into = tmp_path / "tuned"
-    argv = [PERJOULE, "tune", "tiny.toml", "--for", "MiB/s", "--trials", "10", "--only", "cache", "--into", into, "--json"]
+    argv = [
+        PERJOULE,
+        "tune",
+        "tiny.toml",
+        "--for",
+        "MiB/s",
+        "--trials",
+        "10",
+        "--only",
+        "cache",
+        "--into",
+        into,
+        "--json",
+    ]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -56,13 +71,24 @@ def test_a_real_file_system_is_tuned_by_real_trials(tmp_path: Path) -> None:
     records = [record for results in rounds for record in results.latest()]
     assert len(records) == found["trials_count"] <= 10
     assert {record.status for record in records} == {"valid"}
-    assert {record.trial.filesystem.options.get("cache") for record in records} == {None, "direct", "never", "always"}
-    assert {table(record.facts["filesystem"])["cache"] for record in records} == {"auto", "direct", "never", "always"}
+    assert {record.trial.filesystem.options.get("cache") for record in records} == {
+        None,
+        "direct",
+        "never",
+        "always",
+    }
+    assert {table(record.facts["filesystem"])["cache"] for record in records} == {
+        "auto",
+        "direct",
+        "never",
+        "always",
+    }
     for results in rounds:
         subprocess.run([PERJOULE, "verify", results.folder], check=True, capture_output=True, timeout=60)
 
 
-ENDS = [pytest.param(0, id="first", marks=pytest.mark.slow), pytest.param(-1, id="last")]  # of the values that may be tried
+# of the values that may be tried
+ENDS = [pytest.param(0, id="first", marks=pytest.mark.slow), pytest.param(-1, id="last")]
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -101,12 +127,20 @@ def said_by_ceph(hosts: Hosts, keys: Iterable[str]) -> dict[str, str]:
 @pytest.mark.parametrize("end", ENDS)
 def test_cephs_daemons_and_clients_take_each_value_that_may_be_tried(end: int) -> None:
     wanted = {mark.key: str(mark.values[end]) for mark in CEPH}
-    options: dict[str, Json] = {"conf": wanted, "object": "16 MiB", "stripe_unit": "1 MiB", "stripe_objects": 4}
+    options: dict[str, Json] = {
+        "conf": wanted,
+        "object": "16 MiB",
+        "stripe_unit": "1 MiB",
+        "stripe_objects": 4,
+    }
     made = drivers.build("filesystems", "cephfs", {**options, "placement_groups": 8})
     assert isinstance(made, FileSystem)
     with hosts_of().hold(1) as hosts, made.mount(hosts) as mounted:
         assert said_by_ceph(hosts, wanted) == wanted
-        assert mounted.facts["layout"] == "stripe_unit=1048576 stripe_count=4 object_size=16777216 pool=cephfs_data"
+        assert (
+            mounted.facts["layout"]
+            == "stripe_unit=1048576 stripe_count=4 object_size=16777216 pool=cephfs_data"
+        )
         client = hosts.clients[0]
         path = mounted.directories[client.name] / "striped"
         write(client, path, 4)
@@ -115,7 +149,9 @@ def test_cephs_daemons_and_clients_take_each_value_that_may_be_tried(end: int) -
         stat = client.run(["stat", "--format=%i", path], timeout_s=30).stdout
         named = [f"{int(stat):x}.{n:08x}" for n in range(4)]
         conf = hosts.management.directory / "ceph" / "ceph.conf"
-        there = hosts.management.run(["rados", "-c", conf, "-p", "cephfs_data", "ls"], timeout_s=30).stdout.split()
+        there = hosts.management.run(
+            ["rados", "-c", conf, "-p", "cephfs_data", "ls"], timeout_s=30
+        ).stdout.split()
         assert set(named) <= set(there)
 
 
@@ -123,7 +159,8 @@ def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
     made = drivers.build("filesystems", "cephfs", {"placement_groups": 8})
     assert isinstance(made, FileSystem)
     with hosts_of().hold(1) as hosts, made.mount(hosts):
-        wanted = {mark.key: mark.otherwise for mark in CEPH if mark.otherwise is not None}  # else it depends on the hosts
+        # else it depends on the hosts
+        wanted = {mark.key: mark.otherwise for mark in CEPH if mark.otherwise is not None}
         said = said_by_ceph(hosts, [*wanted, "bluestore_max_blob_size_hdd", "bluestore_max_blob_size_ssd"])
         kinds = {said.pop(f"bluestore_max_blob_size_{kind}") for kind in ("hdd", "ssd")}
         assert said.pop("bluestore_max_blob_size") == "0"  # as for the kind of disk
@@ -132,10 +169,15 @@ def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("largest", "least_count", "most_count"), [pytest.param("0", 0, 200, marks=pytest.mark.slow), ("65536", 400, 10_000)]
+    ("largest", "least_count", "most_count"),
+    [pytest.param("0", 0, 200, marks=pytest.mark.slow), ("65536", 400, 10_000)],
 )
-def test_a_deferred_write_of_ceph_is_in_its_journal_first(largest: str, least_count: int, most_count: int) -> None:
-    """200 synced writes of 4 KiB with 2 copies: each OSD counts which of them, and of its own, went through the journal."""
+def test_a_deferred_write_of_ceph_is_in_its_journal_first(
+    largest: str, least_count: int, most_count: int
+) -> None:
+    """200 synced writes of 4 KiB with 2 copies: each OSD counts which of them, and of its own, went
+    through the journal.
+    """
     conf: dict[str, Json] = {"bluestore_prefer_deferred_size_hdd": largest}
     made = drivers.build("filesystems", "cephfs", {"placement_groups": 8, "copies": 2, "conf": conf})
     assert isinstance(made, FileSystem)
@@ -147,7 +189,9 @@ def test_a_deferred_write_of_ceph_is_in_its_journal_first(largest: str, least_co
             client.run(argv, timeout_s=60)
         deferred_count = 0
         for host in hosts.by_role("storage"):
-            found = host.run(["find", host.directory / "ceph" / "run", "-name", "*osd.*.asok"], timeout_s=30).stdout.split()
+            found = host.run(
+                ["find", host.directory / "ceph" / "run", "-name", "*osd.*.asok"], timeout_s=30
+            ).stdout.split()
             for name in found:
                 said = host.run(["ceph", "--admin-daemon", name, "perf", "dump"], timeout_s=30).stdout
                 deferred_count += json.loads(said)["bluestore"]["bluestore_write_deferred"]

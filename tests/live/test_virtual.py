@@ -55,7 +55,9 @@ def server(hosts: Hosts) -> Host:
 
 def leftovers(run: str) -> list[str]:
     """Everything on this machine that bears the name of a run, found by other means than `clean` uses."""
-    found = [str(path) for root in ("/sys/fs/cgroup", "/run/perjoule") for path in Path(root).glob(f"**/*{run}*")]
+    found = [
+        str(path) for root in ("/sys/fs/cgroup", "/run/perjoule") for path in Path(root).glob(f"**/*{run}*")
+    ]
     found += [str(path) for path in mark.work_root().glob(f"*{run}*")]
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -89,14 +91,18 @@ def run_of_owner(process: "subprocess.Popen[str]") -> str:
     return next(run.id for run in runs.runs() if run.alive() and run.lock.read_text() == str(process.pid))
 
 
-def test_a_process_that_joins_a_host_while_it_is_taken_down_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_joins_a_host_while_it_is_taken_down_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Between its start and its program's, a process bears neither our mark nor a group."""
     seen = cgroup.Groups.pids
     before = iter([set[int]()])  # it has not joined when they are first counted
     monkeypatch.setattr(cgroup.Groups, "pids", lambda groups: next(before, seen(groups)))
     with bed().hold(1) as hosts:
         run = run_of(hosts.clients[0])
-        late = subprocess.Popen([*joining(cgroup.groups(run), "client-1"), "sh", "-c", "echo; exec sleep 600"], stdout=-1)
+        late = subprocess.Popen(
+            [*joining(cgroup.groups(run), "client-1"), "sh", "-c", "echo; exec sleep 600"], stdout=-1
+        )
         assert late.stdout is not None
         late.stdout.readline()  # it has joined
         late.stdout.close()
@@ -111,13 +117,25 @@ def test_a_host_has_its_own_name_network_and_processes(client: Host) -> None:
 
 
 def test_hosts_of_the_catalogue_have_their_roles(hosts: Hosts) -> None:
-    assert [host.name for host in hosts.all] == ["storage-1", "storage-2", "metadata-1", "management-1", "client-1"]
+    assert [host.name for host in hosts.all] == [
+        "storage-1",
+        "storage-2",
+        "metadata-1",
+        "management-1",
+        "client-1",
+    ]
     assert hosts.metadata.name == "metadata-1"
     assert all(host.node is not None and host.node.role == host.role for host in hosts.all)
 
 
 def test_a_command_gets_its_input_and_environment_and_gives_its_output(client: Host) -> None:
-    done = client.run(["sh", "-c", 'cat; echo "$WORD" >&2; exit 3'], text="hello", env={"WORD": "you"}, timeout_s=5, check=False)
+    done = client.run(
+        ["sh", "-c", 'cat; echo "$WORD" >&2; exit 3'],
+        text="hello",
+        env={"WORD": "you"},
+        timeout_s=5,
+        check=False,
+    )
     assert (done.stdout, done.stderr, done.returncode) == ("hello", "you\n", 3)
 
 
@@ -134,7 +152,11 @@ def test_a_missing_program_is_reported_even_unchecked(client: Host) -> None:
 def running(host: Host, argv: str) -> list[str]:
     """Processes of a host with this argument list."""
     script = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f 2> /dev/null; echo; done'
-    return [line for line in host.run(["sh", "-c", script], timeout_s=60).stdout.splitlines() if line.strip() == argv]
+    return [
+        line
+        for line in host.run(["sh", "-c", script], timeout_s=60).stdout.splitlines()
+        if line.strip() == argv
+    ]
 
 
 def test_a_command_that_takes_too_long_is_killed_with_its_children(client: Host) -> None:
@@ -156,14 +178,21 @@ def test_a_command_that_leaves_a_daemon_behind_does_not_wait_for_it(client: Host
 def test_what_a_command_leaves_behind_is_reaped_by_the_host(client: Host) -> None:
     client.run(["sh", "-c", "sleep 0.01 & sleep 0.01 & exit 0"], timeout_s=5)
     deadline_s = time.monotonic() + 2
-    while "Z" in client.run(["sh", "-c", "cat /proc/[0-9]*/stat"], timeout_s=5, check=False).stdout.replace("(", " ").split():
+    while (
+        "Z"
+        in client.run(["sh", "-c", "cat /proc/[0-9]*/stat"], timeout_s=5, check=False)
+        .stdout.replace("(", " ")
+        .split()
+    ):
         assert time.monotonic() < deadline_s
     assert client.run(["hostname"], timeout_s=5).stdout == "client-1\n"
 
 
 def test_a_program_that_continues_is_logged_and_stopped(client: Host) -> None:
     log = client.directory / "logs" / "loop.log"
-    program = client.spawn(["sh", "-c", "trap 'echo bye; exit 4' TERM; echo hello; while :; do sleep 0.01; done"], log=log)
+    program = client.spawn(
+        ["sh", "-c", "trap 'echo bye; exit 4' TERM; echo hello; while :; do sleep 0.01; done"], log=log
+    )
     while program.output() != "hello\n":
         assert program.returncode is None
     with pytest.raises(TimeoutError):
@@ -174,7 +203,9 @@ def test_a_program_that_continues_is_logged_and_stopped(client: Host) -> None:
 
 
 def test_a_program_that_ignores_sigterm_is_killed(client: Host) -> None:
-    program = client.spawn(["sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.01; done"], log=client.directory / "deaf.log")
+    program = client.spawn(
+        ["sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.01; done"], log=client.directory / "deaf.log"
+    )
     while not program.output():
         pass
     program.stop(timeout_s=0.2)
@@ -183,7 +214,10 @@ def test_a_program_that_ignores_sigterm_is_killed(client: Host) -> None:
 
 def test_files_are_the_same_inside_and_outside(server: Host) -> None:
     server.put("secret", server.directory / "a" / "b", mode=0o600, owner="nobody")
-    assert server.run(["stat", "-c", "%a %U", server.directory / "a" / "b"], timeout_s=5).stdout == "600 nobody\n"
+    assert (
+        server.run(["stat", "-c", "%a %U", server.directory / "a" / "b"], timeout_s=5).stdout
+        == "600 nobody\n"
+    )
     assert (server.directory / "a" / "b").read_text() == "secret"
     assert server.read(server.directory / "a" / "b") == b"secret"
     with pytest.raises(WorkloadError, match="No such file"):
@@ -202,7 +236,10 @@ def test_a_mount_of_one_host_is_seen_by_this_host_alone(server: Host, client: Ho
 
 def test_counters_count_what_the_host_does(server: Host, client: Host) -> None:
     before = server.counters(), client.counters()
-    server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
+    server.run(
+        ["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=4", "oflag=direct"],
+        timeout_s=20,
+    )
     receiver = server.spawn([sys.executable, "-c", RECEIVE], log=server.directory / "receive.log")
     while receiver.output() != "listening\n":
         assert receiver.returncode is None
@@ -210,8 +247,14 @@ def test_counters_count_what_the_host_does(server: Host, client: Host) -> None:
     receiver.wait(timeout_s=20)
     after = server.counters(), client.counters()
     assert 4 << 20 <= (after[0].disk_written_bytes or 0) - (before[0].disk_written_bytes or 0) < 6 << 20
-    assert 1 << 20 <= (after[0].network_received_bytes or 0) - (before[0].network_received_bytes or 0) < 1.2 * (1 << 20)
-    assert 1 << 20 <= (after[1].network_sent_bytes or 0) - (before[1].network_sent_bytes or 0) < 1.2 * (1 << 20)
+    assert (
+        1 << 20
+        <= (after[0].network_received_bytes or 0) - (before[0].network_received_bytes or 0)
+        < 1.2 * (1 << 20)
+    )
+    assert (
+        1 << 20 <= (after[1].network_sent_bytes or 0) - (before[1].network_sent_bytes or 0) < 1.2 * (1 << 20)
+    )
     assert 0.005 < (after[1].cpu_s or 0) - (before[1].cpu_s or 0) < after[1].t_s - before[1].t_s
 
 
@@ -222,7 +265,10 @@ with socket.create_server(("", 5001)) as server:
     s, _ = server.accept()
     while s.recv(65536): pass
 """
-SEND = "import socket, sys; s = socket.create_connection((sys.argv[1], 5001)); s.sendall(bytes(1 << 20)); s.close()"
+SEND = (
+    "import socket, sys; s = socket.create_connection((sys.argv[1], 5001)); s.sendall(bytes(1 << 20)); "
+    "s.close()"
+)
 
 
 @pytest.mark.alone
@@ -249,12 +295,16 @@ def test_the_network_is_as_fast_as_the_catalogue_says(server: Host, client: Host
     assert (20 << 20) / (time.monotonic() - began_s) == pytest.approx(goodput_bytes_per_s, rel=0.15)
 
 
-@pytest.mark.parametrize("how", [["oflag=direct"], ["conv=fsync"], []], ids=["direct", "synced", "written back by the kernel"])
+@pytest.mark.parametrize(
+    "how", [["oflag=direct"], ["conv=fsync"], []], ids=["direct", "synced", "written back by the kernel"]
+)
 def test_a_disk_is_no_faster_than_the_catalogue_says(server: Host, how: list[str]) -> None:
     assert server.node is not None
     cap_bytes_per_s = sum(disk.write_bytes_per_s.value for disk in server.node.disks) * 0.1
     began_s = time.monotonic()
-    server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=40", *how], timeout_s=30)
+    server.run(
+        ["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=40", *how], timeout_s=30
+    )
     server.drop_caches()
     assert (40 << 20) / (time.monotonic() - began_s) < cap_bytes_per_s * 1.1
 
@@ -282,7 +332,13 @@ class _Board(Sink):
         self._host, self.energy_j, self.duration_s = host, 0.0, 0.0
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         if (channel.host, channel.component) == (self._host, "board"):
             self.energy_j += value * duration_s
@@ -306,7 +362,11 @@ def test_a_busy_virtual_board_draws_what_the_catalogue_says_of_the_cpu_time_that
             time.sleep(3)
         ended = host.counters()
         load.stop()
-    use_ratio = ((ended.cpu_s or 0) - (began.cpu_s or 0)) / (ended.t_s - began.t_s) / (board.mips.value * 0.2 / machine_mips)
+    use_ratio = (
+        ((ended.cpu_s or 0) - (began.cpu_s or 0))
+        / (ended.t_s - began.t_s)
+        / (board.mips.value * 0.2 / machine_mips)
+    )
     assert 0.2 < use_ratio < 0.9  # neither idle nor at its cap, where a wrong capacity would not show
     dynamic_w = seen.energy_j / seen.duration_s - board.idle_w.value
     assert dynamic_w == pytest.approx(board.dynamic_w.value * use_ratio, rel=0.1)
@@ -321,7 +381,8 @@ def test_nothing_is_left_when_the_block_ends(disk: str) -> None:
         server.run(["dd", "if=/dev/zero", f"of={server.directory}/dirty", "bs=1M", "count=20"], timeout_s=30)
         assert leftovers(name)
         began_s = time.monotonic()
-    assert time.monotonic() - began_s < 30  # what is dirty is dropped, nobody waits for programs that do not end
+    # what is dirty is dropped, nobody waits for programs that do not end
+    assert time.monotonic() - began_s < 30
     assert leftovers(name) == []
 
 
@@ -373,7 +434,10 @@ def test_a_kept_cluster_survives_its_owner_until_asked() -> None:
         (found,) = [pids for run, pids in kept().items() if run.id == name]
         assert set(found) == {"switch", "storage-1", "storage-2", "metadata-1", "management-1", "client-1"}
         asked = subprocess.run(
-            ["nsenter", "-t", str(found["client-1"]), "-a", "hostname"], capture_output=True, text=True, check=True
+            ["nsenter", "-t", str(found["client-1"]), "-a", "hostname"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert asked.stdout == "client-1\n"
     finally:
@@ -430,7 +494,9 @@ mkdir -p "$2" && exec 9>"$3" && echo ready && read _
 @pytest.mark.usefixtures("cleaning")  # what it starts looks like a killed run's
 @pytest.mark.parametrize("where", ["elsewhere", "here"])
 def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_path: Path) -> None:
-    """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here, but its marks can."""
+    """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here,
+    but its marks can.
+    """
     name = secrets.token_hex(4)
     folder = tmp_path / f"pj-{name}"
     words = [mark.MARK, name, str(folder), f"{folder}/lock", "storage-1", "run", where]

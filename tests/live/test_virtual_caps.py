@@ -1,4 +1,5 @@
-"""Shares of CPU, memory and disks under cgroup v2, judged by what the kernel itself counts, so that any machine can tell.
+"""Shares of CPU, memory and disks under cgroup v2, judged by what the kernel itself counts, so that any
+machine can tell.
 
 Disks are capped so low that an emulated CPU reaches their caps.
 """
@@ -64,9 +65,13 @@ def watched(counted: Callable[[], int], duration_s: float) -> tuple[int, float]:
     return counted() - began, time.monotonic() - began_s
 
 
-def test_a_host_uses_no_more_cpu_time_than_its_share_and_is_stopped_when_it_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_uses_no_more_cpu_time_than_its_share_and_is_stopped_when_it_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     board = next(node.board for node in catalogue.cluster("odroid-hc4").nodes if node.role == "storage")
-    monkeypatch.setattr(cpu, "mips_per_core", lambda: cpu.Rating(board.mips.value / CORES_COUNT, "of the test"))
+    monkeypatch.setattr(
+        cpu, "mips_per_core", lambda: cpu.Rating(board.mips.value / CORES_COUNT, "of the test")
+    )
     with bed(cpu_cap=True, disk="directory").hold(1) as hosts:
         server = hosts.by_role("storage")[0]
         assert server.cpu_capacity_cores == pytest.approx(CORES_COUNT)
@@ -84,7 +89,10 @@ def test_the_page_cache_counts_in_a_hosts_memory_which_never_exceeds_its_cap() -
         server = hosts.by_role("storage")[0]
         cap_bytes = present(server.memory_bytes)
         assert int(said(server, "memory.max")) == cap_bytes == 128 * MIB
-        server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=256", "conv=fsync"], timeout_s=300)
+        server.run(
+            ["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=256", "conv=fsync"],
+            timeout_s=300,
+        )
         assert 0.9 * cap_bytes <= int(said(server, "memory.peak")) <= cap_bytes
         assert not server.out_of_memory()
 
@@ -108,7 +116,14 @@ def test_a_write_of_four_times_the_memory_is_as_fast_as_the_disk_once_the_memory
     with bed(disk=disk, scale=SLOW, memory="1.5625 %", memory_cap=True).hold(1) as hosts:
         server = hosts.by_role("storage")[0]
         memory_mib = present(server.memory_bytes) // MIB
-        argv = [sys.executable, "-c", WRITE, server.directory / "written", str(memory_mib), str(3 * memory_mib)]
+        argv = [
+            sys.executable,
+            "-c",
+            WRITE,
+            server.directory / "written",
+            str(memory_mib),
+            str(3 * memory_mib),
+        ]
         written_mib_per_s = float(server.run(argv, timeout_s=600).stdout)
         print(f"{written_mib_per_s:.2f} MiB/s to a disk of {disk_bytes_per_s(server) / MIB:.2f}")
         assert not server.out_of_memory()

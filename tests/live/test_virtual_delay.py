@@ -1,4 +1,6 @@
-"""Disks with a latency of their own, on kernels that have dm-delay: `make kernels` boots one where this machine's lacks it."""
+"""Disks with a latency of their own, on kernels that have dm-delay: `make kernels` boots one where this
+machine's lacks it.
+"""
 
 import json
 import subprocess
@@ -19,7 +21,10 @@ from typed import as_written
 pytestmark = [
     pytest.mark.live,
     pytest.mark.alone,
-    pytest.mark.skipif(not available(_delay.MODULE), reason="this kernel has no dm-delay (CONFIG_DM_DELAY); run `make kernels`"),
+    pytest.mark.skipif(
+        not available(_delay.MODULE),
+        reason="this kernel has no dm-delay (CONFIG_DM_DELAY); run `make kernels`",
+    ),
 ]
 
 LATENCY_S, REQUESTS_COUNT = 0.05, 20
@@ -35,7 +40,9 @@ with Virtual(disk="xfs", servers=1, cpu_cap=False, disk_latency="10 ms", disk_si
 
 
 def bed(**options: Json) -> Virtual:
-    return as_written(Virtual, **{"servers": 1, "cpu_cap": False, "disk": "xfs", "disk_size": "400 MiB", **options})
+    return as_written(
+        Virtual, **{"servers": 1, "cpu_cap": False, "disk": "xfs", "disk_size": "400 MiB", **options}
+    )
 
 
 def took_s(host: Host, path: Path, *, depth: int, way: str = "randread") -> float:
@@ -67,7 +74,10 @@ def test_each_request_takes_the_latency_longer_and_those_in_flight_wait_side_by_
         server = hosts.by_role("storage")[0]
         path = server.directory / "file"
         server.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=1", "conv=fsync"], timeout_s=60)
-        alone_s, together_s = took_s(server, path, depth=1, way=way), took_s(server, path, depth=REQUESTS_COUNT, way=way)
+        alone_s, together_s = (
+            took_s(server, path, depth=1, way=way),
+            took_s(server, path, depth=REQUESTS_COUNT, way=way),
+        )
     assert alone_s >= REQUESTS_COUNT * LATENCY_S
     assert LATENCY_S <= together_s < alone_s / 3
 
@@ -76,7 +86,9 @@ def test_a_hard_disk_seeks_for_a_load_at_random_as_long_as_the_catalogue_says_an
     scale = 0.1
     took: dict[str, list[float]] = {}
     for cluster in ("pc-hdd2", "pc-ssd2"):
-        with bed(cluster=cluster, servers=None, disk="directory", disk_latency="catalogue", scale=scale).hold(1) as hosts:
+        with bed(cluster=cluster, servers=None, disk="directory", disk_latency="catalogue", scale=scale).hold(
+            1
+        ) as hosts:
             (client,) = hosts.clients
             device = able(client, LendsDevices).device("bare", size_bytes=16 * MIB)
             took[cluster] = []
@@ -98,7 +110,9 @@ def test_a_device_and_a_disk_beneath_wait_as_well_and_are_counted_and_capped() -
         assert took_s(client, device, depth=1) >= REQUESTS_COUNT * LATENCY_S
         place = server.disk("beneath", as_written(Disk, kind="ext4", size="100 MiB"))
         before = server.counters().disk_written_bytes
-        server.run(["dd", "if=/dev/zero", f"of={place}/file", "bs=1M", "count=16", "oflag=direct"], timeout_s=60)
+        server.run(
+            ["dd", "if=/dev/zero", f"of={place}/file", "bs=1M", "count=16", "oflag=direct"], timeout_s=60
+        )
         after = server.counters().disk_written_bytes
         assert before is not None
         assert after is not None
@@ -113,9 +127,13 @@ def test_a_delayed_disk_is_no_faster_than_its_cap() -> None:
         server = hosts.by_role("storage")[0]
         assert server.node is not None
         cap_bytes_per_s = sum(disk.write_bytes_per_s.value for disk in server.node.disks) * 0.1
-        clock = "import os, sys, time; f = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY); b = time.monotonic()\n"
+        clock = (
+            "import os, sys, time; f = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY); b = time.monotonic()\n"
+        )
         clock += "for _ in range(60): os.write(f, bytes(1 << 20))\nos.fsync(f); print(time.monotonic() - b)"
-        written_s = float(server.run([sys.executable, "-c", clock, server.directory / "file"], timeout_s=120).stdout)
+        written_s = float(
+            server.run([sys.executable, "-c", clock, server.directory / "file"], timeout_s=120).stdout
+        )
     assert 60 * MIB / written_s < 1.1 * cap_bytes_per_s
 
 

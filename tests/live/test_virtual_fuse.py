@@ -1,4 +1,6 @@
-"""FUSE daemons that wait for themselves: SIGKILL does not end them, aborting their connection does; nobody else's is touched."""
+"""FUSE daemons that wait for themselves: SIGKILL does not end them, aborting their connection does; nobody
+else's is touched.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,6 @@
-"""Latency and loss between virtual hosts, on kernels that have netem: `make kernels` boots one where this machine's lacks it."""
+"""Latency and loss between virtual hosts, on kernels that have netem: `make kernels` boots one where this
+machine's lacks it.
+"""
 
 import re
 import sys
@@ -20,7 +22,10 @@ from perjoule.testbeds.virtual.host import VirtualHost
 pytestmark = [
     pytest.mark.live,
     pytest.mark.alone,
-    pytest.mark.skipif(not requirements.netem().ok, reason="this kernel has no netem (CONFIG_NET_SCH_NETEM); run `make kernels`"),
+    pytest.mark.skipif(
+        not requirements.netem().ok,
+        reason="this kernel has no netem (CONFIG_NET_SCH_NETEM); run `make kernels`",
+    ),
 ]
 
 RECEIVE = """
@@ -55,7 +60,9 @@ def asked(client: Host, server: Host, count: int) -> tuple[float, int]:
     echo = server.spawn([sys.executable, "-c", RECEIVE], log=server.directory / "echo.log")
     while echo.output() != "listening\n":
         assert echo.returncode is None
-    took_s, lost = client.run([sys.executable, "-c", ASK, server.address, str(count)], timeout_s=300).stdout.split()
+    took_s, lost = client.run(
+        [sys.executable, "-c", ASK, server.address, str(count)], timeout_s=300
+    ).stdout.split()
     echo.stop()
     return float(took_s), int(lost)
 
@@ -121,7 +128,9 @@ host = "storage-2"
 """
 
 
-def test_in_a_trial_a_server_is_lossy_from_its_event_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_trial_a_server_is_lossy_from_its_event_until_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was lost, the kernel's own scheduler says, just before the end of it."""
     said: list[str] = []
 

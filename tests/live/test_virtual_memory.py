@@ -1,4 +1,6 @@
-"""Memory caps of virtual hosts, for real: with control groups of version 1 or 2, whichever this kernel has."""
+"""Memory caps of virtual hosts, for real: with control groups of version 1 or 2, whichever this kernel
+has.
+"""
 
 import sys
 from collections.abc import Generator
@@ -20,7 +22,10 @@ pytestmark = [
 ]
 
 CAP_BYTES = 128 * MIB  # a thirty-second of the board's
-TAKE = "import sys; taken = bytearray(int(sys.argv[1])); taken[::4096] = b'x' * len(taken[::4096]); print('taken')"
+TAKE = (
+    "import sys; taken = bytearray(int(sys.argv[1])); taken[::4096] = b'x' * len(taken[::4096]); "
+    "print('taken')"
+)
 WRITE = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
@@ -74,7 +79,9 @@ def test_a_program_that_takes_more_is_killed_and_the_trial_says_where_and_why(ho
     assert taken(client, CAP_BYTES + 16 * MIB) == "taken\n"
     failure = starved(hosts, caught.value)
     assert failure is not None
-    assert str(failure).startswith("storage-1: the kernel killed one of its programs, because the host has 128 MiB of memory; ")
+    assert str(failure).startswith(
+        "storage-1: the kernel killed one of its programs, because the host has 128 MiB of memory; "
+    )
     assert failure.transient
     assert starved(hosts, None) is None  # each kill is reported once
 
@@ -88,7 +95,14 @@ def test_without_a_cap_the_machine_is_the_limit() -> None:
 
 def written_mib_per_s(host: Host) -> float:
     """The rate at which writes return once the host's memory is full of data."""
-    argv = [sys.executable, "-c", WRITE, host.directory / "written", str(CAP_BYTES // MIB), str(2 * CAP_BYTES // MIB)]
+    argv = [
+        sys.executable,
+        "-c",
+        WRITE,
+        host.directory / "written",
+        str(CAP_BYTES // MIB),
+        str(2 * CAP_BYTES // MIB),
+    ]
     return float(host.run(argv, timeout_s=300).stdout)
 
 

@@ -1,4 +1,6 @@
-"""Whatever moment perjoule is killed at while it brings virtual hosts up or takes them down, nothing stays."""
+"""Whatever moment perjoule is killed at while it brings virtual hosts up or takes them down, nothing
+stays.
+"""
 
 import random
 import subprocess
@@ -28,7 +30,11 @@ print("down", flush=True)
 
 def state(root: Path) -> list[str]:
     """All that could be left, found by other means than `clean` uses."""
-    found = [str(path) for path in (*root.glob("*"), *Path("/run/perjoule").glob("*-*")) if path.name.startswith("pj-")]
+    found = [
+        str(path)
+        for path in (*root.glob("*"), *Path("/run/perjoule").glob("*-*"))
+        if path.name.startswith("pj-")
+    ]
     found += [line for line in Path("/proc/mounts").read_text().splitlines() if str(root) in line]
     loops = subprocess.run(["losetup", "-l", "-n"], capture_output=True, text=True, check=True).stdout
     found += [line for line in loops.splitlines() if str(root) in line]
@@ -59,13 +65,16 @@ def test_a_kill_at_any_moment_leaves_nothing_after_cleaning(
             time.sleep(delay_s)
             owner.kill()
         rest, _ = owner.communicate()
-        whole_s = whole_s or time.monotonic() - began_s  # the first is let go, to know how long there is to kill it
+        # the first is let go, to know how long there is to kill it
+        whole_s = whole_s or time.monotonic() - began_s
         caught_count += rest == "" and bool(state(tmp_path))
         for run in runs.runs():
             if run.folder.is_relative_to(tmp_path):
                 clean(everything=True, run=run.id)
         clean()  # groups whose folder is gone
         assert state(tmp_path) == [], f"killed after {delay_s:.3f} s"
-        groups = {path.name.removeprefix("perjoule-") for path in Path("/sys/fs/cgroup").glob("*/perjoule-*/")}
+        groups = {
+            path.name.removeprefix("perjoule-") for path in Path("/sys/fs/cgroup").glob("*/perjoule-*/")
+        }
         assert groups <= {run.id for run in runs.runs() if run.alive() or run.kept.exists()}  # other people's
     assert caught_count > KILLS_COUNT // 16

@@ -1,4 +1,6 @@
-"""Words of a campaign that would reach another disk than the one it names: tried with real tools on loop devices of our own."""
+"""Words of a campaign that would reach another disk than the one it names: tried with real tools on loop
+devices of our own.
+"""
 
 import os
 import re
@@ -44,7 +46,9 @@ ATTACKS = {
 
 
 def run(*argv: str | Path) -> str:
-    return subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    return subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
 
 
 @pytest.fixture
@@ -82,7 +86,8 @@ def test_a_mount_that_is_not_seen_is_refused(node: str, tmp_path: Path) -> None:
     with Path(os.devnull).open() as null:
         _format.mount(node, place, disk, lock=null.fileno())
         run("umount", place)
-        object.__setattr__(disk, "options", ("X-mount.subdir=lost+found",))  # as if a word had got past the list
+        # as if a word had got past the list
+        object.__setattr__(disk, "options", ("X-mount.subdir=lost+found",))
         with pytest.raises(MachineError, match=r"nothing is mounted|not the whole file system"):
             _format.mount(node, place, disk, lock=null.fileno())
     assert not place.is_mount()
@@ -92,9 +97,18 @@ def test_words_that_researchers_tune_make_a_file_system_that_mounts() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
     tuned: dict[Literal["ext4", "xfs", "btrfs"], tuple[tuple[str, ...], tuple[str, ...]]] = {
-        "ext4": (("-E", "stride=16,stripe_width=64", "-I", "512", "-m", "0", "-J", "size=16"), ("commit=30", "discard")),
-        "xfs": (("-d", "su=64k,sw=4", "-i", "size=1024", "-m", "reflink=0", "-K"), ("allocsize=64m", "logbufs=8,logbsize=256k")),
-        "btrfs": (("-n", "32k", "--csum=xxhash", "-O", "^no-holes"), ("compress=zstd:3", "autodefrag", "discard=async")),
+        "ext4": (
+            ("-E", "stride=16,stripe_width=64", "-I", "512", "-m", "0", "-J", "size=16"),
+            ("commit=30", "discard"),
+        ),
+        "xfs": (
+            ("-d", "su=64k,sw=4", "-i", "size=1024", "-m", "reflink=0", "-K"),
+            ("allocsize=64m", "logbufs=8,logbsize=256k"),
+        ),
+        "btrfs": (
+            ("-n", "32k", "--csum=xxhash", "-O", "^no-holes"),
+            ("compress=zstd:3", "autodefrag", "discard=async"),
+        ),
     }
     with Local().hold(1) as hosts:
         for kind, (make, options) in tuned.items():
@@ -103,9 +117,15 @@ def test_words_that_researchers_tune_make_a_file_system_that_mounts() -> None:
 
 
 def test_no_option_of_ceph_that_a_family_permits_is_a_text() -> None:
-    """A text could be a path, an address or a library: Ceph itself names all its options, with their defaults."""
+    """A text could be a path, an address or a library: Ceph itself names all its options, with their
+    defaults.
+    """
     lines = (line.partition(" = ") for line in run("ceph-osd", "--show-config").splitlines())
     shown = {name: value for name, _, value in lines}
-    texts = {name: value for name, value in shown.items() if tunes(name) and not re.fullmatch(r"[-0-9.e+]+|true|false", value)}
+    texts = {
+        name: value
+        for name, value in shown.items()
+        if tunes(name) and not re.fullmatch(r"[-0-9.e+]+|true|false", value)
+    }
     assert texts == {}
     assert sum(map(tunes, shown)) > 250

@@ -21,7 +21,11 @@ from perjoule.store import create, open_results
 pytestmark = pytest.mark.live
 
 SMALL: dict[str, Any] = {"size": "16 MiB", "duration": "1 s", "files": 100}
-STORES = {"folders": {"kind": "directory"}, "pools": {"kind": "rados", "placement_groups": 8}, "devices": {"kind": "device"}}
+STORES = {
+    "folders": {"kind": "directory"},
+    "pools": {"kind": "rados", "placement_groups": 8},
+    "devices": {"kind": "device"},
+}
 MOUNTED_ON_SERVERS = {"kind": "moosefs"}  # for those that work where the data lie
 NOT_RUN = {"imported": "it reads what other tools measured"}
 ON_FAKES = "simulated"
@@ -58,12 +62,16 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
     if kind in NOT_RUN:
         pytest.skip(f"{kind}: {NOT_RUN[kind]}")
     table = workload_table(kind)
-    driver = drivers.build("workloads", kind, {option: value for option, value in table.items() if option != "kind"})
+    driver = drivers.build(
+        "workloads", kind, {option: value for option, value in table.items() if option != "kind"}
+    )
     assert isinstance(driver, Workload), "inherit Workload"
     if missing := lacking(driver.checks()):
         pytest.skip(missing)
     testbed: dict[str, Any] = {"kind": "virtual", "disk": "directory", "servers": 2, "cpu_cap": False}
-    store: dict[str, Any] = dict(MOUNTED_ON_SERVERS if driver.using else STORES.get(driver.needs, STORES["folders"]))
+    store: dict[str, Any] = dict(
+        MOUNTED_ON_SERVERS if driver.using else STORES.get(driver.needs, STORES["folders"])
+    )
     if kind == ON_FAKES:
         testbed, store = {"kind": ON_FAKES}, {"kind": ON_FAKES}
     if store["kind"] == "directory":
@@ -86,12 +94,18 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
         assert record.outcome is not None, "have `run` return an Outcome"
         assert record.outcome.results, "have `run` return a result for each client"
         for one in record.outcome.results:
-            assert one.ended_s > one.began_s, f"{one.host}: say when the load began and ended, by its own tool"
+            assert one.ended_s > one.began_s, (
+                f"{one.host}: say when the load began and ended, by its own tool"
+            )
             moved = one.moved_bytes or one.operations_count
-            assert moved or driver.directions == ("idle",), f"{one.host}: count the bytes or operations that were moved"
+            assert moved or driver.directions == ("idle",), (
+                f"{one.host}: count the bytes or operations that were moved"
+            )
         (raw,) = (tmp_path / "results").rglob("raw")
         again = driver.outcome(raw)
-        assert again.results == record.outcome.results, "have `outcome` read from the raw outputs what `run` returned"
+        assert again.results == record.outcome.results, (
+            "have `outcome` read from the raw outputs what `run` returned"
+        )
         for path in [path for path in raw.rglob("*") if path.is_file()]:
             path.write_bytes(b"")
         with pytest.raises(WorkloadError) as damage:

@@ -1,4 +1,6 @@
-"""Writes on real file systems: what was on disk when the clients' fsync returned, and how long the disks took for the rest."""
+"""Writes on real file systems: what was on disk when the clients' fsync returned, and how long the disks
+took for the rest.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Whatever a meter answers: a number, no number, or a ValueError, which is a gap. Never a trip over its own feet."""
+"""Whatever a meter answers: a number, no number, or a ValueError, which is a gap.
+
+Never a trip over its own feet.
+"""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -42,7 +45,9 @@ WORDS = [
 words = st.sampled_from(WORDS)
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
 values = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4), max_leaves=20
+    leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4),
+    max_leaves=20,
 )
 
 
@@ -63,7 +68,12 @@ def numbers(parse, said):
 @settings(max_examples=300)
 @given(st.dictionaries(words, values, max_size=5))
 def test_a_plugs_json(said):
-    parsers = (lambda said: gen1(said, 0), lambda said: gen2(said, 0), readings, lambda said: decimals_step(said, "EnergyRes"))
+    parsers = (
+        lambda said: gen1(said, 0),
+        lambda said: gen2(said, 0),
+        readings,
+        lambda said: decimals_step(said, "EnergyRes"),
+    )
     assert all(isinstance(number, Real) for parse in parsers for number in numbers(parse, said))
 
 
@@ -79,7 +89,9 @@ def test_an_instruments_line(text):
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_bytes(said):
-    assert all(isinstance(volt, Real) for volt in numbers(lambda said: volts(said, Preamble(0.1, 0, 128)), said))
+    assert all(
+        isinstance(volt, Real) for volt in numbers(lambda said: volts(said, Preamble(0.1, 0, 128)), said)
+    )
     for line in (said, stick.frame("0013") + said):
         with suppress(ValueError):
             assert isinstance(stick.said(line), stick.StickFrame | None)

@@ -26,13 +26,20 @@ TABLE = {"kind": "constant", "power": "15.46 W", "uncertainty": "1.13 W"}
 def test_it_is_the_switch_at_each_moment_and_says_that_it_was_not_measured(listen):
     heard = listen(TABLE, lambda heard: len(heard.samples) >= 2)
     (channel,) = {sample[0] for sample in heard.samples}
-    assert (channel.host, channel.component, channel.grade, channel.semantics) == ("", "switch", "wall", "window mean")
+    assert (channel.host, channel.component, channel.grade, channel.semantics) == (
+        "",
+        "switch",
+        "wall",
+        "window mean",
+    )
     assert {sample[2] for sample in heard.samples} == {15.46}
     (_, began_s, _, _), *later = [(None, heard.samples[0][1] - heard.samples[0][3], 0, 0), *heard.samples]
     for _, t_s, _, duration_s in later:
         assert t_s - duration_s == pytest.approx(began_s, abs=1e-9)  # without a gap
         began_s = t_s
-    assert heard.doubts == ["constant: 15.46 ± 1.13 W of the switch are a number, and were not measured in this trial"]
+    assert heard.doubts == [
+        "constant: 15.46 ± 1.13 W of the switch are a number, and were not measured in this trial"
+    ]
 
 
 def steady(channel: Channel, watts: float, *, until_s: float = 100.0) -> Series:
@@ -41,9 +48,15 @@ def steady(channel: Channel, watts: float, *, until_s: float = 100.0) -> Series:
 
 
 def parts(watts: float = 53.0):
-    """The paper's own way: one analyser at the supply of everything, and the switch's idle power as a number."""
-    everything = Channel("scpi", "", "total", "power", "W", "window mean", "wall", specification=Specification(gain_ratio=1e-3))
-    switch = Channel("constant", "", "switch", "power", "W", "window mean", "wall", specification=Specification(sigma=1.13))
+    """The paper's own way: one analyser at the supply of everything, and the switch's idle power as a
+    number.
+    """
+    everything = Channel(
+        "scpi", "", "total", "power", "W", "window mean", "wall", specification=Specification(gain_ratio=1e-3)
+    )
+    switch = Channel(
+        "constant", "", "switch", "power", "W", "window mean", "wall", specification=Specification(sigma=1.13)
+    )
     return steady(everything, watts + 15.46), steady(switch, 15.46)
 
 
@@ -82,7 +95,9 @@ def test_a_number_is_not_judged_as_a_reading():
 
 def test_a_number_adds_nothing_to_the_error_of_what_a_load_adds():
     everything, switch = parts()
-    record: Any = SimpleNamespace(phases=[Phase("baseline", 0.0, 20.0), Phase("measure", 20.0, 80.0), Phase("tail", 80.0, 100.0)])
+    record: Any = SimpleNamespace(
+        phases=[Phase("baseline", 0.0, 20.0), Phase("measure", 20.0, 80.0), Phase("tail", 80.0, 100.0)]
+    )
     signed = ((1, everything), (-1, switch))
     rest = idle(record, signed)
     assert rest is not None

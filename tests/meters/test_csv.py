@@ -1,4 +1,6 @@
-"""Logs: lines above the header, commas, hours that come twice or never, and files that grow while they are read."""
+"""Logs: lines above the header, commas, hours that come twice or never, and files that grow while they are
+read.
+"""
 
 import math
 import re
@@ -31,10 +33,18 @@ def samples(text: str, *, began_s: float = 0.0, **options: Any) -> list[LogSampl
 
 
 def test_an_export_of_an_lmg_is_read_as_it_is():
-    lmg: dict[str, Any] = {"time": ["Date", "Time"], "value": "P1", "delimiter": ";", "decimal": ",", "zone": "UTC"}
+    lmg: dict[str, Any] = {
+        "time": ["Date", "Time"],
+        "value": "P1",
+        "delimiter": ";",
+        "decimal": ",",
+        "zone": "UTC",
+    }
     text = (SAID / "lmg450.csv").read_text()
     whole = (
-        text.replace(",5;230", ",500000;230").replace("00;230,1;1,0021", "00,0;230,1;1,0021").replace("01;230,0", "01,0;230,0")
+        text.replace(",5;230", ",500000;230")
+        .replace("00;230,1;1,0021", "00,0;230,1;1,0021")
+        .replace("01;230,0", "01,0;230,0")
     )
     found = samples(whole, **lmg, semantics="window mean", window="500 ms", format="%d.%m.%Y %H:%M:%S,%f")
     assert [(s.t_s, s.duration_s) for s in found] == [(100.0, 0.5), (100.5, 0.5), (101.0, 0.5), (101.5, 0.5)]
@@ -46,13 +56,17 @@ def test_an_export_of_a_yokogawa_is_read_as_it_is():
     wt: dict[str, Any] = {"time": ["Date", "Time"], "format": "%Y/%m/%d %H:%M:%S", "zone": "UTC"}
     found = samples((SAID / "wt310.csv").read_text(), value="P-1 [W]", **wt)
     assert [s.t_s for s in found] == [100.0, 101.0, 102.0]
-    assert [s.value for s in found if not math.isnan(s.value)] == [225.8, 226.1]  # -OL- is overload, not a power
-    counted = samples((SAID / "wt310.csv").read_text(), value="WP-1 [Wh]", unit="Wh", semantics="counter", **wt)
+    # -OL- is overload, not a power
+    assert [s.value for s in found if not math.isnan(s.value)] == [225.8, 226.1]
+    counted = samples(
+        (SAID / "wt310.csv").read_text(), value="WP-1 [Wh]", unit="Wh", semantics="counter", **wt
+    )
     assert counted[-1].value == pytest.approx(0.1255 * 3600)
 
 
 @pytest.mark.parametrize(
-    ("text", "decimal", "value"), [("1.5", ".", 1.5), ("1,5", ",", 1.5), ("-3e2", ".", -300), (".5", ".", 0.5)]
+    ("text", "decimal", "value"),
+    [("1.5", ".", 1.5), ("1,5", ",", 1.5), ("-3e2", ".", -300), (".5", ".", 0.5)],
 )
 def test_numbers(text, decimal, value):
     assert number(text, decimal) == value
@@ -125,15 +139,27 @@ def test_a_line_that_is_not_csv_is_named_as_that():
 
 def test_a_damaged_line_is_a_gap_and_a_header_again_is_none():
     found = samples("time,P\n5,1\nti5!\n6,x\ntime,P\n7,2\n", clock="monotonic")
-    assert [(round(s.t_s, 9), str(s.value)) for s in found] == [(5.0, "1.0"), (5.0, "nan"), (6.0, "nan"), (7.0, "2.0")]
+    assert [(round(s.t_s, 9), str(s.value)) for s in found] == [
+        (5.0, "1.0"),
+        (5.0, "nan"),
+        (6.0, "nan"),
+        (7.0, "2.0"),
+    ]
 
 
 def test_columns_may_have_numbers_in_the_place_of_names():
-    assert samples("5;x;1\n6;x;2\n", clock="monotonic", header=False, time=["1"], value="3", delimiter=";")[1].value == 2.0
+    assert (
+        samples("5;x;1\n6;x;2\n", clock="monotonic", header=False, time=["1"], value="3", delimiter=";")[
+            1
+        ].value
+        == 2.0
+    )
 
 
 def test_missing_columns_are_reported_with_those_that_exist():
-    with pytest.raises(PerjouleError, match=r"no line has the columns time, P; the first lines are: when,watts \| 5,1"):
+    with pytest.raises(
+        PerjouleError, match=r"no line has the columns time, P; the first lines are: when,watts \| 5,1"
+    ):
         samples("when,watts\n5,1\n", clock="monotonic")
 
 
@@ -152,7 +178,9 @@ def test_what_can_not_be_is_refused(options, words):
 
 
 def test_each_row_may_tell_its_own_window():
-    found = samples("time,P,s\n5,1,0.5\n6,2,1\n", clock="monotonic", semantics="window mean", window_column="s")
+    found = samples(
+        "time,P,s\n5,1,0.5\n6,2,1\n", clock="monotonic", semantics="window mean", window_column="s"
+    )
     assert [s.duration_s for s in found] == [0.5, 1.0]
 
 
@@ -160,7 +188,8 @@ def test_a_log_is_replayed_from_the_beginning_as_time_goes(tmp_path, listen):
     log = tmp_path / "log.csv"
     log.write_text("time,P\n" + "".join(f"{n / 50},{n}\n" for n in range(15)) + "3600,99\n")
     heard = listen(
-        {"kind": "csv", "path": str(log), "clock": "beginning", "rate": "50 Hz", **DECLARED}, lambda h: len(h.samples) > 14
+        {"kind": "csv", "path": str(log), "clock": "beginning", "rate": "50 Hz", **DECLARED},
+        lambda h: len(h.samples) > 14,
     )
     t_s, watts = heard.of()
     assert list(watts) == list(range(15))
@@ -195,7 +224,9 @@ def test_a_line_is_read_when_it_is_whole(tmp_path, listen):
 
 
 @pytest.mark.parametrize(("ahead_s", "refused"), [(5.0, True), (0.3, False)])
-def test_a_row_from_the_future_is_refused_where_no_rounding_of_its_time_explains_it(tmp_path, listen, ahead_s, refused):
+def test_a_row_from_the_future_is_refused_where_no_rounding_of_its_time_explains_it(
+    tmp_path, listen, ahead_s, refused
+):
     log = tmp_path / "log.csv"
     log.write_text("time,P\n")
 
@@ -205,7 +236,9 @@ def test_a_row_from_the_future_is_refused_where_no_rounding_of_its_time_explains
         return len(heard.samples) > 2 or len(heard.doubts) or time.monotonic() > until_s
 
     until_s = time.monotonic() + 0.2
-    heard = listen({"kind": "csv", "path": str(log), "clock": "monotonic", "rate": "100 Hz", **DECLARED}, grown)
+    heard = listen(
+        {"kind": "csv", "path": str(log), "clock": "monotonic", "rate": "100 Hz", **DECLARED}, grown
+    )
     assert bool(heard.failures) == refused
     assert set(heard.of()[1]) == (set() if refused else {7.0})
     assert all(re.search(r"its clock is at least (5\.0|4\.9) s ahead", failure) for failure in heard.failures)

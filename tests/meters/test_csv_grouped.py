@@ -1,4 +1,6 @@
-"""Points that may be decimals or separators of thousands: a German export and a program that prints three decimals."""
+"""Points that may be decimals or separators of thousands: a German export and a program that prints three
+decimals.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +15,14 @@ from perjoule.model import Clock
 from perjoule.model.errors import CampaignError
 from typed import as_written
 
-DECLARED = {"path": "log.csv", "unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P", "clock": "unix"}
+DECLARED = {
+    "path": "log.csv",
+    "unit": "W",
+    "semantics": "instantaneous",
+    "grade": "wall",
+    "value": "P",
+    "clock": "unix",
+}
 
 
 def text(cells: Sequence[str]) -> str:
@@ -21,7 +30,9 @@ def text(cells: Sequence[str]) -> str:
 
 
 def watts(cells: Sequence[str], **options: Any) -> list[float]:
-    return [row.value for row in as_written(Csv, **{**DECLARED, **options}).samples(text(cells), Clock(0.0, 0.0))]
+    return [
+        row.value for row in as_written(Csv, **{**DECLARED, **options}).samples(text(cells), Clock(0.0, 0.0))
+    ]
 
 
 EITHER = {
@@ -46,7 +57,9 @@ DECIMAL = {
 
 
 @pytest.mark.parametrize("cells", EITHER.values(), ids=EITHER)
-def test_a_log_that_may_be_read_both_ways_is_refused_until_its_separators_are_declared(cells: list[str]) -> None:
+def test_a_log_that_may_be_read_both_ways_is_refused_until_its_separators_are_declared(
+    cells: list[str],
+) -> None:
     with pytest.raises(CampaignError, match=r'separator of thousands.*set decimal = "\."'):
         watts(cells)
     as_decimals, as_thousands = watts(cells, decimal="."), watts(cells, thousands=".")

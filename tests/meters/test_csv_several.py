@@ -1,4 +1,6 @@
-"""CSV logs with several rows a moment, of outlets, phases and GPUs; numbers with separators and units; encodings."""
+"""CSV logs with several rows a moment, of outlets, phases and GPUs; numbers with separators and units;
+encodings.
+"""
 
 import math
 from datetime import datetime
@@ -90,7 +92,11 @@ def test_a_moment_that_lacks_a_row_is_a_gap() -> None:
     ("text", "options", "said"),
     [
         (table("o,P", "a,1", "b,2", apart=0.1), {"by": "o"}, '"b", which is not at the first moment'),
-        (table("o,P", "a,1", "b,2", apart=0.1), {"by": "o", "only": ["a", "b"]}, "no moment has rows of all of a, b"),
+        (
+            table("o,P", "a,1", "b,2", apart=0.1),
+            {"by": "o", "only": ["a", "b"]},
+            "no moment has rows of all of a, b",
+        ),
         (table("o,P", "a,1", "b,2", "a,3"), {"by": "o"}, '"a" in column "o" has two values at one moment'),
         (table("o,P", "a,1"), {"by": "outlet"}, "no line has the columns time, P, outlet"),
     ],
@@ -109,15 +115,25 @@ def test_equal_rows_at_every_moment_are_not_lines_written_twice() -> None:
 def test_windows_of_one_moment_that_overlap_are_refused() -> None:
     with pytest.raises(PerjouleError, match="moments have 4 rows, whose windows of 1 s overlap"):
         samples(table("P", "200", "50", "30", "20"), **WINDOW)
-    assert len(samples(table("P", "1", "2", "3", "4"), semantics="window mean", window="250 ms")) == 48  # stamps are coarse
+    # stamps are coarse
+    assert len(samples(table("P", "1", "2", "3", "4"), semantics="window mean", window="250 ms")) == 48
 
 
 @pytest.mark.parametrize(
     ("head", "row"),
-    [("I,P", "{v},{v}"), ("state,P", "OK,{v}"), ("id,P", "{t},{v}"), ("range,P", "{r},{v}"), ("Hz,P", "{h},{v}")],
+    [
+        ("I,P", "{v},{v}"),
+        ("state,P", "OK,{v}"),
+        ("id,P", "{t},{v}"),
+        ("range,P", "{r},{v}"),
+        ("Hz,P", "{h},{v}"),
+    ],
 )
 def test_columns_of_measurements_and_states_tell_nothing_apart(head: str, row: str) -> None:
-    rows = [f"{t},{row.format(t=t, v=200 + t % 5, r='600 W' if t < 50 else '1200 W', h=50 + t % 3 / 10)}" for t in range(100)]
+    rows = [
+        f"{t},{row.format(t=t, v=200 + t % 5, r='600 W' if t < 50 else '1200 W', h=50 + t % 3 / 10)}"
+        for t in range(100)
+    ]
     assert len(samples("\n".join([f"time,{head}", *rows]))) == 100
 
 
@@ -170,7 +186,14 @@ def test_a_unit_of_something_else_is_refused(cell: str) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "declared"),
-    [("utf-8-sig", ""), ("utf-16", ""), ("utf-16-le", ""), ("latin-1", "latin-1"), ("cp1252", "cp1252"), ("utf-8", "latin-1")],
+    [
+        ("utf-8-sig", ""),
+        ("utf-16", ""),
+        ("utf-16-le", ""),
+        ("latin-1", "latin-1"),
+        ("cp1252", "cp1252"),
+        ("utf-8", "latin-1"),
+    ],
 )
 def test_import_reads_a_log_in_its_encoding(encoding: str, declared: str, tmp_path: Path) -> None:
     column = "Leistung Gerät" if encoding != "utf-8" else "Leistung"
@@ -197,10 +220,14 @@ def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: st
     rows = LONG
     if clock == "date":
         moments = (datetime.fromtimestamp(float(row.split(",")[0]), ZoneInfo(zone)) for row in LONG)
-        rows = [f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(',') :]}" for t, row in zip(moments, LONG, strict=True)]
+        rows = [
+            f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(',') :]}" for t, row in zip(moments, LONG, strict=True)
+        ]
     content = "\n".join(["time,P,n", *rows, ""]).encode()
     of_clock: dict[str, Any] = {"clock": clock, "zone": zone}
-    meter = Csv(path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", **of_clock)
+    meter = Csv(
+        path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", **of_clock
+    )
     t_s, watts = present(meter.plain(content))
     slow = list(meter.samples(content.decode(), Clock(0.0, 0.0)))
     assert list(t_s) == pytest.approx([one.t_s for one in slow], abs=1e-6)
@@ -221,12 +248,16 @@ def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: st
 )
 def test_a_long_log_that_is_not_plain_is_read_row_by_row(row: str) -> None:
     content = "\n".join(["time,P,n", *LONG, row, ""]).encode()
-    meter = Csv(path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix")
+    meter = Csv(
+        path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix"
+    )
     assert meter.plain(content) is None
 
 
 def test_a_long_log_of_several_things_is_refused_as_a_short_one() -> None:
     rows = [f"{1_795_000_000 + row / 10:.1f},{100 + row % 7}.5,outlet-{row % 4}" for row in range(30_000)]
-    meter = Csv(path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix")
+    meter = Csv(
+        path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix"
+    )
     with pytest.raises(PerjouleError, match='column "n" has outlet-0'):
         meter.plain("\n".join(["time,P,n", *rows, ""]).encode())

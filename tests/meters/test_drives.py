@@ -19,12 +19,21 @@ SCOPE: dict[str, Json] = {"kind": "scope", "address": "127.0.0.1:1"}
         (QUARCH, {"tcp::QTL1999-02-020": "storage-1/sda", "tcp::QTL1999-02-021": "storage-1/sda"}, ""),
         (QUARCH, {"tcp::QTL1999-02-020": "storage-1/sda", "tcp::QTL1999-02-021": "storage-1/sdb"}, "disks"),
         (SCOPE, {"1x2": "storage-1/sda", "3x4": "storage-1/sdb"}, "disks"),
-        ({"kind": "powersensor3", "address": "/dev/null"}, {"0": "storage-1/sda", "1": "storage-1/sdb"}, "disks"),
+        (
+            {"kind": "powersensor3", "address": "/dev/null"},
+            {"0": "storage-1/sda", "1": "storage-1/sdb"},
+            "disks",
+        ),
     ],
 )
 def test_two_probes_that_would_be_one_channel_are_refused(listen, table, drives, component):
-    with pytest.raises(CampaignError, match=r"feed the same \((drive-sda|disks) of storage-1\); say in drives what each feeds"):
-        listen({**table, "drives": drives, **({"component": component} if component else {})}, any, hosts=HOSTS)
+    with pytest.raises(
+        CampaignError,
+        match=r"feed the same \((drive-sda|disks) of storage-1\); say in drives what each feeds",
+    ):
+        listen(
+            {**table, "drives": drives, **({"component": component} if component else {})}, any, hosts=HOSTS
+        )
 
 
 @pytest.mark.parametrize("table", [SCOPE, {"kind": "powersensor3", "address": "/dev/null"}])

@@ -1,4 +1,6 @@
-"""What `perjoule meters list` finds: everything that answers, in the order of the addresses, all asked at once."""
+"""What `perjoule meters list` finds: everything that answers, in the order of the addresses, all asked at
+once.
+"""
 
 import threading
 from contextlib import ExitStack
@@ -18,9 +20,15 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
             stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
             for kind in ("shelly", "tasmota", "kasa")
         )
-        found = recorder.discovered([str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])])
+        found = recorder.discovered(
+            [str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])]
+        )
         places = [(table["kind"], table["address"]) for table in found if "address" in table]
-        assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
+        assert places == [
+            ("kasa", strip["address"]),
+            ("shelly", plug["address"]),
+            ("tasmota", other["address"]),
+        ]
 
 
 def test_all_addresses_are_queried_at_once_and_this_machines_meters_listed_once(monkeypatch):

@@ -1,4 +1,6 @@
-"""Hostile meters: a read ends in time and in little memory; it is a gap and a sentence, and the meter comes back."""
+"""Hostile meters: a read ends in time and in little memory; it is a gap and a sentence, and the meter
+comes back.
+"""
 
 import io
 import os
@@ -102,7 +104,8 @@ def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
 
 
 @pytest.mark.parametrize(
-    ("kind", "fault"), [("shelly", "drip"), ("scpi", "endless line"), ("snmp_pdu", "garbage"), ("serial", "flood")]
+    ("kind", "fault"),
+    [("shelly", "drip"), ("scpi", "endless line"), ("snmp_pdu", "garbage"), ("serial", "flood")],
 )
 def test_it_is_a_gap_with_a_sentence_and_the_meter_comes_back(listen, kind, fault):
     behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.0, seed=2)
@@ -128,7 +131,9 @@ def test_looking_for_meters_ends_whatever_answers(fault):
 
     with connections(handle, "127.0.0.1", 0) as port:
         assert not [
-            table for table in recorder.discovered([f"127.0.0.1:{port}"]) if str(table.get("address", "")).endswith(str(port))
+            table
+            for table in recorder.discovered([f"127.0.0.1:{port}"])
+            if str(table.get("address", "")).endswith(str(port))
         ]
 
 
@@ -146,8 +151,14 @@ def test_a_login_is_sent_and_shown_to_no_other_service():
         port = there.rpartition(":")[2]
         query = "/cm?user=admin&password=s3cret"
         aims = {
-            "/host": (f"http://localhost:{port}{query}", "127.0.0.1 redirects to localhost, which is another host"),
-            "/port": (f"http://127.0.0.1:{port}{query}", rf"redirects from http port \d+ to http port {port}$"),
+            "/host": (
+                f"http://localhost:{port}{query}",
+                "127.0.0.1 redirects to localhost, which is another host",
+            ),
+            "/port": (
+                f"http://127.0.0.1:{port}{query}",
+                rf"redirects from http port \d+ to http port {port}$",
+            ),
             "/scheme": (f"gopher://x{query}", r"HTTP status 302 \(Found\)$"),
         }
 
@@ -204,7 +215,10 @@ def a_drip(path):
 BROKEN = {
     "silence": (a_pipe, "is not a file of the kernel's attributes"),
     "drip": (a_drip, "is not a file of the kernel's attributes"),
-    "endless": (lambda path: (path.unlink(), path.symlink_to("/dev/zero")), "is not a file of the kernel's attributes"),
+    "endless": (
+        lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
+        "is not a file of the kernel's attributes",
+    ),
     "endless line": (lambda path: path.write_text("9" * 8 * MIB), "has more than 4096 bytes"),
     "huge": (lambda path: path.write_text("9" * 400), "is larger than any number of the kernel"),
     "garbage": (lambda path: path.write_bytes(bytes(range(256))), "invalid literal"),
@@ -217,9 +231,15 @@ BROKEN = {
 def sensor(request, tmp_path):
     """A meter of the kernel's files, its options, and the folder of its files."""
     if request.param == "rapl":
-        folder, said = tmp_path / "intel-rapl:0", {"name": "package-0", "max_energy_range_uj": "262143328850", "energy_uj": "7"}
+        folder, said = (
+            tmp_path / "intel-rapl:0",
+            {"name": "package-0", "max_energy_range_uj": "262143328850", "energy_uj": "7"},
+        )
     else:
-        folder, said = tmp_path / "hwmon0", {"name": "ina226", "shunt_resistor": "10000", "power1_input": "5000000"}
+        folder, said = (
+            tmp_path / "hwmon0",
+            {"name": "ina226", "shunt_resistor": "10000", "power1_input": "5000000"},
+        )
     folder.mkdir()
     for name, text in said.items():
         (folder / name).write_text(f"{text}\n")
@@ -337,7 +357,10 @@ def endless(tmp_path, monkeypatch):
 def test_a_tool_that_never_stops_printing_is_ended_in_little_memory(endless, timeout_s):
     tracemalloc.start()
     try:
-        with pytest.raises(TransientError, match=r"^meter bmc: .*/nvme (printed more than 1 MiB|did not answer within 0.001 s)$"):
+        with pytest.raises(
+            TransientError,
+            match=r"^meter bmc: .*/nvme (printed more than 1 MiB|did not answer within 0.001 s)$",
+        ):
             printed([str(endless / "nvme"), "smart-log"], timeout_s=timeout_s, where="meter bmc")
         most_bytes = tracemalloc.get_traced_memory()[1]
     finally:
@@ -348,15 +371,27 @@ def test_a_tool_that_never_stops_printing_is_ended_in_little_memory(endless, tim
 @pytest.mark.parametrize("kind", ["ipmi", "slurm"])
 def test_meters_that_start_such_a_tool_say_so(endless, kind):
     with ipmi.serve(Behaviour(Waveform("constant"))) as bmc:
-        options = {"ipmi": {**bmc, "tool": str(endless / "ipmitool"), "timeout": "30 s"}, "slurm": {"job": "7"}}[kind]
+        options = {
+            "ipmi": {**bmc, "tool": str(endless / "ipmitool"), "timeout": "30 s"},
+            "slurm": {"job": "7"},
+        }[kind]
         meter = drivers.meter(Spec(kind, {name: value for name, value in options.items() if name != "kind"}))
         assert isinstance(meter, Metered)
-        with pytest.raises(TransientError, match="printed more than 1 MiB"), meter.connect(Boundary("it", "", "total")) as read:
+        with (
+            pytest.raises(TransientError, match="printed more than 1 MiB"),
+            meter.connect(Boundary("it", "", "total")) as read,
+        ):
             list(read())
 
 
 ROW = f"2026-01-01T00:00:00Z,60.5,{200 * '-'}\n"
-LOG: dict[str, Json] = {"time": ["t"], "value": "P", "unit": "W", "semantics": "instantaneous", "grade": "wall"}
+LOG: dict[str, Json] = {
+    "time": ["t"],
+    "value": "P",
+    "unit": "W",
+    "semantics": "instantaneous",
+    "grade": "wall",
+}
 
 
 def log_meter(path):

@@ -1,4 +1,6 @@
-"""hwmon: sensors whose number means nothing, whose shunt scales everything, and whose 4.29 MW mean "not known"."""
+"""hwmon: sensors whose number means nothing, whose shunt scales everything, and whose 4.29 MW mean "not
+known".
+"""
 
 import math
 from pathlib import Path
@@ -32,7 +34,13 @@ def board(tmp_path):
     chip(root, 2, "ina226", "1-0040", power1_input="12500000", shunt_resistor="10000", update_interval="4")
     chip(root, 5, "ina226", "1-0041", power1_input="3000000", shunt_resistor="2000")
     chip(
-        root, 7, "power_meter", "ACPI000D:00", power1_average="216000000", power1_average_interval="1000", power1_accuracy="95.0%"
+        root,
+        7,
+        "power_meter",
+        "ACPI000D:00",
+        power1_average="216000000",
+        power1_average_interval="1000",
+        power1_accuracy="95.0%",
     )
     chip(root, 8, "ina228", "2-0044", power1_input="5000000", energy1_input="123456789")
     return root
@@ -121,7 +129,9 @@ def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
 
     with simulator.serve(behaviour) as options:
         heard = listen({**options, "rate": "100 Hz"}, told)
-    assert behaviour.told([p for p in heard.of()[1] if not math.isnan(p)], lambda said: round(said.power_w, 6))
+    assert behaviour.told(
+        [p for p in heard.of()[1] if not math.isnan(p)], lambda said: round(said.power_w, 6)
+    )
     assert bool(heard.failures) == (fault in ("missing", "disconnect"))
 
 
@@ -130,7 +140,9 @@ def labelled(tmp_path):
     """Chips whose labels say what they measure, as their drivers show them."""
     root = tmp_path / "hwmon"
     cores = {
-        f"energy{n}_{what}": text for n in range(1, 5) for what, text in (("label", f"Ecore{n - 1:03}"), ("input", f"{n}000000"))
+        f"energy{n}_{what}": text
+        for n in range(1, 5)
+        for what, text in (("label", f"Ecore{n - 1:03}"), ("input", f"{n}000000"))
     }
     sockets = {
         "energy5_label": "Esocket0",
@@ -144,7 +156,15 @@ def labelled(tmp_path):
     ):
         watts = {"power1_average": f"{number + 50}000000", "power1_oem_info": label}
         chip(root, 10 + number, "power_meter", f"ACPI000D:0{number}", **watts)
-    chip(root, 20, "corsairpsu", "0003:1B1C", power1_label="power total", power1_input="152000000", power2_label="power +12v")
+    chip(
+        root,
+        20,
+        "corsairpsu",
+        "0003:1B1C",
+        power1_label="power total",
+        power1_input="152000000",
+        power2_label="power +12v",
+    )
     chip(root, 21, "BAT0", "BAT0", power1_input="0")
     chip(root, 22, "amdgpu", "0000:03:00.0", power1_label="PPT", power1_average="31000000")
     chip(root, 23, "fam15h_power", "0000:00:18.4", power1_input="40000000")
@@ -152,7 +172,9 @@ def labelled(tmp_path):
 
 
 def test_a_processor_with_sensors_of_cores_is_read_by_socket(labelled, listen):
-    heard = listen({"kind": "hwmon", "root": str(labelled), "chip": "amd_energy"}, lambda h: len(h.samples) > 1)
+    heard = listen(
+        {"kind": "hwmon", "root": str(labelled), "chip": "amd_energy"}, lambda h: len(h.samples) > 1
+    )
     assert {(c.component, c.grade): v for c, _, v, _ in heard.samples} == {
         ("package-0", "component"): pytest.approx(50000.0),
         ("package-1", "component"): pytest.approx(7.0),
@@ -178,9 +200,14 @@ def test_what_measures_a_processor_does_not_stand_for_a_board(labelled, listen):
 
 @pytest.mark.parametrize(
     ("label", "component", "power_w"),
-    [("CPU Power Socket 0", "cpu-power-socket-0", 52.0), ("SysIO Power Socket 0", "sysio-power-socket-0", 53.0)],
+    [
+        ("CPU Power Socket 0", "cpu-power-socket-0", 52.0),
+        ("SysIO Power Socket 0", "sysio-power-socket-0", 53.0),
+    ],
 )
-def test_a_rail_of_grace_is_chosen_by_its_label_and_never_stands_for_a_server(labelled, listen, label, component, power_w):
+def test_a_rail_of_grace_is_chosen_by_its_label_and_never_stands_for_a_server(
+    labelled, listen, label, component, power_w
+):
     _, channel, shown_w = heard_once(listen, labelled, sensor_label=label)
     assert (channel.component, channel.grade, shown_w) == (component, "component", power_w)
 
@@ -206,7 +233,9 @@ def test_a_battery_does_not_count_as_a_meter(tmp_path, listen):
 
 
 def test_an_acpi_meter_of_the_old_layout_is_found(tmp_path, listen):
-    _, channel, power_w = heard_once(listen, acpi_meter(tmp_path / "hwmon"), chip="power_meter", device="ACPI000D:00")
+    _, channel, power_w = heard_once(
+        listen, acpi_meter(tmp_path / "hwmon"), chip="power_meter", device="ACPI000D:00"
+    )
     assert (power_w, channel.grade, channel.specification.latency_s) == (210.0, "BMC", 1.0)
 
 
@@ -219,11 +248,17 @@ def planted(root, name):
     return root
 
 
-@pytest.mark.parametrize(("name", "power_w"), [("acpi-behind-device.txt", 210.0), ("acpi-not-known.txt", math.nan)])
+@pytest.mark.parametrize(
+    ("name", "power_w"), [("acpi-behind-device.txt", 210.0), ("acpi-not-known.txt", math.nan)]
+)
 def test_a_listing_of_an_acpi_meter_behind_its_device(tmp_path, listen, name, power_w):
-    assert heard_once(listen, planted(tmp_path, name), chip="power_meter")[2] == pytest.approx(power_w, nan_ok=True)
+    assert heard_once(listen, planted(tmp_path, name), chip="power_meter")[2] == pytest.approx(
+        power_w, nan_ok=True
+    )
 
 
 def test_a_listing_of_a_grace_socket(tmp_path, listen):
-    _, channel, power_w = heard_once(listen, planted(tmp_path, "grace.txt"), sensor_label="Grace Power Socket 0")
+    _, channel, power_w = heard_once(
+        listen, planted(tmp_path, "grace.txt"), sensor_label="Grace Power Socket 0"
+    )
     assert (channel.grade, power_w) == ("component", 104.0)

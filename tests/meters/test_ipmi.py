@@ -18,7 +18,9 @@ from places import TRANSCRIPTS
 SAID = TRANSCRIPTS / "ipmi"
 WAVE = Waveform("sine", 120.4, 240.0, 1.0)
 
-real = pytest.mark.skipif(not shutil.which("ipmitool"), reason="ipmitool is missing (sudo apt install ipmitool)")
+real = pytest.mark.skipif(
+    not shutil.which("ipmitool"), reason="ipmitool is missing (sudo apt install ipmitool)"
+)
 
 
 def test_the_reading_is_the_instantaneous_one():
@@ -50,7 +52,9 @@ def test_a_password_is_never_an_argument(tmp_path):
 
 
 def test_a_password_file_that_is_not_there_is_reported(tmp_path):
-    checks = drivers.meter(Spec("ipmi", {"address": "192.0.2.1", "password_file": str(tmp_path / "none")})).checks()
+    checks = drivers.meter(
+        Spec("ipmi", {"address": "192.0.2.1", "password_file": str(tmp_path / "none")})
+    ).checks()
     assert [check.name for check in checks if not check.ok and "none" in check.detail] == ["password"]
 
 
@@ -109,6 +113,10 @@ def test_a_host_reads_its_bmc_as_this_machine_does(tmp_path, watts, shown):
         check=True,
     )
     number = Sensor(
-        Channel("ipmi", "h", "all", "power", "W", "average", "BMC"), tmp_path, 1.0, _UNKNOWN_W, zero_unknown=True
+        Channel("ipmi", "h", "all", "power", "W", "average", "BMC"),
+        tmp_path,
+        1.0,
+        _UNKNOWN_W,
+        zero_unknown=True,
     ).value(float(match.stdout))
     assert number == shown if shown else math.isnan(number)

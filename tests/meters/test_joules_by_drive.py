@@ -1,4 +1,6 @@
-"""The campaign of docs/how-to/joules-by-drive.md with simulated instruments: each drive's joules, to the report's bars."""
+"""The campaign of docs/how-to/joules-by-drive.md with simulated instruments: each drive's joules, to the
+report's bars.
+"""
 
 import re
 from contextlib import ExitStack
@@ -25,7 +27,9 @@ def test_each_drive_has_its_joules_and_a_bar(tmp_path):
     with ExitStack() as serving:
         for simulator in (quarch, powersensor3, scope):
             kind = simulator.__name__.rpartition(".")[2]
-            table = serving.enter_context(simulator.serve(Behaviour(Waveform("constant", high_w=WATTS[kind]))))
+            table = serving.enter_context(
+                simulator.serve(Behaviour(Waveform("constant", high_w=WATTS[kind])))
+            )
             addressed = rf'(kind = "{kind}"\naddress = )"[^"]+"'
             text, count = re.subn(addressed, lambda found, to=table["address"]: f'{found[1]}"{to}"', text)
             assert count == 1
@@ -39,7 +43,8 @@ def test_each_drive_has_its_joules_and_a_bar(tmp_path):
     drives = {(part.host, part.part, part.meter, part.grade): part for part in found.parts}
     expected = {
         ("storage-1", "drive-nvme0", "quarch", "component"): 5.0,
-        ("storage-1", "drive-sda", "scope", "component"): 33.0,  # 30 W of one pair of channels, 3 W of the other
+        # 30 W of one pair of channels, 3 W of the other
+        ("storage-1", "drive-sda", "scope", "component"): 33.0,
         ("storage-2", "drive-nvme0", "powersensor3", "component"): 8.0,
     }
     assert drives.keys() == expected.keys()

@@ -19,7 +19,9 @@ SINE = Waveform("sine", 40, 4000, period_s=7.3)
 def test_the_cipher_is_the_known_one():
     # published with the protocol's discovery: what an HS110 is sent to be switched on
     said = b'{"system":{"set_relay_state":{"state":1}}}'
-    known = bytes.fromhex("d0f281f88bff9af7d5ef94b6c5a0d48bf99cf091e8b7c4b0d1a5c0e2d8a381f286e793f6d4eedfa2dfa2")
+    known = bytes.fromhex(
+        "d0f281f88bff9af7d5ef94b6c5a0d48bf99cf091e8b7c4b0d1a5c0e2d8a381f286e793f6d4eedfa2dfa2"
+    )
     assert simulator.ciphered(said) == known
     assert simulator.deciphered(known) == said
 
@@ -36,7 +38,9 @@ def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, hardware)
 
 @pytest.mark.parametrize("fault", ["missing", "late", "disconnect", "nan"])
 def test_what_does_not_come_is_a_gap_and_the_plug_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.6, away_s=0.2)
+    behaviour = Behaviour(
+        Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.6, away_s=0.2
+    )
 
     def back_again(heard):
         valid = np.isfinite(heard.of("power")[1])
@@ -67,7 +71,9 @@ def test_a_number_that_is_none_is_a_gap(said, monkeypatch):
     """The library divides what a plug says, whatever it is."""
     answer = {"get_realtime": {"power_mw": said, "total_wh": 1, "err_code": 0}}
     with ExitStack() as stack:
-        address = str(stack.enter_context(simulator.serve(Behaviour(Waveform("constant", high_w=60.0))))["address"])
+        address = str(
+            stack.enter_context(simulator.serve(Behaviour(Waveform("constant", high_w=60.0))))["address"]
+        )
         read = stack.enter_context(Kasa(address=address).connect(Boundary("x", "", "total")))
         assert [one.value for one in read()] == [60.0, 0.0]
         monkeypatch.setattr(simulator, "_answers", lambda *_: answer)

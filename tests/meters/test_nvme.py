@@ -29,7 +29,8 @@ def sentence(*parts):
 def test_a_power_is_its_value_times_its_scale():
     for said, power_w in ((0x1_1388, 0.5), (0x2_01F4, 5.0), (0x2_FFFF, 655.35)):
         assert answers.power_w(said) == pytest.approx(power_w)
-    for unknown in (0, 0x0_01F4, 0x3_01F4, 0x2_0000, 0x12_01F4 | 1 << 20):  # no scale, a reserved one, none, of a part
+    # no scale, a reserved one, none, of a part
+    for unknown in (0, 0x0_01F4, 0x3_01F4, 0x2_0000, 0x12_01F4 | 1 << 20):
         assert math.isnan(answers.power_w(unknown))
 
 
@@ -112,7 +113,10 @@ def test_a_fault_is_a_gap_or_stays_what_the_drive_said(listen, noted, fault):
         heard = listen({**options, "rate": "50 Hz"}, told)
     shown = [power for power in heard.of()[1] if not math.isnan(power)]
     assert behaviour.told(
-        shown, lambda said: 0.0 if math.isnan(said.power_w) else round(min(round(said.power_w / 0.01), 65535) * 0.01, 6)
+        shown,
+        lambda said: (
+            0.0 if math.isnan(said.power_w) else round(min(round(said.power_w / 0.01), 65535) * 0.01, 6)
+        ),
     )
 
 
@@ -125,7 +129,13 @@ def test_nvme_cli_without_a_drive_answers_nothing():
 @pytest.fixture
 def host(tmp_path):
     """A folder like /sys/class/nvme."""
-    for name, transport in (("nvme0", "pcie"), ("nvme10", "pcie"), ("nvme2", "pcie"), ("nvme3", "tcp"), ("nvme-fabrics", "")):
+    for name, transport in (
+        ("nvme0", "pcie"),
+        ("nvme10", "pcie"),
+        ("nvme2", "pcie"),
+        ("nvme3", "tcp"),
+        ("nvme-fabrics", ""),
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / "transport").write_text(f"{transport}\n")
     return tmp_path
@@ -182,5 +192,7 @@ def test_the_real_nvme_cli_knows_all_options():
     assert len(commands) == 5
     for command in commands:
         name, *options = command.split()
-        done = subprocess.run(["nvme", name, "/dev/null", *options], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["nvme", name, "/dev/null", *options], capture_output=True, text=True, check=False
+        )
         assert "Inappropriate ioctl" in done.stdout + done.stderr, command

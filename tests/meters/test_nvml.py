@@ -1,4 +1,7 @@
-"""NVML: a library of our own in the place of NVIDIA's, spoken to by the real nvidia-ml-py. It has never met a real GPU here."""
+"""NVML: a library of our own in the place of NVIDIA's, spoken to by the real nvidia-ml-py.
+
+It has never met a real GPU here.
+"""
 
 import math
 
@@ -9,7 +12,9 @@ from perjoule.meters.nvml import Nvml
 from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 
-pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is missing (.venv/bin/pip install 'perjoule[meters]')")
+pynvml = pytest.importorskip(
+    "pynvml", reason="nvidia-ml-py is missing (.venv/bin/pip install 'perjoule[meters]')"
+)
 OK, NOT_SUPPORTED, LOST = 0, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_GPU_IS_LOST
 
 
@@ -120,7 +125,9 @@ def test_power_that_is_sampled_a_quarter_of_the_time_is_doubted(listen, library)
 def test_gpus_are_chosen_by_uuid(listen, library):
     library(V100, A100)
     assert set(once(listen, gpus=["GPU-aaaaaaaa-bbbb"])[0]) == {("gpu-aaaaaaaa", "energy")}
-    with pytest.raises(PerjouleError, match="no GPU is called GPU-0; known: GPU-11111111-2222, GPU-aaaaaaaa-bbbb"):
+    with pytest.raises(
+        PerjouleError, match="no GPU is called GPU-0; known: GPU-11111111-2222, GPU-aaaaaaaa-bbbb"
+    ):
         once(listen, gpus=["GPU-0"])
 
 

@@ -25,7 +25,17 @@ from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.local import LocalHost
 from sysfs import acpi_meter
 
-ENERGY = Channel("rapl", "storage-1", "package-0", "energy", "J", "counter", "component", (), Specification(range_value=1000.0))
+ENERGY = Channel(
+    "rapl",
+    "storage-1",
+    "package-0",
+    "energy",
+    "J",
+    "counter",
+    "component",
+    (),
+    Specification(range_value=1000.0),
+)
 SENSORS = [Sensor(ENERGY, Path("/energy_uj"), 1e-6)]
 
 
@@ -81,7 +91,9 @@ def kept(text: str, began: Moment, ended: Moment | None, why: str = "") -> tuple
     return sink, HostSamples("storage-1", SENSORS, 0.5, text, began, ended, why).keep("rapl", sink)
 
 
-def test_every_server_is_sampled_by_itself_and_what_is_kept_is_what_its_sensors_said(hosts: Hosts, noted: Any) -> None:
+def test_every_server_is_sampled_by_itself_and_what_is_kept_is_what_its_sensors_said(
+    hosts: Hosts, noted: Any
+) -> None:
     behaviour = noted(Waveform("constant", 40.0, 40.0, 1.0))
     with rapl.serve(behaviour) as options:
         meter, sink = build(**options, on=["servers"], rate="20 Hz"), Kept()
@@ -112,7 +124,9 @@ def test_a_board_of_each_host_is_found_by_its_chip(hosts: Hosts) -> None:
 
 
 @pytest.mark.parametrize("serve", [_tool.ipmitool, _tool.nvidia_smi], ids=["ipmi", "nvml"])
-def test_every_host_asks_its_own_tool_and_what_is_kept_is_what_that_said(serve: Any, hosts: Hosts, noted: Any) -> None:
+def test_every_host_asks_its_own_tool_and_what_is_kept_is_what_that_said(
+    serve: Any, hosts: Hosts, noted: Any
+) -> None:
     behaviour = noted(Waveform("sine", 120.0, 240.0, 1.0))
     with serve(behaviour) as options:
         meter, sink = build(**options, on=["servers"], rate="10 Hz"), Kept()
@@ -174,13 +188,18 @@ def test_every_host_asks_its_own_drives_for_the_mean_of_their_last_second_or_the
 def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_by_name(hosts: Hosts) -> None:
     for kind, tool in (("ipmi", "ipmitool"), ("nvml", "nvidia-smi")):
         meter = build(kind=kind, on=["storage-2"], tool=f"/no/such/{tool}")
-        with pytest.raises(MachineError, match=f"storage-2: {tool} failed .*No such file"), meter.record(hosts, Kept()):
+        with (
+            pytest.raises(MachineError, match=f"storage-2: {tool} failed .*No such file"),
+            meter.record(hosts, Kept()),
+        ):
             pass
     silent = Behaviour(Waveform("constant", 80.0, 80.0, 1.0), faults=("nan",), share_ratio=1.0)
     silent.manner()
     with (
         _tool.ipmitool(silent) as options,
-        pytest.raises(MachineError, match=r"storage-1: the BMC shows 0 W .deactivated., which is not a reading"),
+        pytest.raises(
+            MachineError, match=r"storage-1: the BMC shows 0 W .deactivated., which is not a reading"
+        ),
         build(**options, on=["storage-1"]).record(hosts, Kept()),
     ):
         pass
@@ -215,7 +234,9 @@ def test_samples_are_mapped_from_a_clock_that_is_ahead_and_runs_fast() -> None:
 
 @pytest.mark.parametrize("set_s", [5.0, -5.0, 0.2])
 def test_the_samples_of_a_host_whose_clock_was_set_are_left_out_with_its_name(set_s: float) -> None:
-    sink, doubts = kept("1000.5 7000000 1000.5\n", Moment(1000.0, 100.0, 0.0), Moment(1010.0 + set_s, 110.0, 0.0))
+    sink, doubts = kept(
+        "1000.5 7000000 1000.5\n", Moment(1000.0, 100.0, 0.0), Moment(1010.0 + set_s, 110.0, 0.0)
+    )
     assert not sink.series
     (doubt,) = doubts
     assert f"storage-1 are left out: its clock was set by {set_s:+.3g} s" in doubt
@@ -227,7 +248,9 @@ def test_what_came_before_a_host_was_lost_is_kept_and_the_rest_is_a_gap() -> Non
     (series,) = sink.series
     assert series.t_s == pytest.approx([100.5, 101.0, 101.5])
     assert np.array_equal(series.value, [7, np.nan, 8], equal_nan=True)
-    assert doubts == ["rapl: the sensors of storage-1 were not read to the end (storage-1: the connection was lost)"]
+    assert doubts == [
+        "rapl: the sensors of storage-1 were not read to the end (storage-1: the connection was lost)"
+    ]
 
 
 def test_samples_that_a_busy_host_left_out_are_counted() -> None:
@@ -255,9 +278,15 @@ def record(hosts: Hosts, root: Path, *on: str) -> AbstractContextManager[Sequenc
 
 
 def test_a_host_without_sensors_and_one_of_another_name_are_refused(hosts: Hosts, tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="storage-1: no RAPL zone; sudo modprobe"), record(hosts, tmp_path / "none"):
+    with (
+        pytest.raises(MachineError, match="storage-1: no RAPL zone; sudo modprobe"),
+        record(hosts, tmp_path / "none"),
+    ):
         pass
-    with pytest.raises(CampaignError, match='no host is called "storage-9"'), record(hosts, tmp_path, "storage-9"):
+    with (
+        pytest.raises(CampaignError, match='no host is called "storage-9"'),
+        record(hosts, tmp_path, "storage-9"),
+    ):
         pass
 
 
@@ -274,7 +303,10 @@ def test_clients_alone_are_sampled_by_themselves(hosts: Hosts) -> None:
 
 def test_hosts_that_share_a_machine_are_not_counted_each(hosts: Hosts, tmp_path: Path) -> None:
     shared = Hosts(hosts.all, machine=ThisMachine())
-    with pytest.raises(CampaignError, match="2 hosts share this machine's sensors"), record(shared, tmp_path, "servers"):
+    with (
+        pytest.raises(CampaignError, match="2 hosts share this machine's sensors"),
+        record(shared, tmp_path, "servers"),
+    ):
         pass
 
 
@@ -288,7 +320,9 @@ def test_nothing_samples_on_when_a_trial_fails(hosts: Hosts) -> None:
         meter = build(**options, on=["servers", "clients"])
         with suppress(TransientError), meter.record(hosts, Kept()):
             raise TransientError("a daemon died")
-    running = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _pids() if Path(f"/proc/{pid}/cmdline").exists()]
+    running = [
+        Path(f"/proc/{pid}/cmdline").read_bytes() for pid in _pids() if Path(f"/proc/{pid}/cmdline").exists()
+    ]
     assert not [line for line in running if str(options["root"]).encode() in line]
 
 
@@ -298,7 +332,9 @@ def _pids() -> list[str]:
 
 def test_sensors_of_a_host_that_are_behind_its_device_are_read_there(tmp_path: Path) -> None:
     host = Other(tmp_path, "storage-1")
-    meter = build(kind="hwmon", root=str(acpi_meter(tmp_path / "hwmon")), on=["storage-1"], chip="power_meter")
+    meter = build(
+        kind="hwmon", root=str(acpi_meter(tmp_path / "hwmon")), on=["storage-1"], chip="power_meter"
+    )
     sink = Kept()
     try:
         with meter.record(Hosts((host,)), sink):
@@ -310,7 +346,8 @@ def test_sensors_of_a_host_that_are_behind_its_device_are_read_there(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "file", ["/evil", "device/x", "hwmon1/device", "hwmon1/other/x", "../x", "hwmon1", "hwmon1/device/../x", ""]
+    "file",
+    ["/evil", "device/x", "hwmon1/device", "hwmon1/other/x", "../x", "hwmon1", "hwmon1/device/../x", ""],
 )
 def test_a_host_can_write_nothing_beside_the_copy_of_its_sensors(tmp_path: Path, file: str) -> None:
     class Hostile(Other):

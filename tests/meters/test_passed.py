@@ -1,4 +1,6 @@
-"""What a campaign passes on to instruments: addresses and channels that are ones, and passwords that are passwords."""
+"""What a campaign passes on to instruments: addresses and channels that are ones, and passwords that are
+passwords.
+"""
 
 import os
 from pathlib import Path
@@ -24,14 +26,32 @@ ADDRESSES = [
         "/dev/serial/by-id/usb-ZES_LMG-if00",
         "ASRL/dev/ttyS0::INSTR",
     ),
-    *("TCPIP::192.0.2.50::INSTR", "TCPIP0::lmg::5025::SOCKET", "TCPIP::lmg::inst0::INSTR", "TCPIP::lmg::hislip0::INSTR"),
+    *(
+        "TCPIP::192.0.2.50::INSTR",
+        "TCPIP0::lmg::5025::SOCKET",
+        "TCPIP::lmg::inst0::INSTR",
+        "TCPIP::lmg::hislip0::INSTR",
+    ),
     *("USB::0x0957::0x1234::MY-12::INSTR", "USB0::0x0957::0x1234::MY12::0::INSTR", "GPIB0::12::INSTR"),
 ]
 NO_ADDRESSES = [
     "ASRLspy:///dev/ttyS0?file=/etc/cron.d/x::INSTR",  # pyserial writes to the file
     "ASRLspy://loop://?file=/etc/passwd::INSTR",
-    *("ASRLloop://::INSTR", "ASRLsocket://192.0.2.1:1::INSTR", "ASRLhwgrep://x::INSTR", "ASRLalt:///dev/x?class=y::INSTR"),
-    *("ASRL/etc/passwd::INSTR", "/etc/passwd", "/dev/../etc/passwd", "PRLGX-ASRL::/dev/ttyS0::12::INSTR", "http://x/", "a b", ""),
+    *(
+        "ASRLloop://::INSTR",
+        "ASRLsocket://192.0.2.1:1::INSTR",
+        "ASRLhwgrep://x::INSTR",
+        "ASRLalt:///dev/x?class=y::INSTR",
+    ),
+    *(
+        "ASRL/etc/passwd::INSTR",
+        "/etc/passwd",
+        "/dev/../etc/passwd",
+        "PRLGX-ASRL::/dev/ttyS0::12::INSTR",
+        "http://x/",
+        "a b",
+        "",
+    ),
     *("TCPIP::a\n::INSTR", "/dev/tty USB0", "x;reboot", "USB::0x1::0x2::s::INSTR\n", "VICP::x::INSTR", "a@b"),
 ]
 
@@ -51,7 +71,10 @@ def test_anything_but_an_address_of_an_instrument_is_refused_before_it_is_opened
     for kind in ("scpi", "scope"):
         with pytest.raises(ValidationError, match="is not an address of an instrument"):
             to_run(kind, address=address)
-    with pytest.raises(OSError, match="is not an address of an instrument"), instrument(address, timeout_s=0.1):
+    with (
+        pytest.raises(OSError, match="is not an address of an instrument"),
+        instrument(address, timeout_s=0.1),
+    ):
         pass
 
 
@@ -76,12 +99,22 @@ def test_only_serial_lines_are_opened_as_ones(tmp_path: Path) -> None:
         os.close(ours)
         os.close(theirs)
     (tmp_path / "link").symlink_to("/dev/null")
-    for path in ("/dev/null", "/dev/zero", "/dev/mem", "/dev/no-such-line", str(tmp_path / "link"), "/dev/fd/0", "/dev/tty"):
+    for path in (
+        "/dev/null",
+        "/dev/zero",
+        "/dev/mem",
+        "/dev/no-such-line",
+        str(tmp_path / "link"),
+        "/dev/fd/0",
+        "/dev/tty",
+    ):
         with pytest.raises(OSError, match=r"is not a serial line|No such"):
             line(path)
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "ttyUSB0", "/dev/../etc/passwd", "/dev/", "spy:///dev/ttyS0", "/dev/a b"])
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "ttyUSB0", "/dev/../etc/passwd", "/dev/", "spy:///dev/ttyS0", "/dev/a b"]
+)
 def test_a_meter_on_a_serial_line_names_one(path: str) -> None:
     with pytest.raises(ValidationError, match="is not a serial line"):
         to_run("powersensor3", address=path, drives={"0": ""})
@@ -89,7 +122,9 @@ def test_a_meter_on_a_serial_line_names_one(path: str) -> None:
         to_run("plugwise", address=path, circles={"000D6F0000B1B64B": ""})
 
 
-@pytest.mark.parametrize("channel", ["1;:OUTP OFF", "1;*RST", "P,1", " ", "1\n*RST", "SIGMA;*RST", "999", "-1"])
+@pytest.mark.parametrize(
+    "channel", ["1;:OUTP OFF", "1;*RST", "P,1", " ", "1\n*RST", "SIGMA;*RST", "999", "-1"]
+)
 def test_a_channel_is_not_a_command(channel: str) -> None:
     with pytest.raises(ValidationError, match="is not permitted"):
         to_run("scpi", address="lmg", channel=channel)
@@ -111,7 +146,12 @@ def test_a_topic_is_one_plug_and_a_chassis_one_chassis() -> None:
 
 def test_a_file_of_several_lines_is_refused_as_a_password_and_sent_nowhere(tmp_path: Path) -> None:
     key = tmp_path / "id_ed25519"
-    for text in ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END\n", "root:$y$j9T:1:\ndaemon:*:\n", "a\0b", "a\rb"):
+    for text in (
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END\n",
+        "root:$y$j9T:1:\ndaemon:*:\n",
+        "a\0b",
+        "a\rb",
+    ):
         key.write_text(text)
         with pytest.raises(MachineError, match="this is not a password: it has more than one line"):
             secret(key)

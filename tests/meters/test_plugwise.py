@@ -73,7 +73,9 @@ def test_each_circle_is_a_channel_with_the_watts_that_flow(listen, stepping, win
 
 @pytest.mark.parametrize("fault", ["missing", "late", "disconnect", "nan", "frozen", "duplicate"])
 def test_no_fault_invents_a_number_and_the_circles_come_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.2, away_s=0.15)
+    behaviour = Behaviour(
+        Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.2, away_s=0.15
+    )
 
     def back_again(heard):
         valid = np.isfinite(heard.of("power")[1])
@@ -99,7 +101,11 @@ def test_a_stick_that_is_not_there_is_reported(listen):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [({"circles": {"B1B64B": "x"}}, "16 hexadecimal digits"), ({"window": "2 s"}, "last 1 s and the last 8 s")]
+    ("wrong", "said"),
+    [
+        ({"circles": {"B1B64B": "x"}}, "16 hexadecimal digits"),
+        ({"window": "2 s"}, "last 1 s and the last 8 s"),
+    ],
 )
 def test_wrong_options_are_reported(wrong, said):
     right: dict[str, Json] = {"address": "/dev/ttyUSB0", "circles": {"000d6f0000b1b64b": "storage-1"}}
@@ -120,23 +126,42 @@ def test_a_circle_on_a_host_that_is_not_there_is_reported(listen):
 
 @pytest.mark.parametrize("words", ["servers", "osd-[1-3]", "osd-1,osd-2,osd-3"])
 def test_one_circle_feeds_all_boards_and_another_one_all_disks(listen, words):
-    """The Cubieboards' wiring: their watts are the sum of both Circles', neither one channel nor one host's."""
+    """The Cubieboards' wiring: their watts are the sum of both Circles', neither one channel nor one
+    host's.
+    """
     with simulator.serve(Behaviour(Waveform("constant", high_w=50))) as table:
         circles = dict(zip(simulator.CIRCLES, (f"{words}/board", f"{words}/disks"), strict=True))
-        heard = listen({**table, "circles": circles, "rate": "50 Hz"}, lambda heard: len(heard.samples) > 6, hosts=boards(3))
+        heard = listen(
+            {**table, "circles": circles, "rate": "50 Hz"},
+            lambda heard: len(heard.samples) > 6,
+            hosts=boards(3),
+        )
     channels = {sample[0] for sample in heard.samples}
     covered = ("osd-1", "osd-2", "osd-3")
-    assert {(one.host, one.component, one.covers) for one in channels} == {("", "board", covered), ("", "disks", covered)}
+    assert {(one.host, one.component, one.covers) for one in channels} == {
+        ("", "board", covered),
+        ("", "disks", covered),
+    }
     found = parts_of("wall", list(channels), frozenset(covered), frozenset(covered))
     assert {(sign, one.component) for sign, one in found.net} == {(1, "board"), (1, "disks")}
 
 
 @pytest.mark.parametrize(
     "fed",
-    [("", ""), ("osd-1", "osd-1"), ("servers/disks", "osd-[1-2]/disks"), ("osd-1,osd-2", "osd-2,osd-1"), ("servers", "servers")],
+    [
+        ("", ""),
+        ("osd-1", "osd-1"),
+        ("servers/disks", "osd-[1-2]/disks"),
+        ("osd-1,osd-2", "osd-2,osd-1"),
+        ("servers", "servers"),
+    ],
 )
 def test_two_circles_that_feed_the_same_are_refused(listen, fed):
-    table = {"kind": "plugwise", "address": "/dev/null", "circles": dict(zip(simulator.CIRCLES, fed, strict=True))}
+    table = {
+        "kind": "plugwise",
+        "address": "/dev/null",
+        "circles": dict(zip(simulator.CIRCLES, fed, strict=True)),
+    }
     both = "000D6F0000B1B64B and 000D6F0000B1C02A feed the same"
     with pytest.raises(CampaignError, match=f"{both} .*; say in circles what each feeds"):
         listen(table, any, hosts=boards(2))
@@ -144,11 +169,17 @@ def test_two_circles_that_feed_the_same_are_refused(listen, fed):
 
 @pytest.mark.parametrize(
     ("fed", "said"),
-    [("osd-1/bord", "a host has no bord"), ("/disks", "names no hosts"), ("osd-[1/disks", "bracket without its partner")],
+    [
+        ("osd-1/bord", "a host has no bord"),
+        ("/disks", "names no hosts"),
+        ("osd-[1/disks", "bracket without its partner"),
+    ],
 )
 def test_a_part_that_no_host_has_is_reported(fed, said):
     with pytest.raises(ValidationError, match=said):
-        drivers.build("meters", "plugwise", {"address": "/dev/ttyUSB0", "circles": {simulator.CIRCLES[0]: fed}})
+        drivers.build(
+            "meters", "plugwise", {"address": "/dev/ttyUSB0", "circles": {simulator.CIRCLES[0]: fed}}
+        )
 
 
 def test_its_table_is_toml_as_it_is_printed():

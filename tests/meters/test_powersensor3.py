@@ -25,7 +25,9 @@ def word(sensor, level, mark=0):
 
 
 def frame(t_us, levels, mark=0):
-    return word(7, t_us % 1024, 1) + b"".join(word(n, level, mark if n == 0 else 0) for n, level in enumerate(levels))
+    return word(7, t_us % 1024, 1) + b"".join(
+        word(n, level, mark if n == 0 else 0) for n, level in enumerate(levels)
+    )
 
 
 def sensor(*, name="slot", reference_v=0.0, sensitivity=1.0, on=True):
@@ -71,11 +73,18 @@ def test_bytes_without_a_frame_are_refused_in_the_end():
 
 def test_a_pair_is_current_times_voltage_by_its_settings():
     off = sensor(on=False)
-    settings = off * 4 + sensor(name="gpu", reference_v=1.65, sensitivity=0.12) + sensor(name="gpu", sensitivity=0.1) + off * 2
+    settings = (
+        off * 4
+        + sensor(name="gpu", reference_v=1.65, sensitivity=0.12)
+        + sensor(name="gpu", sensitivity=0.1)
+        + off * 2
+    )
     (pair,) = frames.pairs(settings)
     assert (pair.number, pair.name) == (2, "gpu")
     levels = np.array([[0] * 4 + [744, 372] + [0] * 2])
-    assert pair.power_w(levels) == pytest.approx([(3.3 * 744 / 1023 - 1.65) / 0.12 * (3.3 * 372 / 1023 / 0.1)])
+    assert pair.power_w(levels) == pytest.approx(
+        [(3.3 * 744 / 1023 - 1.65) / 0.12 * (3.3 * 372 / 1023 / 0.1)]
+    )
     assert frames.pairs(off + sensor() + off * 6) == []  # a voltage alone is not a pair
     with pytest.raises(ValueError, match="pair 0 has impossible settings"):
         frames.pairs(sensor(sensitivity=0.0) * 8)
@@ -110,7 +119,9 @@ def test_pairs_on_the_supplies_of_one_drive_are_added(listen, tmp_path):
 
 @pytest.mark.parametrize("fault", simulator.FAULTS)
 def test_no_fault_invents_a_number_and_it_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.0, seed=3, late_s=0.5, away_s=0.2)
+    behaviour = Behaviour(
+        Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.0, seed=3, late_s=0.5, away_s=0.2
+    )
 
     def back_again(heard):
         values = heard.of()[1]

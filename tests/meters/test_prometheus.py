@@ -47,7 +47,9 @@ def test_lines_may_look_odd(line, value):
     assert exposition.exposed(f"# HELP x {{\n{line}\nx2 9\n", "x", {"a": "b"})[0].value == value
 
 
-@pytest.mark.parametrize("line", ["x 1_0", "x 1 2 3", 'x{a="b" c="d"} 1', 'x{a="b",a="c"} 1', 'x{a="b"} 1 # {} 2'])
+@pytest.mark.parametrize(
+    "line", ["x 1_0", "x 1 2 3", 'x{a="b" c="d"} 1', 'x{a="b",a="c"} 1', 'x{a="b"} 1 # {} 2']
+)
 def test_a_malformed_line_of_the_metric_is_not_a_reading(line):
     with pytest.raises(ValueError, match="line is malformed"):
         exposition.exposed(f"{line}\n", "x", {})
@@ -63,7 +65,9 @@ def test_what_is_not_a_selector_is_refused(text):
     with pytest.raises(ValueError, match="names no metric"):
         exposition.selector(text)
     with pytest.raises(ValueError, match="names no metric"):
-        drivers.build("meters", "prometheus", {"address": "http://127.0.0.1/metrics", "metric": text, **DECLARED})
+        drivers.build(
+            "meters", "prometheus", {"address": "http://127.0.0.1/metrics", "metric": text, **DECLARED}
+        )
 
 
 def test_two_series_are_not_guessed_between_and_none_is_reported():
@@ -75,7 +79,11 @@ def test_two_series_are_not_guessed_between_and_none_is_reported():
 
 def test_an_answer_of_a_server_is_samples_in_order():
     samples = exposition.queried(json.loads((SAID / "query.json").read_text()))
-    assert [(s.value, present(s.utc_s) - 1790000000) for s in samples] == [(40.0, 0.0), (41.0, 1.0), (42.0, 2.0)]
+    assert [(s.value, present(s.utc_s) - 1790000000) for s in samples] == [
+        (40.0, 0.0),
+        (41.0, 1.0),
+        (42.0, 2.0),
+    ]
     with pytest.raises(ValueError, match="query failed: invalid parameter"):
         exposition.queried(json.loads((SAID / "query-error.json").read_text()))
 
@@ -122,14 +130,23 @@ def test_the_watts_are_those_of_the_waveform_each_sample_once(listen, noted, ser
 def test_a_counter_is_read_in_its_unit(listen, noted):
     behaviour = noted(WAVE)
     with simulator.serve(behaviour) as options:
-        asked = {**options, "metric": simulator.ENERGY, "unit": "kWh", "semantics": "counter", "rate": "50 Hz"}
+        asked = {
+            **options,
+            "metric": simulator.ENERGY,
+            "unit": "kWh",
+            "semantics": "counter",
+            "rate": "50 Hz",
+        }
         heard = listen(asked, lambda h: len(h.samples) > 5)
     assert behaviour.told(heard.of("energy")[1], lambda said: round(said.energy_j * 3.6e6, 6))
     assert heard.samples[0][0].unit == "J"
 
 
 def test_a_gauge_declared_a_counter_is_refused(listen, noted):
-    with simulator.serve(noted(WAVE)) as options, pytest.raises(PerjouleError, match=r"is a gauge; set unit and semantics"):
+    with (
+        simulator.serve(noted(WAVE)) as options,
+        pytest.raises(PerjouleError, match=r"is a gauge; set unit and semantics"),
+    ):
         listen({**options, "unit": "J", "semantics": "counter"}, lambda h: True)
 
 
@@ -204,7 +221,14 @@ CUT = b"# TYPE power gauge\npower 12"  # of "power 120.5\n"
         (b"Transfer-Encoding: chunked\r\n", b"1f\r\n" + CUT),
         (b"", CUT),
     ],
-    ids=["length", "length, at a line", "length of the part", "chunks without an end", "within a chunk", "no length"],
+    ids=[
+        "length",
+        "length, at a line",
+        "length of the part",
+        "chunks without an end",
+        "within a chunk",
+        "no length",
+    ],
 )
 def test_a_page_that_was_cut_inside_a_number_is_not_a_reading(header, body):
     with torn_pages(header, body) as address:
@@ -235,6 +259,12 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
     [("uJ", 3.0, "counter"), ("kJ", 3e9, "counter"), ("MJ", 3e12, "counter"), ("uW", 3.0, "average")],
 )
 def test_millionths_and_thousands_are_units(unit, joules, semantics):
-    options = {"address": "http://192.0.2.1/metrics", "metric": "m", "unit": unit, "semantics": semantics, "grade": "wall"}
+    options = {
+        "address": "http://192.0.2.1/metrics",
+        "metric": "m",
+        "unit": unit,
+        "semantics": semantics,
+        "grade": "wall",
+    }
     built: Any = drivers.build("meters", "prometheus", options)
     assert built.factor * 3e6 == pytest.approx(joules)

@@ -110,7 +110,11 @@ def test_a_module_without_power_multiplies_and_says_so(listen):
 
 @pytest.mark.parametrize(
     ("fed", "host", "component"),
-    [("storage-1/nvme0", "storage-1", "drive-nvme0"), ("storage-1", "storage-1", "disks"), ("", "", "drive-qtl2312-01-101")],
+    [
+        ("storage-1/nvme0", "storage-1", "drive-nvme0"),
+        ("storage-1", "storage-1", "disks"),
+        ("", "", "drive-qtl2312-01-101"),
+    ],
 )
 def test_each_module_names_the_drive_that_it_feeds(listen, fed, host, component):
     with simulator.serve(Behaviour()) as table:
@@ -121,12 +125,18 @@ def test_each_module_names_the_drive_that_it_feeds(listen, fed, host, component)
 
 def test_a_host_that_is_missing_is_refused(listen, tmp_path):
     with pytest.raises(CampaignError, match="storage-9"):
-        listen({"kind": "quarch", "drives": {simulator.MODULE: "storage-9/nvme0"}}, any, hosts=[LocalHost(tmp_path)])
+        listen(
+            {"kind": "quarch", "drives": {simulator.MODULE: "storage-9/nvme0"}},
+            any,
+            hosts=[LocalHost(tmp_path)],
+        )
 
 
 @pytest.mark.parametrize("fault", simulator.FAULTS)
 def test_no_fault_invents_a_number_and_it_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.0, seed=3, late_s=0.3, away_s=0.15)
+    behaviour = Behaviour(
+        Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.0, seed=3, late_s=0.3, away_s=0.15
+    )
 
     def back_again(heard):
         values = heard.of()[1]

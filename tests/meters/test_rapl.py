@@ -21,7 +21,9 @@ WAVE = Waveform("square", 20.0, 80.0, 0.2)
 RANGE_UJ = 262143328850
 
 
-def zone(root: Path, folder: str, name: str, energy_uj: int = 1, range_uj: int | str | None = RANGE_UJ) -> None:
+def zone(
+    root: Path, folder: str, name: str, energy_uj: int = 1, range_uj: int | str | None = RANGE_UJ
+) -> None:
     path = root / folder
     path.mkdir(parents=True)
     (path / "name").write_text(f"{name}\n")
@@ -49,7 +51,15 @@ def first(heard):
 def test_every_zone_is_a_channel_of_its_own_and_no_zone_is_there_twice(two_sockets, listen):
     heard = listen({"kind": "rapl", "root": str(two_sockets)}, first)
     channels = dict.fromkeys(channel for channel, *_ in heard.samples)
-    assert {c.component for c in channels} == {"package-0", "core-0", "dram-0", "package-1", "core-1", "dram-1", "psys"}
+    assert {c.component for c in channels} == {
+        "package-0",
+        "core-0",
+        "dram-0",
+        "package-1",
+        "core-1",
+        "dram-1",
+        "psys",
+    }
     assert len({c.name for c in channels}) == 7
     assert {(c.unit, c.semantics, c.grade) for c in channels} == {("J", "counter", "component")}
     assert heard.of("energy", "package-0")[1][0] == pytest.approx(1.0)
@@ -176,7 +186,9 @@ def test_it_never_stands_for_the_cpus_of_other_machines(two_sockets):
     several = planned(["storage", "storage", "client"])
     meter = rapl.Rapl(root=two_sockets)
     with (
-        pytest.raises(CampaignError, match="reads the CPU of the machine that runs perjoule, not those of 3 hosts"),
+        pytest.raises(
+            CampaignError, match="reads the CPU of the machine that runs perjoule, not those of 3 hosts"
+        ),
         meter.record(several, Unused()),
     ):
         pass

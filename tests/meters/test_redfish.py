@@ -54,7 +54,9 @@ def test_what_is_no_number_is_not_known(nothing):
     assert math.isnan(present(words.energy_j({"EnergykWh": {"Reading": nothing}})))
 
 
-@pytest.mark.parametrize("odd", [{}, {"PowerControl": None}, {"PowerControl": []}, {"PowerControl": [None]}, {"PowerWatts": 5}])
+@pytest.mark.parametrize(
+    "odd", [{}, {"PowerControl": None}, {"PowerControl": []}, {"PowerControl": [None]}, {"PowerWatts": 5}]
+)
 def test_what_is_not_there_is_not_null(odd):
     assert words.environment_w(odd) is words.consumed_w(odd, 0) is words.average_w(odd, 0) is None
 
@@ -131,18 +133,25 @@ def test_a_wrong_login_is_reported(listen, tmp_path):
 
 
 def test_a_chassis_that_is_not_there_is_reported_with_those_that_exist(listen):
-    with simulator.serve(Behaviour(WAVE)) as options, pytest.raises(PerjouleError, match=r"no chassis 7 .*1, Drives"):
+    with (
+        simulator.serve(Behaviour(WAVE)) as options,
+        pytest.raises(PerjouleError, match=r"no chassis 7 .*1, Drives"),
+    ):
         listen({**options, "chassis": "7"}, lambda h: True)
 
 
 def test_a_service_is_found_at_its_address():
     with simulator.serve(Behaviour(WAVE)) as options:
         place = str(options["address"]).removeprefix("http://")
-        assert Redfish.discover([place, "127.0.0.1:1"]) == ({"kind": "redfish", "address": f"http://{place}"},)
+        assert Redfish.discover([place, "127.0.0.1:1"]) == (
+            {"kind": "redfish", "address": f"http://{place}"},
+        )
 
 
 def test_a_password_file_that_is_not_there_is_reported():
-    (check,) = drivers.meter(Spec("redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"})).checks()
+    (check,) = drivers.meter(
+        Spec("redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"})
+    ).checks()
     assert not check.ok
 
 
@@ -155,7 +164,21 @@ def test_an_address_that_is_not_a_web_service_is_refused(listen):
 def test_a_certificate_is_believed_only_when_it_is_given_or_nobody_asks(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     name = ["-subj", "/CN=bmc", "-addext", "subjectAltName=IP:127.0.0.1"]
-    argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "1", *name]
+    argv = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+        "-days",
+        "1",
+        *name,
+    ]
     subprocess.run(argv, check=True, capture_output=True, timeout=60)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -179,7 +202,9 @@ def test_a_certificate_is_believed_only_when_it_is_given_or_nobody_asks(tmp_path
         thread.start()
         try:
             address = f"https://127.0.0.1:{server.server_address[1]}"
-            with pytest.raises(PerjouleError, match=r"not trusted \(self.signed certificate\); set authorities"):
+            with pytest.raises(
+                PerjouleError, match=r"not trusted \(self.signed certificate\); set authorities"
+            ):
                 Place(address, timeout_s=30).json("/redfish/v1/")
             for place in (Place(address, 30, authorities=certificate), Place(address, 30, verify=False)):
                 assert place.json("/redfish/v1/")["RedfishVersion"] == "1.15.0"
@@ -203,11 +228,15 @@ def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
         return odd.any() and not odd[-1]
 
     with simulator.serve(behaviour, schema="energy in joules" if counts else "environment") as options:
-        heard = listen({**options, "rate": "40 Hz", "timeout": "0.6 s" if fault in ("late", "missing") else "30 s"}, told)
+        heard = listen(
+            {**options, "rate": "40 Hz", "timeout": "0.6 s" if fault in ("late", "missing") else "30 s"}, told
+        )
     gaps = fault in ("late", "missing", "disconnect")
     assert bool(heard.failures) == gaps, heard.doubts
     if not counts:
-        assert behaviour.told([p for p in heard.of()[1] if not math.isnan(p)], lambda said: round(said.power_w, 1))
+        assert behaviour.told(
+            [p for p in heard.of()[1] if not math.isnan(p)], lambda said: round(said.power_w, 1)
+        )
 
 
 def test_a_number_that_is_written_as_text_is_one_and_other_text_is_refused():

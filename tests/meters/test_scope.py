@@ -1,4 +1,6 @@
-"""An oscilloscope: bytes to volts, what is beyond the screen, and the mean of u x i against the product of the means."""
+"""An oscilloscope: bytes to volts, what is beyond the screen, and the mean of u x i against the product of
+the means.
+"""
 
 import math
 
@@ -36,7 +38,10 @@ def test_holes_and_what_is_beyond_the_screen_are_no_volts():
 @pytest.mark.parametrize("line", ["tcp", "serial"])
 def test_the_power_is_the_mean_of_the_product(listen, stepping, line):
     with simulator.serve(Behaviour(SINE, now_s=stepping), line=line) as table:
-        heard = listen({**table, **fast, "voltage_accuracy": "1 %", "current_accuracy": "1.5 %"}, lambda h: len(h.samples) > 8)
+        heard = listen(
+            {**table, **fast, "voltage_accuracy": "1 %", "current_accuracy": "1.5 %"},
+            lambda h: len(h.samples) > 8,
+        )
     true = np.array([SINE.energy_j(t / 4 - 0.004, t / 4) / 0.004 for t in range(1, 400)])
     values = heard.of("power")[1]
     # half a step of either channel's bytes: 40 mV of some 12 V, 54 mA of some 3 A
@@ -51,7 +56,8 @@ def test_the_power_is_the_mean_of_the_product(listen, stepping, line):
 def test_the_product_of_the_means_is_another_number_and_says_so(listen):
     with simulator.serve(Behaviour(Waveform("constant", high_w=30))) as table:
         right, other = (
-            listen({**table, **fast, "reads": reads}, lambda heard: len(heard.samples) > 3) for reads in ("waveforms", "means")
+            listen({**table, **fast, "reads": reads}, lambda heard: len(heard.samples) > 3)
+            for reads in ("waveforms", "means")
         )
     assert right.of("power")[1].mean() == pytest.approx(30, abs=0.8)
     low_v, high_v = simulator.LOW_V, simulator.HIGH_V
@@ -63,10 +69,15 @@ def test_the_product_of_the_means_is_another_number_and_says_so(listen):
 
 @pytest.mark.parametrize(
     ("fault", "reads"),
-    [*((fault, "waveforms") for fault in ("missing", "late", "disconnect", "nan", "spike")), ("nan", "means")],
+    [
+        *((fault, "waveforms") for fault in ("missing", "late", "disconnect", "nan", "spike")),
+        ("nan", "means"),
+    ],
 )
 def test_no_fault_invents_a_number_and_it_comes_back(listen, fault, reads):
-    behaviour = Behaviour(Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.3, away_s=0.15)
+    behaviour = Behaviour(
+        Waveform("constant", high_w=30), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.3, away_s=0.15
+    )
 
     def back_again(heard):
         valid = np.isfinite(heard.of("power")[1])
@@ -82,7 +93,9 @@ def test_another_instrument_and_a_refused_setup_are_reported(listen, monkeypatch
     with simulator.serve(Behaviour()) as table:
         with pytest.raises(MachineError, match="refuses its setup: -113"):
             listen({**table, "voltage_channel": 7}, any)
-        assert Scope.discover([str(table["address"]), "127.0.0.1:1"]) == ({"kind": "scope", "address": table["address"]},)
+        assert Scope.discover([str(table["address"]), "127.0.0.1:1"]) == (
+            {"kind": "scope", "address": table["address"]},
+        )
         monkeypatch.setattr(simulator, "IDENTITY", "ACME,Toaster,1,1")
         with pytest.raises(MachineError, match="Toaster"):
             listen(table, any)
@@ -102,7 +115,12 @@ def test_a_shunt_of_a_tenth_of_an_ohm_on_both_rails_of_a_drive():
     drives = {"1x2": "storage-1/sda", "3x4": "storage-1/sda"}
     scope = as_written(Scope, address="x", drives=drives, ampere_per_volt=1 / 0.1)
     # 12 V with 50 mV and then 20 mV across its shunt (0.5 A, 0.2 A: 4.2 W), 5 V with 60 mV (0.6 A: 3 W)
-    shown_v = {1: np.array([12.0, 12.0]), 2: np.array([0.05, 0.02]), 3: np.array([5.0, 5.0]), 4: np.array([0.06, 0.06])}
+    shown_v = {
+        1: np.array([12.0, 12.0]),
+        2: np.array([0.05, 0.02]),
+        3: np.array([5.0, 5.0]),
+        4: np.array([0.06, 0.06]),
+    }
     assert scope._power_w([(1, 2), (3, 4)], shown_v) == pytest.approx(7.2)
     assert scope._feeds() == {"storage-1/sda": [(1, 2), (3, 4)]}
 
@@ -112,7 +130,9 @@ def test_the_rails_of_a_drive_add_up_and_other_drives_are_apart(listen, reads):
     with simulator.serve(Behaviour(Waveform("constant", high_w=30))) as table:
 
         def watts(drives):
-            heard = listen({**table, **fast, "reads": reads, "drives": drives}, lambda heard: len(heard.samples) > 5)
+            heard = listen(
+                {**table, **fast, "reads": reads, "drives": drives}, lambda heard: len(heard.samples) > 5
+            )
             found = {}
             for channel, _, value, *_ in heard.samples:
                 assert (channel.host, channel.grade, channel.covers) == ("storage-1", "component", ())
@@ -144,4 +164,8 @@ def test_other_ways_to_name_channels_are_refused(options, why):
 
 def test_a_drive_of_no_host_is_refused(listen, tmp_path):
     with pytest.raises(CampaignError, match='no host is called "storage-9"'):
-        listen({"kind": "scope", "address": "127.0.0.1:1", "drives": {"1x2": "storage-9/sda"}}, any, hosts=[LocalHost(tmp_path)])
+        listen(
+            {"kind": "scope", "address": "127.0.0.1:1", "drives": {"1x2": "storage-9/sda"}},
+            any,
+            hosts=[LocalHost(tmp_path)],
+        )

@@ -1,4 +1,6 @@
-"""Power analysers: their lines, how cycles are dated, and the energy of their window means over TCP and a serial line."""
+"""Power analysers: their lines, how cycles are dated, and the energy of their window means over TCP and a
+serial line.
+"""
 
 import math
 
@@ -21,7 +23,8 @@ fast = {"rate": "50 Hz"}
 
 
 @pytest.mark.parametrize(
-    ("name", "dialect"), [("lmg450", dialects.ZES), ("lmg670", dialects.ZES_600), ("wt310", dialects.YOKOGAWA)]
+    ("name", "dialect"),
+    [("lmg450", dialects.ZES), ("lmg670", dialects.ZES_600), ("wt310", dialects.YOKOGAWA)],
 )
 def test_a_line_is_the_cycles_mean_its_length_and_its_place(name, dialect):
     _, *lines = (SAID / f"{name}.txt").read_text().splitlines()
@@ -29,12 +32,17 @@ def test_a_line_is_the_cycles_mean_its_length_and_its_place(name, dialect):
     assert (first["power"], second["power"]) == pytest.approx((41.231, 41.551), abs=0.0005)
     assert math.isnan(last["power"])
     dated = Dated(0.5)
-    said = [dated.window(now, came_s) for now, came_s in ((first, 10.0), (second, 10.6), (second, 10.65), (last, 11.6))]
+    said = [
+        dated.window(now, came_s)
+        for now, came_s in ((first, 10.0), (second, 10.6), (second, 10.65), (last, 11.6))
+    ]
     if name == "wt310":  # it does not tell its cycles apart: what counts is when they came
         assert said[0] == (10.0, 0.5)
     else:  # said twice: nothing new; held up on its way, but dated by the cycles, the third of which was missed
         assert said[2] is None
-        assert [said[n] for n in (0, 1, 3)] == [pytest.approx(one, abs=0.002) for one in ((10.0, 0.5), (10.5, 0.5), (11.5, 0.5))]
+        assert [said[n] for n in (0, 1, 3)] == [
+            pytest.approx(one, abs=0.002) for one in ((10.0, 0.5), (10.5, 0.5), (11.5, 0.5))
+        ]
 
 
 def test_cycles_that_follow_each_other_leave_no_gap():
@@ -84,16 +92,22 @@ def test_its_cycles_hold_the_whole_energy(listen, model, line):
         heard = listen({**table, **fast, "range": "1500 W"}, lambda heard: len(heard.samples) > 20)
     ends_s, means_w, durations_s = np.array([sample[1:] for sample in heard.samples]).T
     began_s, ended_s = ends_s[0] - durations_s[0], ends_s[-1]
-    covered_j = sum(SINE.energy_j(end_s - duration_s, end_s) for end_s, duration_s in zip(ends_s, durations_s, strict=True))
+    covered_j = sum(
+        SINE.energy_j(end_s - duration_s, end_s)
+        for end_s, duration_s in zip(ends_s, durations_s, strict=True)
+    )
     assert means_w @ durations_s == pytest.approx(covered_j, rel=0.1)
-    # Nothing lies between the cycles. But a machine under load makes a WT310's lines late, and what comes 1.5 cycles late may be
-    # another cycle: its windows have gaps then.
+    # Nothing lies between the cycles. But a machine under load makes a WT310's lines late, and what comes 1.5
+    # cycles late may be another cycle: its windows have gaps then.
     if model != "WT310":
         assert durations_s.sum() == pytest.approx(ended_s - began_s, abs=0.03)
     channel = heard.samples[0][0]
     assert (channel.semantics, channel.grade, channel.unit) == ("window mean", "wall", "W")
     assert channel.specification.period_s == pytest.approx(0.02)
-    assert channel.specification.offset == {"LMG450": pytest.approx(0.6), "LMG670": None, "WT310": pytest.approx(0.75)}[model]
+    assert (
+        channel.specification.offset
+        == {"LMG450": pytest.approx(0.6), "LMG670": None, "WT310": pytest.approx(0.75)}[model]
+    )
     assert not [doubt for doubt in heard.doubts if "failed" in doubt]
 
 
@@ -110,10 +124,16 @@ GAPS = ("late", "disconnect", "nan")
 
 @pytest.mark.parametrize(
     ("model", "fault"),
-    [*(("LMG450", fault) for fault in simulator.FAULTS), ("LMG670", "clock jump"), *(("WT310", fault) for fault in GAPS)],
+    [
+        *(("LMG450", fault) for fault in simulator.FAULTS),
+        ("LMG670", "clock jump"),
+        *(("WT310", fault) for fault in GAPS),
+    ],
 )
 def test_no_fault_invents_a_number_and_it_comes_back(listen, model, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.15, seed=6, late_s=0.4, away_s=0.1)
+    behaviour = Behaviour(
+        Waveform("constant"), faults=(fault,), share_ratio=0.15, seed=6, late_s=0.4, away_s=0.1
+    )
 
     def enough(heard):
         good = np.isfinite(heard.of("power")[1])
@@ -130,7 +150,10 @@ def test_no_fault_invents_a_number_and_it_comes_back(listen, model, fault):
 
 def test_an_instrument_of_another_kind_is_refused(listen, monkeypatch):
     monkeypatch.setattr(simulator, "IDENTITIES", {"LMG450": "ACME,Toaster,1,1"})
-    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="'ACME,Toaster,1,1', which is not supported"):
+    with (
+        simulator.serve(Behaviour()) as table,
+        pytest.raises(MachineError, match="'ACME,Toaster,1,1', which is not supported"),
+    ):
         listen(table, any)
 
 
@@ -145,7 +168,9 @@ def test_it_is_found_at_its_address():
     with simulator.serve(Behaviour(), model="WT310") as table:
         _, host, port, _ = str(table["address"]).split("::")
         plain = f"{host}:{port}"
-        assert Scpi.discover([plain, "127.0.0.1:1", "/dev/no-such-line"]) == ({"kind": "scpi", "address": plain},)
+        assert Scpi.discover([plain, "127.0.0.1:1", "/dev/no-such-line"]) == (
+            {"kind": "scpi", "address": plain},
+        )
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,10 @@ def test_the_digest_is_that_of_the_standard():
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ):
         nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
-        challenge = f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={algorithm}, nonce="{nonce}"'
+        challenge = (
+            f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={algorithm}, '
+            f'nonce="{nonce}"'
+        )
         own = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
         header = authorization(challenge, "/dir/index.html", "Mufasa", "Circle of Life", own, 1)
         assert f'response="{answer}"' in header["Authorization"]
@@ -131,7 +134,8 @@ def test_a_plug_is_found_by_its_address():
 
 
 PHASES = [
-    {"power": watts, "is_valid": True, "total": total} for watts, total in ((120.5, 1000.0), (240.0, 2000.0), (60.0, 500.0))
+    {"power": watts, "is_valid": True, "total": total}
+    for watts, total in ((120.5, 1000.0), (240.0, 2000.0), (60.0, 500.0))
 ]
 
 
@@ -139,7 +143,8 @@ def test_a_first_3em_gives_the_sum_of_its_phases_or_the_one_that_is_named():
     status = {"emeters": PHASES, "total_power": 420.5}
     assert gen1(status, None) == pytest.approx((420.5, 3500 * 3600))
     assert gen1(status, 0) == pytest.approx((120.5, 1000 * 3600))
-    assert gen1({"emeters": PHASES[:2]}, None) == pytest.approx((120.5, 1000 * 3600))  # an EM has two clamps of its own
+    # an EM has two clamps of its own
+    assert gen1({"emeters": PHASES[:2]}, None) == pytest.approx((120.5, 1000 * 3600))
 
 
 def test_a_phase_that_is_invalid_leaves_the_sum_unknown():
@@ -185,7 +190,10 @@ def test_a_shelly_without_a_meter_is_refused_though_its_status_has_one_of_0_w(id
                 stack.enter_context(Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all")))
         else:
             assert [
-                one.value for one in stack.enter_context(Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all")))()
+                one.value
+                for one in stack.enter_context(
+                    Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all"))
+                )()
             ] == [0, 0]
 
 

@@ -65,8 +65,13 @@ def test_each_node_is_a_counter_of_its_own(says: Callable[[str, str], None]) -> 
     }
 
 
-def test_a_step_that_ends_is_a_gap_and_no_other_steps_number(says: Callable[[str, str], None], tmp_path: Path) -> None:
-    says(f"echo '{CONFIG}'", f"if [ -e {tmp_path}/ended ]; then echo '1.1|404|n2'; echo '1.5|2|n1'; else echo '{SAID}'; fi")
+def test_a_step_that_ends_is_a_gap_and_no_other_steps_number(
+    says: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    says(
+        f"echo '{CONFIG}'",
+        f"if [ -e {tmp_path}/ended ]; then echo '1.1|404|n2'; echo '1.5|2|n1'; else echo '{SAID}'; fi",
+    )
     kept = Kept()
     with meter().record(hosts(), kept):
         (tmp_path / "ended").touch()
@@ -79,7 +84,11 @@ def test_a_step_that_ends_is_a_gap_and_no_other_steps_number(says: Callable[[str
 @pytest.mark.parametrize(
     ("scontrol", "sstat", "what"),
     [
-        ("echo 'AcctGatherEnergyType    = acct_gather_energy/none'", "exit 1", "AcctGatherEnergyType is not set"),
+        (
+            "echo 'AcctGatherEnergyType    = acct_gather_energy/none'",
+            "exit 1",
+            "AcctGatherEnergyType is not set",
+        ),
         (f"echo '{CONFIG}'", "echo '1.0|0|n[1-2]'", "pm_counters shows no energy"),
         (
             f"echo '{CONFIG}'",
@@ -117,7 +126,8 @@ def test_hosts_of_no_job_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "component", "grade"), [("rapl", "cpu", "component"), ("gpu", "gpus", "component"), ("ipmi", "all", "BMC")]
+    ("kind", "component", "grade"),
+    [("rapl", "cpu", "component"), ("gpu", "gpus", "component"), ("ipmi", "all", "BMC")],
 )
 def test_a_plugin_stands_for_no_more_than_its_sensor_covers(kind: str, component: str, grade: str) -> None:
     found: Channel = slurm.channel("slurm", "n1", kind)

@@ -48,10 +48,14 @@ def test_each_version_of_snmp_says_the_same(listen, strip, tmp_path, version, mo
     for name, text in login.items():
         (tmp_path / name).write_text(f"{text}\n")
     files = {f"{name}_file": str(tmp_path / name) for name in login}
-    user = {"user": simulator.USER, "authentication": "SHA", "privacy": "AES", **files} if version == "3" else {}
+    user = (
+        {"user": simulator.USER, "authentication": "SHA", "privacy": "AES", **files} if version == "3" else {}
+    )
     _, power_w = heard_once(listen, strip[1], version=version, model=model, **user)
     step_w = 1.0 if model == "apc" else 0.1
-    assert round(power_w, 6) in {round(math.floor(said.power_w / step_w) * step_w, 6) for said in strip[0].said}
+    assert round(power_w, 6) in {
+        round(math.floor(said.power_w / step_w) * step_w, 6) for said in strip[0].said
+    }
 
 
 def test_a_raritan_states_how_right_it_is(listen, strip):
@@ -63,10 +67,19 @@ def test_a_counter_steps_by_360_kj_or_a_watt_hour(listen, noted):
     behaviour = noted(Waveform("constant", 0.0, 20e6))
     with simulator.serve(behaviour) as options:
         for model, step_j in (("apc", 360e3), ("raritan", 3600.0)):
-            heard = listen({**options, "model": model, "quantity": "energy", "rate": "40 Hz"}, lambda h: len(h.samples) > 3)
+            heard = listen(
+                {**options, "model": model, "quantity": "energy", "rate": "40 Hz"},
+                lambda h: len(h.samples) > 3,
+            )
             (channel,) = {channel for channel, *_ in heard.samples}
-            assert (channel.semantics, channel.unit, channel.specification.resolution) == ("counter", "J", step_j)
-            assert behaviour.told(heard.of("energy")[1], lambda said, step_j=step_j: math.floor(said.energy_j / step_j) * step_j)
+            assert (channel.semantics, channel.unit, channel.specification.resolution) == (
+                "counter",
+                "J",
+                step_j,
+            )
+            assert behaviour.told(
+                heard.of("energy")[1], lambda said, step_j=step_j: math.floor(said.energy_j / step_j) * step_j
+            )
 
 
 @pytest.mark.parametrize("model", ["apc", "raritan"])
@@ -99,7 +112,10 @@ def test_without_the_library_the_check_says_what_to_install(monkeypatch):
 
 def test_without_the_library_a_request_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MachineError, match="pysnmp is missing") as said, agent("192.0.2.1", 161, Credentials("2c"), 1.0):
+    with (
+        pytest.raises(MachineError, match="pysnmp is missing") as said,
+        agent("192.0.2.1", 161, Credentials("2c"), 1.0),
+    ):
         pytest.fail("it was opened")
     assert said.value.next == FIX
 

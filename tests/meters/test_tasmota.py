@@ -32,7 +32,9 @@ def broker(tmp_path):
         port = free.getsockname()[1]
     configuration = tmp_path / "mosquitto.conf"
     configuration.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n")
-    with subprocess.Popen([MOSQUITTO, "-c", configuration], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with subprocess.Popen(
+        [MOSQUITTO, "-c", configuration], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
         deadline_s = time.monotonic() + 5
         while True:
             with socket.socket() as tried:
@@ -78,9 +80,12 @@ def test_over_http_it_is_read_right(listen, stepping, judge, tmp_path):
     (tmp_path / "password").write_text("a b&c\n")
     with simulator.serve(Behaviour(SINE, now_s=stepping)) as table:
         heard = listen(
-            {**table, "rate": "100 Hz", "password_file": str(tmp_path / "password")}, lambda heard: len(heard.samples) > 80
+            {**table, "rate": "100 Hz", "password_file": str(tmp_path / "password")},
+            lambda heard: len(heard.samples) > 80,
         )
-        assert Tasmota.discover([str(table["address"])]) == ({"kind": "tasmota", "address": table["address"]},)
+        assert Tasmota.discover([str(table["address"])]) == (
+            {"kind": "tasmota", "address": table["address"]},
+        )
     judge(heard, SINE, step_w=0.1, step_j=36)
     stated = {channel.quantity: channel.specification.resolution for channel, *_ in heard.samples}
     assert stated == pytest.approx({"power": 0.1, "energy": 36.0})
@@ -93,7 +98,9 @@ def test_over_mqtt_it_is_read_right(listen, stepping, judge, broker):
 
 
 def test_what_it_says_unasked_is_enough_and_what_a_broker_kept_is_too_old(listen, broker):
-    client = pytest.importorskip("paho.mqtt.publish", reason="paho-mqtt is missing (.venv/bin/pip install 'perjoule[meters]')")
+    client = pytest.importorskip(
+        "paho.mqtt.publish", reason="paho-mqtt is missing (.venv/bin/pip install 'perjoule[meters]')"
+    )
     kept = json.dumps({"ENERGY": {"Power": 999, "Total": 9.9}})
     client.single("tele/plug/SENSOR", kept, retain=True, hostname=broker["address"], port=broker["port"])
     behaviour = Behaviour(Waveform("constant"))
@@ -105,7 +112,9 @@ def test_what_it_says_unasked_is_enough_and_what_a_broker_kept_is_too_old(listen
 @pytest.mark.parametrize("fault", ["missing", "late", "disconnect"])
 @pytest.mark.parametrize("topic", ["", "plug"])
 def test_what_does_not_come_in_time_is_a_gap_and_the_plug_comes_back(listen, fault, topic, request):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.4, away_s=0.2)
+    behaviour = Behaviour(
+        Waveform("constant"), faults=(fault,), share_ratio=0.2, seed=3, late_s=0.4, away_s=0.2
+    )
     at = place(request.getfixturevalue("broker")) if topic else {}
 
     def back_again(heard):
@@ -134,7 +143,9 @@ def test_a_broker_that_dies_is_a_gap_and_one_that_is_not_there_is_reported(liste
 
 
 def test_a_web_console_that_wants_a_password_says_so(listen, monkeypatch):
-    monkeypatch.setattr(simulator, "reply", lambda *_: {"WARNING": "Need user=<username>&password=<password>"})
+    monkeypatch.setattr(
+        simulator, "reply", lambda *_: {"WARNING": "Need user=<username>&password=<password>"}
+    )
     with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="user and password"):
         listen(table, any)
 
@@ -142,6 +153,9 @@ def test_a_web_console_that_wants_a_password_says_so(listen, monkeypatch):
 def test_a_password_is_in_no_message(listen, monkeypatch, tmp_path):
     monkeypatch.setattr(simulator, "reply", lambda *_: "no object")
     (tmp_path / "password").write_text("hunter2")
-    with simulator.serve(Behaviour()) as table, pytest.raises(MachineError, match="not a JSON object") as told:
+    with (
+        simulator.serve(Behaviour()) as table,
+        pytest.raises(MachineError, match="not a JSON object") as told,
+    ):
         listen({**table, "password_file": str(tmp_path / "password")}, any)
     assert "hunter2" not in str(told.value)

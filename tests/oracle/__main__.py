@@ -1,4 +1,6 @@
-"""`python -m tests.oracle RESULTS ...`: hold what perjoule prints of results folders against the second calculation."""
+"""`python -m tests.oracle RESULTS ...`: hold what perjoule prints of results folders against the second
+calculation.
+"""
 
 import sys
 from pathlib import Path
@@ -16,7 +18,10 @@ def main(folders: list[str]) -> int:
         found = checked(folder)
         known = recomputed(found)
         skipped = len(found) - len(known)
-        print(f"{folder}: {len(known)} numbers of {known['trial'].nunique()} trials checked, {skipped} not recomputed")
+        print(
+            f"{folder}: {len(known)} numbers of {known['trial'].nunique()} trials checked, {skipped} not "
+            "recomputed"
+        )
         print(f"  largest relative difference {known['difference_ratio'].max():.2g}")
         if len(differing := apart(known)):
             print(differing.to_string(index=False, max_rows=40, na_rep=""))

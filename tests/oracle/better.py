@@ -1,4 +1,6 @@
-"""Whether one is better than another: docs/explanations/how-numbers-are-made.md, "The best", and docs/how-to/compare.md."""
+"""Whether one is better than another: docs/explanations/how-numbers-are-made.md, "The best", and
+docs/how-to/compare.md.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ SIGNIFICANT = 0.01  # of a drift, or of a correlation of neighbours
 MOST_CORRELATION = 0.9
 DRAWS_COUNT = 2000
 
-Cells = Mapping[str, pd.DataFrame]  # of a campaign, by file system: `value`, `began_s`, `ended_s`, and `repetition` of blocks
+# of a campaign, by file system: `value`, `began_s`, `ended_s`, and `repetition` of blocks
+Cells = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ def ratio(cells: Cells, one: str, other: str, shared: float = 0.0) -> tuple[floa
 
 
 def _welch(cells: Cells, both: tuple[pd.DataFrame, pd.DataFrame], over_time: Trend) -> tuple[float, int]:
-    """The scatter of a difference of means, and its degrees of freedom: of as many values as are independent."""
+    """The scatter of a difference of means, and its degrees of freedom: of as many values as are
+    independent.
+    """
     order = np.sort(np.concatenate([own["began_s"] for own in cells.values()]))
     variances, counts = list[float](), list[float]()
     for own in both:
@@ -72,9 +77,14 @@ def _welch(cells: Cells, both: tuple[pd.DataFrame, pd.DataFrame], over_time: Tre
 
 
 def _blocks(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, int]:
-    """The same of the differences within blocks of time; 0 degrees of freedom if repetitions are not such blocks."""
+    """The same of the differences within blocks of time; 0 degrees of freedom if repetitions are not such
+    blocks.
+    """
     both = a.merge(b, on="repetition", suffixes=("_a", "_b"))
-    began_s, ended_s = both[["began_s_a", "began_s_b"]].min(axis=1), both[["ended_s_a", "ended_s_b"]].max(axis=1)
+    began_s, ended_s = (
+        both[["began_s_a", "began_s_b"]].min(axis=1),
+        both[["ended_s_a", "ended_s_b"]].max(axis=1),
+    )
     order = np.argsort(began_s)
     if len(both) < 2 or (ended_s.to_numpy()[order][:-1] > began_s.to_numpy()[order][1:]).any():
         return np.nan, 0
@@ -83,7 +93,9 @@ def _blocks(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, int]:
 
 def trend(cells: Cells) -> Trend:
     """The weighted slope of all residuals over time, and how neighbours are alike without it."""
-    rest = pd.concat([own.assign(cell=name, x=np.log(own["value"])) for name, own in cells.items()], ignore_index=True)
+    rest = pd.concat(
+        [own.assign(cell=name, x=np.log(own["value"])) for name, own in cells.items()], ignore_index=True
+    )
     rest = rest.sort_values("began_s", ignore_index=True)
     of = rest.groupby("cell")
     x, t_s = (rest[c] - of[c].transform("mean") for c in ("x", "began_s"))
@@ -102,7 +114,9 @@ def trend(cells: Cells) -> Trend:
 
 
 def _neighbours(left: np.ndarray, cell: np.ndarray) -> tuple[float, bool]:
-    """The correlation of lag 1 beyond what residuals have that add up to 0 in each cell, and whether it is significant."""
+    """The correlation of lag 1 beyond what residuals have that add up to 0 in each cell, and whether it is
+    significant.
+    """
     expected = 0.0  # of the sum of products, if the values of each cell come in any order
     for name in np.unique(cell):
         own, beside = left[cell == name], int(np.sum((cell[1:] == name) & (cell[:-1] == name)))

@@ -15,19 +15,27 @@ SWITCH = ("switch", "")
 
 
 def parts(attempt: Attempt, host: str) -> Devices:
-    """What a host is made of: its board, what its supply loses (not that of a client beside servers), and its disks if any."""
+    """What a host is made of: its board, what its supply loses (not that of a client beside servers), and
+    its disks if any.
+    """
     roles, name = attempt.roles, next(h["node"] for h in attempt.record["hosts"] if h["name"] == host)
     disks = not name or node(cluster(attempt.record["cluster"]), name).get("disks")
     fed = roles[host] != "client" or set(roles.values()) == {"client"}
-    return frozenset((host, part) for part in ("board", *(["supply"] if fed else []), *(["disks"] if disks else [])))
+    return frozenset(
+        (host, part) for part in ("board", *(["supply"] if fed else []), *(["disks"] if disks else []))
+    )
 
 
 def diskless(attempt: Attempt) -> set[str]:
-    """The clients that hold data beside servers on disks that the catalogue does not know: they have no modelled energy."""
+    """The clients that hold data beside servers on disks that the catalogue does not know: they have no
+    modelled energy.
+    """
     if set(attempt.roles.values()) == {"client"}:
         return set()
     return {
-        name for name in attempt.data_hosts if attempt.roles[name] == "client" and (name, "disks") not in parts(attempt, name)
+        name
+        for name in attempt.data_hosts
+        if attempt.roles[name] == "client" and (name, "disks") not in parts(attempt, name)
     }
 
 
@@ -56,7 +64,8 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
 
 
 def cover(attempt: Attempt, wanted: Devices, only: str | None = None) -> Channels:
-    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; empty without any.
+    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; empty
+    without any.
 
     They are of one grade: the best, or `only` this one.
     """

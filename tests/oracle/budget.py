@@ -25,7 +25,8 @@ from .energy import (
 from .students import quantile
 
 LONG_S = 2.0  # pieces that have seen many jumps
-KEPT_RATIO, KEPT_VARIANCE = 0.8, 0.4377  # of squares of second differences, and of a normal without its largest fifth
+# of squares of second differences, and of a normal without its largest fifth
+KEPT_RATIO, KEPT_VARIANCE = 0.8, 0.4377
 DITHERED_RATIO = 0.4  # of samples that change, from which on a resolution is part of the noise
 LEAST_IDLE = 4  # samples in idle time
 LEAST_ALIKE = 8  # that tell a correlation
@@ -36,7 +37,9 @@ Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Said:
-    """What a meter said, and what it states of itself by the names of its specification (`gain_ratio`, `offset`, ...)."""
+    """What a meter said, and what it states of itself by the names of its specification (`gain_ratio`,
+    `offset`, ...).
+    """
 
     semantics: str
     t_s: Floats
@@ -55,14 +58,28 @@ class Said:
     def beside(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> list[Edge]:
         """Those ends of a window that have idle time outside."""
         now, spread_s, single = renewed(self._table, began_s, ended_s)
-        return idle_edges(now, began_s, ended_s, quiet, loose_s(now, spread_s, began_s, ended_s), single=single)
+        return idle_edges(
+            now, began_s, ended_s, quiet, loose_s(now, spread_s, began_s, ended_s), single=single
+        )
 
     def now(self, began_s: float, ended_s: float) -> tuple["Said", Floats, bool]:
-        """The same at the meter's updates, the times in which those can have been, and whether each had just made a step."""
+        """The same at the meter's updates, the times in which those can have been, and whether each had
+        just made a step.
+        """
         now, spread_s, single = renewed(self._table, began_s, ended_s)
-        t_s, value, duration_s, near_s = (now[name].to_numpy() for name in ("t_s", "value", "duration_s", "request_s"))
+        t_s, value, duration_s, near_s = (
+            now[name].to_numpy() for name in ("t_s", "value", "duration_s", "request_s")
+        )
         return (
-            Said(self.semantics, t_s, value, duration_s, near_s, self.stated, renewed=self.semantics == "counter"),
+            Said(
+                self.semantics,
+                t_s,
+                value,
+                duration_s,
+                near_s,
+                self.stated,
+                renewed=self.semantics == "counter",
+            ),
             np.zeros(len(now)) if spread_s is None else spread_s,
             single,
         )
@@ -82,8 +99,17 @@ class Said:
 
     @cached_property
     def _table(self) -> pd.DataFrame:
-        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value, "request_s": self.request_s}
-        return ordered(pd.DataFrame(columns).assign(semantics=self.semantics, more=json.dumps({"specification": self.stated})))
+        columns = {
+            "t_s": self.t_s,
+            "duration_s": self.duration_s,
+            "value": self.value,
+            "request_s": self.request_s,
+        }
+        return ordered(
+            pd.DataFrame(columns).assign(
+                semantics=self.semantics, more=json.dumps({"specification": self.stated})
+            )
+        )
 
 
 def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = ()) -> dict[str, float]:
@@ -106,7 +132,9 @@ def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = 
         wide_j = energy_j / length_s * np.hypot(np.median(spread_s), near_s)
         noise_w = np.sqrt((wide_j**2 + step_j**2) / 4) / float(np.median(np.diff(now.t_s)))
         found |= {
-            "resolution": _readings(now, (began_s, ended_s), idle, np.full(len(now.t_s), step_j), of_power=False),
+            "resolution": _readings(
+                now, (began_s, ended_s), idle, np.full(len(now.t_s), step_j), of_power=False
+            ),
             "update": _readings(now, (began_s, ended_s), idle, spread_s),
             "request": _readings(now, (began_s, ended_s), idle, now.request_s),
             "edges": edges_j(now.pieces, began_s, ended_s, noise_w, [(edge.at_s, 0.0) for edge in idle]),
@@ -116,14 +144,22 @@ def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = 
     return {name: value for name, value in found.items() if value > 1e-12 * energy_j}
 
 
-def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float], idle: Sequence[Edge] = ()) -> float:
-    """What the energy would be, were the window shifted; root mean square. Beside idle time a shift changes what is idle."""
+def shifted_j(
+    said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float], idle: Sequence[Edge] = ()
+) -> float:
+    """What the energy would be, were the window shifted; root mean square.
+
+    Beside idle time a shift changes what is idle.
+    """
     if not any(shifts_s):
         return 0.0
     idle_w = {edge.side: edge.idle_w for edge in idle}
     sure_j, changes_j = said.joules(began_s, ended_s), list[float]()
     for shift_s in shifts_s:
-        window = (began_s if 1 in idle_w else began_s + shift_s, ended_s if -1 in idle_w else ended_s + shift_s)
+        window = (
+            began_s if 1 in idle_w else began_s + shift_s,
+            ended_s if -1 in idle_w else ended_s + shift_s,
+        )
         shifted = said.joules(*window) - idle_w.get(1, 0.0) * shift_s + idle_w.get(-1, 0.0) * shift_s
         changes_j.append(shifted - sure_j)
     return float(np.sqrt(np.mean(np.square(changes_j))))
@@ -137,20 +173,28 @@ def _cut(pieces: Pieces, moment_s: float) -> tuple[int, float]:
 
 
 def _step(pieces: Pieces, i: int) -> float | None:
-    """At which share of piece i power steps from the rate before to the rate after; None where it is taken as even."""
+    """At which share of piece i power steps from the rate before to the rate after; None where it is taken
+    as even.
+    """
     began_s, ended_s, rate = pieces
     joined = ended_s[i - 1] == began_s[i] and ended_s[i] == began_s[i + 1]
     between = min(rate[i - 1], rate[i + 1]) < rate[i] < max(rate[i - 1], rate[i + 1])
     return float((rate[i + 1] - rate[i]) / (rate[i + 1] - rate[i - 1])) if joined and between else None
 
 
-def _readings(said: Said, window: Window, idle: Sequence[Edge], wide: Floats, *, of_power: bool = True) -> float:
-    """What both edges have of the errors of the readings they are counted from, each anywhere within a time, or an energy."""
+def _readings(
+    said: Said, window: Window, idle: Sequence[Edge], wide: Floats, *, of_power: bool = True
+) -> float:
+    """What both edges have of the errors of the readings they are counted from, each anywhere within a
+    time, or an energy.
+    """
     rate, square, outside = said.pieces[2], 0.0, {edge.at_s: edge for edge in idle}
     for moment_s in window:
         edge = outside.get(moment_s)
         for n, w in (_from_idle(said, edge) if edge else _weights(said, moment_s)).items():
-            power = edge.idle_w**2 if edge else (rate[max(n - 1, 0)] ** 2 + rate[min(n, len(rate) - 1)] ** 2) / 2
+            power = (
+                edge.idle_w**2 if edge else (rate[max(n - 1, 0)] ** 2 + rate[min(n, len(rate) - 1)] ** 2) / 2
+            )
             square += (w * wide[n]) ** 2 * (power if of_power else 1.0)
     return float(np.sqrt(square / 12))
 
@@ -175,8 +219,12 @@ def _weights(said: Said, moment_s: float) -> dict[int, float]:
     return {i + 1: 1 + back, i + 2: -back}
 
 
-def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle: Sequence[tuple[float, float]] = ()) -> float:
-    """What is not known of the pieces that edges cut; beside idle time (a moment, and how much of it is counted) noise alone."""
+def edges_j(
+    pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle: Sequence[tuple[float, float]] = ()
+) -> float:
+    """What is not known of the pieces that edges cut; beside idle time (a moment, and how much of it is
+    counted) noise alone.
+    """
     total, outside_s = 0.0, dict(idle)
     for moment_s in (began_s, ended_s):
         i, f = _cut(pieces, moment_s)
@@ -197,7 +245,9 @@ def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle
     return float(np.sqrt(total))
 
 
-def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window], beside: Sequence[Edge]) -> dict[str, float]:
+def _sampled(
+    said: Said, began_s: float, ended_s: float, quiet: Sequence[Window], beside: Sequence[Edge]
+) -> dict[str, float]:
     low, high = np.searchsorted(said.t_s, [began_s, ended_s])
     value, length_s = said.value[low : high + 1], ended_s - began_s
     found: dict[str, float] = {}
@@ -211,25 +261,38 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
     noise_w = scatter(said.t_s[low : high + 1], value)
     r, free = alike(said, value, quiet)
     mean_w = said.known_j(began_s, ended_s, quiet) / length_s
-    if said.semantics == "window mean" and not np.isfinite([one for one, _ in bounds(said, mean_w, quiet, 0.0)]).any():
+    if (
+        said.semantics == "window mean"
+        and not np.isfinite([one for one, _ in bounds(said, mean_w, quiet, 0.0)]).any()
+    ):
         r, free = 0.0, float(max(min(round(KEPT_RATIO * (len(value) - 2)) / 3, len(value) - 1), 1.0))
     own_w = noise_w * np.sqrt(3 / ((1 - r) * (3 - r)))
     if said.semantics == "window mean":
         noise_w = min(noise_w, *(one for one, _ in bounds(said, mean_w, quiet, 0.0)))
-        own_w, _ = min([(own_w, free), *bounds(said, mean_w, quiet, r)], key=lambda one: one[0] * times(one[1]))
+        own_w, _ = min(
+            [(own_w, free), *bounds(said, mean_w, quiet, r)], key=lambda one: one[0] * times(one[1])
+        )
         found["edges"] = edges_j(
-            said.pieces, began_s, ended_s, noise_w, [(edge.at_s, abs(edge.at_s - edge.sample_s)) for edge in beside]
+            said.pieces,
+            began_s,
+            ended_s,
+            noise_w,
+            [(edge.at_s, abs(edge.at_s - edge.sample_s)) for edge in beside],
         )
         moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
     else:
         found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)
-        moved = [((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in range(low, high + 1)]
+        moved = [
+            ((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in range(low, high + 1)
+        ]
     found["request"] = float(np.sqrt(max(moved @ said.request_s[low : high + 1] ** 2, 0.0) / 12))
     return found | {"noise": own_w * length_s / np.sqrt(max(len(value) * (1 - r) / (1 + r), 1.5))}
 
 
 def scatter(t_s: Floats, value: Floats) -> float:
-    """The noise of a sample by its distance from the line through its neighbours, as large as that of three such noises."""
+    """The noise of a sample by its distance from the line through its neighbours, as large as that of
+    three such noises.
+    """
     squares = []
     for n in range(1, len(value) - 1):
         share = (t_s[n] - t_s[n - 1]) / (t_s[n + 1] - t_s[n - 1])  # of the way from the one to the other
@@ -245,9 +308,13 @@ def times(freedom: float) -> float:
 
 
 def bounds(said: Said, mean_w: float, quiet: Sequence[Window], r: float) -> list[tuple[float, float]]:
-    """What the noise of a meter that integrates is at most, with its freedom: by idle time, and by its stated accuracy."""
+    """What the noise of a meter that integrates is at most, with its freedom: by idle time, and by its
+    stated accuracy.
+    """
     found = [(np.inf, np.inf)]
-    idle = [said.value[(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet]
+    idle = [
+        said.value[(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s)] for low_s, high_s in quiet
+    ]
     if enough := [own - own.mean() for own in idle if len(own) >= LEAST_IDLE]:
         counts = np.array([len(own) for own in enough])
         lost = (1 + r) / (1 - r) - 2 * r * (1 - r**counts) / (counts * (1 - r) ** 2)
@@ -272,17 +339,24 @@ def jumps_j(said: Said, began_s: float, ended_s: float, noise_w: float) -> float
 
 
 def alike(said: Said, value: Floats, quiet: Sequence[Window]) -> tuple[float, float]:
-    """The correlation of neighbouring samples, and the degrees of freedom of the noise of second differences."""
+    """The correlation of neighbouring samples, and the degrees of freedom of the noise of second
+    differences.
+    """
     jumps = np.diff(value)
     squares = np.sort(jumps**2)
     usual = np.mean(squares[: round(KEPT_RATIO * len(squares))]) / KEPT_VARIANCE
     window = pd.DataFrame({"value": value, "stretch": np.cumsum(np.append(0.0, jumps**2 > 36 * usual))})
     inside = [(said.t_s - said.duration_s >= low_s) & (said.t_s <= high_s) for low_s, high_s in quiet]
-    idle = [pd.DataFrame({"value": said.value[own], "stretch": n}) for n, own in enumerate(inside) if own.sum() >= LEAST_ALIKE]
+    idle = [
+        pd.DataFrame({"value": said.value[own], "stretch": n})
+        for n, own in enumerate(inside)
+        if own.sum() >= LEAST_ALIKE
+    ]
     calm = pd.concat(idle) if idle else window
     told = calm if len(calm) > len(window) else window
     r = lag_1(told)
-    if idle and told is window and mean_square(window) > 9 * min(map(mean_square, idle)):  # a load that changes
+    # a load that changes
+    if idle and told is window and mean_square(window) > 9 * min(map(mean_square, idle)):
         # The larger root of (r - seen)² = 4 (1 - r²) / m.
         seen, m = lag_1(calm), len(calm)
         r = min(r, float(np.roots([1 + 4 / m, -2 * seen, seen**2 - 4 / m]).real.max()))
@@ -314,7 +388,9 @@ def lag_1(table: pd.DataFrame) -> float:
 
 
 def correlated(value: Floats) -> tuple[float, float, float]:
-    """Of averages: the deviation of a sample, how many independent ones they are worth, and its degrees of freedom."""
+    """Of averages: the deviation of a sample, how many independent ones they are worth, and its degrees of
+    freedom.
+    """
     m, place = len(value), np.arange(len(value))
     rest = value - np.polyval(np.polyfit(place, value, 1), place)
     seen = float(rest[1:] @ rest[:-1] / (rest @ rest))

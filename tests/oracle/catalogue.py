@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Any
 
 FILES = Path(__file__).parents[2] / "src" / "perjoule" / "catalogue"
-UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "GiB/s": 2**30, "GiB": 2**30, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
+UNITS = {
+    "MiB/s": 2**20,
+    "MB/s": 1e6,
+    "GiB/s": 2**30,
+    "GiB": 2**30,
+    "W": 1.0,
+    "Mbit/s": 1e6 / 8,
+    "Gbit/s": 1e9 / 8,
+}
 
 
 @cache
 def cluster(name: str) -> dict[str, Any]:
     """Read the file of a cluster with those of its boards, disks, switch and supply.
 
-    Watts are as they are written: clusters whose boards state them at the wall have supplies without losses, and clients of the
-    others are at the wall.
+    Watts are as they are written: clusters whose boards state them at the wall have supplies without losses,
+    and clients of the others are at the wall.
     """
     found = _read("clusters", name)
     boards = {node["board"] for node in found["node"]}
@@ -42,7 +50,9 @@ def _read(folder: str, name: str) -> dict[str, Any]:
 
 
 def _plain(table: dict[str, Any]) -> dict[str, Any]:
-    return {key.removesuffix("_at_wall").removesuffix("_behind_supply"): value for key, value in table.items()}
+    return {
+        key.removesuffix("_at_wall").removesuffix("_behind_supply"): value for key, value in table.items()
+    }
 
 
 def si(entry: Any) -> float:
@@ -65,6 +75,8 @@ def disks_bytes_per_s(catalogue: dict[str, Any], name: str, way: str) -> float:
 
 
 def peak_bytes_per_s(catalogue: dict[str, Any], nodes: list[str]) -> float:
-    """The theoretical peak of data hosts, each by its node: the sum over them of the smaller of network and disks."""
+    """The theoretical peak of data hosts, each by its node: the sum over them of the smaller of network
+    and disks.
+    """
     nics = {name: si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in set(nodes)}
     return sum(min(nics[name], disks_bytes_per_s(catalogue, name, "write")) for name in nodes)

@@ -27,12 +27,14 @@ def exported(table: Path) -> pd.DataFrame:
     """Read what `perjoule export --csv` wrote, to the last bit."""
     found = pd.read_csv(table, dtype=str, keep_default_na=False)
     return found.assign(
-        **{name: found[name].replace("", "nan").map(float) for name in NUMBERS}, clients_count=found["clients_count"].astype(int)
+        **{name: found[name].replace("", "nan").map(float) for name in NUMBERS},
+        clients_count=found["clients_count"].astype(int),
     )
 
 
 def compared(folder: Path, table: Path) -> pd.DataFrame:
-    """A row for each number that either has: perjoule's as exported (`theirs`), the second calculation's (`own`).
+    """A row for each number that either has: perjoule's as exported (`theirs`), the second calculation's
+    (`own`).
 
     `difference_ratio` is relative; infinite where only one of the two has the number.
     """
@@ -43,14 +45,19 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     rows = _without_refused(rows, theirs)
     trials = theirs[theirs["of"] == "trial"].merge(rows[[*TRIAL, "own"]], on=TRIAL, how="outer")
     cells = theirs[theirs["of"] == "cell"]
-    largest = cells[NUMBERS].abs().replace(np.inf, 0).max(axis=1)  # an end of an interval may lie near 0 by chance
+    # an end of an interval may lie near 0 by chance
+    largest = cells[NUMBERS].abs().replace(np.inf, 0).max(axis=1)
     cells = cells.assign(largest=largest).melt([*CELL, "metric", "largest"], NUMBERS, "number", "theirs")
-    joined = cells.merge(summaries(_without_partial(rows), widening(asked)), on=[*CELL, "metric", "number"], how="outer")
+    joined = cells.merge(
+        summaries(_without_partial(rows), widening(asked)), on=[*CELL, "metric", "number"], how="outer"
+    )
     trials = trials.assign(number="value", theirs=trials["value"], largest=trials["value"].abs())
     power = pd.concat([modelled(attempt).assign(trial=attempt.name, number="sample") for attempt in measured])
     found = pd.concat([trials, joined, power.assign(largest=power["theirs"].abs())], ignore_index=True)
     return found.assign(
-        difference_ratio=_difference_ratio(*(found[c].to_numpy(np.float64) for c in ("theirs", "own", "largest")))
+        difference_ratio=_difference_ratio(
+            *(found[c].to_numpy(np.float64) for c in ("theirs", "own", "largest"))
+        )
     )
 
 
@@ -59,7 +66,9 @@ def checked(folder: Path) -> pd.DataFrame:
     with tempfile.TemporaryDirectory() as made:
         table = Path(made) / "table.csv"
         perjoule = str(Path(sys.executable).with_name("perjoule"))
-        subprocess.run([perjoule, "export", str(folder), "--csv", str(table)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [perjoule, "export", str(folder), "--csv", str(table)], check=True, stdout=subprocess.DEVNULL
+        )
         return compared(folder, table)
 
 
@@ -70,12 +79,18 @@ def apart(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def recomputed(found: pd.DataFrame) -> pd.DataFrame:
-    """The numbers that have a second calculation: all but uncertainties of joules, whose budgets are checked otherwise."""
-    return found[~found["metric"].str.contains("uncertainty") | found["metric"].str.match(r"cpu_\w+_s_per_byte")]
+    """The numbers that have a second calculation: all but uncertainties of joules, whose budgets are
+    checked otherwise.
+    """
+    return found[
+        ~found["metric"].str.contains("uncertainty") | found["metric"].str.match(r"cpu_\w+_s_per_byte")
+    ]
 
 
 def _without_refused(rows: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Leave out dynamic energies that perjoule refuses: its reason is an uncertainty, which has no second calculation."""
+    """Leave out dynamic energies that perjoule refuses: its reason is an uncertainty, which has no second
+    calculation.
+    """
     there = pd.MultiIndex.from_frame(theirs.loc[theirs["of"] == "trial", TRIAL])
     refused = rows["metric"].str.startswith("dynamic_") & ~pd.MultiIndex.from_frame(rows[TRIAL]).isin(there)
     return rows[~refused]
@@ -89,7 +104,11 @@ def _without_partial(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
     trial = attempt.record["trial"]
-    labels = {"filesystem": trial["filesystem"]["label"], "workload": trial["workload"]["label"], "trial": attempt.name}
+    labels = {
+        "filesystem": trial["filesystem"]["label"],
+        "workload": trial["workload"]["label"],
+        "trial": attempt.name,
+    }
     labels |= {"clients_count": trial["clients_count"], "grade": grade(attempt), "timed": timed(attempt)}
     return [
         {
@@ -102,8 +121,14 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
     ]
 
 
-def _numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], weight: int) -> dict[str, float]:
-    usual = idle.numbers(attempt, results) if direction == "idle" else numbers(attempt, direction, results, weight)
+def _numbers(
+    attempt: Attempt, direction: str, results: list[dict[str, Any]], weight: int
+) -> dict[str, float]:
+    usual = (
+        idle.numbers(attempt, results)
+        if direction == "idle"
+        else numbers(attempt, direction, results, weight)
+    )
     hit = events(attempt, results) | rebuild(attempt, results)
     return usual | {key: value for key, value in hit.items() if not np.isnan(value)}
 
@@ -123,11 +148,17 @@ def _edp_ratios(rows: pd.DataFrame, wider: float) -> pd.DataFrame:
     edp = rows[rows["metric"] == "edp_js"]
     found: list[dict[str, Any]] = []
     for _, same in edp[~edp["timed"]].groupby([*CELL[1:], "grade", "moved"]):
-        cells = {filesystem: interval(group["own"].to_numpy(), wider) for filesystem, group in same.groupby("filesystem")}
+        cells = {
+            filesystem: interval(group["own"].to_numpy(), wider)
+            for filesystem, group in same.groupby("filesystem")
+        }
         best = min(mean for mean, _, _ in cells.values())
         for filesystem, ends in cells.items() if len(cells) > 1 else []:
             key = {"filesystem": filesystem, **same[CELL[1:]].iloc[0], "metric": "edp_ratio"}
-            found += [{**key, "number": number, "own": end / best} for number, end in zip(NUMBERS, ends, strict=True)]
+            found += [
+                {**key, "number": number, "own": end / best}
+                for number, end in zip(NUMBERS, ends, strict=True)
+            ]
     return pd.DataFrame(found, columns=[*CELL, "metric", "number", "own"])
 
 

@@ -9,7 +9,9 @@ from .folder import Attempt
 
 
 def errors_j(attempt: Attempt, began_s: float, ended_s: float, *, switch: bool) -> dict[str, float]:
-    """Of the servers' energy in a window, without or with the switch, one standard uncertainty by each coefficient's name."""
+    """Of the servers' energy in a window, without or with the switch, one standard uncertainty by each
+    coefficient's name.
+    """
     hardware = cluster(attempt.record["cluster"])
     slopes, known = _slopes(attempt, hardware, began_s, ended_s), _coefficients(hardware)
     slopes["switch"] = (ended_s - began_s) * switch
@@ -17,21 +19,38 @@ def errors_j(attempt: Attempt, began_s: float, ended_s: float, *, switch: bool) 
     for name, entry in known.items():
         for other, by in entry.get("follows", {}).items():
             followed[other] += slopes[name] * by
-    return {name: abs(slopes[name] + followed[name]) * si(entry.get("sigma", 0.0)) for name, entry in known.items()}
+    return {
+        name: abs(slopes[name] + followed[name]) * si(entry.get("sigma", 0.0))
+        for name, entry in known.items()
+    }
 
 
-def _slopes(attempt: Attempt, hardware: dict[str, Any], began_s: float, ended_s: float) -> defaultdict[str, float]:
+def _slopes(
+    attempt: Attempt, hardware: dict[str, Any], began_s: float, ended_s: float
+) -> defaultdict[str, float]:
     """Joules at the wall by the unit of each coefficient, of all servers."""
-    efficiency, long_s, slopes = si(hardware["supply_efficiency"]), ended_s - began_s, defaultdict[str, float](float)
+    efficiency, long_s, slopes = (
+        si(hardware["supply_efficiency"]),
+        ended_s - began_s,
+        defaultdict[str, float](float),
+    )
     for host in (h for h in attempt.record["hosts"] if h["role"] != "client"):
         made = node(hardware, host["node"])
-        board, disks = hardware["board"][made["board"]], [hardware["disk"][name] for name in made.get("disks", [])]
-        board_j, disks_j = (_joules(attempt, host["name"], part, began_s, ended_s) for part in ("board", "disks"))
+        board, disks = (
+            hardware["board"][made["board"]],
+            [hardware["disk"][name] for name in made.get("disks", [])],
+        )
+        board_j, disks_j = (
+            _joules(attempt, host["name"], part, began_s, ended_s) for part in ("board", "disks")
+        )
         slopes[f"idle of board {made['board']}"] += long_s / efficiency
         more_j = board_j - si(board["idle"]) * long_s
         slopes[f"dynamic of board {made['board']}"] += more_j / (si(board["dynamic"]) * efficiency)
         slopes["supply efficiency"] -= (board_j + disks_j) / efficiency**2
-        idle_w, more_w = sum(si(d["idle"]) for d in disks), sum(si(d["active"]) - si(d["idle"]) for d in disks)
+        idle_w, more_w = (
+            sum(si(d["idle"]) for d in disks),
+            sum(si(d["active"]) - si(d["idle"]) for d in disks),
+        )
         worked_s = (disks_j - long_s * idle_w) / more_w if disks else 0.0
         for name in made.get("disks", []):
             slopes[f"idle of disk {name}"] += (long_s - worked_s) / efficiency
@@ -40,7 +59,11 @@ def _slopes(attempt: Attempt, hardware: dict[str, Any], began_s: float, ended_s:
 
 
 def _joules(attempt: Attempt, host: str, component: str, began_s: float, ended_s: float) -> float:
-    own = [group for group in attempt.powers if (group["host"].iloc[0], group["component"].iloc[0]) == (host, component)]
+    own = [
+        group
+        for group in attempt.powers
+        if (group["host"].iloc[0], group["component"].iloc[0]) == (host, component)
+    ]
     return sum(joules(group, began_s, ended_s) for group in own)
 
 

@@ -1,4 +1,6 @@
-"""Joules of one channel in a window, by its semantics, as docs/explanations/uncertainty.md has it ("From samples to joules")."""
+"""Joules of one channel in a window, by its semantics, as docs/explanations/uncertainty.md has it ("From
+samples to joules").
+"""
 
 import json
 from collections.abc import Sequence
@@ -30,9 +32,15 @@ def ordered(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def forward(samples: pd.DataFrame) -> pd.DataFrame:
-    """Samples without those below a meter's error around zero, which count as failed reads; models have no such error."""
+    """Samples without those below a meter's error around zero, which count as failed reads; models have no
+    such error.
+    """
     value, first = samples["value"], samples.iloc[0]
-    if first["semantics"] == "counter" or first.get("grade") in ("modelled", "nameplate") or not (value < 0).any():
+    if (
+        first["semantics"] == "counter"
+        or first.get("grade") in ("modelled", "nameplate")
+        or not (value < 0).any()
+    ):
         return samples
     own = stated(samples)
     error_w = own.get("offset", 0.0) + own.get("resolution", 0.0) + 0.01 * np.percentile(value.abs(), 95)
@@ -40,7 +48,9 @@ def forward(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
-    """The energy of one channel from `began_s` to `ended_s`, in wall time; NaN where the definitions refuse one."""
+    """The energy of one channel from `began_s` to `ended_s`, in wall time; NaN where the definitions
+    refuse one.
+    """
     return joules_in_order(ordered(samples), began_s, ended_s)
 
 
@@ -50,23 +60,41 @@ def joules_in_order(table: pd.DataFrame, began_s: float, ended_s: float) -> floa
     if semantics == "counter":
         found = in_pieces(counted(table), began_s, ended_s, cut=True)
         now, spread_s, _ = renewed(table, began_s, ended_s)
-        return found if spread_s is None or np.isnan(found) else in_pieces(counted(now), began_s, ended_s, cut=True, least=0.0)
+        return (
+            found
+            if spread_s is None or np.isnan(found)
+            else in_pieces(counted(now), began_s, ended_s, cut=True, least=0.0)
+        )
     if semantics == "window mean":
         if not table["t_s"].between(began_s, ended_s).any():
             return np.nan
         return in_pieces(averaged(table), began_s, ended_s, cut=True)
-    return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
+    return (
+        np.nan
+        if semantics == "state" or _too_rough(table, began_s, ended_s)
+        else _integrated(table, began_s, ended_s)
+    )
 
 
-def beside_idle(samples: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]) -> float:
-    """What must be added to the joules of a load between idle times: what is counted since idle time less what is idle of it."""
+def beside_idle(
+    samples: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]
+) -> float:
+    """What must be added to the joules of a load between idle times: what is counted since idle time less
+    what is idle of it.
+    """
     table, spread_s, single = renewed(ordered(samples), began_s, ended_s)
     total_j = 0.0
-    for edge in idle_edges(table, began_s, ended_s, idle, loose_s(table, spread_s, began_s, ended_s), single=single):
+    for edge in idle_edges(
+        table, began_s, ended_s, idle, loose_s(table, spread_s, began_s, ended_s), single=single
+    ):
         outside_s = abs(edge.at_s - edge.sample_s)
-        if table["semantics"].iloc[0] == "instantaneous":  # it jumped at the edge, and not evenly between the samples
+        # it jumped at the edge, and not evenly between the samples
+        if table["semantics"].iloc[0] == "instantaneous":
             after_s, before_s = max(edge.sample_s, edge.other_s), min(edge.sample_s, edge.other_s)
-            inside_s, jump_w = after_s - before_s - outside_s, np.diff(np.interp([before_s, after_s], *line(table)))[0]
+            inside_s, jump_w = (
+                after_s - before_s - outside_s,
+                np.diff(np.interp([before_s, after_s], *line(table)))[0],
+            )
             total_j += edge.side * inside_s**2 / (after_s - before_s) * float(jump_w) / 2
         elif outside_s:
             pieces = counted(table) if table["semantics"].iloc[0] == "counter" else averaged(table)
@@ -116,14 +144,29 @@ def loose_s(table: pd.DataFrame, spread_s: np.ndarray | None, began_s: float, en
 
 
 def idle_edges(
-    table: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]], loose: float, *, single: bool
+    table: pd.DataFrame,
+    began_s: float,
+    ended_s: float,
+    idle: Sequence[tuple[float, float]],
+    loose: float,
+    *,
+    single: bool,
 ) -> list[Edge]:
-    """The ends of a load outside of which is idle time: its begin, and its end if power is what it was before."""
+    """The ends of a load outside of which is idle time: its begin, and its end if power is what it was
+    before.
+    """
     semantics, (t_s, value) = table["semantics"].iloc[0], line(table)
     modelled = table["grade"].iloc[0] in ("modelled", "nameplate") if "grade" in table else False
     starts = [end_s for _, end_s in idle if 0 <= began_s - end_s <= STARTING_S]
     first, last = int(np.searchsorted(t_s, began_s - loose)), int(np.searchsorted(t_s, ended_s + loose))
-    if semantics in ("average", "state") or modelled or not starts or first < 3 or last > len(t_s) - 2 or first == last:
+    if (
+        semantics in ("average", "state")
+        or modelled
+        or not starts
+        or first < 3
+        or last > len(t_s) - 2
+        or first == last
+    ):
         return []
     shift = 0 if semantics == "window mean" else 1  # of samples and the pieces that end there
     if semantics == "instantaneous":
@@ -144,7 +187,10 @@ def idle_edges(
         own = stated(table)
         spread_s = table["spread_s"].to_numpy() if "spread_s" in table else np.zeros(1)
         wide_j = rate[before] * np.hypot(np.median(spread_s), request_s(table, began_s, ended_s))
-        noise_w = np.sqrt((wide_j**2 + (0.0 if single else own.get("resolution", 0.0)) ** 2) / 2) / lengths_s[five].min()
+        noise_w = (
+            np.sqrt((wide_j**2 + (0.0 if single else own.get("resolution", 0.0)) ** 2) / 2)
+            / lengths_s[five].min()
+        )
     limit_w = RESTED_RATIO * rise_w + 2 * noise_w
     if abs(rate[before] - rate[earlier]) > limit_w:
         return []
@@ -160,12 +206,16 @@ def _stands(value: np.ndarray, first: int, last: int) -> bool:
 
 
 def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
-    """By how much a kernel's counter rose, growing evenly between two readings; NaN where it does not cover the time."""
+    """By how much a kernel's counter rose, growing evenly between two readings; NaN where it does not
+    cover the time.
+    """
     return in_pieces(counted(ordered(samples)), began_s, ended_s, cut=False)
 
 
 def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
-    """Whether readings are too seldom to see bursts or, where they are averages over an unknown time, too unsteady."""
+    """Whether readings are too seldom to see bursts or, where they are averages over an unknown time, too
+    unsteady.
+    """
     t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     if table["semantics"].iloc[0] == "average":
         low, high = np.searchsorted(t_s, [began_s, ended_s])
@@ -195,8 +245,12 @@ def averaged(table: pd.DataFrame) -> Pieces:
     return np.maximum(end_s - table["duration_s"].to_numpy(), before_s), end_s, table["value"].to_numpy()
 
 
-def renewed(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[pd.DataFrame, np.ndarray | None, bool]:
-    """A counter at the middle of the times in which its readings can have been new, those times, and whether it just stepped."""
+def renewed(
+    table: pd.DataFrame, began_s: float, ended_s: float
+) -> tuple[pd.DataFrame, np.ndarray | None, bool]:
+    """A counter at the middle of the times in which its readings can have been new, those times, and
+    whether it just stepped.
+    """
     t_s, value, own = table["t_s"].to_numpy(), table["value"].to_numpy(), stated(table)
     modelled = table["grade"].iloc[0] in ("modelled", "nameplate") if "grade" in table else False
     if modelled or table["semantics"].iloc[0] != "counter":
@@ -208,7 +262,9 @@ def renewed(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[pd.Dat
         return table, None, False
     moved = np.append(not still, np.diff(value) != 0) | (not still)
     falls = np.cumsum(np.append(False, np.diff(value) < 0))
-    now = table[moved].assign(value=(value + (falls * own.get("range_value", np.nan) if falls.any() else 0.0))[moved])
+    now = table[moved].assign(
+        value=(value + (falls * own.get("range_value", np.nan) if falls.any() else 0.0))[moved]
+    )
     usual_s = float(np.median(np.diff(t_s)))
     since_s = np.minimum(np.append(usual_s, np.diff(t_s)), 2 * usual_s)[moved]
     single = still and bool(np.median(np.diff(now["value"])) < 1.5 * own.get("resolution", 0.0))
@@ -216,8 +272,13 @@ def renewed(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[pd.Dat
     return now.assign(t_s=now["t_s"] - spread_s / 2, spread_s=spread_s), spread_s, single
 
 
-def in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool, least: float = COVERED_RATIO) -> float:
-    """The sum of all pieces in a window. What an edge cuts is a step between the rates before and after it, if `cut`."""
+def in_pieces(
+    pieces: Pieces, began_s: float, ended_s: float, *, cut: bool, least: float = COVERED_RATIO
+) -> float:
+    """The sum of all pieces in a window.
+
+    What an edge cuts is a step between the rates before and after it, if `cut`.
+    """
     starts_s, ends_s, _ = pieces
     within = np.flatnonzero((ends_s > began_s) & (starts_s < ended_s))
     found, covered_s = 0.0, 0.0
@@ -233,7 +294,9 @@ def _until(pieces: Pieces, i: int, moment_s: float, *, cut: bool) -> float:
     starts_s, ends_s, rate = pieces
     length_s, passed_s, mean = ends_s[i] - starts_s[i], moment_s - starts_s[i], rate[i]
     neighbours = (
-        0 < i < len(rate) - 1 and abs(ends_s[i - 1] - starts_s[i]) < JOINED_S and abs(starts_s[i + 1] - ends_s[i]) < JOINED_S
+        0 < i < len(rate) - 1
+        and abs(ends_s[i - 1] - starts_s[i]) < JOINED_S
+        and abs(starts_s[i + 1] - ends_s[i]) < JOINED_S
     )
     if cut and neighbours and min(rate[i - 1], rate[i + 1]) < mean < max(rate[i - 1], rate[i + 1]):
         before, after = rate[i - 1], rate[i + 1]
@@ -252,5 +315,7 @@ def _integrated(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
 
 
 def _whole(found_j: float, covered_s: float, window_s: float, least: float = COVERED_RATIO) -> float:
-    """The energy of the whole window: what is missing counts with the mean of the rest, unless too much is missing."""
+    """The energy of the whole window: what is missing counts with the mean of the rest, unless too much is
+    missing.
+    """
     return found_j * window_s / covered_s if covered_s >= least * window_s and covered_s > 0 else np.nan

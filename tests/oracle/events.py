@@ -20,11 +20,17 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
     if not hit:
         return {}
     first_s, last_s, healthy_s = hit[0]["began_s"], hit[-1]["ended_s"], healthy(attempt, hit[-1]["ended_s"])
-    began_s, logs = min(r["began_s"] for r in results), [_log(attempt, host) for host in sorted({r["host"] for r in results})]
+    began_s, logs = (
+        min(r["began_s"] for r in results),
+        [_log(attempt, host) for host in sorted({r["host"] for r in results})],
+    )
     logged = all(len(log) for log in logs)
     ends = [log["t_s"].iloc[-1] - log["duration_s"].iloc[-1] for log in logs if len(log) > 1]
     ended_s = max(ends) if logged and len(ends) == len(logs) else max(r["ended_s"] for r in results)
-    stages = {"before": (began_s, first_s), "healing": (last_s, ended_s if np.isnan(healthy_s) else healthy_s)}
+    stages = {
+        "before": (began_s, first_s),
+        "healing": (last_s, ended_s if np.isnan(healthy_s) else healthy_s),
+    }
     stages["during"] = (first_s, last_s if len(hit) > 1 else first_s)
     stages["after"] = (healthy_s, ended_s)
     servers = boundaries(attempt)[""]
@@ -41,12 +47,16 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
             took_s = percentile_s(calls, percent, low_s, np.inf if high_s == ended_s else high_s)
             found[f"event_{name}_latency_p{percent}_s"] = took_s * scale
     found["event_healing_s"] = (healthy_s - last_s) * scale
-    found["event_healing_j"] = np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
+    found["event_healing_j"] = (
+        np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
+    )
     found["event_errors_count"] = errors_count(attempt)
     joined = [one["gained_bytes"] for one in hit if one.get("gained_bytes") is not None]
     if joined:
         found["event_gained_bytes"] = sum(joined)
-        at_once = all(one["event"]["kind"] == "add" and one["event"]["at_s"] == hit[0]["event"]["at_s"] for one in hit)
+        at_once = all(
+            one["event"]["kind"] == "add" and one["event"]["at_s"] == hit[0]["event"]["at_s"] for one in hit
+        )
         if at_once and all(one["direction"] == "idle" for one in results) and sum(joined):
             found["event_gained_per_byte_j"] = found["event_healing_j"] / sum(joined)
     if logged and first_s < ended_s:
@@ -58,14 +68,20 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
 
 def errors_count(attempt: Attempt) -> float:
     """What fio counted in each of its measured loads; unknown where none may continue after an error."""
-    reports = [path for path in attempt.folder.glob("raw/**/*.json") if not path.parent.name.startswith("full-")]
-    texts = [text[text.find("{") :] for text in (path.read_text() for path in reports) if '"fio version"' in text]
+    reports = [
+        path for path in attempt.folder.glob("raw/**/*.json") if not path.parent.name.startswith("full-")
+    ]
+    texts = [
+        text[text.find("{") :] for text in (path.read_text() for path in reports) if '"fio version"' in text
+    ]
     counts = [job["total_err"] for text in texts for job in json.loads(text)["jobs"] if "total_err" in job]
     return float(sum(counts)) if counts else np.nan
 
 
 def healthy(attempt: Attempt, last_s: float) -> float:
-    """The first of the answers at the end that say nothing is wrong, five at least, asked after the last event."""
+    """The first of the answers at the end that say nothing is wrong, five at least, asked after the last
+    event.
+    """
     good = [one["words"] == "" and one["asked_s"] >= last_s for one in attempt.record["health"]]
     count = next((n for n, fine in enumerate(reversed(good)) if not fine), len(good))
     return attempt.record["health"][-count]["answered_s"] if count >= 5 else np.nan

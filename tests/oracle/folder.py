@@ -26,10 +26,16 @@ class Attempt:
         return next(((p["began_s"], p["ended_s"]) for p in self.record["phases"] if p["name"] == name), None)
 
     def hosts(self, role: str) -> list[str]:
-        """The hosts of a role; of "servers" all in the boundary, of "client" those that load (there may be more)."""
+        """The hosts of a role; of "servers" all in the boundary, of "client" those that load (there may be
+        more).
+        """
         if role == "servers" and self.clients_store:
             return self.data_hosts
-        named = [h["name"] for h in self.record["hosts"] if h["role"] == role or (role == "servers" and h["role"] != "client")]
+        named = [
+            h["name"]
+            for h in self.record["hosts"]
+            if h["role"] == role or (role == "servers" and h["role"] != "client")
+        ]
         return [host for host in named if host in self.loading] if role == "client" else named
 
     @property
@@ -56,12 +62,18 @@ class Attempt:
         return [baseline, (tail[1] - late_s, tail[1])]
 
     def part(self, role: str) -> list[str]:
-        """The hosts of a role that have a part in the trial: servers have none beside clients that hold their own data."""
+        """The hosts of a role that have a part in the trial: servers have none beside clients that hold
+        their own data.
+        """
         return [] if self.clients_store and role != "client" else self.hosts(role)
 
     def machine(self, part: str) -> pd.DataFrame:
         """CPU seconds of no host: "machine", "perjoule" or "kernel"."""
-        of = (self.samples["quantity"] == "cpu") & (self.samples["host"] == "") & (self.samples["component"] == part)
+        of = (
+            (self.samples["quantity"] == "cpu")
+            & (self.samples["host"] == "")
+            & (self.samples["component"] == part)
+        )
         return self.samples[of]
 
     @cached_property
@@ -97,7 +109,10 @@ def attempts(folder: Path) -> list[Attempt]:
     lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
     last = {line["trial"]: line for line in lines}
     valid = [line for line in last.values() if line["status"] == "valid"]
-    return [_attempt(folder, line["trial"], folder / "trials" / line["trial"] / f"attempt-{line['attempt']}") for line in valid]
+    return [
+        _attempt(folder, line["trial"], folder / "trials" / line["trial"] / f"attempt-{line['attempt']}")
+        for line in valid
+    ]
 
 
 def _attempt(folder: Path, name: str, path: Path) -> Attempt:
@@ -105,7 +120,10 @@ def _attempt(folder: Path, name: str, path: Path) -> Attempt:
     table = pd.read_parquet(path / "series.parquet")
     if "more" not in table:
         table["more"] = ""
-    samples = pd.concat([table, *(_joined(csv, record) for csv in sorted((folder / "joined").glob("*.csv")))], ignore_index=True)
+    samples = pd.concat(
+        [table, *(_joined(csv, record) for csv in sorted((folder / "joined").glob("*.csv")))],
+        ignore_index=True,
+    )
     return Attempt(name, record, path, samples.astype(dict.fromkeys(CHANNEL, str)))
 
 

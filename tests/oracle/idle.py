@@ -19,14 +19,19 @@ def numbers(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     scale = attempt.record["scale"]
     duration_s = (ended_s - began_s) * scale
-    found = {key: part_j * scale for key, part_j in pieces(attempt, began_s, ended_s).items()} | {"duration_s": duration_s}
+    found = {key: part_j * scale for key, part_j in pieces(attempt, began_s, ended_s).items()} | {
+        "duration_s": duration_s
+    }
     raw_bytes, usable_bytes = capacities(attempt)
     energies_j = {prefix: total(attempt, of, began_s, ended_s) for prefix, of in boundaries(attempt).items()}
     energies_j["cpu_package_"] = processors_j(attempt, attempt.hosts("servers"), began_s, ended_s)
     for prefix, wall_j in (energies_j | sides(attempt, began_s, ended_s)).items():
         watts = wall_j / (ended_s - began_s)
         found |= {f"{prefix}energy_j": wall_j * scale, f"{prefix}mean_w": watts, f"{prefix}idle_w": watts}
-        found |= {f"{prefix}raw_w_per_byte": watts / raw_bytes, f"{prefix}usable_w_per_byte": watts / usable_bytes}
+        found |= {
+            f"{prefix}raw_w_per_byte": watts / raw_bytes,
+            f"{prefix}usable_w_per_byte": watts / usable_bytes,
+        }
         found[f"{prefix}usable_bytes_per_w"] = usable_bytes / watts
     for role in ROLES:
         found |= by_role(attempt, role, attempt.part(role), began_s, ended_s)
@@ -36,12 +41,17 @@ def numbers(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]
 
 
 def capacities(attempt: Attempt) -> tuple[float, float]:
-    """Bytes of the disks of the data hosts, and what redundancy leaves of them; NaN where they are not known."""
+    """Bytes of the disks of the data hosts, and what redundancy leaves of them; NaN where they are not
+    known.
+    """
     if not attempt.record.get("hardware") or not attempt.record.get("redundancy"):
         return np.nan, np.nan
     catalogue, kept = cluster(attempt.record["cluster"]), attempt.record["redundancy"]
     of = {h["name"]: h["node"] for h in attempt.record["hosts"]}
-    sizes = [sum(_terabytes(catalogue["disk"][disk]) for disk in node(catalogue, of[h])["disks"]) for h in attempt.data_hosts]
+    sizes = [
+        sum(_terabytes(catalogue["disk"][disk]) for disk in node(catalogue, of[h])["disks"])
+        for h in attempt.data_hosts
+    ]
     parts = kept["data_count"] + kept["parity_count"]
     usable = kept["data_count"] / parts if parts else 1 / kept["copies_count"]
     alike = min(sizes, default=np.nan) * len(sizes)
@@ -62,8 +72,12 @@ def _terabytes(disk: Any) -> float:
     return float(size) * {"TB": 1.0, "GB": 1e-3}[unit]
 
 
-def by_role(attempt: Attempt, role: str, hosts: list[str], began_s: float, ended_s: float) -> dict[str, float]:
-    """What the hosts of a role draw and do together, by emulated second, and the gaps between accesses to their disks."""
+def by_role(
+    attempt: Attempt, role: str, hosts: list[str], began_s: float, ended_s: float
+) -> dict[str, float]:
+    """What the hosts of a role draw and do together, by emulated second, and the gaps between accesses to
+    their disks.
+    """
     if not hosts:
         return {}
     length_s = (ended_s - began_s) * attempt.record["scale"]
@@ -73,14 +87,24 @@ def by_role(attempt: Attempt, role: str, hosts: list[str], began_s: float, ended
     found[f"idle_cpu_{role}_ratio"] = risen(attempt, "cpu", hosts, began_s, ended_s) / length_s
     found[f"idle_switches_{role}_hz"] = risen(attempt, "switches", hosts, began_s, ended_s) / length_s
     for quantity in MOVED:
-        found[f"idle_{quantity}_{role}_bytes_per_s"] = risen(attempt, quantity, hosts, began_s, ended_s) / length_s
+        found[f"idle_{quantity}_{role}_bytes_per_s"] = (
+            risen(attempt, quantity, hosts, began_s, ended_s) / length_s
+        )
     spinning = [host for host in hosts if has_disks(attempt, host)]
-    tables = [[attempt.counters.get((way, host)) for way in ("disk_read", "disk_written")] for host in spinning]
+    tables = [
+        [attempt.counters.get((way, host)) for way in ("disk_read", "disk_written")] for host in spinning
+    ]
     known = [[t for t in pair if t is not None] for pair in tables]
-    gaps = [gaps_s(pair, began_s, ended_s) for pair in known if len(pair) == 2 and any(t["value"].iloc[-1] for t in pair)]
+    gaps = [
+        gaps_s(pair, began_s, ended_s)
+        for pair in known
+        if len(pair) == 2 and any(t["value"].iloc[-1] for t in pair)
+    ]
     if gaps:
         least_s = attempt.record["outcome"]["measured"]["least_gap_s"] / attempt.record["scale"]
-        found[f"longest_gap_{role}_s"] = max((gap for own in gaps for gap in own), default=0.0) * attempt.record["scale"]
+        found[f"longest_gap_{role}_s"] = (
+            max((gap for own in gaps for gap in own), default=0.0) * attempt.record["scale"]
+        )
         long = sum(gap for own in gaps for gap in own if gap >= least_s)
         found[f"sleepable_{role}_ratio"] = long / (len(gaps) * (ended_s - began_s))
     return found
@@ -97,7 +121,9 @@ def gaps_s(pair: list[pd.DataFrame], began_s: float, ended_s: float) -> list[flo
 
 
 def _rose(table: pd.DataFrame, low_s: np.ndarray, high_s: np.ndarray) -> np.ndarray:
-    """Whether a counter rose in each step, between its last reading until then and its first one from then on."""
+    """Whether a counter rose in each step, between its last reading until then and its first one from then
+    on.
+    """
     t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     before, after = np.searchsorted(t_s, low_s, "right") - 1, np.searchsorted(t_s, high_s, "left")
     known = (before >= 0) & (after < len(t_s))

@@ -1,4 +1,6 @@
-"""How long calls took that returned in a part of a load: docs/explanations/how-numbers-are-made.md, "Events"."""
+"""How long calls took that returned in a part of a load: docs/explanations/how-numbers-are-made.md,
+"Events".
+"""
 
 import json
 from pathlib import Path
@@ -13,13 +15,18 @@ FINEST = 29 * 64  # bins of fio's histograms
 
 
 def returned(attempt: Attempt, results: list[dict[str, Any]]) -> pd.DataFrame:
-    """The calls of all clients: when the window ended in which they returned, how long each took, how many. None without logs."""
+    """The calls of all clients: when the window ended in which they returned, how long each took, how many.
+
+    None without logs.
+    """
     found = [_of_client(attempt, one["host"], one["direction"]) for one in results]
     return pd.concat([table if all(map(len, found)) else table.iloc[:0] for table in found])
 
 
 def percentile_s(calls: pd.DataFrame, percent: int, low_s: float, high_s: float) -> float:
-    """What this many percent of the calls took at most, of windows that ended in (low_s, high_s]; NaN if that is not known."""
+    """What this many percent of the calls took at most, of windows that ended in (low_s, high_s]; NaN if
+    that is not known.
+    """
     inside = calls[(calls["t_s"] > low_s) & (calls["t_s"] <= high_s)]
     each_s = np.sort(np.repeat(inside["latency_s"].to_numpy(np.float64), inside["calls"].to_numpy(np.int64)))
     found_s = each_s[-(-percent * len(each_s) // 100) - 1] if len(each_s) else np.nan
@@ -28,11 +35,17 @@ def percentile_s(calls: pd.DataFrame, percent: int, low_s: float, high_s: float)
 
 def _of_client(attempt: Attempt, host: str, direction: str) -> pd.DataFrame:
     """By fio's own logs where there are any, else by the samples."""
-    paths = [path for path in attempt.folder.glob(f"raw/**/{host}_clat_hist.1.log") if not path.parent.name.startswith("full-")]
+    paths = [
+        path
+        for path in attempt.folder.glob(f"raw/**/{host}_clat_hist.1.log")
+        if not path.parent.name.startswith("full-")
+    ]
     if paths:
         return pd.concat([logged(path, host, direction) for path in sorted(paths)])
     load = (attempt.samples["host"] == host) & (attempt.samples["component"] == direction)
-    latency, calls = (attempt.samples[load & (attempt.samples["quantity"] == quantity)] for quantity in ("latency", "calls"))
+    latency, calls = (
+        attempt.samples[load & (attempt.samples["quantity"] == quantity)] for quantity in ("latency", "calls")
+    )
     values = {"latency_s": latency["value"].to_numpy(), "calls": calls["value"].to_numpy()}
     return pd.DataFrame({"t_s": latency["t_s"].to_numpy(), **values})
 
@@ -55,6 +68,10 @@ def logged(path: Path, host: str, direction: str) -> pd.DataFrame:
 
 
 def _middles_s(count: int) -> np.ndarray:
-    """Bins begin at each ns up to 128, then at 64 places of each power of two; as many of them as there are too many are one."""
-    begins_ns = np.concatenate([np.arange(128), *(np.arange(64, 128) * 2**power for power in range(1, 28))])[:: FINEST // count]
+    """Bins begin at each ns up to 128, then at 64 places of each power of two; as many of them as there
+    are too many are one.
+    """
+    begins_ns = np.concatenate([np.arange(128), *(np.arange(64, 128) * 2**power for power in range(1, 28))])[
+        :: FINEST // count
+    ]
     return np.append((begins_ns[:-1] + begins_ns[1:]) / 2, np.inf) / 1e9

@@ -1,6 +1,7 @@
 """Results folders made from nothing but a seed: every kind of meter, whatever real hosts happen to do.
 
-Written by hand from the format in perjoule/store and perjoule/model, so that no code of perjoule has touched what it is given.
+Written by hand from the format in perjoule/store and perjoule/model, so that no code of perjoule has touched
+what it is given.
 """
 
 import hashlib
@@ -54,7 +55,9 @@ class Meter:
     def words(self) -> dict[str, str]:
         """What describes the channel, as the series have it."""
         quantity, unit = ("energy", "J") if self.semantics == "counter" else ("power", "W")
-        more = {k: v for k, v in (("covers", list(self.covers)), ("specification", dict(self.specification))) if v}
+        more = {
+            k: v for k, v in (("covers", list(self.covers)), ("specification", dict(self.specification))) if v
+        }
         values = (
             self.name,
             self.host,
@@ -82,12 +85,21 @@ def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Genera
     )
     kept = draw.random(count) >= meter.lost_ratio
     kept &= t_s < ended_s - meter.deaf_s
-    numbers = {"t_s": t_s, "duration_s": length_s if meter.semantics == "window mean" else 0.0, "value": value}
+    numbers = {
+        "t_s": t_s,
+        "duration_s": length_s if meter.semantics == "window mean" else 0.0,
+        "value": value,
+    }
     return pd.DataFrame({**numbers, **meter.words})[kept]
 
 
 def counters(
-    hosts: Sequence[Mapping[str, str]], began_s: float, ended_s: float, draw: np.random.Generator, *, rising_ratio: float = 1.0
+    hosts: Sequence[Mapping[str, str]],
+    began_s: float,
+    ended_s: float,
+    draw: np.random.Generator,
+    *,
+    rising_ratio: float = 1.0,
 ) -> pd.DataFrame:
     """What every host's kernel counts; its disks in this share of the steps."""
     tables: list[pd.DataFrame] = []
@@ -106,18 +118,28 @@ def counters(
             if quantity in ("disk_read", "disk_written") and rising_ratio < 1:
                 steps[draw.random(len(t_s)) >= rising_ratio] = 0
             value = draw.uniform(0, 1e3) + np.cumsum(steps)
-            words = dict(zip(CHANNEL, ("system", host["name"], "all", quantity, unit, "counter", "counter", ""), strict=True))
+            words = dict(
+                zip(
+                    CHANNEL,
+                    ("system", host["name"], "all", quantity, unit, "counter", "counter", ""),
+                    strict=True,
+                )
+            )
             tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": value, **words}))
     return pd.concat(tables)
 
 
-def result(host: str, direction: str, began_s: float, ended_s: float, draw: np.random.Generator) -> dict[str, Any]:
+def result(
+    host: str, direction: str, began_s: float, ended_s: float, draw: np.random.Generator
+) -> dict[str, Any]:
     """What one client says of its load."""
     if direction == "idle":
         still = {"moved_bytes": 0, "operations_count": 0, "latency_s": {}}
         return {"host": host, "direction": direction, "began_s": began_s, "ended_s": ended_s, **still}
     count = 320
-    latencies = dict(zip(("mean", "p50", "p95", "p99", "p99.9", "max"), np.sort(draw.random(6)).tolist(), strict=True))
+    latencies = dict(
+        zip(("mean", "p50", "p95", "p99", "p99.9", "max"), np.sort(draw.random(6)).tolist(), strict=True)
+    )
     return {
         "host": host,
         "direction": direction,
@@ -133,39 +155,68 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
     """Rates over time of each client, which add up to what it says that it moved."""
     tables: list[pd.DataFrame] = []
     for one in results:
-        edges_s = np.concatenate([[one["began_s"]], np.sort(draw.uniform(one["began_s"], one["ended_s"], 9)), [one["ended_s"]]])
+        edges_s = np.concatenate(
+            [[one["began_s"]], np.sort(draw.uniform(one["began_s"], one["ended_s"], 9)), [one["ended_s"]]]
+        )
         share = draw.random(10)
         share[3:5] = 0  # nothing moved for two samples
         rate = one["moved_bytes"] * share / share.sum() / np.diff(edges_s)
-        words = dict(zip(CHANNEL, ("fio", one["host"], "all", "goodput", "B", "window mean", "counter", ""), strict=True))
-        tables.append(pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate, **words}))
+        words = dict(
+            zip(
+                CHANNEL,
+                ("fio", one["host"], "all", "goodput", "B", "window mean", "counter", ""),
+                strict=True,
+            )
+        )
+        tables.append(
+            pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate, **words})
+        )
     return pd.concat(tables)
 
 
 def latencies(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> pd.DataFrame:
-    """How many calls of each client returned in windows, and after how long: few, so that percentiles lie apart."""
+    """How many calls of each client returned in windows, and after how long: few, so that percentiles lie
+    apart.
+    """
     tables: list[pd.DataFrame] = []
     for one in results:
         t_s = np.repeat(np.sort(draw.uniform(one["began_s"], one["ended_s"], 12)), 3)
-        for quantity, unit, value in (("latency", "s", draw.random(36)), ("calls", "1", draw.integers(1, 90, 36) * 1.0)):
+        for quantity, unit, value in (
+            ("latency", "s", draw.random(36)),
+            ("calls", "1", draw.integers(1, 90, 36) * 1.0),
+        ):
             words = ("fio", one["host"], one["direction"], quantity, unit, "window mean", "counter", "")
-            tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.5, "value": value, **dict(zip(CHANNEL, words, strict=True))}))
+            tables.append(
+                pd.DataFrame(
+                    {"t_s": t_s, "duration_s": 0.5, "value": value, **dict(zip(CHANNEL, words, strict=True))}
+                )
+            )
     return pd.concat(tables)
 
 
 def hit(began_s: float, draw: np.random.Generator, kind: str) -> dict[str, Any]:
-    """What happened to a server, and what the file system said of it: it is well again before the load ends, or after."""
+    """What happened to a server, and what the file system said of it: it is well again before the load
+    ends, or after.
+    """
     moments = np.sort(began_s + draw.uniform(1.6, 3.4, 2))
     events: list[dict[str, Any]] = [
         {"event": {"at_s": float(at_s - began_s), "kind": kind, "host": "storage-2", "factor": 1.0}}
-        | {"planned_s": float(at_s), "began_s": float(at_s + 0.001), "ended_s": float(at_s + draw.uniform(0.002, 0.2))}
+        | {
+            "planned_s": float(at_s),
+            "began_s": float(at_s + 0.001),
+            "ended_s": float(at_s + draw.uniform(0.002, 0.2)),
+        }
         for kind, at_s in zip((kind, "back"), moments, strict=True)
     ]
     events[0]["lost_bytes"] = int(draw.integers(1, 100 * MIB)) if kind == "fail" else None
     asked_s = moments[0] + np.arange(0.1, 6.0, 0.25)
     well_s = moments[1] + draw.uniform(0.3, 4.0)
     health = [
-        {"asked_s": float(t), "answered_s": float(t + 0.1), "words": "" if t > well_s or n == 1 else "healing"}
+        {
+            "asked_s": float(t),
+            "answered_s": float(t + 0.1),
+            "words": "" if t > well_s or n == 1 else "healing",
+        }
         for n, t in enumerate(asked_s)
     ]
     return {"events": events, "health": health}
@@ -180,7 +231,11 @@ def hardware() -> dict[str, Any]:
     read = cluster("odroid-hc4")
     rates = ("read", "write")
     disks = {
-        name: {"name": name, "technology": disk["technology"], "capacity_bytes": value(CAPACITIES_BYTES[name])}
+        name: {
+            "name": name,
+            "technology": disk["technology"],
+            "capacity_bytes": value(CAPACITIES_BYTES[name]),
+        }
         | {f"{way}_bytes_per_s": value(si(disk[way])) for way in rates}
         | {f"{state}_w": value(si(disk[state])) for state in ("idle", "active")}
         for name, disk in read["disk"].items()
@@ -200,7 +255,10 @@ def hardware() -> dict[str, Any]:
         for n in read["node"]
     ]
     about = {"name": "odroid-hc4", "title": read["title"], "source": read["source"], "nodes": nodes}
-    return about | {"switch_w": value(si(read["switch"])), "supply_efficiency": value(si(read["supply_efficiency"]))}
+    return about | {
+        "switch_w": value(si(read["switch"])),
+        "supply_efficiency": value(si(read["supply_efficiency"])),
+    }
 
 
 def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -214,8 +272,15 @@ def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) ->
     made = [{"kind": kind, "options": {}, "label": kind} for kind in meters]
     identity = [{"kind": s["kind"], "options": s["options"]} for s in [*specs.values(), *made]]
     digest = hashlib.sha256(json.dumps([identity, 2, repetition], sort_keys=True).encode()).hexdigest()[:8]
-    slug = "-".join("".join(c if c.isalnum() else " " for c in f"{label} {specs['workload']['label']}".lower()).split())
-    return f"{slug}-2c-r{repetition}-{digest}", {**specs, "meters": made, "clients_count": 2, "repetition": repetition}
+    slug = "-".join(
+        "".join(c if c.isalnum() else " " for c in f"{label} {specs['workload']['label']}".lower()).split()
+    )
+    return f"{slug}-2c-r{repetition}-{digest}", {
+        **specs,
+        "meters": made,
+        "clients_count": 2,
+        "repetition": repetition,
+    }
 
 
 def make(
@@ -229,8 +294,8 @@ def make(
 ) -> None:
     """Make a results folder in which each file system has meters of its own, and each trial other numbers.
 
-    `scales` are those of file systems that ran on an emulated cluster; `mounted` are those of which only clients were there;
-    `turns` are the direction and the repetition of each trial.
+    `scales` are those of file systems that ran on an emulated cluster; `mounted` are those of which only
+    clients were there; `turns` are the direction and the repetition of each trial.
     """
     draw = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -245,7 +310,12 @@ def make(
             path = folder / "trials" / name / "attempt-1"
             path.mkdir(parents=True)
             record, table = attempt(
-                asked, direction, channels, draw, scale=(scales or {}).get(label, 1.0), mounted=label in mounted
+                asked,
+                direction,
+                channels,
+                draw,
+                scale=(scales or {}).get(label, 1.0),
+                mounted=label in mounted,
             )
             (path / "record.json").write_text(json.dumps(record))
             table.astype(dict.fromkeys(CHANNEL, "category")).to_parquet(path / "series.parquet", index=False)
@@ -267,9 +337,15 @@ def attempt(
     zero_s = float(draw.uniform(1e3, 1e4))
     began_s = zero_s + BASELINE_S
     starts_s, ends_s = began_s + draw.uniform(0.01, 0.5, 2), began_s + WINDOW_S - draw.uniform(0.01, 0.5, 2)
-    results = [result(f"client-{n + 1}", direction, float(starts_s[n]), float(ends_s[n]), draw) for n in range(2)]
+    results = [
+        result(f"client-{n + 1}", direction, float(starts_s[n]), float(ends_s[n]), draw) for n in range(2)
+    ]
     ended_s = began_s + WINDOW_S + TAIL_S
-    bounds = {"prepare": (zero_s - 1, zero_s - 0.5), "baseline": (zero_s, began_s), "measure": (began_s, began_s + WINDOW_S)}
+    bounds = {
+        "prepare": (zero_s - 1, zero_s - 0.5),
+        "baseline": (zero_s, began_s),
+        "measure": (began_s, began_s + WINDOW_S),
+    }
     quiet_s = began_s + WINDOW_S + (BACK_S if direction == "write" else 0)
     bounds |= {"write-back": (began_s + WINDOW_S, quiet_s), "tail": (quiet_s, ended_s)}
     record: dict[str, Any] = {
@@ -281,7 +357,9 @@ def attempt(
         "scale": scale,
         "cluster": "odroid-hc4",
         "hosts": hosts,
-        "phases": [{"name": name, "began_s": low_s, "ended_s": high_s} for name, (low_s, high_s) in bounds.items()],
+        "phases": [
+            {"name": name, "began_s": low_s, "ended_s": high_s} for name, (low_s, high_s) in bounds.items()
+        ],
         "outcome": {"engine": "made", "results": results},
         "facts": {"testbed": {}, "filesystem": {}},
         "environment": {"cores_count": 2},
@@ -299,5 +377,6 @@ def attempt(
     counted = counters(hosts, zero_s - 0.3, ended_s + 0.3, draw, rising_ratio=0.1 if still else 1.0)
     tables = [samples(meter, zero_s - 0.3, ended_s + 0.3, draw) for meter in meters]
     return record, pd.concat(
-        [counted, *([] if still else [goodput(results, draw), latencies(results, draw)]), *tables], ignore_index=True
+        [counted, *([] if still else [goodput(results, draw), latencies(results, draw)]), *tables],
+        ignore_index=True,
     )

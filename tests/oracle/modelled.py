@@ -1,4 +1,6 @@
-"""Modelled watts from hosts' counters and the catalogue: docs/explanations/how-numbers-are-made.md, "Modelled watts"."""
+"""Modelled watts from hosts' counters and the catalogue: docs/explanations/how-numbers-are-made.md,
+"Modelled watts".
+"""
 
 from typing import Any
 
@@ -12,14 +14,18 @@ SAME_S = 1e-7  # apart, two moments are the same reading
 
 
 def modelled(attempt: Attempt) -> pd.DataFrame:
-    """Each modelled sample that lies between two readings which the meter `system` has, too: `theirs` and `own`, in W."""
+    """Each modelled sample that lies between two readings which the meter `system` has, too: `theirs` and
+    `own`, in W.
+    """
     samples = attempt.samples[(attempt.samples["meter"] == "modelled") & (attempt.samples["host"] != "")]
     tables = [
         _own(attempt, str(host), str(component), group)
         for (host, component), group in samples.groupby(["host", "component"])
         if component in ("board", "disks", "supply") and ("cpu", host) in attempt.counters
     ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["metric", "theirs", "own"])
+    return (
+        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["metric", "theirs", "own"])
+    )
 
 
 def _own(attempt: Attempt, host: str, component: str, samples: pd.DataFrame) -> pd.DataFrame:
@@ -27,14 +33,22 @@ def _own(attempt: Attempt, host: str, component: str, samples: pd.DataFrame) -> 
     read_s = attempt.counters["cpu", host]["t_s"].to_numpy()
     known = (_distance_s(read_s, end_s) < SAME_S) & (_distance_s(read_s, end_s - length_s) < SAME_S)
     watts = power_w(attempt, host, component, end_s[known] - length_s[known], end_s[known])
-    return pd.DataFrame({"metric": f"modelled {component} of {host}", "theirs": samples["value"].to_numpy()[known], "own": watts})
+    return pd.DataFrame(
+        {
+            "metric": f"modelled {component} of {host}",
+            "theirs": samples["value"].to_numpy()[known],
+            "own": watts,
+        }
+    )
 
 
 def _distance_s(read_s: np.ndarray, moments_s: np.ndarray) -> np.ndarray:
     return np.abs(read_s[:, None] - moments_s[None, :]).min(axis=0)
 
 
-def power_w(attempt: Attempt, host: str, component: str, began_s: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
+def power_w(
+    attempt: Attempt, host: str, component: str, began_s: np.ndarray, ended_s: np.ndarray
+) -> np.ndarray:
     """Mean power of a part of a host between pairs of readings."""
     catalogue = cluster(attempt.record["cluster"])
     fact = next(h for h in attempt.record["hosts"] if h["name"] == host)
@@ -46,7 +60,8 @@ def power_w(attempt: Attempt, host: str, component: str, began_s: np.ndarray, en
     disks_w = np.zeros(len(length_s))
     if made.get("disks"):
         seconds = sum(
-            _risen(attempt, quantity, host, began_s, ended_s) / disks_bytes_per_s(catalogue, fact["node"], way)
+            _risen(attempt, quantity, host, began_s, ended_s)
+            / disks_bytes_per_s(catalogue, fact["node"], way)
             for quantity, way in (("disk_read", "read"), ("disk_written", "write"))
         )
         use = seconds / length_s / attempt.record["scale"]
@@ -62,7 +77,9 @@ def capacity_cores(attempt: Attempt, host: dict[str, Any], board: dict[str, Any]
     return si(board["mips"]) * attempt.record["scale"] / rating if rating else host["cpu_capacity_cores"]
 
 
-def _risen(attempt: Attempt, quantity: str, host: str, began_s: np.ndarray, ended_s: np.ndarray) -> np.ndarray:
+def _risen(
+    attempt: Attempt, quantity: str, host: str, began_s: np.ndarray, ended_s: np.ndarray
+) -> np.ndarray:
     if (quantity, host) not in attempt.counters:
         return np.zeros(len(began_s))
     table = attempt.counters[quantity, host]

@@ -38,10 +38,14 @@ def directions(attempt: Attempt) -> dict[str, list[dict[str, Any]]]:
     if any(r.get("user") for r in results):
         found = {r["direction"] for r in results}
         return {found.pop() if len(found) == 1 else "mixed": results}
-    return {d: [r for r in results if r["direction"] == d] for d in dict.fromkeys(r["direction"] for r in results)}
+    return {
+        d: [r for r in results if r["direction"] == d] for d in dict.fromkeys(r["direction"] for r in results)
+    }
 
 
-def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp_weight: int = 1) -> dict[str, float]:
+def numbers(
+    attempt: Attempt, direction: str, results: list[dict[str, Any]], edp_weight: int = 1
+) -> dict[str, float]:
     """Recompute what perjoule prints of one trial; what the definitions refuse is not there."""
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     headline_s = durable_s(attempt, results)
@@ -52,7 +56,9 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
         burst = over(attempt, results, began_s, ended_s, edp_weight)
         found |= {f"burst_{key}": burst[key] for key in BURST}
         found["durable_ratio"] = durable_ratio(attempt, ended_s, headline_s)
-    found["common_throughput_bytes_per_s"] = possible(attempt, common(attempt, results) / attempt.record["scale"])
+    found["common_throughput_bytes_per_s"] = possible(
+        attempt, common(attempt, results) / attempt.record["scale"]
+    )
     found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
     found |= (
         overhead(attempt, sum(r["moved_bytes"] for r in results), began_s, headline_s)
@@ -63,14 +69,22 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
     return {key: value for key, value in found.items() if not np.isnan(value)}
 
 
-def over(attempt: Attempt, results: list[dict[str, Any]], began_s: float, ended_s: float, weight: int) -> dict[str, float]:
+def over(
+    attempt: Attempt, results: list[dict[str, Any]], began_s: float, ended_s: float, weight: int
+) -> dict[str, float]:
     """Rates and energies of one window, of all clients together."""
     moved = sum(r["moved_bytes"] for r in results)
     duration_s = (ended_s - began_s) * attempt.record["scale"]
     rated = moved if overlap_ratio(results) >= TOGETHER_RATIO else np.nan
-    found = {"duration_s": duration_s, "throughput_bytes_per_s": rated / duration_s, "tpp_bytes_per_s": tpp(attempt)}
+    found = {
+        "duration_s": duration_s,
+        "throughput_bytes_per_s": rated / duration_s,
+        "tpp_bytes_per_s": tpp(attempt),
+    }
     found["tpp_ratio"] = rated / duration_s / found["tpp_bytes_per_s"]
-    energies_j = {prefix: total(attempt, devices, began_s, ended_s) for prefix, devices in boundaries(attempt).items()}
+    energies_j = {
+        prefix: total(attempt, devices, began_s, ended_s) for prefix, devices in boundaries(attempt).items()
+    }
     energies_j["cpu_package_"] = processors_j(attempt, attempt.hosts("servers"), began_s, ended_s)
     for prefix, wall_j in (energies_j | sides(attempt, began_s, ended_s)).items():
         energy_j = wall_j * attempt.record["scale"]
@@ -80,7 +94,9 @@ def over(attempt: Attempt, results: list[dict[str, Any]], began_s: float, ended_
 
 
 def durable_s(attempt: Attempt, results: list[dict[str, Any]]) -> float:
-    """When the servers' disks held what was written; the last client's end of reads, and where that moment is not known."""
+    """When the servers' disks held what was written; the last client's end of reads, and where that moment
+    is not known.
+    """
     everyone, phase = attempt.record["outcome"]["results"], attempt.phase("write-back")
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     late = max(r["ended_s"] for r in everyone) > ended_s + AFTER_RATIO * (ended_s - began_s)
@@ -91,7 +107,10 @@ def durable_s(attempt: Attempt, results: list[dict[str, Any]]) -> float:
 def durable_ratio(attempt: Attempt, ended_s: float, headline_s: float) -> float:
     """The share of what the disks wrote by the headline's end that was on them when the burst ended."""
     began_s = before_s(attempt)
-    first, last = (risen(attempt, "disk_written", attempt.hosts("servers"), began_s, end_s) for end_s in (ended_s, headline_s))
+    first, last = (
+        risen(attempt, "disk_written", attempt.hosts("servers"), began_s, end_s)
+        for end_s in (ended_s, headline_s)
+    )
     return first / last if last else np.nan
 
 
@@ -104,8 +123,12 @@ def before_s(attempt: Attempt) -> float:
 def latencies(results: list[dict[str, Any]], scale: float) -> dict[str, float]:
     """Percentiles of the clients, averaged by their operations."""
     counts = [r["operations_count"] for r in results]
-    stated = [p for p in ("p50", "p99") if all(p in r["latency_s"] for r in results)]  # not every engine states them
-    return {f"latency_{p}_s": float(np.average([r["latency_s"][p] for r in results], weights=counts)) * scale for p in stated}
+    # not every engine states them
+    stated = [p for p in ("p50", "p99") if all(p in r["latency_s"] for r in results)]
+    return {
+        f"latency_{p}_s": float(np.average([r["latency_s"][p] for r in results], weights=counts)) * scale
+        for p in stated
+    }
 
 
 def derived(attempt: Attempt, direction: str) -> dict[str, float]:
@@ -117,15 +140,23 @@ def derived(attempt: Attempt, direction: str) -> dict[str, float]:
     return {f"derived_{name}_ratio": flows[f"{flow}_ratio"] for name, flow in names.items() if flows}
 
 
-def total(attempt: Attempt, devices: Devices, began_s: float, ended_s: float, only: str | None = None) -> float:
+def total(
+    attempt: Attempt, devices: Devices, began_s: float, ended_s: float, only: str | None = None
+) -> float:
     """The energy of devices, in wall time; NaN where no sum of channels (of the grade `only`) has it."""
     chosen = cover(attempt, devices, only)
     edges_j = sum(sign * beside_idle(samples, began_s, ended_s, attempt.idle) for sign, samples in chosen)
-    return edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen) if chosen else np.nan
+    return (
+        edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen)
+        if chosen
+        else np.nan
+    )
 
 
 def common(attempt: Attempt, results: list[dict[str, Any]]) -> float:
-    """Bytes by wall second while all clients ran, by their logs; NaN where they hardly did, or where a log has other bytes."""
+    """Bytes by wall second while all clients ran, by their logs; NaN where they hardly did, or where a log
+    has other bytes.
+    """
     began_s, ended_s = max(r["began_s"] for r in results), min(r["ended_s"] for r in results)
     log = attempt.samples[attempt.samples["quantity"] == "goodput"]
     if overlap_ratio(results) < TOGETHER_RATIO or log.empty:
@@ -135,17 +166,23 @@ def common(attempt: Attempt, results: list[dict[str, Any]]) -> float:
         if abs((own["value"] * own["duration_s"]).sum() / one["moved_bytes"] - 1) > LOG_RATIO:
             return np.nan
     end_s = log["t_s"].to_numpy()
-    inside_s = (np.minimum(end_s, ended_s) - np.maximum(end_s - log["duration_s"].to_numpy(), began_s)).clip(min=0)
+    inside_s = (np.minimum(end_s, ended_s) - np.maximum(end_s - log["duration_s"].to_numpy(), began_s)).clip(
+        min=0
+    )
     return float(log["value"].to_numpy() @ inside_s) / (ended_s - began_s)
 
 
 def possible(attempt: Attempt, rate: float) -> float:
-    """A rate while all clients ran; NaN above what the servers or the clients' networks can, for then caches took the bytes."""
+    """A rate while all clients ran; NaN above what the servers or the clients' networks can, for then
+    caches took the bytes.
+    """
     most = [tpp(attempt)]
     if attempt.record["cluster"] and not set(attempt.loading) & set(attempt.data_hosts):
         catalogue = cluster(attempt.record["cluster"])
         nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.loading]
-        most.append(sum(si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in nodes if name))
+        most.append(
+            sum(si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in nodes if name)
+        )
     return np.nan if any(rate > ABOVE_RATIO * one for one in most) else rate
 
 
@@ -156,7 +193,9 @@ def overlap_ratio(results: list[dict[str, Any]]) -> float:
 
 
 def tpp(attempt: Attempt) -> float:
-    """The least that data hosts and clients can do; NaN where clients hold the data, it is elsewhere, or a host has no node."""
+    """The least that data hosts and clients can do; NaN where clients hold the data, it is elsewhere, or a
+    host has no node.
+    """
     nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.data_hosts]
     if attempt.clients_store or not attempt.data_hosts or not attempt.record["cluster"] or not all(nodes):
         return np.nan
@@ -168,13 +207,17 @@ def tpp(attempt: Attempt) -> float:
 
 
 def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, ended_s: float) -> float:
-    """By how much the counters of hosts rose together; NaN where none of them tells, or one does not cover 95 % of the time."""
+    """By how much the counters of hosts rose together; NaN where none of them tells, or one does not cover
+    95 % of the time.
+    """
     tables = [attempt.counters[quantity, host] for host in hosts if (quantity, host) in attempt.counters]
     return sum(amount(table, began_s, ended_s) for table in tables) if tables else np.nan
 
 
 def overhead(attempt: Attempt, moved: int, began_s: float, ended_s: float) -> dict[str, float]:
-    """CPU time of each role in the window per byte of a user, and bytes from shortly before the baseline's end to the tail's."""
+    """CPU time of each role in the window per byte of a user, and bytes from shortly before the baseline's
+    end to the tail's.
+    """
     found: dict[str, float] = {}
     after = attempt.phase("tail")
     if not (attempt.phase("baseline") and after and moved):
@@ -187,7 +230,11 @@ def overhead(attempt: Attempt, moved: int, began_s: float, ended_s: float) -> di
             found[f"{quantity}_{role}_ratio"] = risen(attempt, quantity, hosts, *span) / moved
         cpu_s = risen(attempt, "cpu", hosts, began_s, ended_s)
         tables = [attempt.counters["cpu", host] for host in hosts if ("cpu", host) in attempt.counters]
-        more_s, less_s = np.sum([cut_s(table, began_s, ended_s) for table in tables], axis=0) if tables else (np.nan, np.nan)
+        more_s, less_s = (
+            np.sum([cut_s(table, began_s, ended_s) for table in tables], axis=0)
+            if tables
+            else (np.nan, np.nan)
+        )
         if max(more_s, less_s) <= max(UNSURE_RATIO * cpu_s, LEAST_CORES * (ended_s - began_s)):
             found[f"cpu_{role}_s_per_byte"] = cpu_s / moved
             found[f"cpu_{role}_uncertainty_s_per_byte"] = max(more_s, less_s) / moved
@@ -195,7 +242,9 @@ def overhead(attempt: Attempt, moved: int, began_s: float, ended_s: float) -> di
 
 
 def cut_s(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[float, float]:
-    """Of the steps of a counter that the ends of a window cut: what lies outside by an even pace, and what inside."""
+    """Of the steps of a counter that the ends of a window cut: what lies outside by an even pace, and what
+    inside.
+    """
     t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
     at = np.interp([began_s, ended_s], t_s, value)
     around = value[t_s <= began_s][-1], value[t_s >= ended_s][0]
@@ -216,7 +265,9 @@ def disks(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
 
 
 def use(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float) -> float:
-    """What the disks of hosts moved, by what those of the catalogue can; NaN where it has none for one of the hosts."""
+    """What the disks of hosts moved, by what those of the catalogue can; NaN where it has none for one of
+    the hosts.
+    """
     nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in hosts]
     if not nodes or not all(nodes):
         return np.nan
@@ -235,14 +286,19 @@ def tail(attempt: Attempt) -> dict[str, float]:
     if not phase:
         return {}
     scale = attempt.record["scale"]
-    found = {"tail_s": (phase[1] - phase[0]) * scale, "tail_energy_j": total(attempt, boundaries(attempt)[""], *phase) * scale}
+    found = {
+        "tail_s": (phase[1] - phase[0]) * scale,
+        "tail_energy_j": total(attempt, boundaries(attempt)[""], *phase) * scale,
+    }
     for quantity in ("network_received", "disk_read", "disk_written"):
         found[f"tail_{quantity}_bytes"] = risen(attempt, quantity, servers, *phase)
     return found
 
 
 def strangers(attempt: Attempt) -> float:
-    """The share of the machine's CPU time that programs took which do not belong to the trial, while clients loaded."""
+    """The share of the machine's CPU time that programs took which do not belong to the trial, while
+    clients loaded.
+    """
     results = attempt.record["outcome"]["results"]
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     parts = {part: attempt.machine(part) for part in ("machine", "perjoule", "kernel")}
@@ -252,14 +308,18 @@ def strangers(attempt: Attempt) -> float:
     covers = json.loads(parts["machine"]["more"].iloc[0] or "{}").get("covers", [])
     hosts = [h["name"] for h in attempt.record["hosts"] if h["name"] not in covers]
     own_span = (before_s(attempt), tail[1]) if covers else (began_s, ended_s)
-    own_s = amount(parts["perjoule"], *own_span) + (risen(attempt, "cpu", hosts, began_s, ended_s) if hosts else 0.0)
+    own_s = amount(parts["perjoule"], *own_span) + (
+        risen(attempt, "cpu", hosts, began_s, ended_s) if hosts else 0.0
+    )
     kernel_s = parts["kernel"]["value"].iloc[-1] - parts["kernel"]["value"].iloc[0]
     left_s = amount(parts["machine"], began_s, ended_s) - own_s - kernel_s
     return max(0.0, left_s) / (cores * (ended_s - began_s))
 
 
 def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, float]) -> dict[str, float]:
-    """Net energy without what the same servers draw idle, before the load and at the quiet end of the tail."""
+    """Net energy without what the same servers draw idle, before the load and at the quiet end of the
+    tail.
+    """
     if len(attempt.idle) < 2 or np.isnan(found["energy_j"]):
         return {}
     watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in attempt.idle]
@@ -273,7 +333,9 @@ def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, fl
 
 
 def widening(campaign: str) -> float:
-    """How much wider intervals are that decided when to stop: docs/explanations/how-numbers-are-made.md, "Intervals"."""
+    """How much wider intervals are that decided when to stop: docs/explanations/how-numbers-are-made.md,
+    "Intervals".
+    """
     asked = tomllib.loads(campaign)
     if "until" not in asked:
         return 1.0

@@ -1,4 +1,5 @@
-"""What a file system would do on a cluster: docs/explanations/prediction.md, of files whose objects each lie on other hosts.
+"""What a file system would do on a cluster: docs/explanations/prediction.md, of files whose objects each lie
+on other hosts.
 
 From a profile's file, as `perjoule calibrate` writes it, and the catalogue's.
 """
@@ -19,8 +20,12 @@ def flows(copies_count: int, direction: str) -> Mapping[str, float]:
     return {"client": 1.0, "servers": float(copies_count), "written": float(copies_count), "read": 0.0}
 
 
-def predicted(profile: Mapping[str, Any], on: str, copies_count: int, direction: str, clients_count: int) -> dict[str, float]:
-    """Throughput, watts of the servers, and work per joule of clients that move as much as where the profile was measured."""
+def predicted(
+    profile: Mapping[str, Any], on: str, copies_count: int, direction: str, clients_count: int
+) -> dict[str, float]:
+    """Throughput, watts of the servers, and work per joule of clients that move as much as where the
+    profile was measured.
+    """
     flow, fit, hardware = flows(copies_count, direction), profile["known"][direction]["fit"], cluster(on)
     servers_work = fit["works"]["server_mips_s_per_byte"] * flow["servers"]
     client_bytes = max(point["case"]["client_bytes"] for point in profile["points"])
@@ -52,15 +57,24 @@ def _took_s(
         flow["client"] / (clients_count * si(client_board["nic"])),
         works["client_mips_s_per_byte"] * flow["client"] / (clients_count * si(client_board["mips"])),
     )
-    held_bytes, written_bytes, p = DIRTY_RATIO * hosts * si(board["memory"]), moved_bytes * flow["written"], way["overlap"]
-    u = min(1 - way["on_disk_ratio"], held_bytes / written_bytes) if written_bytes else 0.0  # reads leave nothing to be written
+    held_bytes, written_bytes, p = (
+        DIRTY_RATIO * hosts * si(board["memory"]),
+        moved_bytes * flow["written"],
+        way["overlap"],
+    )
+    # reads leave nothing to be written
+    u = min(1 - way["on_disk_ratio"], held_bytes / written_bytes) if written_bytes else 0.0
     served = (network_s**p + cpu_s**p + (disks_s * (1 - u)) ** p) ** (1 / p)
-    longer = max(waiting(clients_count * way["in_flight"], hosts, e), hosts / (clients_count * way["at_once"]))
+    longer = max(
+        waiting(clients_count * way["in_flight"], hosts, e), hosts / (clients_count * way["at_once"])
+    )
     return way["fixed_s"] + moved_bytes * (max(served * longer, clients_s) + u * e * disks_s)
 
 
 def waiting(m: float, stations: float, e: float) -> float:
-    """How much longer m transfers take over stations of which some have e times an equal share: w, by bisection."""
+    """How much longer m transfers take over stations of which some have e times an equal share: w, by
+    bisection.
+    """
     full = max(1.0, min(stations / 2, stations / e))
     rest = max(0.0, (stations - full * e) / (stations - full))
 
@@ -89,6 +103,9 @@ def _above_idle_j(hardware: dict[str, Any], flow: Mapping[str, float], servers_w
     board, disks = hardware["board"][store["board"]], [hardware["disk"][name] for name in store["disks"]]
     more_w = sum(si(disk["active"]) - si(disk["idle"]) for disk in disks)
     disks_s = sum(
-        flow[f] / disks_bytes_per_s(hardware, store["name"], way) for f, way in (("written", "write"), ("read", "read"))
+        flow[f] / disks_bytes_per_s(hardware, store["name"], way)
+        for f, way in (("written", "write"), ("read", "read"))
     )
-    return (servers_work * si(board["dynamic"]) / si(board["mips"]) + more_w * disks_s) / si(hardware["supply_efficiency"])
+    return (servers_work * si(board["dynamic"]) / si(board["mips"]) + more_w * disks_s) / si(
+        hardware["supply_efficiency"]
+    )

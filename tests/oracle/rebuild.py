@@ -20,7 +20,11 @@ def rebuild(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]
         return {}
     lost = sum(one["lost_bytes"] for one in losses)
     found: dict[str, float] = {"rebuild_lost_bytes": lost}
-    fail_s, well_s, done = losses[0]["began_s"], healthy(attempt, hit[-1]["ended_s"]), attempt.phase("rebuilt")
+    fail_s, well_s, done = (
+        losses[0]["began_s"],
+        healthy(attempt, hit[-1]["ended_s"]),
+        attempt.phase("rebuilt"),
+    )
     if np.isnan(well_s) or done is None or any(one["event"]["kind"] not in ("fail", "back") for one in hit):
         return found
     found["rebuild_s"] = (well_s - fail_s) * scale
@@ -36,7 +40,9 @@ def rebuild(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]
         return (after - before / quiet_s * (done[1] - fail_s)) / lost
 
     for way, name in NAMES.items():
-        both = (risen(attempt, way, attempt.data_hosts, *span) for span in ((fail_s, done[1]), (begin_s, fail_s)))
+        both = (
+            risen(attempt, way, attempt.data_hosts, *span) for span in ((fail_s, done[1]), (begin_s, fail_s))
+        )
         found[f"rebuild_{name}_ratio"] = more(*both)
     servers = boundaries(attempt)[""]
     found["rebuild_energy_per_byte_j"] = total(attempt, servers, fail_s, well_s) * scale / lost

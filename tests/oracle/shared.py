@@ -14,7 +14,8 @@ Sources = dict[str, float]  # by the error's source, its relative standard uncer
 
 
 def sources(attempt: Attempt) -> Sources:
-    """Those of the energy of a trial's servers, of channels that add up; their meters state no latency and no clock.
+    """Those of the energy of a trial's servers, of channels that add up; their meters state no latency and no
+    clock.
 
     Errors that meters of one name share add up linearly.
     """
@@ -22,7 +23,10 @@ def sources(attempt: Attempt) -> Sources:
     began_s, ended_s = min(r["began_s"] for r in results), durable_s(attempt, results)
     errors_j, energy_j = Sources(), 0.0
     for sign, samples in cover(attempt, boundaries(attempt)[""]):
-        name, stated = samples["meter"].iloc[0], json.loads(samples["more"].iloc[0] or "{}").get("specification", {})
+        name, stated = (
+            samples["meter"].iloc[0],
+            json.loads(samples["more"].iloc[0] or "{}").get("specification", {}),
+        )
         own_j = joules(samples, began_s, ended_s) + beside_idle(samples, began_s, ended_s, attempt.idle)
         counter = samples["semantics"].iloc[0] == "counter"
         offset_j = stated.get("offset", 0.0) * (np.sqrt(2) if counter else ended_s - began_s)
@@ -35,7 +39,10 @@ def sources(attempt: Attempt) -> Sources:
 def of_row(repetitions: Sequence[Attempt]) -> Sources:
     """The mean of a row's repetitions."""
     each = [sources(attempt) for attempt in repetitions]
-    return {name: float(np.mean([own.get(name, 0.0) for own in each])) for name in {n for own in each for n in own}}
+    return {
+        name: float(np.mean([own.get(name, 0.0) for own in each]))
+        for name in {n for own in each for n in own}
+    }
 
 
 def variance(one: Sources, other: Sources) -> float:

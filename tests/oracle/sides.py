@@ -1,4 +1,6 @@
-"""Energy of the clients, of all, and of the pieces: docs/explanations/how-numbers-are-made.md, "Both sides" and what follows."""
+"""Energy of the clients, of all, and of the pieces: docs/explanations/how-numbers-are-made.md, "Both
+sides" and what follows.
+"""
 
 import numpy as np
 
@@ -17,13 +19,19 @@ def devices(attempt: Attempt, hosts: list[str]) -> Devices:
 
 def only_loading(attempt: Attempt) -> list[str]:
     """The hosts of the record that ran the load and are no servers."""
-    return [host for host in attempt.loading if host in attempt.roles and host not in attempt.hosts("servers")]
+    return [
+        host for host in attempt.loading if host in attempt.roles and host not in attempt.hosts("servers")
+    ]
 
 
 def summed(attempt: Attempt, channels: Channels, began_s: float, ended_s: float) -> float:
     """The energy of channels with their signs; NaN of none."""
     edges_j = sum(sign * beside_idle(samples, began_s, ended_s, attempt.idle) for sign, samples in channels)
-    return edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in channels) if channels else np.nan
+    return (
+        edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in channels)
+        if channels
+        else np.nan
+    )
 
 
 def grade(channels: Channels) -> int:
@@ -35,11 +43,17 @@ def sides(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
     """The energy of the clients and of all in wall time, by the prefix of their metrics."""
     servers, clients = attempt.hosts("servers"), only_loading(attempt)
     own, others = cover(attempt, devices(attempt, servers)), cover(attempt, devices(attempt, clients))
-    all_j = summed(attempt, own, began_s, ended_s) + (summed(attempt, others, began_s, ended_s) if clients else 0.0)
+    all_j = summed(attempt, own, began_s, ended_s) + (
+        summed(attempt, others, began_s, ended_s) if clients else 0.0
+    )
     worse = max(grade(own), grade(others) if clients else 0)
-    if clients and any(_spans(covered(samples.iloc[0], attempt), servers, clients) for samples in attempt.powers):
+    if clients and any(
+        _spans(covered(samples.iloc[0], attempt), servers, clients) for samples in attempt.powers
+    ):
         together = cover(attempt, devices(attempt, [*servers, *clients]))
-        if not np.isnan(found_j := summed(attempt, together, began_s, ended_s)) and (np.isnan(all_j) or grade(together) <= worse):
+        if not np.isnan(found_j := summed(attempt, together, began_s, ended_s)) and (
+            np.isnan(all_j) or grade(together) <= worse
+        ):
             all_j = found_j
     apart = set(attempt.loading).isdisjoint(servers)
     return {"clients_": summed(attempt, others, began_s, ended_s) if apart else np.nan, "all_": all_j}
@@ -67,13 +81,17 @@ def pieces(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]
     return {f"part_{name}_j": part_j for name, part_j in found.items() if part_j > least_j}
 
 
-def _side(attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s: float, ended_s: float) -> dict[str, float]:
+def _side(
+    attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s: float, ended_s: float
+) -> dict[str, float]:
     if np.isnan(whole_j) or not hosts:
         return {}
     grade_of_side = cover(attempt, devices(attempt, hosts))[0][1]["grade"].iloc[0]
     if grade_of_side == "modelled":
         span = (began_s, ended_s)
-        cpu_j = sum(_modelled_j(attempt, host, "board", *span, above_w=_idle_w(attempt, host)) for host in hosts)
+        cpu_j = sum(
+            _modelled_j(attempt, host, "board", *span, above_w=_idle_w(attempt, host)) for host in hosts
+        )
         disks_j = sum(_modelled_j(attempt, host, "disks", *span) for host in hosts)
     elif grade_of_side in UNSPLITTABLE:
         cpu_j = disks_j = np.nan
@@ -88,7 +106,9 @@ def _side(attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s
     return {**told, (f"{side}_rest" if told.keys() == known.keys() else "unsplit"): left_j}
 
 
-def _modelled_j(attempt: Attempt, host: str, component: str, began_s: float, ended_s: float, above_w: float = 0.0) -> float:
+def _modelled_j(
+    attempt: Attempt, host: str, component: str, began_s: float, ended_s: float, above_w: float = 0.0
+) -> float:
     words = ("modelled", host, component)
     own = [s for s in attempt.powers if tuple(s[["grade", "host", "component"]].iloc[0]) == words]
     return joules(own[0].assign(value=own[0]["value"] - above_w), began_s, ended_s) if own else 0.0
@@ -102,7 +122,11 @@ def _idle_w(attempt: Attempt, host: str) -> float:
 
 def processors_j(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float) -> float:
     """The energy of the processors' own counters of hosts; NaN where one has none."""
-    own = [s for s in attempt.powers if s["grade"].iloc[0] == "component" and s["component"].iloc[0].startswith("package")]
+    own = [
+        s
+        for s in attempt.powers
+        if s["grade"].iloc[0] == "component" and s["component"].iloc[0].startswith("package")
+    ]
     own = [s for s in own if s["host"].iloc[0] in hosts and s["quantity"].iloc[0] == "energy"]
     there = bool(hosts) and {s["host"].iloc[0] for s in own} == set(hosts) and attempt.record["scale"] == 1
     return sum(joules(s, began_s, ended_s) for s in own) if there else np.nan

@@ -1,4 +1,6 @@
-"""Student's t for a whole number of degrees of freedom, by its finite series (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+"""Student's t for a whole number of degrees of freedom, by its finite series (Abramowitz and Stegun
+26.7.3, 26.7.4).
+"""
 
 import numpy as np
 
@@ -30,7 +32,9 @@ def quantile(freedom: int, probability: float = 0.95) -> float:
     return (low + high) / 2
 
 
-def interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", widening: float = 1.0) -> tuple[float, float, float]:
+def interval(
+    values: "np.ndarray[tuple[int], np.dtype[np.float64]]", widening: float = 1.0
+) -> tuple[float, float, float]:
     """The mean and the ends of its 95 % interval, wider under a stop rule; infinite for a single value."""
     mean, n = float(np.mean(values)), len(values)
     if n == 1:

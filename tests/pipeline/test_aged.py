@@ -1,4 +1,6 @@
-"""Aged and new file systems on simulated hosts: from the file to the difference, the report, and the check of joules."""
+"""Aged and new file systems on simulated hosts: from the file to the difference, the report, and the check
+of joules.
+"""
 
 import json
 from pathlib import Path
@@ -51,14 +53,18 @@ NEW, AGED = "simulated aged full 0 %", "simulated aged full 90 %"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     wanted = campaign.parse(CAMPAIGN)
-    made = store.create(tmp_path_factory.mktemp("aged") / "results", wanted.text, wanted.name, wanted.overrides)
+    made = store.create(
+        tmp_path_factory.mktemp("aged") / "results", wanted.text, wanted.name, wanted.overrides
+    )
     runner.run(wanted, made, lambda event: None)
     found = store.open_results(made.folder)
     assert {record.reason for record in found.latest()} == {""}
     return found
 
 
-def test_each_aged_trial_has_what_its_file_system_went_through_and_a_new_one_nothing(results: Results) -> None:
+def test_each_aged_trial_has_what_its_file_system_went_through_and_a_new_one_nothing(
+    results: Results,
+) -> None:
     for record in results.latest():
         if record.trial.filesystem.label == NEW:
             assert "aged" not in record.facts
@@ -68,7 +74,9 @@ def test_each_aged_trial_has_what_its_file_system_went_through_and_a_new_one_not
         assert (found.full_before_ratio, found.full_ratio) == (0.0, pytest.approx(0.9))
         assert (found.overwrites_count, found.seed, found.folder) == (2, 7, "1")
         took_s = [value_at(record.facts, "aged", key) for key in ("began_s", "ended_s")]
-        assert found.duration_s == pytest.approx(0.5 * (float(str(took_s[1])) - float(str(took_s[0])))), "at scale 0.5"
+        assert found.duration_s == pytest.approx(0.5 * (float(str(took_s[1])) - float(str(took_s[0])))), (
+            "at scale 0.5"
+        )
         assert found.duration_s >= 0.5 * CLAIMED_S
 
 
@@ -76,7 +84,11 @@ def test_its_joules_are_those_of_the_servers_recomputed_from_samples(results: Re
     record = next(record for record in results.latest() if record.trial.filesystem.label == AGED)
     found, servers = ageing(record), {host.name for host in record.hosts if host.role != "client"}
     assert found is not None
-    power = [s for s in ageing_series(results.folder, "1") if s.channel.quantity == "power" and s.channel.host in servers]
+    power = [
+        s
+        for s in ageing_series(results.folder, "1")
+        if s.channel.quantity == "power" and s.channel.host in servers
+    ]
     assert {series.channel.component for series in power} == {"board", "disks", "supply"}
     mean_w = sum(float(series.value.mean()) for series in power)
     assert found.energy_j == pytest.approx(mean_w * found.duration_s, rel=0.05)
@@ -87,7 +99,9 @@ def test_the_difference_has_its_interval_which_holds_the_truth(results: Results)
     rows = [dict(zip(laid.headers, row, strict=True)) for row in laid.rows]
     assert [(row["file system"], row["metric"]) for row in rows] == [(AGED, "MiB/s"), (AGED, "MiB/J")]
     for row in rows:
-        low, high = (float(word) for word in row["aged / new (95 %)"].partition("(")[2].rstrip(")").split(" to "))
+        low, high = (
+            float(word) for word in row["aged / new (95 %)"].partition("(")[2].rstrip(")").split(" to ")
+        )
         assert low < 1 - 0.2 * 0.9 < high
         assert high - low < 0.15
         assert row["verdict"] == f"significantly worse than {NEW}"
@@ -96,7 +110,10 @@ def test_the_difference_has_its_interval_which_holds_the_truth(results: Results)
 def test_the_report_shows_both_tables_and_says_what_was_done(results: Results) -> None:
     page = report.write(results, results.folder / "report.html").read_text()
     assert "Aged and new" in page
-    assert f"clients filled file systems, deleted, overwrote and filled up again: {AGED} to 90 % in 2 rounds" in page
+    assert (
+        f"clients filled file systems, deleted, overwrote and filled up again: {AGED} to 90 % in 2 rounds"
+        in page
+    )
     assert len(ageing_table(results.latest()).rows) == 1
 
 
@@ -125,15 +142,22 @@ def test_verify_recomputes_the_joules_and_misses_their_samples(results: Results)
         wrong = verify(results).differences
     finally:
         record.write_text(text)
-    assert any("of the ageing of its file system, energy_j is " in one and " and recomputed " in one for one in wrong)
+    assert any(
+        "of the ageing of its file system, energy_j is " in one and " and recomputed " in one for one in wrong
+    )
     assert verify(results).differences == ()
 
 
 def test_a_trial_is_doubted_if_its_file_system_was_still_busy_after_ageing(tmp_path: Path) -> None:
     text = CAMPAIGN.replace("quiet = 0", 'quiet = "50 ms"').replace("repetitions = 4", "repetitions = 1")
-    wanted = campaign.parse(text.replace('["0 %", "90 %"]', '"90 %"').replace("[[workload]]", 'scrub = "1 min"\n[[workload]]'))
+    wanted = campaign.parse(
+        text.replace('["0 %", "90 %"]', '"90 %"').replace("[[workload]]", 'scrub = "1 min"\n[[workload]]')
+    )
     made = store.create(tmp_path / "results", wanted.text, wanted.name, wanted.overrides)
     runner.run(wanted, made, lambda event: None)
     (record,) = store.open_results(made.folder).latest()
     busy = "still busy 0.05 s after the load, gave up waiting: scrubbing, as configured"
-    assert [(one.kind, str(one)) for one in record.doubts if one.kind == IN_FLIGHT][-1] == (IN_FLIGHT, f"ageing: {busy}")
+    assert [(one.kind, str(one)) for one in record.doubts if one.kind == IN_FLIGHT][-1] == (
+        IN_FLIGHT,
+        f"ageing: {busy}",
+    )

@@ -92,8 +92,12 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
     assert means["event_healing_s"] >= 0.2
     assert means["event_stalled_s"] == 0
     for stage, took_s in (("before", 1 / 40), ("during", 20 / 40), ("after", 1 / 40)):  # a call moves 1 MiB
-        assert [means[f"event_{stage}_latency_p{percent}_s"] for percent in (50, 99)] == pytest.approx([took_s] * 2)
-    assert [cell.metrics[f"latency_{name}_s"].mean for name in ("p50", "p99")] == pytest.approx([1 / 40, 20 / 40])
+        assert [means[f"event_{stage}_latency_p{percent}_s"] for percent in (50, 99)] == pytest.approx(
+            [took_s] * 2
+        )
+    assert [cell.metrics[f"latency_{name}_s"].mean for name in ("p50", "p99")] == pytest.approx(
+        [1 / 40, 20 / 40]
+    )
     table = events_table([cell])
     row = dict(zip(table.headers, table.rows[0], strict=True))
     seen = [row[header] for header in ("MiB/s during", "p99 before, ms", "p99 during, ms", "p99, ms")]
@@ -102,7 +106,9 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()
     assert "<h3>Events</h3>" in page and 'id="events"' in page
-    healing = f"{means['event_healing_s']:.{3 if means['event_healing_s'] < 0.9995 else 2}f} ± ? s until healthy"
+    healing = (
+        f"{means['event_healing_s']:.{3 if means['event_healing_s'] < 0.9995 else 2}f} ± ? s until healthy"
+    )
     costs = f"80.00 ± ? MiB/s before, 80.00 ± ? MiB/s during, {healing}, "
     first_screen = " ".join(page.partition('class="answers"')[2].partition("</ul>")[0].split())
     assert costs in first_screen and "0 ± ? s stalled." in first_screen
@@ -111,7 +117,11 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
 
 def test_the_stage_healing_of_a_scrub_lasts_until_it_has_finished(tmp_path: Path) -> None:
     text = TEXT.format(**{**LONG, "rebuild": "1.1 s"})
-    scrub = text[: text.index("[[event]]")] + '[[event]]\nat = "1.1 s"\nkind = "scrub"\n' + text[text.index("[[meter]]") :]
+    scrub = (
+        text[: text.index("[[event]]")]
+        + '[[event]]\nat = "1.1 s"\nkind = "scrub"\n'
+        + text[text.index("[[meter]]") :]
+    )
     results, _ = run(tmp_path / "results", scrub)
     (record,) = results.latest()
     assert record.reason == ""
@@ -137,7 +147,9 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     for record in (first, second):
         assert record.reason == ""
         assert healthy_since(record.events, record.health) is None
-        assert any(doubt.startswith("still busy 0.5 s after the load, gave up waiting") for doubt in record.doubts)
+        assert any(
+            doubt.startswith("still busy 0.5 s after the load, gave up waiting") for doubt in record.doubts
+        )
     assert "event_healing_j" not in summary(results).cells[0].metrics
     assert not any(one.words for one in second.health if one.asked_s < second.events[0].began_s)
     assert [one.event.kind for one in second.events] == ["kill", "back"]
@@ -145,8 +157,11 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     assert max(one.answered_s for one in first.health) < baseline.began_s
     plain, _ = run(tmp_path / "plain", text[: text.index("[[event]]")] + text[text.index("[[meter]]") :])
     for record in plain.latest():
-        assert joules(results, second, "measure", 0.5) == pytest.approx(joules(plain, record, "measure", 0.5), rel=1e-6)
-    assert joules(results, first, "tail", 0.5) > 1.001 * joules(plain, plain.latest()[0], "measure", 0.5)  # it rebuilds
+        assert joules(results, second, "measure", 0.5) == pytest.approx(
+            joules(plain, record, "measure", 0.5), rel=1e-6
+        )
+    # it rebuilds
+    assert joules(results, first, "tail", 0.5) > 1.001 * joules(plain, plain.latest()[0], "measure", 0.5)
 
 
 def joules(results: Results, record: Record, phase: str, duration_s: float) -> float:
@@ -169,7 +184,9 @@ def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(t
         assert notes == ["still busy (scrubbing, as configured); deploying afresh"] * (deployments_count - 1)
 
 
-def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(tmp_path: Path) -> None:
+def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(
+    tmp_path: Path,
+) -> None:
     text = TEXT.format(**{**LONG, "kill": "1.8 s", "back": "2.3 s"})
     text = text.replace('kind = "kill"', 'kind = "fail"').replace(
         'rebuild = "200 ms"', 'rebuild = "200 ms"\ncopies = 2\nheld = "8 MiB"'
@@ -193,25 +210,36 @@ def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_c
         assert len(rebuilt_bytes_table([cell]).rows) == 5  # roles
         assert verify(results).differences == ()
         differing = apart(recomputed(checked(results.folder)))
-        steady = (differing["theirs"] - differing["own"]).abs() < 1e-12  # what rises steadily cancels, but for rounding
+        # what rises steadily cancels, but for rounding
+        steady = (differing["theirs"] - differing["own"]).abs() < 1e-12
         assert differing[~steady].values.tolist() == []
         assert "<h3>Rebuild</h3>" in report.write(results, tmp_path / f"{name}.html").read_text()
 
 
 def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_moves(tmp_path: Path) -> None:
     text = TEXT.format(**LONG).replace('rebuild = "200 ms"', 'rebuild = "200 ms"\nheld = "8 MiB"')
-    kill, back = (f'[[event]]\nat = "{LONG[kind]}"\nkind = "{kind}"\nhost = "storage-2"\n' for kind in ("kill", "back"))
+    kill, back = (
+        f'[[event]]\nat = "{LONG[kind]}"\nkind = "{kind}"\nhost = "storage-2"\n' for kind in ("kill", "back")
+    )
     assert kill + back in text
     text = text.replace(kill + back, kill.replace('"kill"', '"add"'))
     load = 'kind = "simulated"\nsize = "1 GiB"\nduration = "3.6 s"'
     still = 'kind = "idle"\ndata = "16 MiB"\nrest = "0 s"\nduration = "3.6 s"'
-    later = text.replace(load, still).replace("[[meter]]", back.replace('"back"', '"add"').replace("-2", "-3") + "[[meter]]", 1)
-    for name, asked in (("still", text.replace(load, still)), ("loaded", text), ("one after the other", later)):
+    later = text.replace(load, still).replace(
+        "[[meter]]", back.replace('"back"', '"add"').replace("-2", "-3") + "[[meter]]", 1
+    )
+    for name, asked in (
+        ("still", text.replace(load, still)),
+        ("loaded", text),
+        ("one after the other", later),
+    ):
         results, _ = run(tmp_path / name, asked)
         (record,) = results.latest()
         assert record.reason == ""
         joined = ["storage-2", "storage-3"] if name == "one after the other" else ["storage-2"]
-        assert [(one.event.text, one.gained_bytes) for one in record.events] == [(f"add {host}", 8 * 1024**2) for host in joined]
+        assert [(one.event.text, one.gained_bytes) for one in record.events] == [
+            (f"add {host}", 8 * 1024**2) for host in joined
+        ]
         assert list(record.data_hosts[-len(joined) :]) == joined
         (cell,) = summary(results).cells
         means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
@@ -220,7 +248,9 @@ def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_
         if name == "still":
             assert means["event_gained_per_byte_j"] == pytest.approx(means["event_healing_j"] / (8 * 1024**2))
         table = events_table([cell])
-        assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(f"{8 * len(joined)}.")
+        assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(
+            f"{8 * len(joined)}."
+        )
         assert verify(results).differences == ()
         assert apart(recomputed(checked(results.folder))).values.tolist() == []
         page = report.write(results, tmp_path / f"{name}.html").read_text()
@@ -238,8 +268,12 @@ def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:
     assert "event_healing_j" in summary(results).cells[0].metrics
 
 
-def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_continues(tmp_path: Path) -> None:
-    text = TEXT.format(**{**SHORT, "duration": "300 ms", "kill": "1 ms", "back": "290 ms", "failure": "fail_at = 1"})
+def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_continues(
+    tmp_path: Path,
+) -> None:
+    text = TEXT.format(
+        **{**SHORT, "duration": "300 ms", "kill": "1 ms", "back": "290 ms", "failure": "fail_at = 1"}
+    )
     results, _ = run(tmp_path / "results", text)
     assert {record.status for record in results.latest()} == {"failed"}  # each is the first of its deployment
     assert len(results.latest()) == 2
@@ -267,14 +301,20 @@ def test_the_example_runs_in_simulation(name: str, happens: Sequence[str], tmp_p
     assert len(rebuild_table(summary(results).cells).rows) == filesystems_count * ("fail" in happens[0])
 
 
-def test_an_event_that_fails_after_the_load_has_ended_fails_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_that_fails_after_the_load_has_ended_fails_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def scrub(mounted: _OnServers) -> None:
         time.sleep(0.6)
         raise TransientError("refused", where="the monitor")
 
     monkeypatch.setattr(_OnServers, "scrub", scrub)
     text = TEXT.format(**{**SHORT, "repetitions": 1})
-    failing = text[: text.index("[[event]]")] + '[[event]]\nat = "100 ms"\nkind = "scrub"\n' + text[text.index("[[meter]]") :]
+    failing = (
+        text[: text.index("[[event]]")]
+        + '[[event]]\nat = "100 ms"\nkind = "scrub"\n'
+        + text[text.index("[[meter]]") :]
+    )
     results, _ = run(tmp_path / "results", failing)
     (record,) = results.latest()
     assert (record.status, record.reason) == ("failed", "scrub could not be done: the monitor: refused")

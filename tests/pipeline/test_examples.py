@@ -24,7 +24,9 @@ def test_an_example_is_a_campaign_with_a_plan(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_example_is_valid_for_an_editor(path: Path) -> None:
-    assert not list(jsonschema.Draft202012Validator(campaign.schema()).iter_errors(tomllib.loads(path.read_text())))
+    assert not list(
+        jsonschema.Draft202012Validator(campaign.schema()).iter_errors(tomllib.loads(path.read_text()))
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -46,7 +48,8 @@ def test_the_demo_is_the_paper_in_small_and_repeats_until_its_intervals_are_narr
     assert {t.clients_count for t in asked.trials} == {1, 2, 4}
     assert asked.until == StopRule("MiB/J", 0.1, 8)
     assert asked.least_count == 3
-    least = [step for step in campaign.plan(asked).steps if step.trial.repetition <= 3]  # most combinations need no more
+    # most combinations need no more
+    least = [step for step in campaign.plan(asked).steps if step.trial.repetition <= 3]
     assert sum(step.duration_s for step in least) < 12 * 60
 
 

@@ -1,4 +1,6 @@
-"""Idle and paced campaigns on simulated hosts, whose counters rise at known rates: from the file to tables, report and export."""
+"""Idle and paced campaigns on simulated hosts, whose counters rise at known rates: from the file to
+tables, report and export.
+"""
 
 import csv
 import subprocess
@@ -82,7 +84,9 @@ def windows_s(results: Results, workload: str) -> float:
 def exported(results: Results) -> list[dict[str, str]]:
     target = results.folder / "table.csv"
     perjoule = str(Path(sys.executable).with_name("perjoule"))
-    subprocess.run([perjoule, "export", str(results.folder), "--csv", str(target)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [perjoule, "export", str(results.folder), "--csv", str(target)], check=True, stdout=subprocess.DEVNULL
+    )
     with target.open() as file:
         return list(csv.DictReader(file))
 
@@ -133,7 +137,9 @@ def test_tables_of_idle_file_systems_have_power_and_no_rates(idle: Results) -> N
     assert roles == ["client", "storage", "metadata", "management", "servers"] * 2
 
 
-def test_the_report_answers_for_an_idle_file_system_and_draws_its_watts(idle: Results, tmp_path: Path) -> None:
+def test_the_report_answers_for_an_idle_file_system_and_draws_its_watts(
+    idle: Results, tmp_path: Path
+) -> None:
     page = report.write(idle, tmp_path / "report.html").read_text()
     assert "<h3>Idle</h3>" in page
     assert "GB/W" in page
@@ -148,7 +154,11 @@ def duty(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def test_a_paced_load_reaches_its_share_of_what_was_measured_before(duty: Results) -> None:
     cells = {cell.workload: cell for cell in summary(duty).cells}
-    rates = {name: cell.metrics["throughput_bytes_per_s"].mean for name, cell in cells.items() if cell.direction == "read"}
+    rates = {
+        name: cell.metrics["throughput_bytes_per_s"].mean
+        for name, cell in cells.items()
+        if cell.direction == "read"
+    }
     assert rates["duty load 25 %"] == pytest.approx(0.25 * 80 * 2**20, rel=0.02)
     assert rates["duty load 100 %"] == pytest.approx(80 * 2**20, rel=0.02)
     assert cells["duty load 0 %"].direction == "idle"
@@ -177,7 +187,9 @@ def test_proportionality_follows_from_what_is_exported(duty: Results) -> None:
     assert (mean, low, high) == pytest.approx((wanted.mean, wanted.low, wanted.high), abs=1e-12)
     assert mean == pytest.approx(0, abs=0.01)  # simulated hosts draw the same at any load
     cell = next(cell for cell in summary(duty).cells if cell.workload == "duty load 25 %")
-    joules, rate, time_s = (cell.metrics[key].mean for key in ("energy_j", "throughput_bytes_per_s", "duration_s"))
+    joules, rate, time_s = (
+        cell.metrics[key].mean for key in ("energy_j", "throughput_bytes_per_s", "duration_s")
+    )
     assert cell.metrics["energy_per_byte_j"].mean == pytest.approx(joules / (rate * time_s), rel=1e-3)
 
 
@@ -193,7 +205,9 @@ def test_the_report_has_power_against_load(duty: Results, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["idle", "duty"])
 def test_the_example_runs_simulated(name: str, tmp_path: Path) -> None:
-    asked = campaign.read(EXAMPLES / f"{name}.toml", ["simulate=true", "repetitions=1", "settle=20 ms", "quiet=0"])
+    asked = campaign.read(
+        EXAMPLES / f"{name}.toml", ["simulate=true", "repetitions=1", "settle=20 ms", "quiet=0"]
+    )
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     assert {(record.status, record.reason) for record in results.latest()} == {("valid", "")}

@@ -1,4 +1,6 @@
-"""Results whose campaign would be refused today: they are read, and nothing that they name is started again."""
+"""Results whose campaign would be refused today: they are read, and nothing that they name is started
+again.
+"""
 
 import shutil
 from dataclasses import replace
@@ -46,23 +48,44 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {"workload": 'kind = "mdtest"\nfiles = 50\nranks = 2\nprefix = "/home/me/ior"'},
         "may name only",
     ),
-    "a scheduler": ({"workload": 'kind = "hep"\nscheduler_file = "/home/me/scheduler.json"'}, "may name only"),
+    "a scheduler": (
+        {"workload": 'kind = "hep"\nscheduler_file = "/home/me/scheduler.json"'},
+        "may name only",
+    ),
     "a job file": ({"workload": 'kind = "fio"\njob = "my.fio"'}, "exec_prerun runs a command"),
-    "a server's programs": ({"filesystem": 'kind = "orangefs"\nprefix = "/home/me/orangefs"'}, "may name only"),
-    "words of mkfs": ({"filesystem": 'kind = "local"\ntype = "xfs"\nmake = ["-L", "mine"]'}, "is not permitted"),
-    "mount options": ({"filesystem": 'kind = "local"\ntype = "ext4"\noptions = ["resuid=1"]'}, "is not permitted"),
+    "a server's programs": (
+        {"filesystem": 'kind = "orangefs"\nprefix = "/home/me/orangefs"'},
+        "may name only",
+    ),
+    "words of mkfs": (
+        {"filesystem": 'kind = "local"\ntype = "xfs"\nmake = ["-L", "mine"]'},
+        "is not permitted",
+    ),
+    "mount options": (
+        {"filesystem": 'kind = "local"\ntype = "ext4"\noptions = ["resuid=1"]'},
+        "is not permitted",
+    ),
     "words of a disk beneath": (
         {"filesystem": 'kind = "moosefs"\nbeneath = {kind = "ext4", make = ["-L", "mine"]}'},
         "is not permitted",
     ),
     "mount options of nfs": ({"filesystem": 'kind = "nfs"\noptions = ["sec=krb5"]'}, "is not permitted"),
-    "options of Ceph": ({"filesystem": 'kind = "cephfs"\nconf = {"osd op num shards" = "5"}'}, "several spellings"),
+    "options of Ceph": (
+        {"filesystem": 'kind = "cephfs"\nconf = {"osd op num shards" = "5"}'},
+        "several spellings",
+    ),
     "options of a volume": (
         {"filesystem": 'kind = "glusterfs"\nvolume = {"diagnostics.brick-log-level" = "DEBUG"}'},
         "only tunes",
     ),
-    "arguments of salloc": ({"testbed": 'kind = "slurm"\nnodes = 2\narguments = ["--mail-user=me"]'}, "is not permitted"),
-    "a control character": ({"filesystem": 'kind = "directory"\npath = "/mnt/a\\u0085b"'}, "control character"),
+    "arguments of salloc": (
+        {"testbed": 'kind = "slurm"\nnodes = 2\narguments = ["--mail-user=me"]'},
+        "is not permitted",
+    ),
+    "a control character": (
+        {"filesystem": 'kind = "directory"\npath = "/mnt/a\\u0085b"'},
+        "control character",
+    ),
     "a meter's program": ({"meter": 'kind = "ipmi"\ntool = "/home/me/ipmitool"'}, "may name only"),
     "a serial line": (
         {"meter": 'kind = "powersensor3"\naddress = "COM3"\ndrives = {"0" = "storage-1/nvme0"}'},
@@ -71,7 +94,10 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "an instrument": ({"meter": 'kind = "scpi"\naddress = "loop://"'}, "is not an address"),
     "a channel": ({"meter": 'kind = "scpi"\naddress = "192.0.2.5"\nchannel = "1;*RST"'}, "is not permitted"),
     "a topic": ({"meter": 'kind = "tasmota"\naddress = "192.0.2.5"\ntopic = "#"'}, "is not permitted"),
-    "a chassis": ({"meter": 'kind = "redfish"\naddress = "https://192.0.2.5"\nchassis = "../1"'}, "is not permitted"),
+    "a chassis": (
+        {"meter": 'kind = "redfish"\naddress = "https://192.0.2.5"\nchassis = "../1"'},
+        "is not permitted",
+    ),
 }
 # What the tools of loads wrote, which `verify` reads again.
 RAW = {
@@ -101,7 +127,9 @@ def kept(simulated: store.Results, asked: Campaign, folder: Path, raw: Path | No
         assert outcome is not None
         for series in outcome.series if raw else simulated.series(record):
             attempt.sink.extend(series)
-        attempt.keep(replace(record, trial=trial, attempt=attempt.number, outcome=replace(outcome, series=())))
+        attempt.keep(
+            replace(record, trial=trial, attempt=attempt.number, outcome=replace(outcome, series=()))
+        )
     return results
 
 
@@ -114,13 +142,24 @@ def test_results_are_read_whatever_their_campaign_names_and_not_run_again(
     file.write_text(TEXT.format(**{**PLAIN, **tables}))
     (tmp_path / "my.fio").write_text(JOB)
     kept(simulated, campaign.parse(file.read_text(), folder=tmp_path, kept=True), folder, RAW.get(name))
-    for verb, *more in (["report"], ["verify"], ["show"], ["export", "--csv", tmp_path / "rows.csv"], ["compare", folder]):
+    for verb, *more in (
+        ["report"],
+        ["verify"],
+        ["show"],
+        ["export", "--csv", tmp_path / "rows.csv"],
+        ["compare", folder],
+    ):
         read = perjoule(verb, folder, *more)
         assert read.exit_code == 0, (verb, read.output, read.exception)
     (folder / "trials").rename(tmp_path / "trials")  # so that all is missing
     (folder / "trials").mkdir()
     (folder / "journal.jsonl").write_text("")
-    for words in (["check", file], ["doctor", file], ["run", file, "--into", tmp_path / "out"], ["resume", folder]):
+    for words in (
+        ["check", file],
+        ["doctor", file],
+        ["run", file, "--into", tmp_path / "out"],
+        ["resume", folder],
+    ):
         refused = perjoule(*words)
         assert isinstance(refused.exception, CampaignError), (words, refused.output)
         assert why in str(refused.exception), words

@@ -23,7 +23,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
     text = replication.written("green-storage", repetitions=2, simulate=True)
     overrides = ["clients=1", "settle=5 ms", "seed=7", "shrink=100000", "workload.operation=write"]
     asked = campaign.parse(text, overrides=overrides)
-    found = store.create(tmp_path_factory.mktemp("many") / "a <study>", asked.text, asked.name, asked.overrides)
+    found = store.create(
+        tmp_path_factory.mktemp("many") / "a <study>", asked.text, asked.name, asked.overrides
+    )
     runner.run(asked, found, lambda event: None)
     return found
 
@@ -58,34 +60,48 @@ def test_one_trial_is_reported_as_one(results: store.Results) -> None:
 
 def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:
     found = Content(results)
-    facts = {"memory_cap_bytes": {"client-1": 8 << 30, "storage-1": 4 << 30}, "network_delay_s": 1e-4, "network_loss_ratio": 0.01}
+    facts = {
+        "memory_cap_bytes": {"client-1": 8 << 30, "storage-1": 4 << 30},
+        "network_delay_s": 1e-4,
+        "network_loss_ratio": 0.01,
+    }
 
     def said_of(testbed: Mapping[str, Json]) -> str:
         emulated = [
-            replace(one, traits=replace(one.traits, reality="emulated"), facts={"testbed": testbed}) for one in found.records
+            replace(one, traits=replace(one.traits, reality="emulated"), facts={"testbed": testbed})
+            for one in found.records
         ]
         return "\n".join(methods(changed(found, records=tuple(emulated))))
 
-    assert "the cluster is emulated. Each had 4 GiB or 8 GiB of memory, its page cache included." in said_of(facts)
+    assert "the cluster is emulated. Each had 4 GiB or 8 GiB of memory, its page cache included." in said_of(
+        facts
+    )
     assert "The network added 0.1 ms in each direction and lost 0.01 of all packets." in said_of(facts)
     bare = said_of({"memory_cap": "none: not requested"})
     assert "of memory, its page cache" not in bare
     assert "The network added" not in bare
 
 
-def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_and_why(results: store.Results) -> None:
+def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_and_why(
+    results: store.Results,
+) -> None:
     found = Content(results)
     settings: dict[str, Json] = {
         "emulation": {"osd_memory_target": "896M", "osd_op_num_shards": "2"},
         "comparability": {"noatime": "set", "mgr_initial_modules": ""},
     }
-    facts: dict[str, dict[str, Json]] = {"CephFS": {"changed": settings}, "GlusterFS": {"changed": {}}, "MooseFS": {}}
+    facts: dict[str, dict[str, Json]] = {
+        "CephFS": {"changed": settings},
+        "GlusterFS": {"changed": {}},
+        "MooseFS": {},
+    }
     records = [replace(one, facts={"filesystem": facts[one.trial.filesystem.label]}) for one in found.records]
     said = "\n".join(methods(changed(found, records=tuple(records))))
     assert (
-        "Settings of CephFS that were changed from the file system's own: osd_memory_target 896M, osd_op_num_shards 2 "
-        "(to fit emulated hosts on one machine); noatime set, mgr_initial_modules none (for trials that differ in nothing else)."
-        in said
+        "Settings of CephFS that were changed from the file system's own: osd_memory_target 896M, "
+        "osd_op_num_shards 2 "
+        "(to fit emulated hosts on one machine); noatime set, mgr_initial_modules none (for trials that "
+        "differ in nothing else)." in said
     )
     assert said.count("changed from the file system's own") == 1
 
@@ -94,7 +110,9 @@ def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -
     assert "\n".join(methods(Content(store.open_results(results.folder)))) == said
 
 
-def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(results: store.Results) -> None:
+def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(
+    results: store.Results,
+) -> None:
     found = Content(results)
     said = "\n".join(methods(changed(found, campaign=None)))
     assert "this release of perjoule doesn't read it" in said
@@ -105,7 +123,8 @@ def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(
 
 def test_the_methods_name_every_option_that_is_not_its_drivers_default(results: store.Results) -> None:
     found = Content(results)
-    options: dict[str, Json] = {"goal": 3, "trash": "0 s", "beneath": {"kind": "xfs", "block": "4 KiB"}}  # trash is the default
+    # trash is the default
+    options: dict[str, Json] = {"goal": 3, "trash": "0 s", "beneath": {"kind": "xfs", "block": "4 KiB"}}
     trials = [replace(one.trial, filesystem=Spec("moosefs", options, "MooseFS")) for one in found.records]
     records = [replace(one, trial=trial) for one, trial in zip(found.records, trials, strict=True)]
     said = "\n".join(methods(changed(found, records=tuple(records))))
@@ -117,9 +136,13 @@ def test_the_methods_name_all_options_of_a_driver_that_no_longer_takes_them(resu
     assert own_options("filesystem", Spec("gone", {"goal": 1})) == {"goal": 1}
 
 
-def test_what_is_omitted_is_distinguished_from_what_is_doubted_by_where_it_stands(results: store.Results) -> None:
+def test_what_is_omitted_is_distinguished_from_what_is_doubted_by_where_it_stands(
+    results: store.Results,
+) -> None:
     found = Content(results)
-    cell = replace(found.cells[0], doubts=(Doubt("the moon was left out"),), omitted=("energy of the clients: no meter",))
+    cell = replace(
+        found.cells[0], doubts=(Doubt("the moon was left out"),), omitted=("energy of the clients: no meter",)
+    )
     said = "\n".join(methods(changed(found, records=found.records[:1], cells=(cell,))))
     assert "Numbers left out: energy of the clients: no meter. Limitations: the moon was left out." in said
 
@@ -128,7 +151,9 @@ def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -
     page = unescape(report.write(results, results.folder / "report.html").read_text())
     assert "The paper's claims" in page
     assert "Methods" in page
-    assert next(claims_lines("green-storage", results.latest(), summary(results).cells)).startswith("Of 18 claims")
+    assert next(claims_lines("green-storage", results.latest(), summary(results).cells)).startswith(
+        "Of 18 claims"
+    )
 
 
 def test_an_index_leads_to_every_report(results: store.Results, tmp_path: Path) -> None:

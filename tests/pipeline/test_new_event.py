@@ -1,4 +1,6 @@
-"""A new kind of event is one file: put it where the others are, and it is read, listed, scheduled, done and kept."""
+"""A new kind of event is one file: put it where the others are, and it is read, listed, scheduled, done
+and kept.
+"""
 
 import json
 from collections.abc import Generator
@@ -80,7 +82,9 @@ def stutter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 
 def test_one_file_makes_a_kind_of_event_that_is_listed_with_its_options() -> None:
     lines = list(campaign.describe())
-    assert any("stutter" in line and "end and start again" in line for line in lines[lines.index("[[event]]") :])
+    assert any(
+        "stutter" in line and "end and start again" in line for line in lines[lines.index("[[event]]") :]
+    )
     assert any(line.strip().startswith("rest = ...") for line in campaign.describe("stutter"))
     definitions = json.loads(json.dumps(campaign.schema()))["$defs"]
     assert set(definitions["event-stutter"]["required"]) == {"at", "kind", "rest", "host"}

@@ -41,7 +41,10 @@ BOTH = {
     "clients of a worse grade": [*beside_switch("counter"), *wall(*LOADING, grade="BMC")],
     "one meter of both sides": [together(*SERVERS, *LOADING), SWITCH],
     "one meter of both and each server's": [together(*SERVERS, *LOADING), *wall(*SERVERS)],
-    "one meter of both, better than the servers'": [together(*SERVERS, *LOADING), *wall(*SERVERS, grade="PDU")],
+    "one meter of both, better than the servers'": [
+        together(*SERVERS, *LOADING),
+        *wall(*SERVERS, grade="PDU"),
+    ],
     "a client that is idle": [*wall(*SERVERS), together(*LOADING, "client-3")],
     "a client that is idle, and metered": [*wall(*SERVERS, "client-3"), together(*LOADING, "client-3")],
     "a client without a meter": wall(*SERVERS, "client-1"),
@@ -72,9 +75,14 @@ METERS = BOTH | {
     "seldom average": beside_switch("average", high_w=42, rate_hz=1),
     "unsteady average": beside_switch("average"),
     "state": beside_switch("state"),
-    "wrapping counter": [Meter("", "group", "counter", covers=SERVERS, specification={"range_value": 300.0, "most_w": 80.0})],
+    "wrapping counter": [
+        Meter("", "group", "counter", covers=SERVERS, specification={"range_value": 300.0, "most_w": 80.0})
+    ],
     "each host": [*(Meter(host, "all", "window mean") for host in SERVERS), SWITCH],
-    "two grades": [*(Meter(host, "all", "window mean", grade="BMC") for host in SERVERS), *beside_switch("counter")],
+    "two grades": [
+        *(Meter(host, "all", "window mean", grade="BMC") for host in SERVERS),
+        *beside_switch("counter"),
+    ],
     "at half speed": emulated("counter"),
     "at a fifth of the speed": emulated("instantaneous"),
     **MOUNTED,

@@ -1,4 +1,6 @@
-"""The uncertainty of modelled joules is what a second calculation makes of the catalogue's coefficients and the series."""
+"""The uncertainty of modelled joules is what a second calculation makes of the catalogue's coefficients
+and the series.
+"""
 
 import json
 import subprocess
@@ -17,13 +19,16 @@ from oracle.numbers import durable_s
 RANGES_W = {"board": (5.0, 6.0), "disks": (2.0, 3.0), "supply": (1.5, 2.0)}
 SERVERS = [host for host in HOSTS if host["role"] != "client"]
 METERS = [
-    Meter(host["name"], component, "window mean", grade="modelled", low_w=low_w, high_w=high_w, name="modelled")
+    Meter(
+        host["name"], component, "window mean", grade="modelled", low_w=low_w, high_w=high_w, name="modelled"
+    )
     for host in SERVERS
     for component, (low_w, high_w) in RANGES_W.items()
     if component != "disks" or host["role"] != "management"
 ]
 SWITCH = Meter("", "switch", "window mean", grade="modelled", low_w=15.46, high_w=15.46, name="modelled")
-DEVIATION_W, MINUTES = 1.13, 60  # of the switch's samples, as the paper has it; one of them a minute is independent
+# of the switch's samples, as the paper has it; one of them a minute is independent
+DEVIATION_W, MINUTES = 1.13, 60
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def budgets(folder: Path) -> list[dict[str, Any]]:
     perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run([perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True)
+    ran = subprocess.run(
+        [perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True
+    )
     return [one for one in json.loads(ran.stdout)["budgets"] if one["boundary"] in ("net", "gross")]
 
 
@@ -50,14 +57,20 @@ def test_each_coefficient_makes_the_error_that_a_second_calculation_says(folder:
     assert sorted(one["boundary"] for one in found) == ["gross", "gross", "net", "net"]
     for one in found:
         expected = errors_j(of[one["trial"]], *window_s(of[one["trial"]]), switch=one["boundary"] == "gross")
-        told = sorted(term["standard_j"] for term in one["terms"] if term["name"] != "edges")  # where the window cuts a sample
-        assert told == pytest.approx(sorted(error_j for error_j in expected.values() if error_j > 1e-9), rel=1e-9)
+        # where the window cuts a sample
+        told = sorted(term["standard_j"] for term in one["terms"] if term["name"] != "edges")
+        assert told == pytest.approx(
+            sorted(error_j for error_j in expected.values() if error_j > 1e-9), rel=1e-9
+        )
 
 
 def test_the_switch_is_as_uncertain_as_the_mean_of_its_samples_and_not_as_one_of_them(folder: Path) -> None:
-    """The boards' idle watts are what it leaves of a total, so without the switch all of its error remains."""
+    """The boards' idle watts are what it leaves of a total, so without the switch all of its error
+    remains.
+    """
     of = {attempt.name: attempt for attempt in attempts(folder)}
     for one in (one for one in budgets(folder) if one["boundary"] == "net"):
         began_s, ended_s = window_s(of[one["trial"]])
         (switch,) = (term["standard_j"] for term in one["terms"] if term["name"] == "switch")
-        assert switch == pytest.approx((ended_s - began_s) * DEVIATION_W / np.sqrt(MINUTES), rel=0.05)  # two digits are kept
+        # two digits are kept
+        assert switch == pytest.approx((ended_s - began_s) * DEVIATION_W / np.sqrt(MINUTES), rel=0.05)

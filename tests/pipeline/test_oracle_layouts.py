@@ -1,4 +1,6 @@
-"""How many layouts a row's reads found is counted as a second calculation counts it, from the raw files of a results folder."""
+"""How many layouts a row's reads found is counted as a second calculation counts it, from the raw files of
+a results folder.
+"""
 
 import json
 import re
@@ -35,7 +37,9 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three reads of each row, a fourth that failed, one that failed and was read again, and a write that read nothing."""
+    """Three reads of each row, a fourth that failed, one that failed and was read again, and a write that
+    read nothing.
+    """
     folder = tmp_path_factory.mktemp("layouts") / "made"
     turns = [("read", 1), ("read", 2), ("read", 3), ("read", 4), ("write", 1)]
     make(folder, {name: [Meter("", "total", "counter")] for name in ROWS}, turns=turns)
@@ -71,11 +75,15 @@ def _end(attempt: Path, status: str) -> None:
 def shown(folder: Path) -> list[tuple[str, ...]]:
     """The lines of both tables that a user sees, by column."""
     perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run([perjoule, "show", str(folder), "--layouts"], check=True, capture_output=True, text=True)
+    ran = subprocess.run(
+        [perjoule, "show", str(folder), "--layouts"], check=True, capture_output=True, text=True
+    )
     return [tuple(re.split(r"\s{2,}", line.strip())) for line in ran.stdout.splitlines() if line.strip()]
 
 
-def test_the_layouts_and_placements_of_each_row_are_what_a_second_count_of_the_raw_files_says(read: Path) -> None:
+def test_the_layouts_and_placements_of_each_row_are_what_a_second_count_of_the_raw_files_says(
+    read: Path,
+) -> None:
     lines = shown(read)
     header = lines.index(("file system", "workload", "clients", "reads", "layouts", "placements"))
     assert set(lines[header + 1 :]) == counts(read)

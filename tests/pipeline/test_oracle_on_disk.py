@@ -53,7 +53,9 @@ def test_the_share_on_disk_is_the_mean_of_the_second_calculation_without_decimal
 
 def test_the_machine_readable_share_keeps_all_digits(folder: Path) -> None:
     perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run([perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True)
+    ran = subprocess.run(
+        [perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True
+    )
     rows = {row["filesystem"]: row["metrics"]["durable_ratio"] for row in json.loads(ran.stdout)["rows"]}
     assert {name: row["values"] for name, row in rows.items()} == {
         name: pytest.approx(row, rel=1e-9) for name, row in calculated(folder).items()

@@ -1,4 +1,6 @@
-"""What `perjoule predict` says is what a second calculation makes of the profile's file and the catalogue's."""
+"""What `perjoule predict` says is what a second calculation makes of the profile's file and the
+catalogue's.
+"""
 
 import json
 import subprocess
@@ -27,13 +29,17 @@ NUMBERS = ("throughput_bytes_per_s", "mean_w", "efficiency_bytes_per_j")
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A profile whose numbers are made by hand; those of reads say that data wait to be written back, as of writes."""
+    """A profile whose numbers are made by hand; those of reads say that data wait to be written back, as
+    of writes.
+    """
     fit = Fit(Works(3e-5, 9e-5), WAY, UNEVEN)
     tests = tuple(Test("clients", float(n), 1e8, 1.05e8, 5.0, 5.1, {}, 5.0) for n in range(1, 11))
     ways: tuple[Direction, ...] = ("write", "read")
     points = [one for way in ways for one in made.points(direction=way, repetitions_count=1)]
     known: dict[Direction, Known] = {way: Known(fit, (fit, fit), tests) for way in ways}
-    found = Profile("moosefs", {"goal": 1}, "made up", ("storage",), inf, True, tuple(points), known, cpu_of="window")
+    found = Profile(
+        "moosefs", {"goal": 1}, "made up", ("storage",), inf, True, tuple(points), known, cpu_of="window"
+    )
     file = tmp_path_factory.mktemp("prediction") / "made.json"
     data = to_json(found)
     assert isinstance(data, dict)
@@ -45,7 +51,18 @@ def said(profile: Path, copies_count: int) -> list[dict[str, Any]]:
     """Each prediction, as `--json` prints it."""
     perjoule = str(Path(sys.executable).with_name("perjoule"))
     clients = ",".join(map(str, CLIENTS))
-    argv = [perjoule, "predict", str(profile), "--on", CLUSTER, "--clients", clients, "--set", f"goal={copies_count}", "--json"]
+    argv = [
+        perjoule,
+        "predict",
+        str(profile),
+        "--on",
+        CLUSTER,
+        "--clients",
+        clients,
+        "--set",
+        f"goal={copies_count}",
+        "--json",
+    ]
     return json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)["predictions"]
 
 
@@ -54,7 +71,9 @@ def test_a_prediction_is_that_of_the_second_calculation_and_of_reads_nothing_is_
     profile: Path, copies_count: int
 ) -> None:
     data, found = json.loads(profile.read_text()), said(profile, copies_count)
-    assert {(one["direction"], one["clients_count"]) for one in found} == {(w, n) for w in ("write", "read") for n in CLIENTS}
+    assert {(one["direction"], one["clients_count"]) for one in found} == {
+        (w, n) for w in ("write", "read") for n in CLIENTS
+    }
     for one in found:
         own = predicted(data, CLUSTER, copies_count, one["direction"], one["clients_count"])
         assert {name: one[name][0] for name in NUMBERS} == pytest.approx(own, rel=1e-9), one["direction"]

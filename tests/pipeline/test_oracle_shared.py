@@ -1,4 +1,6 @@
-"""Of two rows, what one meter gets wrong in both cancels in their ratio: as a second calculation makes of the same files."""
+"""Of two rows, what one meter gets wrong in both cancels in their ratio: as a second calculation makes of
+the same files.
+"""
 
 import json
 import subprocess
@@ -26,7 +28,10 @@ COUNTER = replace(PDU, semantics="counter", low_w=118, high_w=120)
 OUTLETS = [replace(PDU, host=host, component="all", covers=(), low_w=19, high_w=20) for host in SERVERS]
 CASES = {
     "one meter": ([PDU], [MORE]),
-    "one meter of a gain alone": ([replace(PDU, specification=NO_OFFSET)], [replace(MORE, specification=NO_OFFSET)]),
+    "one meter of a gain alone": (
+        [replace(PDU, specification=NO_OFFSET)],
+        [replace(MORE, specification=NO_OFFSET)],
+    ),
     "a counter and a power of one meter": ([PDU], [COUNTER]),
     "one meter of each host and of all": (OUTLETS, [MORE]),
     "two meters": ([PDU], [replace(MORE, name="another pdu")]),
@@ -55,7 +60,18 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def compared(folder: Path) -> dict[str, Any]:
     """What `perjoule compare` says of the work per joule of the second against the first."""
     perjoule = str(Path(sys.executable).with_name("perjoule"))
-    argv = [perjoule, "compare", str(folder), "--between", "first", "second", "--any-change", "--metric", "MiB/J", "--json"]
+    argv = [
+        perjoule,
+        "compare",
+        str(folder),
+        "--between",
+        "first",
+        "second",
+        "--any-change",
+        "--metric",
+        "MiB/J",
+        "--json",
+    ]
     (row,) = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)["rows"]
     return row
 
@@ -72,7 +88,11 @@ def calculated(folder: Path) -> Found:
 
 def _trial(attempt: Attempt) -> dict[str, float]:
     clock, results = attempt.record["clock"], attempt.record["outcome"]["results"]
-    times_s = [clock["utc_s"] + moment_s - clock["monotonic_s"] for r in results for moment_s in (r["began_s"], r["ended_s"])]
+    times_s = [
+        clock["utc_s"] + moment_s - clock["monotonic_s"]
+        for r in results
+        for moment_s in (r["began_s"], r["ended_s"])
+    ]
     value = numbers(attempt, "write", directions(attempt)["write"])["efficiency_bytes_per_j"]
     return {"value": value, "began_s": min(times_s), "ended_s": max(times_s)}
 
@@ -84,11 +104,16 @@ def test_a_comparison_has_the_interval_of_the_second_calculation(folders: dict[s
     assert (found["ratio"], found["low"], found["high"]) == pytest.approx(calculated(folders[case]), rel=1e-9)
 
 
-def test_a_wrong_factor_cancels_where_one_meter_meters_both_and_widens_where_two_do(folders: dict[str, Path]) -> None:
+def test_a_wrong_factor_cancels_where_one_meter_meters_both_and_widens_where_two_do(
+    folders: dict[str, Path],
+) -> None:
     def of_rows(case: str) -> list[shared.Sources]:
         measured = attempts(folders[case])
         labels = ("first", "second")
-        return [shared.of_row([a for a in measured if a.record["trial"]["filesystem"]["label"] == name]) for name in labels]
+        return [
+            shared.of_row([a for a in measured if a.record["trial"]["filesystem"]["label"] == name])
+            for name in labels
+        ]
 
     assert shared.variance(*of_rows("one meter of a gain alone")) == pytest.approx(0.0, abs=1e-18)
     assert shared.variance(*of_rows("two meters")) > 2 * (GAIN_RATIO**2 / 3)

@@ -1,4 +1,6 @@
-"""Watts that were modelled, modelled again: what each sample is by the definition, what stays as it was, and what is refused."""
+"""Watts that were modelled, modelled again: what each sample is by the definition, what stays as it was,
+and what is refused.
+"""
 
 import hashlib
 import json
@@ -75,25 +77,40 @@ def refused(source: Path, into: Path) -> str:
 def tree(folder: Path) -> Mapping[str, tuple[str, int]]:
     """The digest of each file, and when it changed last."""
     paths = (path for path in folder.rglob("*") if path.is_file())
-    return {str(p.relative_to(folder)): (hashlib.sha256(p.read_bytes()).hexdigest(), p.stat().st_mtime_ns) for p in sorted(paths)}
+    return {
+        str(p.relative_to(folder)): (hashlib.sha256(p.read_bytes()).hexdigest(), p.stat().st_mtime_ns)
+        for p in sorted(paths)
+    }
 
 
-def by_definition(record: Mapping[str, Any], rows: Any, host: str) -> Iterator[tuple[float, tuple[float, dict[str, float]]]]:
-    """Watts of a host after each pair of readings: docs/explanations/how-numbers-are-made.md, "Modelled watts", written out."""
+def by_definition(
+    record: Mapping[str, Any], rows: Any, host: str
+) -> Iterator[tuple[float, tuple[float, dict[str, float]]]]:
+    """Watts of a host after each pair of readings: docs/explanations/how-numbers-are-made.md, "Modelled
+    watts", written out.
+    """
     fact = next(one for one in record["hosts"] if one["name"] == host)
     hardware = record["hardware"]
     node = next(one for one in hardware["nodes"] if one["name"] == fact["node"])
     own = rows[(rows["meter"] == "system") & (rows["host"] == host)]
-    counters = {name: own[own["quantity"] == name][["t_s", "value"]].to_numpy() for name in ("cpu", "disk_read", "disk_written")}
-    read, written = (sum(one[key]["value"] for one in node["disks"]) for key in ("read_bytes_per_s", "write_bytes_per_s"))
+    counters = {
+        name: own[own["quantity"] == name][["t_s", "value"]].to_numpy()
+        for name in ("cpu", "disk_read", "disk_written")
+    }
+    read, written = (
+        sum(one[key]["value"] for one in node["disks"]) for key in ("read_bytes_per_s", "write_bytes_per_s")
+    )
     for n in range(1, len(counters["cpu"])):
         t = counters["cpu"][n][0] - counters["cpu"][n - 1][0]
-        c, r, w = (counters[name][n][1] - counters[name][n - 1][1] for name in ("cpu", "disk_read", "disk_written"))
+        c, r, w = (
+            counters[name][n][1] - counters[name][n - 1][1] for name in ("cpu", "disk_read", "disk_written")
+        )
         idle, dynamic = (node["board"][key]["value"] for key in ("idle_w", "dynamic_w"))
         watts = {"board": idle + dynamic * c / (t * fact["cpu_capacity_cores"])}
         u = r / (t * record["scale"] * read) + w / (t * record["scale"] * written)
         watts["disks"] = sum(
-            one["idle_w"]["value"] + (one["active_w"]["value"] - one["idle_w"]["value"]) * u for one in node["disks"]
+            one["idle_w"]["value"] + (one["active_w"]["value"] - one["idle_w"]["value"]) * u
+            for one in node["disks"]
         )
         watts["supply"] = (watts["board"] + watts["disks"]) * (1 / hardware["supply_efficiency"]["value"] - 1)
         yield counters["cpu"][n][0], (t, watts)
@@ -114,7 +131,9 @@ def test_each_sample_is_by_the_definition_what_the_counters_and_the_coefficients
         counted = dict(by_definition(record, rows, "storage-1"))
         hits = 0
         for component in ("board", "disks", "supply"):
-            for t_s, duration_s, value in power[power["component"] == component][["t_s", "duration_s", "value"]].to_numpy():
+            for t_s, duration_s, value in power[power["component"] == component][
+                ["t_s", "duration_s", "value"]
+            ].to_numpy():
                 length_s, watts = counted.get(t_s, (0.0, {}))
                 if abs(duration_s - length_s) < 1e-7:
                     hits += 1
@@ -136,7 +155,9 @@ class Kept:
         self.samples.setdefault(channel, {})[t_s] = value
 
 
-def metered_by(cluster: Cluster, record: Record, series: tuple[Series, ...]) -> Mapping[Channel, Mapping[float, float]]:
+def metered_by(
+    cluster: Cluster, record: Record, series: tuple[Series, ...]
+) -> Mapping[Channel, Mapping[float, float]]:
     """What the meter itself makes of the stored readings on this hardware."""
     nodes = {node.name: node for node in cluster.nodes}
     servers = [host for host in record.hosts if host.role != "client"]
@@ -154,7 +175,9 @@ def metered_by(cluster: Cluster, record: Record, series: tuple[Series, ...]) -> 
                 own[names[one.channel.quantity]] = float(value)
     lacking = {name: None for name in Counters.__dataclass_fields__ if name != "t_s"}
     for t_s in sorted(readings):
-        rounds = {name: Counters(t_s=t_s, **cast("Any", {**lacking, **own})) for name, own in readings[t_s].items()}
+        rounds = {
+            name: Counters(t_s=t_s, **cast("Any", {**lacking, **own})) for name, own in readings[t_s].items()
+        }
         model.take(rounds)
     return sink.samples
 
@@ -175,14 +198,21 @@ def test_recalculated_watts_are_those_that_the_meter_would_have_written_on_the_s
             samples_count += len(power.value)
             began_s = power.t_s - power.duration_s
             moments_s = np.array(sorted(there))
-            whole = np.abs(began_s[:, None] - moments_s[None, :]).min(axis=1) < 1e-7  # its window begins with a kept reading, too
-            pairs = [(v, there[t_s]) for t_s, v in zip(power.t_s[whole], power.value[whole], strict=True) if t_s in there]
+            # its window begins with a kept reading, too
+            whole = np.abs(began_s[:, None] - moments_s[None, :]).min(axis=1) < 1e-7
+            pairs = [
+                (v, there[t_s])
+                for t_s, v in zip(power.t_s[whole], power.value[whole], strict=True)
+                if t_s in there
+            ]
             compared_count += len(pairs)
             assert np.allclose(*map(np.array, zip(*pairs, strict=True)), rtol=1e-7, atol=0)
     assert compared_count > 0.8 * samples_count
 
 
-def test_watts_come_back_whatever_lies_between_readings(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watts_come_back_whatever_lies_between_readings(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There and back again: also samples whose work no counter states are those that were modelled."""
     of_today(monkeypatch)
     there = again(original, tmp_path / "there")
@@ -198,18 +228,26 @@ def test_watts_come_back_whatever_lies_between_readings(original: Path, tmp_path
 
 
 @pytest.mark.usefixtures("corrected")
-def test_all_that_was_measured_stays_byte_for_byte_and_the_original_as_it_is(original: Path, tmp_path: Path) -> None:
+def test_all_that_was_measured_stays_byte_for_byte_and_the_original_as_it_is(
+    original: Path, tmp_path: Path
+) -> None:
     before = tree(original)
     results = again(original, tmp_path / "again")
     assert tree(original) == before
     now = tree(tmp_path / "again")
-    same = [name for name in before if Path(name).name not in DERIVED and Path(name).parts[0] not in ("summary", "lock")]
+    same = [
+        name
+        for name in before
+        if Path(name).name not in DERIVED and Path(name).parts[0] not in ("summary", "lock")
+    ]
     same.remove("progress.jsonl")
     assert {name: now[name][0] for name in same} == {name: before[name][0] for name in same}
     assert any("/raw/" in name for name in same)
     first = store.open_results(original)
     for record in results.records():
-        old, new = (json.loads((one.folder_of(record) / "record.json").read_text()) for one in (first, results))
+        old, new = (
+            json.loads((one.folder_of(record) / "record.json").read_text()) for one in (first, results)
+        )
         assert {key for key in new if new[key] != old[key]} == {"hardware", "environment"}
         for one, other in zip(first.series(record), results.series(record), strict=True):
             stays = one.rows() if one.channel.meter != "modelled" else np.delete(one.rows(), 2, axis=1)
@@ -218,7 +256,9 @@ def test_all_that_was_measured_stays_byte_for_byte_and_the_original_as_it_is(ori
 
 
 @pytest.mark.usefixtures("corrected")
-def test_the_new_folder_verifies_and_each_record_and_the_report_say_what_moved(original: Path, tmp_path: Path) -> None:
+def test_the_new_folder_verifies_and_each_record_and_the_report_say_what_moved(
+    original: Path, tmp_path: Path
+) -> None:
     results = again(original, tmp_path / "again")
     findings = verify(results)
     assert findings.differences == ()
@@ -233,7 +273,9 @@ def test_the_new_folder_verifies_and_each_record_and_the_report_say_what_moved(o
     assert f"The journal of the original has the SHA-256 {journal}" in page
     assert "12.4 W" in page
     assert f"not measured; recalculated on {recalculation_of(results.folder).date} with corrected" in page  # pyright: ignore[reportOptionalMemberAccess]
-    assert any(doubt.startswith("modelled watts were recalculated on 20") for doubt in summary(results).doubts)
+    assert any(
+        doubt.startswith("modelled watts were recalculated on 20") for doubt in summary(results).doubts
+    )
 
 
 @pytest.mark.usefixtures("corrected")
@@ -249,7 +291,9 @@ def test_the_command_prints_what_moved_and_a_bundle_gives_the_same(original: Pat
         assert "switch" in text
         assert "15.5 W" in text
         assert "MiB/J before" in text
-    lines = [(tmp_path / name / "journal.jsonl").read_text().splitlines() for name in ("of-original", "of-one")]
+    lines = [
+        (tmp_path / name / "journal.jsonl").read_text().splitlines() for name in ("of-original", "of-one")
+    ]
     series = [[json.loads(line)["files"]["series.parquet"] for line in own] for own in lines]
     assert series[0] == series[1]
 
@@ -265,11 +309,15 @@ def test_what_has_todays_coefficients_is_refused(original: Path, tmp_path: Path)
 
 
 def faster(cluster: Cluster) -> Cluster:
-    nodes = tuple(replace(node, board=replace(node.board, mips=times(node.board.mips, 2))) for node in cluster.nodes)
+    nodes = tuple(
+        replace(node, board=replace(node.board, mips=times(node.board.mips, 2))) for node in cluster.nodes
+    )
     return replace(cluster, nodes=nodes)
 
 
-def test_another_machine_of_the_same_name_is_refused(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_machine_of_the_same_name_is_refused(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     of_today(monkeypatch, faster(CORRECTED))
     assert "worked at the former speed" in refused(original, tmp_path / "again")
     of_today(monkeypatch, replace(CORRECTED, nodes=CORRECTED.nodes[:-1]))
@@ -303,7 +351,9 @@ def test_watts_without_their_counters_are_refused(kept: Path) -> None:
 
 
 @pytest.mark.usefixtures("corrected")
-def test_only_a_new_or_empty_folder_outside_of_the_original_is_written(original: Path, tmp_path: Path) -> None:
+def test_only_a_new_or_empty_folder_outside_of_the_original_is_written(
+    original: Path, tmp_path: Path
+) -> None:
     before = tree(original)
     for into in (original, original / "again"):
         with pytest.raises(CampaignError, match="is in the original"):
@@ -319,7 +369,9 @@ def test_only_a_new_or_empty_folder_outside_of_the_original_is_written(original:
 
 
 @pytest.mark.usefixtures("corrected")
-def test_a_report_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(original: Path, tmp_path: Path) -> None:
+def test_a_report_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(
+    original: Path, tmp_path: Path
+) -> None:
     def fails(results: store.Results, page: Path) -> None:
         raise MachineError("the disk is full", where=str(page))
 

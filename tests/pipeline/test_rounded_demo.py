@@ -1,4 +1,6 @@
-"""A demo that has just run: what another processor rounds otherwise verifies, and a number changed by a millionth is found."""
+"""A demo that has just run: what another processor rounds otherwise verifies, and a number changed by a
+millionth is found.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -47,7 +49,9 @@ def put(value: Any, place: Place, number: float) -> None:
 
 
 def derived(folder: Path) -> list[tuple[Path, Place, float]]:
-    """Every number that was computed: in the table's metrics and shared errors, and in the outcomes of trials."""
+    """Every number that was computed: in the table's metrics and shared errors, and in the outcomes of
+    trials.
+    """
     table = folder / "table.json"
     found = [
         (table, ("cells", n, part, *place), number)
@@ -56,7 +60,10 @@ def derived(folder: Path) -> list[tuple[Path, Place, float]]:
         for place, number in floats(cell.get(part, {}))
     ]
     for path in sorted(folder.glob("trials/*/*/record.json")):
-        found += [(path, ("outcome", *place), number) for place, number in floats(json.loads(path.read_text())["outcome"])]
+        found += [
+            (path, ("outcome", *place), number)
+            for place, number in floats(json.loads(path.read_text())["outcome"])
+        ]
     return found
 
 
@@ -82,7 +89,13 @@ def test_a_fresh_demo_verifies_after_rounding_and_a_millionth_is_found(demo: Pat
     dice, numbers = np.random.default_rng(3), derived(demo)
     assert len(numbers) > 2000
     rounded = [
-        (path, place, number * (1 + NOISE_RATIO * dice.uniform(-1, 1)) if number else ZERO * float(dice.choice([-1, 1])))
+        (
+            path,
+            place,
+            number * (1 + NOISE_RATIO * dice.uniform(-1, 1))
+            if number
+            else ZERO * float(dice.choice([-1, 1])),
+        )
         for path, place, number in numbers
     ]
     write(demo, rounded)

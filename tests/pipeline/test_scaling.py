@@ -47,12 +47,16 @@ rate = "100 Hz"
 """
 
 
-def grown(law: Any, counts: tuple[int, ...], noise: float = 0.01, repetitions_count: int = 5) -> dict[int, list[float]]:
+def grown(
+    law: Any, counts: tuple[int, ...], noise: float = 0.01, repetitions_count: int = 5
+) -> dict[int, list[float]]:
     drawn = random.Random(1)
     return {n: [law(n) * (1 + drawn.gauss(0, noise)) for _ in range(repetitions_count)] for n in counts}
 
 
-def cell(servers_count: int, values: list[float], metric: str = "throughput_bytes_per_s", **words: Any) -> Cell:
+def cell(
+    servers_count: int, values: list[float], metric: str = "throughput_bytes_per_s", **words: Any
+) -> Cell:
     found = Interval(sum(values) / len(values), 0.0, 0.0, tuple(values))
     where: dict[str, Any] = {
         "filesystem": f"grows, {servers_count} servers",
@@ -94,7 +98,9 @@ def test_amdahls_serial_share_is_found_without_crosstalk() -> None:
 
 
 def test_crosstalk_is_found_where_there_is_some() -> None:
-    law = scalability_law(grown(lambda n: 100 * n / (1 + 0.05 * (n - 1) + 0.02 * n * (n - 1)), (1, 2, 4, 8, 16)))
+    law = scalability_law(
+        grown(lambda n: 100 * n / (1 + 0.05 * (n - 1) + 0.02 * n * (n - 1)), (1, 2, 4, 8, 16))
+    )
     assert law.kind == "USL"
     assert holds(law.parameters["serial"], 0.05)
     assert holds(law.parameters["crosstalk"], 0.02)
@@ -106,21 +112,32 @@ def test_values_without_any_scatter_have_no_crosstalk_of_rounding_and_their_bend
     assert scalability_law(values).kind == "Amdahl"
     (found,) = scaling([cell(n, own) for n, own in values.items()])
     assert len(found.doubts) == 1
-    (straight,) = scaling([cell(n, own) for n, own in grown(lambda n: 100 * n, (1, 2, 4, 8), noise=0).items()])
+    (straight,) = scaling(
+        [cell(n, own) for n, own in grown(lambda n: 100 * n, (1, 2, 4, 8), noise=0).items()]
+    )
     assert straight.doubts == ()
 
 
 @pytest.mark.parametrize("counts", [(2, 4), (2, 4, 8)])
 def test_too_few_numbers_of_hosts_are_refused_with_the_reason(counts: tuple[int, ...]) -> None:
     (found,) = scaling([cell(n, values) for n, values in grown(lambda n: 100 * n, counts).items()])
-    reasons = [f"no power law: {len(counts)} numbers of storage hosts, but it needs 3"] if len(counts) < 3 else []
-    assert found.refused == (*reasons, f"no scalability law: {len(counts)} numbers of storage hosts, but it needs 4")
+    reasons = (
+        [f"no power law: {len(counts)} numbers of storage hosts, but it needs 3"] if len(counts) < 3 else []
+    )
+    assert found.refused == (
+        *reasons,
+        f"no scalability law: {len(counts)} numbers of storage hosts, but it needs 4",
+    )
     assert len(found.laws) == len(counts) - 2
 
 
 def test_values_that_follow_no_one_exponent_are_doubted() -> None:
-    (bent,) = scaling([cell(n, values) for n, values in grown(lambda n: min(n, 4) * 100, (1, 2, 4, 8)).items()])
-    (straight,) = scaling([cell(n, values) for n, values in grown(lambda n: 100 * n**0.8, (1, 2, 4, 8)).items()])
+    (bent,) = scaling(
+        [cell(n, values) for n, values in grown(lambda n: min(n, 4) * 100, (1, 2, 4, 8)).items()]
+    )
+    (straight,) = scaling(
+        [cell(n, values) for n, values in grown(lambda n: 100 * n**0.8, (1, 2, 4, 8)).items()]
+    )
     assert len(bent.doubts) == 1
     assert straight.doubts == ()
 
@@ -135,7 +152,11 @@ def test_throughput_is_ideal_in_proportion_and_work_per_joule_when_it_stays() ->
 
 
 def test_only_what_differs_in_nothing_but_its_servers_is_joined() -> None:
-    others = [cell(4, [1.0], clients_count=1), cell(4, [1.0], workload="ior"), cell(4, [1.0], filesystem="other, 4 servers")]
+    others = [
+        cell(4, [1.0], clients_count=1),
+        cell(4, [1.0], workload="ior"),
+        cell(4, [1.0], filesystem="other, 4 servers"),
+    ]
     assert scaling([cell(2, [1.0]), *others]) == ()
 
 
@@ -149,7 +170,9 @@ def labels(text: str) -> set[str]:
 def test_servers_span_the_matrix_with_short_labels() -> None:
     assert labels(CAMPAIGN) == {"grows, 1 server", "grows, 2 servers", "grows, 4 servers", "grows, 8 servers"}
     assert labels(CAMPAIGN.replace("[1, 2, 4, 8]", "4")) == {"grows"}
-    below = CAMPAIGN.replace("servers = [1, 2, 4, 8]\n", "").replace("[testbed]", "[testbed]\nservers = [2, 4]")
+    below = CAMPAIGN.replace("servers = [1, 2, 4, 8]\n", "").replace(
+        "[testbed]", "[testbed]\nservers = [2, 4]"
+    )
     assert labels(below) == {"grows, 2 servers", "grows, 4 servers"}
     both = CAMPAIGN.replace("[1, 2, 4, 8]", "[2, 4]").replace("[testbed]", '[testbed]\ncpu = ["1 %", "2 %"]')
     assert "grows on simulated servers 2 cpu 1 %" in labels(both)
@@ -158,7 +181,11 @@ def test_servers_span_the_matrix_with_short_labels() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('[testbed]\nkind = "simulated"', '[testbed]\nkind = "local"', "line 3: testbed local has a fixed set of storage hosts"),
+        (
+            '[testbed]\nkind = "simulated"',
+            '[testbed]\nkind = "local"',
+            "line 3: testbed local has a fixed set of storage hosts",
+        ),
         ("[testbed]", "[testbed]\nservers = 3", "line 8: servers is set twice; remove it here"),
         ("[1, 2, 4, 8]", "[2, 2]", "line 3: servers has 2 twice"),
         ("[1, 2, 4, 8]", "[2, 0]", "line 3: servers = 0 is out of range; it must be at least 1"),
@@ -207,9 +234,12 @@ def test_each_trial_has_the_servers_that_it_requested(measured: Results) -> None
 
 
 def test_the_peak_is_that_of_the_servers_there_are(measured: Results) -> None:
-    node_bytes_per_s = tpp_bytes_per_s(cluster("odroid-hc4")) / 4  # storage hosts of that cluster, as fast as its clients
+    # storage hosts of that cluster, as fast as its clients
+    node_bytes_per_s = tpp_bytes_per_s(cluster("odroid-hc4")) / 4
     for one in summary(measured).cells:
-        share = one.metrics["throughput_bytes_per_s"].mean / (node_bytes_per_s * min(one.servers_count, one.clients_count))
+        share = one.metrics["throughput_bytes_per_s"].mean / (
+            node_bytes_per_s * min(one.servers_count, one.clients_count)
+        )
         assert one.metrics["tpp_ratio"].mean == pytest.approx(share)
 
 

@@ -66,7 +66,9 @@ def measured(folder: Path, wanted: Campaign) -> Results:
 
 
 def judged(results: Results) -> list[tuple[Record, Point]]:
-    return [(record, point) for record in results.records() for point in points(record, results.series(record))]
+    return [
+        (record, point) for record in results.records() for point in points(record, results.series(record))
+    ]
 
 
 def test_throughput_and_time_are_known_exactly(tmp_path: Path) -> None:
@@ -79,10 +81,15 @@ def test_throughput_and_time_are_known_exactly(tmp_path: Path) -> None:
     ]
     for record, point in pairs:
         assert record.status == "valid"
-        burst = "burst_" if point.direction == "write" else ""  # whose headline ends with the hosts' sync, by the clock
+        # whose headline ends with the hosts' sync, by the clock
+        burst = "burst_" if point.direction == "write" else ""
         assert point.metrics[f"{burst}duration_s"] == pytest.approx(0.1)
-        assert point.metrics[f"{burst}throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
-        assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(point.trial.clients_count * 40 * MIB)
+        assert point.metrics[f"{burst}throughput_bytes_per_s"] == pytest.approx(
+            point.trial.clients_count * 40 * MIB
+        )
+        assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(
+            point.trial.clients_count * 40 * MIB
+        )
 
 
 def test_energy_is_known_exactly(tmp_path: Path) -> None:
@@ -94,7 +101,9 @@ def test_energy_is_known_exactly(tmp_path: Path) -> None:
 
 
 def test_emulated_time_stretches_everything_that_takes_time(tmp_path: Path) -> None:
-    ((record, point),) = judged(measured(tmp_path, asked(testbed="scale = 0.5", workload='operation = "read"')))
+    ((record, point),) = judged(
+        measured(tmp_path, asked(testbed="scale = 0.5", workload='operation = "read"'))
+    )
     assert record.scale == 0.5
     assert point.metrics["duration_s"] == pytest.approx(0.05)
     assert point.metrics["throughput_bytes_per_s"] == pytest.approx(80 * MIB)
@@ -110,12 +119,18 @@ def test_a_record_keeps_where_the_data_lay(tmp_path: Path) -> None:
 
 def test_counters_are_known_exactly(tmp_path: Path) -> None:
     options = 'cpu = "25 %"\nnetwork = "10 MiB/s"\ndisk = "5 MiB/s"'
-    ((record, point),) = judged(measured(tmp_path, asked(testbed=options, meter=f'{SYSTEM}\nrate = "100 Hz"')))
+    ((record, point),) = judged(
+        measured(tmp_path, asked(testbed=options, meter=f'{SYSTEM}\nrate = "100 Hz"'))
+    )
     assert record.outcome is not None
-    cores_counts = [node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "storage"]
+    cores_counts = [
+        node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "storage"
+    ]
     storage_count = sum(host.role == "storage" for host in record.hosts)
     # bytes are taken from the baseline (here shorter than 0.4 s) up to the end of the tail, for late copies
-    counted_s = record.phases[-1].ended_s - next(phase.began_s for phase in record.phases if phase.name == "baseline")
+    counted_s = record.phases[-1].ended_s - next(
+        phase.began_s for phase in record.phases if phase.name == "baseline"
+    )
     per_byte = storage_count * counted_s / (4 * MIB)
     work_s = 0.25 * cores_counts[0] * storage_count * point.metrics["duration_s"]
     assert point.metrics["cpu_storage_s_per_byte"] == pytest.approx(work_s / (4 * MIB), rel=1e-4)
@@ -136,7 +151,9 @@ def test_cpu_time_by_byte_is_without_that_of_programs_that_start_and_report(tmp_
     campaign = asked(testbed='cpu = "1 %"', workload=options, meter=f'{SYSTEM}\nrate = "50 Hz"')
     results = measured(tmp_path, campaign)
     ((record, point),) = judged(results)
-    cores_count = next(node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "client")
+    cores_count = next(
+        node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "client"
+    )
     true_s_per_byte = 0.01 * cores_count * point.metrics["duration_s"] / (120 * MIB)
     error_s_per_byte = abs(point.metrics["cpu_client_s_per_byte"] - true_s_per_byte)
     assert error_s_per_byte <= point.metrics["cpu_client_uncertainty_s_per_byte"] <= 0.25 * true_s_per_byte
@@ -149,7 +166,9 @@ def test_hosts_hear_before_each_load_whether_their_disks_seek(
 ) -> None:
     heard: list[tuple[str, object]] = []
     monkeypatch.setattr(trial, "Seeks", Host)
-    monkeypatch.setattr(Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)), raising=False)
+    monkeypatch.setattr(
+        Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)), raising=False
+    )
     monkeypatch.setattr(SimulatedLoad, "pattern", Pattern(access=access))
     load = SimulatedLoad.run
 
@@ -173,14 +192,19 @@ def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:
     took_s = phases["write-back"].ended_s - record.outcome.began_s
     assert point.metrics["duration_s"] == pytest.approx(took_s)
     assert point.metrics["throughput_bytes_per_s"] == pytest.approx(4 * MIB / took_s)
-    assert (point.metrics["energy_j"], point.metrics["burst_energy_j"]) == pytest.approx((50 * took_s, 50 * 0.1))
-    counted_s = phases["baseline"].ended_s - phases["baseline"].began_s  # the disks write at one rate from there on
+    assert (point.metrics["energy_j"], point.metrics["burst_energy_j"]) == pytest.approx(
+        (50 * took_s, 50 * 0.1)
+    )
+    # the disks write at one rate from there on
+    counted_s = phases["baseline"].ended_s - phases["baseline"].began_s
     before_s = record.outcome.began_s - phases["baseline"].began_s
     assert counted_s <= before_s
     assert point.metrics["durable_ratio"] == pytest.approx((before_s + 0.1) / (before_s + took_s), rel=1e-3)
 
 
-def test_what_was_written_is_read_back_after_the_write_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_written_is_read_back_after_the_write_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[float] = []
 
     def read_back(self: SimulatedLoad, *where: object) -> Outcome:
@@ -199,7 +223,9 @@ def test_hosts_that_can_t_write_back_are_a_doubt_and_the_headline_is_the_burst(t
     ((record, point),) = judged(measured(tmp_path, asked(testbed='failure = "sync"')))
     assert "write-back" not in {phase.name for phase in record.phases}
     assert point.metrics["duration_s"] == pytest.approx(0.1)
-    assert any("data were not written back: storage-1: sync failed, as configured" in doubt for doubt in point.doubts)
+    assert any(
+        "data were not written back: storage-1: sync failed, as configured" in doubt for doubt in point.doubts
+    )
     assert IN_FLIGHT.durable_unknown() in point.doubts
 
 
@@ -222,7 +248,9 @@ def test_a_failed_trial_is_kept_with_its_reason_and_the_campaign_continues(tmp_p
 
 
 def test_after_a_transient_failure_the_campaign_continues_with_a_fresh_deployment(tmp_path: Path) -> None:
-    records = measured(tmp_path, asked(repetitions=4, workload='fail_at = 2\nfailure = "transient"')).records()
+    records = measured(
+        tmp_path, asked(repetitions=4, workload='fail_at = 2\nfailure = "transient"')
+    ).records()
     assert [record.status for record in records] == ["valid", "failed", "valid", "failed"]
 
 
@@ -236,7 +264,9 @@ def test_a_file_system_that_does_not_come_up_fails_its_trials(tmp_path: Path) ->
     assert [record.status for record in records] == ["failed", "failed"]
     assert all('it last said: "goodbye"' in record.reason for record in records)
     logs = sorted(tmp_path.rglob("logs/metadata-1-simulated.log"))
-    assert [log.read_text() for log in logs] == ["goodbye\n"] * 2, "a failed trial keeps the logs of the daemons that failed it"
+    assert [log.read_text() for log in logs] == ["goodbye\n"] * 2, (
+        "a failed trial keeps the logs of the daemons that failed it"
+    )
 
 
 def test_a_daemon_that_dies_during_a_trial_fails_that_trial(tmp_path: Path) -> None:
@@ -306,5 +336,6 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
     readiness.require(readiness.checks(wanted, readiness.unable(wanted)))
 
     alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
-    with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
+    # with nothing to measure, nothing is begun
+    with pytest.raises(MachineError, match=r"mount\.nfs: not found"):
         runner.run(campaign.parse(alone), create(tmp_path / "alone", alone, "alone"), lambda notice: None)

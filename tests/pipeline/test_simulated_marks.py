@@ -93,11 +93,22 @@ def test_below_the_table_and_every_view_of_it(folder):
 def test_in_json(folder):
     rows = data("show", folder)["rows"]
     assert {row["reality"] for row in rows} == {"simulated"}
-    assert {one["grade"] for row in rows for key, one in row["metrics"].items() if key == "energy_j"} == {"simulated"}
+    assert {one["grade"] for row in rows for key, one in row["metrics"].items() if key == "energy_j"} == {
+        "simulated"
+    }
 
 
 def test_in_each_row_of_an_export(folder, tmp_path):
-    said("export", folder, "--csv", tmp_path / "all.csv", "--parquet", tmp_path / "all.parquet", "--bundle", tmp_path / "all.zip")
+    said(
+        "export",
+        folder,
+        "--csv",
+        tmp_path / "all.csv",
+        "--parquet",
+        tmp_path / "all.parquet",
+        "--bundle",
+        tmp_path / "all.zip",
+    )
     header, *lines = (tmp_path / "all.csv").read_text().splitlines()
     assert header.endswith(",reality")
     assert lines
@@ -106,7 +117,11 @@ def test_in_each_row_of_an_export(folder, tmp_path):
     assert set(table["reality"]) == {"simulated"}
     assert {*table["grade"]} <= {"simulated", ""}
     with ZipFile(tmp_path / "all.zip") as bundle:
-        inside = {Path(name).name: bundle.read(name).decode() for name in bundle.namelist() if not name.endswith(".parquet")}
+        inside = {
+            Path(name).name: bundle.read(name).decode()
+            for name in bundle.namelist()
+            if not name.endswith(".parquet")
+        }
     assert inside["table.csv"] == (tmp_path / "all.csv").read_bytes().decode()
     (root,) = (one for one in json.loads(inside["ro-crate-metadata.json"])["@graph"] if one["@id"] == "./")
     assert root["keywords"] == SIMULATED
@@ -156,7 +171,9 @@ def test_on_the_live_page_and_in_its_series(folder):
     moments = live.rates([drawing.moment(found.channels, state) for _, state in states])
     chosen = drawing.choices(states, moments)
     pairs = [(load, values) for (load, _), values in zip(states, moments, strict=True)]
-    assert {one.grade for load, values in pairs for one in drawing.powers(load, chosen, values).values()} == {"simulated"}
+    assert {one.grade for load, values in pairs for one in drawing.powers(load, chosen, values).values()} == {
+        "simulated"
+    }
     tables = [drawing.meters(drawing.graded(load, values)) for load, values in pairs]
     assert {row[3] for laid in tables for row in laid.rows} == {"simulated"}
 
@@ -175,10 +192,14 @@ def test_simulated_numbers_are_ranked_against_measured_ones_only_if_one_says_so(
 
 
 @pytest.mark.parametrize(
-    ("filesystem", "reality"), [(Spec("simulated", {}), "simulated"), (Spec("directory", {"path": "/srv"}), "real")]
+    ("filesystem", "reality"),
+    [(Spec("simulated", {}), "simulated"), (Spec("directory", {"path": "/srv"}), "real")],
 )
 def test_a_simulated_file_system_on_real_hosts_is_simulated_too(filesystem, reality):
-    assert drivers.traits(drivers.testbed(Spec("local", {})), drivers.filesystem(filesystem), None).reality == reality
+    assert (
+        drivers.traits(drivers.testbed(Spec("local", {})), drivers.filesystem(filesystem), None).reality
+        == reality
+    )
 
 
 def test_a_table_of_before_the_mark_verifies_with_a_note(folder):

@@ -35,7 +35,8 @@ size = "4 MiB"
 
 def test_an_interval_that_decided_when_to_stop_is_wider_than_students() -> None:
     values = [9.0, 10.0, 10.5, 11.0, 9.5]
-    for least_count, factor in ((5, 1.15), (8, 1.15), (3, 1.2), (4, 1.2)):  # the earlier it may end, the wider
+    # the earlier it may end, the wider
+    for least_count, factor in ((5, 1.15), (8, 1.15), (3, 1.2), (4, 1.2)):
         wide = stopped_interval(values, widening(least_count))
         assert half_width_ratio(wide) == pytest.approx(factor * half_width_ratio(interval(values)))
         assert wide.values == tuple(values)
@@ -55,7 +56,9 @@ def test_scatter_keeps_it_going() -> None:
 
 @pytest.mark.parametrize("scatter", [0.03, 0.08])
 @pytest.mark.parametrize("least_count", [3, 5])
-def test_intervals_cover_the_truth_although_their_width_decided_when_to_stop(scatter: float, least_count: int) -> None:
+def test_intervals_cover_the_truth_although_their_width_decided_when_to_stop(
+    scatter: float, least_count: int
+) -> None:
     dice = np.random.default_rng(7)
     covered, runs_count = 0, 600
     for _ in range(runs_count):
@@ -103,7 +106,11 @@ def test_no_surface_calls_a_row_known_that_a_stop_rule_ended(tmp_path: Path) -> 
         assert found.exit_code == 0, (words, found.output)
         said += found.output
     assert "until the interval of MiB/J is within ± 5 %" in " ".join(said.split())
-    said += (results.folder / "report.html").read_text() + Path(table).read_text() + (results.folder / "table.json").read_text()
+    said += (
+        (results.folder / "report.html").read_text()
+        + Path(table).read_text()
+        + (results.folder / "table.json").read_text()
+    )
     assert "unseen in 24 % of such samples" in said  # the report's methods
     assert not re.search(r"(?<!un)known (to|within) (±|\d|&#177;|&plusmn;)", said)
 

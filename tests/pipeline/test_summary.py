@@ -1,4 +1,6 @@
-"""What is kept of a results folder's numbers: the same as computed, and never used where anything it came from has changed."""
+"""What is kept of a results folder's numbers: the same as computed, and never used where anything it came
+from has changed.
+"""
 
 import os
 import shutil
@@ -54,12 +56,19 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_a_trial_is_computed_when_it_ends_and_kept_as_it_was_computed(measured: store.Results, counted: list[str]) -> None:
+def test_a_trial_is_computed_when_it_ends_and_kept_as_it_was_computed(
+    measured: store.Results, counted: list[str]
+) -> None:
     for record in measured.latest():
         found = computing.of_trial(measured, record)
         assert found == trial_summary(record, measured.series(record))
         assert found.points == points(record, measured.series(record))
-        assert found.metered is not None and found.timeline is not None and found.overhead is not None and found.periods
+        assert (
+            found.metered is not None
+            and found.timeline is not None
+            and found.overhead is not None
+            and found.periods
+        )
     assert counted == []
 
 
@@ -104,7 +113,10 @@ CHANGES: dict[str, Callable[[store.Results], object]] = {
     "series": lambda results: os.utime(results.folder_of(results.latest()[0]) / "series.parquet", (1, 1)),
     "campaign": lambda results: os.utime(results.folder / "campaign.toml", (1, 1)),
     "journal": lambda results: os.utime(results.journal, (1, 1)),
-    "joined": lambda results: ((results.folder / "joined").mkdir(), (results.folder / "joined" / "notes.txt").write_text("x")),
+    "joined": lambda results: (
+        (results.folder / "joined").mkdir(),
+        (results.folder / "joined" / "notes.txt").write_text("x"),
+    ),
     "set aside": lambda results: (results.folder / "set-aside" / "x-attempt-1").mkdir(parents=True),
 }
 
@@ -133,7 +145,9 @@ def test_whatever_changes_the_numbers_of_a_trial_has_them_computed_again(
     assert len(counted) == (6 if what == "joined" else 1)  # a recording concerns all
 
 
-def test_another_perjoule_computes_again(results: store.Results, counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_perjoule_computes_again(
+    results: store.Results, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     summary(results)
     counted.clear()
     monkeypatch.setattr(_kept, "_code", lambda: "another")
@@ -141,8 +155,12 @@ def test_another_perjoule_computes_again(results: store.Results, counted: list[s
     assert len(counted) == 6
 
 
-@pytest.mark.parametrize("damage", [lambda body: body.replace(b"3", b"4"), lambda body: body[:100], lambda body: b""])
-def test_what_was_changed_or_cut_is_never_shown(damage: Callable[[bytes], bytes], results: store.Results) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda body: body.replace(b"3", b"4"), lambda body: body[:100], lambda body: b""]
+)
+def test_what_was_changed_or_cut_is_never_shown(
+    damage: Callable[[bytes], bytes], results: store.Results
+) -> None:
     whole = summary(results)
     for path in sorted((results.folder / "summary").iterdir()):
         path.write_bytes(damage(path.read_bytes()))
@@ -187,7 +205,9 @@ def test_nothing_is_written_through_a_link(results: store.Results, tmp_path: Pat
 
 def test_numbers_without_an_end_are_kept_as_they_are(results: store.Results) -> None:
     odd = Cell("a", "w", "write", 1, {"energy_j": Interval(0.1 + 0.2, -inf, inf, (0.1 + 0.2,))})
-    _kept.write(_kept.place(results, "cells"), _kept.digest(results), Summary((odd,), (0.2,), (Doubt("a doubt"),)))
+    _kept.write(
+        _kept.place(results, "cells"), _kept.digest(results), Summary((odd,), (0.2,), (Doubt("a doubt"),))
+    )
     assert summary(results) == Summary((odd,), (0.2,), (Doubt("a doubt"),))
 
 

@@ -42,7 +42,9 @@ def lent(monkeypatch: pytest.MonkeyPatch, loan: Lease) -> None:
 
     monkeypatch.setattr(SimulatedTestbed, "hold", hold_lent)
     monkeypatch.setattr(runner, "Awaits", SimulatedTestbed)
-    monkeypatch.setattr(SimulatedTestbed, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]), raising=False)
+    monkeypatch.setattr(
+        SimulatedTestbed, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]), raising=False
+    )
 
 
 def measured(tmp_path: Path, text: str = TEXT) -> tuple[store.Results, list[str], Interrupted]:
@@ -54,22 +56,31 @@ def measured(tmp_path: Path, text: str = TEXT) -> tuple[store.Results, list[str]
     return results, events, stopped.value
 
 
-def test_a_run_stops_before_a_trial_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_stops_before_a_trial_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lent(monkeypatch, Lease("Slurm job 7", time.monotonic() + time_limit.TAKE_DOWN_S, lambda: ""))
     results, events, stopped = measured(tmp_path)
     assert "Slurm job 7 is pending (Priority)" in events
     assert len(results.records()) == 1
-    assert f"3 trials are left; continue in the next allocation with: perjoule resume {results.folder}" in str(stopped)
+    assert (
+        f"3 trials are left; continue in the next allocation with: perjoule resume {results.folder}"
+        in str(stopped)
+    )
 
 
 def test_what_fails_as_a_job_ends_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lent(monkeypatch, Lease("Slurm job 7", math.inf, lambda: "was cancelled"))
     results, _, stopped = measured(tmp_path, FAILING)
     assert results.records() == ()
-    assert str(stopped).startswith("Slurm job 7 was cancelled; continue in the next allocation with: perjoule resume")
+    assert str(stopped).startswith(
+        "Slurm job 7 was cancelled; continue in the next allocation with: perjoule resume"
+    )
 
 
-def test_a_trial_during_which_the_job_was_suspended_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_during_which_the_job_was_suspended_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lent(monkeypatch, Lease("Slurm job 7", math.inf, lambda: "was suspended for 4 s"))
     results, _, stopped = measured(tmp_path)
     assert results.records() == ()
@@ -80,7 +91,9 @@ def silent() -> str:
     raise MachineError("squeue did not answer within 20 s")
 
 
-def test_what_fails_while_the_batch_system_does_not_answer_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_while_the_batch_system_does_not_answer_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lent(monkeypatch, Lease("Slurm job 7", math.inf, silent))
     asked = campaign.parse(FAILING)
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides, asked.files)
@@ -89,13 +102,17 @@ def test_what_fails_while_the_batch_system_does_not_answer_is_not_kept(tmp_path:
     assert results.records() == ()
 
 
-def test_what_is_well_while_the_batch_system_does_not_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_well_while_the_batch_system_does_not_answer_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lent(monkeypatch, Lease("Slurm job 7", time.monotonic() + time_limit.TAKE_DOWN_S, silent))
     results, _, _ = measured(tmp_path)
     assert [record.status for record in results.records()] == ["valid"]
 
 
-def test_a_deployment_that_fails_as_a_job_ends_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployment_that_fails_as_a_job_ends_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def mount(*_: Any) -> None:
         raise TransientError("the connection was lost")
 

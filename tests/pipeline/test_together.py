@@ -1,4 +1,6 @@
-"""Several users at once: what a campaign says of them, when they come, and the whole pipeline on the product's own fakes."""
+"""Several users at once: what a campaign says of them, when they come, and the whole pipeline on the
+product's own fakes.
+"""
 
 from itertools import pairwise
 from pathlib import Path
@@ -118,8 +120,14 @@ def test_the_kind_is_implied_and_each_user_alone_has_a_label_of_its_own() -> Non
 
 
 def test_a_mix_moves_what_its_users_move_with_all_their_jobs() -> None:
-    repeated = changed("clients = 2}", 'clients = 2, arrival = "every 1 s"}', changed('label = "mix"', 'window = "3 s"'))
-    moved = {t.workload.label: s.moved_bytes for s in campaign.plan(campaign.parse(repeated)).steps for t in [s.trial]}
+    repeated = changed(
+        "clients = 2}", 'clients = 2, arrival = "every 1 s"}', changed('label = "mix"', 'window = "3 s"')
+    )
+    moved = {
+        t.workload.label: s.moved_bytes
+        for s in campaign.plan(campaign.parse(repeated)).steps
+        for t in [s.trial]
+    }
     assert moved == {
         "together": (2 * 4 + 3 * 2) * MIB,
         "together analysis": 2 * 4 * MIB,
@@ -130,7 +138,8 @@ def test_a_mix_moves_what_its_users_move_with_all_their_jobs() -> None:
 def test_shrink_shrinks_each_users_size() -> None:
     tables = campaign.parse(CAMPAIGN, overrides=["shrink=4"]).trials[0].workload.options["together"]
     assert isinstance(tables, list)
-    assert [table["size"] for table in tables if isinstance(table, dict)] == ["1 MiB", "1 MiB"]  # whole transfers
+    # whole transfers
+    assert [table["size"] for table in tables if isinstance(table, dict)] == ["1 MiB", "1 MiB"]
 
 
 def test_simulate_puts_simulated_loads_in_the_place_of_each_users() -> None:
@@ -144,7 +153,12 @@ def test_simulate_puts_simulated_loads_in_the_place_of_each_users() -> None:
 
 
 WRONG = [
-    ('operation = "read"', 'operatoin = "read"', 'line 16: user with workload simulated has no option "operatoin"', "operation"),
+    (
+        'operation = "read"',
+        'operatoin = "read"',
+        'line 16: user with workload simulated has no option "operatoin"',
+        "operation",
+    ),
     ('operation = "read"', 'operation = "raed"', 'line 16: operation = "raed" is not a valid value', "read"),
     (
         'operation = "read"',
@@ -152,16 +166,46 @@ WRONG = [
         'line 16: operation = ["read", "write"] of user analysis',
         "for each",
     ),
-    ('"backup", kind = "simulated"', '"backup", kind = "simulatd"', 'line 17: unknown workload "simulatd"', "simulated"),
+    (
+        '"backup", kind = "simulated"',
+        '"backup", kind = "simulatd"',
+        'line 17: unknown workload "simulatd"',
+        "simulated",
+    ),
     ('"backup", kind = "simulated",', '"backup",', "line 17: this workload has no kind", 'kind = "..."'),
-    ("clients = 2}", "clients = 3}", "line 17: user backup loads from client 3, but a trial has only 2", "3 or more"),
+    (
+        "clients = 2}",
+        "clients = 3}",
+        "line 17: user backup loads from client 3, but a trial has only 2",
+        "3 or more",
+    ),
     ("clients = 2}", "clients = []}", "line 17: clients: [] names no client", "remove clients"),
     ("clients = 2}", "clients = 0}", "line 17: clients = 0 is out of range", "at least 1"),
-    ("clients = 2}", 'arrival = "evry 5 s"}', 'line 17: arrival: "evry 5 s" is not a valid arrival', '"every 10 s"'),
-    ("clients = 2}", 'arrival = "every 0 s"}', 'line 17: arrival: "every 0 s" has no time in it', '"every 10 s"'),
+    (
+        "clients = 2}",
+        'arrival = "evry 5 s"}',
+        'line 17: arrival: "evry 5 s" is not a valid arrival',
+        '"every 10 s"',
+    ),
+    (
+        "clients = 2}",
+        'arrival = "every 0 s"}',
+        'line 17: arrival: "every 0 s" has no time in it',
+        '"every 10 s"',
+    ),
     ("clients = 2}", 'arrival = "every 5"}', "line 17: arrival: ", "5 s"),
-    ("clients = 2}", 'arival = "at once"}', 'line 17: user with workload simulated has no option "arival"', "arrival"),
-    ("clients = 2}", 'arrival = "every 5 s"}', 'line 12: workload together: arrival = "every 5 s"', 'window = "60 s"'),
+    (
+        "clients = 2}",
+        'arival = "at once"}',
+        'line 17: user with workload simulated has no option "arival"',
+        "arrival",
+    ),
+    (
+        "clients = 2}",
+        'arrival = "every 5 s"}',
+        'line 12: workload together: arrival = "every 5 s"',
+        'window = "60 s"',
+    ),
     ('user = "backup"', 'user = "analysis"', 'line 17: two users are called "analysis"', "different name"),
     ('user = "backup"', 'user = "../x"', 'line 17: user: "../x" can\'t be the name of a folder', "letters"),
     ('user = "backup", ', "", "line 17: this user has no name", 'user = "..."'),
@@ -172,7 +216,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "said", "advice"), WRONG, ids=[new for _, new, _, _ in WRONG])
-def test_what_is_wrong_in_a_users_table_is_reported_with_its_line(old: str, new: str, said: str, advice: str) -> None:
+def test_what_is_wrong_in_a_users_table_is_reported_with_its_line(
+    old: str, new: str, said: str, advice: str
+) -> None:
     with pytest.raises(CampaignError) as told:
         campaign.parse(CAMPAIGN.replace(old, new, 1))
     assert str(told.value).startswith(f"campaign {said}")
@@ -181,10 +227,21 @@ def test_what_is_wrong_in_a_users_table_is_reported_with_its_line(old: str, new:
 
 def test_users_as_tables_of_their_own_are_the_same_and_a_fault_has_its_own_line() -> None:
     start = CAMPAIGN.index("together = [")
-    tables = '[[workload.together]]\nuser = "analysis"\nkind = "simulated"\n[[workload.together]]\nuser = "backup"\n'
-    text = CAMPAIGN[:start] + tables + 'kind = "simulated"\nsize = "1 MiB"\n' + CAMPAIGN[CAMPAIGN.index("[[meter]]") :]
+    tables = (
+        '[[workload.together]]\nuser = "analysis"\nkind = "simulated"\n[[workload.together]]\nuser = '
+        '"backup"\n'
+    )
+    text = (
+        CAMPAIGN[:start]
+        + tables
+        + 'kind = "simulated"\nsize = "1 MiB"\n'
+        + CAMPAIGN[CAMPAIGN.index("[[meter]]") :]
+    )
     assert {t.workload.kind for t in campaign.parse(text).trials} == {"together"}
-    with pytest.raises(CampaignError, match=r'line 21: user with workload simulated has no option "sise"; did you mean "size"'):
+    with pytest.raises(
+        CampaignError,
+        match=r'line 21: user with workload simulated has no option "sise"; did you mean "size"',
+    ):
         campaign.parse(changed("size", "sise", text))
 
 
@@ -202,7 +259,9 @@ def test_users_as_tables_of_their_own_are_the_same_and_a_fault_has_its_own_line(
         ([{"user": "a", "kind": "simulated"}] * 2, {}, "two users are called a"),
     ],
 )
-def test_the_driver_by_itself_refuses_what_can_t_be(tables: list[dict[str, Any]], options: dict[str, Any], said: str) -> None:
+def test_the_driver_by_itself_refuses_what_can_t_be(
+    tables: list[dict[str, Any]], options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         together(tables, **options)
 
@@ -248,14 +307,17 @@ def test_all_together_are_one_point_with_each_users_own_numbers(mixed: Results) 
     assert mix.direction == "mixed"
     assert found["mix analysis", 1].direction == "read"
     assert found["mix backup", 1].direction == "write"
-    # analysis moves 4 MiB from each of two clients at 40 MiB/s, in 0.1 s; backup 2 MiB from one of them, in 0.05 s
+    # analysis moves 4 MiB from each of two clients at 40 MiB/s, in 0.1 s; backup 2 MiB from one of them, in
+    # 0.05 s
     assert mix.metrics["user/analysis/throughput_bytes_per_s"] == pytest.approx(80 * MIB, rel=0.02)
     assert mix.metrics["user/backup/throughput_bytes_per_s"] == pytest.approx(40 * MIB, rel=0.02)
     assert mix.metrics["user/analysis/share_ratio"] == pytest.approx(0.8)
     assert mix.metrics["throughput_bytes_per_s"] == pytest.approx(10 * MIB / mix.metrics["duration_s"])
     assert 0 <= mix.metrics["together_ratio"] <= 0.51
     # fair shares: a client and a half against half a client
-    assert mix.metrics["fairness_ratio"] == pytest.approx((80 / 1.5 + 40 / 0.5) ** 2 / (2 * ((80 / 1.5) ** 2 + 80**2)), rel=0.02)
+    assert mix.metrics["fairness_ratio"] == pytest.approx(
+        (80 / 1.5 + 40 / 0.5) ** 2 / (2 * ((80 / 1.5) ** 2 + 80**2)), rel=0.02
+    )
     assert mix.metrics["energy_j"] == pytest.approx(50 * mix.metrics["duration_s"])
     assert not [d for p in found.values() for d in p.doubts if "together" in d or "apart" in d]
 
@@ -301,8 +363,12 @@ def test_a_campaign_of_users_that_was_interrupted_continues(tmp_path: Path) -> N
 
 def test_jobs_have_folders_of_their_own_and_one_that_is_due_too_early_waits(tmp_path: Path) -> None:
     text = changed('label = "mix"', 'label = "mix"\nwindow = "0.15 s"')
-    text = changed("clients = 2}", 'arrival = "every 50 ms"}', changed('size = "2 MiB"', 'size = "4 MiB"', text))
-    wanted = campaign.parse(changed('only = ["", "analysis", "backup"]', 'only = "backup"', text), overrides=["repetitions=1"])
+    text = changed(
+        "clients = 2}", 'arrival = "every 50 ms"}', changed('size = "2 MiB"', 'size = "4 MiB"', text)
+    )
+    wanted = campaign.parse(
+        changed('only = ["", "analysis", "backup"]', 'only = "backup"', text), overrides=["repetitions=1"]
+    )
     results = measured(tmp_path, wanted)
     (record,) = results.records()
     assert record.outcome is not None
@@ -310,7 +376,11 @@ def test_jobs_have_folders_of_their_own_and_one_that_is_due_too_early_waits(tmp_
     windows = sorted({(r.began_s, r.ended_s) for r in record.outcome.results})
     assert len(windows) == 3
     assert all(before[1] <= after[0] for before, after in pairwise(windows))
-    assert {p.name for p in (results.folder_of(record) / "raw/backup").iterdir()} == {"job-1", "job-2", "job-3"}
+    assert {p.name for p in (results.folder_of(record) / "raw/backup").iterdir()} == {
+        "job-1",
+        "job-2",
+        "job-3",
+    }
     (point,) = judged(results)
     assert point.metrics["user/backup/jobs_count"] == 3
     assert point.metrics["user/backup/throughput_bytes_per_s"] == pytest.approx(80 * MIB, rel=0.02)
@@ -320,7 +390,9 @@ def test_a_user_whose_job_fails_fails_the_trial_by_name_and_nobody_begins_anothe
     text = changed('label = "mix"', 'label = "mix"\nwindow = "10 s"')
     text = changed("clients = 2}", "clients = 2, fail_at = 1}", text)
     text = changed('size = "4 MiB"}', 'size = "4 MiB", arrival = "every 5 s"}', text)
-    wanted = campaign.parse(changed('only = ["", "analysis", "backup"]', "", text), overrides=["repetitions=1"])
+    wanted = campaign.parse(
+        changed('only = ["", "analysis", "backup"]', "", text), overrides=["repetitions=1"]
+    )
     results = measured(tmp_path, wanted)
     (record,) = results.records()
     assert record.status == "failed"

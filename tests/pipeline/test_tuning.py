@@ -53,7 +53,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     return into, tuned(into)
 
 
-def test_it_finds_the_known_optimum_and_proves_it_with_fresh_trials(done: tuple[Path, dict[str, Any]]) -> None:
+def test_it_finds_the_known_optimum_and_proves_it_with_fresh_trials(
+    done: tuple[Path, dict[str, Any]],
+) -> None:
     into, found = done
     assert found["changes"] == {"threads": 8}
     assert found["better"]
@@ -108,11 +110,15 @@ def test_the_same_command_again_measures_nothing_and_says_the_same(done: tuple[P
     assert "a tuning of another campaign, or with other options" in str(other.exception)
 
 
-def test_a_killed_tuning_continues_and_loses_nothing(done: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_killed_tuning_continues_and_loses_nothing(
+    done: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
     into = tmp_path / "killed"
     argv = [str(Path(sys.executable).with_name("perjoule")), *TUNE, "--into", str(into)]
     for least_count in (3, 9):  # in the first round, and in a later one
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         while len(kept(into) if into.exists() else []) < least_count and process.poll() is None:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
@@ -154,7 +160,17 @@ def test_durability_is_given_up_only_if_allowed_and_then_named_in_the_same_line(
 
 
 def test_a_limit_of_the_power_that_no_setting_keeps_leaves_the_default(tmp_path: Path) -> None:
-    words = [*TUNE[:2], "--for", "MiB/s", "--within", "1 W", *TUNE[4:], "--into", str(tmp_path / "limit"), "--json"]
+    words = [
+        *TUNE[:2],
+        "--for",
+        "MiB/s",
+        "--within",
+        "1 W",
+        *TUNE[4:],
+        "--into",
+        str(tmp_path / "limit"),
+        "--json",
+    ]
     done_too = said(*words)
     assert done_too.exit_code == 0, done_too.output
     found = json.loads(done_too.stdout)
@@ -182,8 +198,16 @@ def test_it_measures_every_workload_and_number_of_clients_for_each_setting(tmp_p
             "the campaign's own setting failed, so there is nothing to compare",
         ),
         (("--set", "clients=[1, 2]", "--trials", "19"), CampaignError, "19 trials are too few"),
-        (("--set", "filesystem.throughput=['50 MiB/s', '60 MiB/s']"), CampaignError, "stands for 2 file systems"),
-        (("--set", "testbed.servers=[2, 3]"), CampaignError, "the campaign has 2 testbeds, but a setting is tuned on one"),
+        (
+            ("--set", "filesystem.throughput=['50 MiB/s', '60 MiB/s']"),
+            CampaignError,
+            "stands for 2 file systems",
+        ),
+        (
+            ("--set", "testbed.servers=[2, 3]"),
+            CampaignError,
+            "the campaign has 2 testbeds, but a setting is tuned on one",
+        ),
         (("--filesystem", "cephfs"), CampaignError, "0 of its file systems are called cephfs"),
     ],
 )
@@ -205,7 +229,9 @@ def test_a_metric_that_is_not_measured_says_why(tmp_path: Path) -> None:
     assert "tune for another metric with --for, or add a meter" in str(found.exception)
 
 
-def test_a_default_that_failed_is_measured_again_when_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_that_failed_is_measured_again_when_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     into = tmp_path / "results"
     with monkeypatch.context() as broken:
 

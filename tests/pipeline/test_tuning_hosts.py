@@ -56,7 +56,17 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sysfs:
 
 
 def words(folder: Path, *more: str) -> list[str]:
-    return ["tune", str(folder / "hosts.toml"), "--for", "MiB/J", "--trials", "14", *more, "--into", str(folder / "tuned")]
+    return [
+        "tune",
+        str(folder / "hosts.toml"),
+        "--for",
+        "MiB/J",
+        "--trials",
+        "14",
+        *more,
+        "--into",
+        str(folder / "tuned"),
+    ]
 
 
 def said(*argv: str) -> Result:
@@ -64,7 +74,11 @@ def said(*argv: str) -> Result:
 
 
 def records(into: Path) -> list[Any]:
-    return [record for path in sorted(into.glob("*/results.json")) for record in store.open_results(path.parent).latest()]
+    return [
+        record
+        for path in sorted(into.glob("*/results.json"))
+        for record in store.open_results(path.parent).latest()
+    ]
 
 
 def kept_count(into: Path) -> int:
@@ -75,7 +89,9 @@ def children_of(pid: int) -> list[int]:
     found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has just ended
-            found += [int(path.parent.name)] if int(path.read_text().rpartition(")")[2].split()[1]) == pid else []
+            found += (
+                [int(path.parent.name)] if int(path.read_text().rpartition(")")[2].split()[1]) == pid else []
+            )
     return found
 
 
@@ -83,7 +99,9 @@ def test_it_finds_the_governor_that_is_best_and_compares_it_with_the_campaigns_o
     fake: Sysfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     governor = fake.root / "devices/system/cpu/cpufreq/policy0/scaling_governor"
-    monkeypatch.setattr(SimulatedFileSystem, "_tuned", lambda _: 1.2 if governor.read_text() == "powersave\n" else 1.0)
+    monkeypatch.setattr(
+        SimulatedFileSystem, "_tuned", lambda _: 1.2 if governor.read_text() == "powersave\n" else 1.0
+    )
     done = said(*words(tmp_path, "--only", GOVERNOR, "--only", "testbed.power.cpu_max", "--json"))
     assert done.exit_code == 0, done.output
     found, into = json.loads(done.stdout), tmp_path / "tuned"
@@ -93,7 +111,10 @@ def test_it_finds_the_governor_that_is_best_and_compares_it_with_the_campaigns_o
     assert found["trials_count"] == len(records(into)) <= 14
     assert {record.status for record in records(into)} == {"valid"}
     for record in records(into):  # each trial had what its setting says, by the host's own word
-        asked, there = table(record.trial.testbed.options["power"]), table(table(record.facts["testbed"])["power"])
+        asked, there = (
+            table(record.trial.testbed.options["power"]),
+            table(table(record.facts["testbed"])["power"]),
+        )
         facts = table(there["local"])
         assert facts["cpu_governor"] == asked["cpu_governor"]
         assert facts["cpu_max_hz"] == float(str(asked.get("cpu_max", "3.6 GHz")).split()[0]) * (
@@ -108,14 +129,20 @@ def test_it_finds_the_governor_that_is_best_and_compares_it_with_the_campaigns_o
     assert tuned["filesystem"] == [{"kind": "simulated"}]
     for command in ("show", "verify", "report", "resume"):
         assert said(command, str(into / "final")).exit_code == 0
-    compared = said("compare", str(into / "final"), "--between", "default", "tuned", "--metric", "MiB/J", "--any-change")
+    compared = said(
+        "compare", str(into / "final"), "--between", "default", "tuned", "--metric", "MiB/J", "--any-change"
+    )
     assert "significantly better than default" in compared.output
 
 
-def test_a_killed_tuning_leaves_no_power_state_once_the_next_command_ran_and_continues(fake: Sysfs, tmp_path: Path) -> None:
+def test_a_killed_tuning_leaves_no_power_state_once_the_next_command_ran_and_continues(
+    fake: Sysfs, tmp_path: Path
+) -> None:
     asked = words(tmp_path, "--only", GOVERNOR, "--only", "testbed.power.cpu_deepest_idle")
     argv = [str(Path(sys.executable).with_name("perjoule")), *asked, "--set", "workload.size=64 MiB"]
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     into = tmp_path / "tuned"
 
     def both_set() -> bool:
@@ -154,7 +181,9 @@ def test_what_hosts_offered_is_kept_with_the_tuning(fake: Sysfs, tmp_path: Path)
     assert "schedutil" not in again.output
 
 
-def test_simulated_hosts_are_not_queried(fake: Sysfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_hosts_are_not_queried(
+    fake: Sysfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def asked(*_: object) -> None:
         raise AssertionError("a host was queried")
 
@@ -164,4 +193,6 @@ def test_simulated_hosts_are_not_queried(fake: Sysfs, tmp_path: Path, monkeypatc
     assert "threads" in listed.output
     assert "power" not in listed.output
     with pytest.raises(CampaignError, match="simulated ones are not queried"):
-        said("tune", str(tmp_path / "hosts.toml"), "--for", "MiB/J", "--simulate", "--only", GOVERNOR, "--list")
+        said(
+            "tune", str(tmp_path / "hosts.toml"), "--for", "MiB/J", "--simulate", "--only", GOVERNOR, "--list"
+        )

@@ -8,7 +8,9 @@ from setup import campaign_keys as program
 
 
 def test_the_page_is_that_of_the_keys() -> None:
-    assert program.PAGE.read_text(encoding="utf-8") == program.page(), "run: .venv/bin/python setup/campaign_keys.py"
+    assert program.PAGE.read_text(encoding="utf-8") == program.page(), (
+        "run: .venv/bin/python setup/campaign_keys.py"
+    )
 
 
 def test_it_lists_each_key_with_a_meaning_and_those_of_tables_inside() -> None:

@@ -58,7 +58,10 @@ def test_a_second_release_stands_above_the_first(root: Path) -> None:
     (root / "changelog.d" / "more.fixed.md").write_text("More.")
     changelog.release(root, "0.10.0", DAY)
     text = (root / "CHANGELOG.md").read_text()
-    assert "## Unreleased\n\n## 0.10.0 (2027-01-31)\n\n### Fixed\n\n- More.\n\n## 0.2.0 (2027-01-31)\n\n### Numbers" in text
+    assert (
+        "## Unreleased\n\n## 0.10.0 (2027-01-31)\n\n### Fixed\n\n- More.\n\n## 0.2.0 (2027-01-31)\n\n### "
+        "Numbers" in text
+    )
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.0.9", "0.2", "v0.2.0", "0.2.0rc1"])

@@ -22,7 +22,9 @@ case " $FAILING " in *" ${0##*/} "*) exit 1;; esac
         ("basedpyright", 2, "failed gates:\n  basedpyright\n"),
     ],
 )
-def test_every_gate_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+def test_every_gate_runs_and_those_that_fail_are_named_at_the_end(
+    tmp_path: Path, failing: str, code: int, summary: str
+) -> None:
     for name in ("ruff", "basedpyright", "lint-imports", "codespell", "python"):
         (tmp_path / name).write_text(GATE)
         (tmp_path / name).chmod(0o755)

@@ -1,4 +1,7 @@
-"""The Containerfile. A build takes minutes and a network: each instruction is held against what runs in other tests."""
+"""The Containerfile.
+
+A build takes minutes and a network: each instruction is held against what runs in other tests.
+"""
 
 import json
 import re
@@ -14,7 +17,11 @@ NAMES = {"$(PYTHON)": "python3", "$(BIN)": ".venv/bin"}
 
 def instructions() -> list[tuple[str, str]]:
     """The instructions with their words, comments left out."""
-    lines = [line for line in (ROOT / "Containerfile").read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / "Containerfile").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
@@ -48,7 +55,8 @@ def test_its_base_is_a_system_that_setup_supports_and_names_no_registry() -> Non
     assert "/" not in image and system == "debian"
     first_line = (ROOT / "setup" / "debian-packages").read_text().splitlines()[0]
     assert re.search(rf"\bDebian {version}\b", first_line)
-    assert "python3-venv" in (ROOT / "setup" / "debian-packages").read_text().split()  # which a bare Debian lacks
+    # which a bare Debian lacks
+    assert "python3-venv" in (ROOT / "setup" / "debian-packages").read_text().split()
 
 
 def test_it_copies_all_that_an_installation_reads(tmp_path: Path) -> None:
@@ -59,7 +67,9 @@ def test_it_copies_all_that_an_installation_reads(tmp_path: Path) -> None:
             place = tmp_path / target / (source if target == "./" else "")
             place.parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / source).is_dir():
-                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+                shutil.copytree(
+                    ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+                )
             else:
                 shutil.copy(ROOT / source, place)
     for command in having("RUN"):
@@ -67,16 +77,26 @@ def test_it_copies_all_that_an_installation_reads(tmp_path: Path) -> None:
         assert [word for word in read if not (tmp_path / word).exists()] == []
     reader = "import setuptools; setuptools.setup()"
     said = subprocess.run(
-        [sys.executable, "-c", reader, "--quiet", "egg_info"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", reader, "--quiet", "egg_info"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert said.returncode == 0, said.stderr
     listed = (tmp_path / "src" / "perjoule.egg-info" / "SOURCES.txt").read_text().splitlines()
-    assert {"docs/reference/perjoule.1", "src/perjoule/campaign/demo.toml", "src/perjoule/report/page.css"} <= set(listed)
+    assert {
+        "docs/reference/perjoule.1",
+        "src/perjoule/campaign/demo.toml",
+        "src/perjoule/report/page.css",
+    } <= set(listed)
 
 
 def test_it_starts_a_command_that_there_is() -> None:
     (entry,), (given,) = having("ENTRYPOINT"), having("CMD")
     (program,), (command, *options) = json.loads(entry), json.loads(given)
     assert program == ".venv/bin/perjoule"
-    shown = subprocess.run([sys.executable, "-m", "perjoule", command, "--help"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-m", "perjoule", command, "--help"], capture_output=True, text=True, check=True
+    )
     assert options and [option for option in options if f"{option} " not in shown.stdout] == []

@@ -20,7 +20,10 @@ def fault(number: int, text: str) -> str:
     if not DATE.search(head):
         return "say below the title when it was decided"
     if not STATUS.search(head):
-        return 'say below the title whether it is "accepted", "replaced by [N](...)" or "partly replaced by [N](...)"'
+        return (
+            'say below the title whether it is "accepted", "replaced by [N](...)" or "partly replaced by '
+            '[N](...)"'
+        )
     return "shorten it: context, decision, consequence" if len(text.split()) > MOST_WORDS else ""
 
 

@@ -1,4 +1,6 @@
-"""Whatever is imported is declared, pinned and explained: a package that only another one brings can disappear with it."""
+"""Whatever is imported is declared, pinned and explained: a package that only another one brings can
+disappear with it.
+"""
 
 import re
 import sys
@@ -37,11 +39,15 @@ def names(wanted: list[str]) -> set[str]:
 
 @cache
 def imports(folder: str) -> tuple[tuple[str, str], ...]:
-    """Each file of a folder with the first part of each module that it imports and that is not ours, nor Python's."""
+    """Each file of a folder with the first part of each module that it imports and that is not ours, nor
+    Python's.
+    """
     pairs: list[tuple[str, str]] = []
     for path in sorted((ROOT / folder).rglob("*.py")):
         here = OURS | {file.stem for file in path.parent.iterdir()} | sys.stdlib_module_names
-        modules = {module.partition(".")[0] for line in IMPORT.findall(path.read_text("utf-8")) for module in line}
+        modules = {
+            module.partition(".")[0] for line in IMPORT.findall(path.read_text("utf-8")) for module in line
+        }
         pairs += [(str(path.relative_to(ROOT)), module) for module in modules - here - {""}]
     return tuple(pairs)
 
@@ -53,13 +59,16 @@ def test_every_import_is_of_a_package_that_is_declared(folder: str) -> None:
     undeclared = {
         f"{path} imports {module}"
         for path, module in imports(folder)
-        if module not in OUTSIDE and not {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])} & declared
+        if module not in OUTSIDE
+        and not {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])} & declared
     }
     assert not undeclared, f"declare it in pyproject.toml: {sorted(undeclared)}"
 
 
 def test_what_is_not_declared_is_imported() -> None:
-    assert OUTSIDE.keys() <= {module for folder in ("src", "tests", "benchmarks") for _, module in imports(folder)}
+    assert OUTSIDE.keys() <= {
+        module for folder in ("src", "tests", "benchmarks") for _, module in imports(folder)
+    }
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -67,5 +76,9 @@ def test_what_is_declared_is_pinned_and_explained(name: str) -> None:
     pins = (ROOT / "setup" / f"{PINS.get(name, 'requirements-extras')}.txt").read_text()
     pinned = {canonicalize_name(line.partition("==")[0]) for line in pins.splitlines() if "==" in line}
     assert names(SETS[name]) <= pinned
-    explained = {canonicalize_name(word) for row in re.findall(r"(?m)^\| ([^|]+) \|", EXPLAINED) for word in row.split(", ")}
+    explained = {
+        canonicalize_name(word)
+        for row in re.findall(r"(?m)^\| ([^|]+) \|", EXPLAINED)
+        for word in row.split(", ")
+    }
     assert names(SETS[name]) <= explained, "say in docs/explanations/dependencies.md why"

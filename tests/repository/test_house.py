@@ -12,7 +12,11 @@ COUNTS = house.counts(ROOT / "src")
 
 @pytest.mark.parametrize(
     "counted",
-    ["places that choose channels", "places with the rule of emulation", "files of numbers that know a record's scale"],
+    [
+        "places that choose channels",
+        "places with the rule of emulation",
+        "files of numbers that know a record's scale",
+    ],
 )
 def test_one_place_decides(counted: str) -> None:
     assert COUNTS[counted] == 1
@@ -51,19 +55,27 @@ def test_a_rule_of_emulation_is_found(text: str, found: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("record.scale", True), ("reading.record.scale", True), ("{r.scale for r in valid}", True), ("self.scale", False)],
+    [
+        ("record.scale", True),
+        ("reading.record.scale", True),
+        ("{r.scale for r in valid}", True),
+        ("self.scale", False),
+    ],
 )
 def test_the_scale_of_a_record_is_found(text: str, found: bool) -> None:
     assert house.scales(ast.parse(text)) == found
 
 
 MOST_COUNT = 12
-LARGER = {"Host": 27, "FileSystem": 30, "Workload": 18}  # until what only some of them can do are abilities, too: never more
+# until what only some of them can do are abilities, too: never more
+LARGER = {"Host": 27, "FileSystem": 30, "Workload": 18}
 
 
 @pytest.mark.parametrize("protocol", house.PROTOCOLS)
 def test_a_protocol_of_drivers_has_few_members(protocol: str) -> None:
-    assert house.members(ROOT / "src")[protocol][0] <= LARGER.get(protocol, MOST_COUNT), "make it an ability (CONTRIBUTING.md)"
+    assert house.members(ROOT / "src")[protocol][0] <= LARGER.get(protocol, MOST_COUNT), (
+        "make it an ability (CONTRIBUTING.md)"
+    )
 
 
 @pytest.mark.parametrize("protocol", LARGER)

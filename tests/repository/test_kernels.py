@@ -1,4 +1,6 @@
-"""What `make kernels` boots and runs: its parts, its packages, what it makes of the reports, and the table of all outcomes."""
+"""What `make kernels` boots and runs: its parts, its packages, what it makes of the reports, and the table
+of all outcomes.
+"""
 
 import json
 import platform
@@ -58,7 +60,10 @@ def test_ci_runs_a_part_that_fits_into_15_minutes() -> None:
 
 
 def test_a_part_on_this_machine_that_takes_too_long_is_interrupted_and_says_so(tmp_path: Path) -> None:
-    program = "import sys, time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: open(sys.argv[1], 'w').write('taken down')"
+    program = (
+        "import sys, time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: open(sys.argv[1], "
+        "'w').write('taken down')"
+    )
     argv = shlex.join([sys.executable, "-c", program, str(tmp_path / "end")])
     with pytest.raises(Gone, match=r"it did not end within 0\.02 minutes"):
         run_here(f"exec {argv}", 1.2)
@@ -142,7 +147,9 @@ def test_a_test_counts_for_the_driver_it_is_about(test: str, row: str) -> None:
 def test_the_tables_show_what_ran_what_was_refused_and_why(tmp_path: Path) -> None:
     found = outcome(report(tmp_path, CASES["moosefs"], CASES["lacking"]))
     assert found.rows["filesystems/moosefs"] == {"passed": 1, "failed": [], "skipped": []}
-    text = table.tables({"here": {"about": ["6.1", "x86_64", "Debian 12", "Python 3.11"], "parts": {"live": found.rows}}})
+    text = table.tables(
+        {"here": {"about": ["6.1", "x86_64", "Debian 12", "Python 3.11"], "parts": {"live": found.rows}}}
+    )
     assert "| `moosefs` | 1 |" in text
     assert "| mirror beneath: zfs | refused (1) |" in text
     assert "| mirror beneath: md |  |" in text
@@ -159,20 +166,29 @@ def test_the_tables_show_what_ran_what_was_refused_and_why(tmp_path: Path) -> No
         (3, ["device starts no daemons", "no module"], "3, refused (1)"),
     ],
 )
-def test_what_was_refused_is_shown_beside_what_ran_but_not_what_never_applies(passed: int, skipped: list[str], cell: str) -> None:
+def test_what_was_refused_is_shown_beside_what_ran_but_not_what_never_applies(
+    passed: int, skipped: list[str], cell: str
+) -> None:
     rows = {"filesystems/device": {"passed": passed, "failed": [], "skipped": skipped}}
-    text = table.tables({"here": {"about": ["6.1", "x86_64", "Debian 12", "Python 3.11"], "parts": {"live": rows}}})
+    text = table.tables(
+        {"here": {"about": ["6.1", "x86_64", "Debian 12", "Python 3.11"], "parts": {"live": rows}}}
+    )
     assert f"| `device` | {cell} |" in text
 
 
 def test_a_campaign_counts_for_its_meter_too(tmp_path: Path) -> None:
     case = '<testcase classname="tests.live.test_trial" name="test_a_campaign[moosefs]"/>'
     found = outcome(report(tmp_path, case))
-    assert {row for row, of in found.rows.items() if of["passed"] == 1} == {"filesystems/moosefs", "meters/system"}
+    assert {row for row, of in found.rows.items() if of["passed"] == 1} == {
+        "filesystems/moosefs",
+        "meters/system",
+    }
     assert found.counts == {"passed": 1}
 
 
-def test_what_failed_is_kept_until_a_later_run_of_that_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_failed_is_kept_until_a_later_run_of_that_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(outcomes, "KEPT", tmp_path / "kept.json")
     about = ["6.1", "x86_64", "Debian 12", "Python 3.11"]
     failed = '<testcase classname="tests.live.test_moosefs" name="test_it"><failure message="no"/></testcase>'
@@ -214,14 +230,18 @@ def test_reports_of_this_machine_take_the_place_of_all_that_was_kept_of_it(
 
 def test_the_tables_are_those_of_the_kept_outcomes_and_have_every_driver() -> None:
     written = table.PAGE.read_text().partition(table.MARK)[2]
-    assert written == table.tables(json.loads(KEPT.read_text())), "run .venv/bin/python -m tests.kernels.table"
+    assert written == table.tables(json.loads(KEPT.read_text())), (
+        "run .venv/bin/python -m tests.kernels.table"
+    )
     for part in ("filesystems", "workloads", "testbeds", "meters"):
         assert all(f"| `{kind}` |" in written for kind in drivers.kinds(part))
 
 
 def test_the_machine_has_the_packages_of_perjoule_and_a_kernel() -> None:
     inside = packages(*SECTIONS)
-    assert {"fio", "moosefs-master", "ceph-common", "openssh-server", "linux-image-amd64", "mdadm"} <= set(inside)
+    assert {"fio", "moosefs-master", "ceph-common", "openssh-server", "linux-image-amd64", "mdadm"} <= set(
+        inside
+    )
     assert set(LEFT_OUT) < set(inside), "LEFT_OUT names packages that are on no list"
     assert "qemu-system-x86" in packages("kernels")
     more = packages(*{section for part in PARTS.values() for section in part.more})
@@ -238,4 +258,6 @@ def test_on_another_processor_it_has_its_kernel_and_no_package_that_python_has_n
     assert "taplo==" not in requirements(elsewhere)
     assert "taplo==" in requirements(PROCESSORS["amd64"])
     assert "pytest==" in requirements(elsewhere)
-    assert all("==" in line for line in requirements(elsewhere).splitlines()), "a file that another names is not beside it"
+    assert all("==" in line for line in requirements(elsewhere).splitlines()), (
+        "a file that another names is not beside it"
+    )

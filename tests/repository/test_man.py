@@ -12,7 +12,9 @@ PRINT = "import man; print(man.page(), end='')"
 def test_the_man_page_is_that_of_the_commands() -> None:
     """In a process of its own: click remembers how a command's help was requested first."""
     argv = [sys.executable, "-c", PRINT]
-    made = subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, timeout=60, check=True).stdout
+    made = subprocess.run(
+        argv, cwd=ROOT / "setup", capture_output=True, text=True, timeout=60, check=True
+    ).stdout
     assert PAGE.read_text(encoding="utf-8") == made, "run: .venv/bin/python setup/man.py"
 
 

@@ -11,7 +11,9 @@ from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS
 from places import SOURCES
 from setup import metrics as program
 
-UNIT = re.compile(rf"\b({'|'.join(sorted({one.unit.symbol for one in METRICS.values() if '/' in one.unit.symbol}))})")
+UNIT = re.compile(
+    rf"\b({'|'.join(sorted({one.unit.symbol for one in METRICS.values() if '/' in one.unit.symbol}))})"
+)
 PREFIXES = ("burst_", "cpu_", *(one.prefix for one in BOUNDARIES if one.prefix))
 PARTS = re.compile(rf"(_[a-z_]*)?_(s|j|w|js|bytes|ratio)|{'|'.join(PREFIXES)}")
 KEYS = {*METRICS, *BY_LABEL}
@@ -34,18 +36,34 @@ def spelled(text: str) -> Iterator[str]:
     """What a module says of metrics that is not its to say."""
     tree = ast.parse(text)
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-    entries = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Metric", "Unit"))
+    entries = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Metric", "Unit")
+    )
     described |= {id(node) for entry in entries for node in ast.walk(entry)}
     tables = {id(node.value) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)}
     for node in ast.walk(tree):
         match node:
             case ast.Constant(value=str(text)) if id(node) not in described and UNIT.search(text):
                 yield f"line {node.lineno}: the unit in {text!r}: metric_of(key).unit"
-            case ast.Call(func=ast.Attribute(attr="endswith" | "startswith" | "removeprefix" | "removesuffix"), args=args):
+            case ast.Call(
+                func=ast.Attribute(attr="endswith" | "startswith" | "removeprefix" | "removesuffix"),
+                args=args,
+            ):
                 for one in (part for arg in args for part in ast.walk(arg)):
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and PARTS.fullmatch(one.value):
-                        yield f"line {node.lineno}: a key taken apart by {one.value!r}: metric_of(key) has a field for it"
-            case ast.Dict(keys=keys) if id(node) in tables and sum(_constant(key) in KEYS for key in keys) > 1:
+                    if (
+                        isinstance(one, ast.Constant)
+                        and isinstance(one.value, str)
+                        and PARTS.fullmatch(one.value)
+                    ):
+                        yield (
+                            f"line {node.lineno}: a key taken apart by {one.value!r}: metric_of(key) has a "
+                            "field for it"
+                        )
+            case ast.Dict(keys=keys) if (
+                id(node) in tables and sum(_constant(key) in KEYS for key in keys) > 1
+            ):
                 yield f"line {node.lineno}: a table by metric: a field of the registry's entries"
             case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
                 if sum(_constant(one) in METRICS for one in elements) > 2:
@@ -60,8 +78,13 @@ def _constant(node: ast.expr | None) -> object:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_nothing_else_spells_a_unit_or_takes_a_key_apart(room: str) -> None:
-    found = {str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8") for path in (SOURCES / room).rglob("*.py")}
-    assert [f"{name}, {said}" for name in found.keys() - ALLOWED.keys() for said in spelled(found[name])] == []
+    found = {
+        str(path.relative_to(SOURCES)): path.read_text(encoding="utf-8")
+        for path in (SOURCES / room).rglob("*.py")
+    }
+    assert [
+        f"{name}, {said}" for name in found.keys() - ALLOWED.keys() for said in spelled(found[name])
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -87,4 +110,6 @@ def test_what_may_spell_units_still_does() -> None:
 
 
 def test_the_docs_list_the_registry() -> None:
-    assert Path(program.PAGE).read_text(encoding="utf-8") == program.page(), "run: .venv/bin/python setup/metrics.py"
+    assert Path(program.PAGE).read_text(encoding="utf-8") == program.page(), (
+        "run: .venv/bin/python setup/metrics.py"
+    )

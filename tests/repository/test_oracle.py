@@ -41,7 +41,9 @@ def test_it_imports_only_itself_numpy_pandas_and_the_standard_library(module: Pa
             assert "import" not in ast.unparse(node.func)
 
 
-@pytest.mark.parametrize(("freedom", "t"), [(1, 12.706204736174), (2, 4.302652729749), (3, 3.182446305284), (9, 2.262157162798)])
+@pytest.mark.parametrize(
+    ("freedom", "t"), [(1, 12.706204736174), (2, 4.302652729749), (3, 3.182446305284), (9, 2.262157162798)]
+)
 def test_its_student_quantiles_are_those_of_printed_tables(freedom: int, t: float) -> None:
     assert quantile(freedom) == pytest.approx(t, rel=1e-10)
     assert inside(t, freedom) == pytest.approx(0.95, abs=1e-12)
@@ -49,7 +51,9 @@ def test_its_student_quantiles_are_those_of_printed_tables(freedom: int, t: floa
 
 def samples(semantics: str, values: list[float], durations_s: list[float]) -> pd.DataFrame:
     t_s = np.cumsum(durations_s)
-    return pd.DataFrame({"t_s": t_s, "duration_s": durations_s, "value": values, "semantics": semantics, "more": ""})
+    return pd.DataFrame(
+        {"t_s": t_s, "duration_s": durations_s, "value": values, "semantics": semantics, "more": ""}
+    )
 
 
 def test_a_window_mean_counts_by_the_part_of_its_window_inside() -> None:

@@ -1,4 +1,6 @@
-"""`make test` and `.ci/run` run all their parts, and then fail where one failed; what shares a fixture shares a process."""
+"""`make test` and `.ci/run` run all their parts, and then fail where one failed; what shares a fixture
+shares a process.
+"""
 
 import os
 import subprocess
@@ -36,14 +38,22 @@ def done(argv: list[str | Path], failing: str, **environment: str) -> subprocess
 
 @pytest.mark.parametrize(
     ("failing", "code", "summary"),
-    [("", 0, ""), ("unit.xml", 2, "failed parts: unit\n"), ("beside.xml alone.xml", 2, "failed parts: beside alone\n")],
+    [
+        ("", 0, ""),
+        ("unit.xml", 2, "failed parts: unit\n"),
+        ("beside.xml alone.xml", 2, "failed parts: beside alone\n"),
+    ],
 )
-def test_every_part_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+def test_every_part_runs_and_those_that_fail_are_named_at_the_end(
+    tmp_path: Path, failing: str, code: int, summary: str
+) -> None:
     program(tmp_path / "pytest", PYTEST)
     old = ["--old-file=.venv/ready-for-development", "--old-file=.venv/ready"]
     made = done(["make", *old, f"BIN={tmp_path}", "AS_ROOT=", "INSTALL=:", "test"], failing)
     assert made.returncode == code, made.stderr
-    assert [line for line in made.stdout.splitlines() if line.startswith("ran ")] == [f"ran {part}.xml" for part in PARTS]
+    assert [line for line in made.stdout.splitlines() if line.startswith("ran ")] == [
+        f"ran {part}.xml" for part in PARTS
+    ]
     assert made.stderr.partition("make")[0] == summary
     assert "not run here, but by `make slow`: 2 tests/live/test_long.py::test_it\n" in made.stdout
     assert "not run here, but by `make slow`: 1 tests/live/test_long.py::test_long\n" in made.stdout
@@ -51,9 +61,16 @@ def test_every_part_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("failing", "code", "summary"),
-    [("", 0, ""), ("check", 1, "failed: check\n"), ("test", 1, "failed: test\n"), ("check test", 1, "failed: check test\n")],
+    [
+        ("", 0, ""),
+        ("check", 1, "failed: check\n"),
+        ("test", 1, "failed: test\n"),
+        ("check test", 1, "failed: check test\n"),
+    ],
 )
-def test_ci_runs_both_commands_and_names_those_that_fail(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+def test_ci_runs_both_commands_and_names_those_that_fail(
+    tmp_path: Path, failing: str, code: int, summary: str
+) -> None:
     program(tmp_path / "make", MAKE)
     ran = done([ROOT / ".ci" / "run"], failing, PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert (ran.stdout, ran.stderr, ran.returncode) == ("made check\nmade test\n", summary, code)
@@ -61,7 +78,15 @@ def test_ci_runs_both_commands_and_names_those_that_fail(tmp_path: Path, failing
 
 def test_tests_that_a_chain_of_fixtures_joins_run_in_one_process() -> None:
     folder, site, browser = ("folder", 0), ("site", 0), ("browser", 0)
-    wanted = [{folder}, set[tuple[str, int]](), {browser}, {site}, {("browser", 1)}, {folder, site}, {browser}]
+    wanted = [
+        {folder},
+        set[tuple[str, int]](),
+        {browser},
+        {site},
+        {("browser", 1)},
+        {folder, site},
+        {browser},
+    ]
     assert sorted(sorted(places) for places in groups(wanted)) == [[0, 3, 5], [1], [2, 6], [4]]
 
 

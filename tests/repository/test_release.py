@@ -25,11 +25,15 @@ def test_package_changelog_and_citation_name_the_same_release() -> None:
 
 
 def test_each_release_of_the_changelog_is_newer_than_the_next_and_each_tag_has_one() -> None:
-    released = [re.fullmatch(r"(\d+)\.(\d+)\.(\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in changelog()[1:]]
+    released = [
+        re.fullmatch(r"(\d+)\.(\d+)\.(\d+) \((\d{4}-\d\d-\d\d)\)", heading) for heading in changelog()[1:]
+    ]
     versions = [tuple(map(int, one.groups()[:3])) for one in released if one]
     assert len(versions) == len(released)
     assert versions == sorted(set(versions), reverse=True)
-    tags = subprocess.run(["git", "tag", "--list", "v*"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    tags = subprocess.run(
+        ["git", "tag", "--list", "v*"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert set(tags) <= {f"v{'.'.join(map(str, version))}" for version in versions}
 
 
@@ -42,10 +46,15 @@ def test_the_citation_has_what_its_format_wants() -> None:
 
 
 def addresses(project: str, cited: str, security: str) -> set[str]:
-    """The addresses of this repository in pyproject.toml, CITATION.cff and SECURITY.md; "" where one has none."""
+    """The addresses of this repository in pyproject.toml, CITATION.cff and SECURITY.md; "" where one has
+    none.
+    """
     urls = tomllib.loads(project)["project"].get("urls", {})
     code = re.search(r'(?m)^repository-code: "?([^"\n]+)"?$', cited)
-    links = {re.sub(r"/(-/)?(security|issues)\b.*", "", link) for link in re.findall(r"https?://[^\s)>]+", security)}
+    links = {
+        re.sub(r"/(-/)?(security|issues)\b.*", "", link)
+        for link in re.findall(r"https?://[^\s)>]+", security)
+    }
     return {urls.get("Repository", ""), code[1] if code else "", *(links or {""})}
 
 
@@ -64,4 +73,6 @@ def test_a_file_without_the_address_of_the_others_is_found() -> None:
     assert addresses(project, cited, security) == {"https://forge.example/lab/x"}
     assert addresses(project, cited, "Report it privately.") == {"https://forge.example/lab/x", ""}
     assert addresses("[project]", cited, security) == {"https://forge.example/lab/x", ""}
-    assert addresses(project, cited.replace("/x", "/y"), security) == {f"https://forge.example/lab/{name}" for name in "xy"}
+    assert addresses(project, cited.replace("/x", "/y"), security) == {
+        f"https://forge.example/lab/{name}" for name in "xy"
+    }

@@ -1,4 +1,6 @@
-"""The page of the results folder has every file of a run, every key of a record, and every column of its Parquet files."""
+"""The page of the results folder has every file of a run, every key of a record, and every column of its
+Parquet files.
+"""
 
 import json
 import re
@@ -20,12 +22,21 @@ from places import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "results-folder.md").read_text(encoding="utf-8")
 ATTEMPT = "trials/TRIAL/attempt-N/"
-TYPES = {"dictionary<values=string, indices=int32, ordered=0>": "text", "string": "text", "double": "float64", "int64": "int64"}
+TYPES = {
+    "dictionary<values=string, indices=int32, ordered=0>": "text",
+    "string": "text",
+    "double": "float64",
+    "int64": "int64",
+}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    found = measured(tmp_path_factory.mktemp("folder") / "results", 'repetitions = 1\nsettle = "5 ms"\nquiet = 0', size="1 MiB")
+    found = measured(
+        tmp_path_factory.mktemp("folder") / "results",
+        'repetitions = 1\nsettle = "5 ms"\nquiet = 0',
+        size="1 MiB",
+    )
     report.write(found, found.folder / "report.html")
     return found
 
@@ -53,7 +64,11 @@ def test_it_lists_every_file_that_a_run_writes(results: Results) -> None:
         if path.is_file()
     }
     assert f"{ATTEMPT}record.json" in written
-    missing = [one for one in written if not any(one == name or (name.endswith("/") and one.startswith(name)) for name in listed)]
+    missing = [
+        one
+        for one in written
+        if not any(one == name or (name.endswith("/") and one.startswith(name)) for name in listed)
+    ]
     assert missing == []
 
 
@@ -77,7 +92,9 @@ def test_it_lists_the_keys_of_a_record(results: Results) -> None:
 def test_it_lists_the_columns_of_the_exported_table(results: Results, tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     exporting.write_parquet(list(exporting.rows(results, summary(results).cells)), path)
-    assert [(name, cells[0]) for name, cells in rows("The exported table").items()] == list(columns(path).items())
+    assert [(name, cells[0]) for name, cells in rows("The exported table").items()] == list(
+        columns(path).items()
+    )
 
 
 def test_it_lists_what_a_bundle_adds(results: Results, tmp_path: Path) -> None:

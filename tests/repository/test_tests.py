@@ -12,7 +12,8 @@ from places import TESTS
 FILES = sorted(TESTS.rglob("test_*.py"))
 SHARED = [path for path in TESTS.rglob("*.py") if path not in FILES]  # what several files of tests call
 CLOCKS = {"monotonic", "perf_counter", "process_time", "time"}
-TOOK = re.compile(r"(?P<event>.+)\.(ended_s - (?P=event)\.began_s|late_s)")  # of what happened, by a clock that the code has read
+# of what happened, by a clock that the code has read
+TOOK = re.compile(r"(?P<event>.+)\.(ended_s - (?P=event)\.began_s|late_s)")
 
 
 class Function(NamedTuple):
@@ -51,7 +52,12 @@ def statements(within: ast.AST) -> Iterator[ast.AST]:
 
 def function(node: ast.FunctionDef) -> Function:
     within = list(ast.walk(node))
-    return Function(node.name, [one.test for one in within if isinstance(one, ast.Assert)], called(within), clocked(within))
+    return Function(
+        node.name,
+        [one.test for one in within if isinstance(one, ast.Assert)],
+        called(within),
+        clocked(within),
+    )
 
 
 def called(within: Iterable[ast.AST]) -> set[str]:
@@ -88,13 +94,20 @@ def loose(path: Path) -> list[str]:
     either = [one for one in asserted if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.Or)]
     among = [one for one in asserted if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.In)]
     either += [one for one in among if isinstance(one.comparators[0], ast.Tuple | ast.Set | ast.List)]
-    timed = [one for test in own(path) for one in test.asserted if called(ast.walk(one)) & CLOCKS or late(one, test.clocked)]
+    timed = [
+        one
+        for test in own(path)
+        for one in test.asserted
+        if called(ast.walk(one)) & CLOCKS or late(one, test.clocked)
+    ]
     return [ast.unparse(one) for one in (*either, *timed)]
 
 
 def clocked(within: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
     """The names of what a clock showed, and of the differences between such times."""
-    pairs = [pair for one in within if isinstance(one, ast.Assign) for pair in assigned(one.targets[0], one.value)]
+    pairs = [
+        pair for one in within if isinstance(one, ast.Assign) for pair in assigned(one.targets[0], one.value)
+    ]
     times, durations = set[str](), set[str]()
     for name, value in pairs * 2:  # one may be assigned above the time that it is taken from, in a loop
         if lasting(value, times, durations):
@@ -115,7 +128,10 @@ def assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]
 def lasting(value: ast.expr, times: set[str], durations: set[str]) -> bool:
     """Whether it is how long something took, by a clock that the test has read."""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub):
-        return all(called([one]) & CLOCKS or (isinstance(one, ast.Name) and one.id in times) for one in (value.left, value.right))
+        return all(
+            called([one]) & CLOCKS or (isinstance(one, ast.Name) and one.id in times)
+            for one in (value.left, value.right)
+        )
     return isinstance(value, ast.Name) and value.id in durations
 
 
@@ -124,7 +140,13 @@ def late(asserted: ast.expr, clocked: tuple[set[str], set[str]]) -> bool:
     for one in (node for node in ast.walk(asserted) if isinstance(node, ast.Compare)):
         sides = [one.left, *one.comparators]
         for left, op, right in zip(sides, one.ops, sides[1:], strict=False):
-            lesser = left if isinstance(op, ast.Lt | ast.LtE) else right if isinstance(op, ast.Gt | ast.GtE) else None
+            lesser = (
+                left
+                if isinstance(op, ast.Lt | ast.LtE)
+                else right
+                if isinstance(op, ast.Gt | ast.GtE)
+                else None
+            )
             if lesser is not None and (lasting(lesser, *clocked) or TOOK.fullmatch(ast.unparse(lesser))):
                 return True
     return False

@@ -26,9 +26,21 @@ def test_each_promise_of_the_page_has_a_test_that_exists() -> None:
         (f"{TABLE}| a meter | lie | |\n", 4, '"lie" has no test'),
         (f"{TABLE}| a meter | lie | a test of ours |\n", 4, '"lie" has no test'),
         (f"{TABLE}| a meter | lie | `tests/command/test_cli.py` |\n", 4, '"lie" has no test'),
-        (f"{TABLE}\n| who | where |\n|---|---|\n| anyone | here |\n", 5, 'the last column of a table must be "held by"'),
-        (f"{TABLE}| a meter | lie | `tests/nowhere.py::test_it` |\n", 4, "tests/nowhere.py::test_it is in no file"),
-        ("Held by `tests/command/test_cli.py::test_no_such`.\n", 1, "tests/command/test_cli.py::test_no_such does not exist"),
+        (
+            f"{TABLE}\n| who | where |\n|---|---|\n| anyone | here |\n",
+            5,
+            'the last column of a table must be "held by"',
+        ),
+        (
+            f"{TABLE}| a meter | lie | `tests/nowhere.py::test_it` |\n",
+            4,
+            "tests/nowhere.py::test_it is in no file",
+        ),
+        (
+            "Held by `tests/command/test_cli.py::test_no_such`.\n",
+            1,
+            "tests/command/test_cli.py::test_no_such does not exist",
+        ),
     ],
 )
 def test_a_promise_that_no_test_holds_is_found_with_its_line(
@@ -44,9 +56,13 @@ def test_a_promise_that_no_test_holds_is_found_with_its_line(
 
 
 @pytest.mark.parametrize("marker", ["skip", "xfail(reason='later')"])
-def test_a_test_that_never_runs_holds_nothing(marker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_never_runs_holds_nothing(
+    marker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_it.py").write_text(f"@pytest.mark.{marker}\ndef test_it(): ...\n\ndef test_other(): ...\n")
+    (tmp_path / "tests" / "test_it.py").write_text(
+        f"@pytest.mark.{marker}\ndef test_it(): ...\n\ndef test_other(): ...\n"
+    )
     monkeypatch.setattr(threat_model, "ROOT", tmp_path)
     assert "holds nothing" in threat_model.lacking("tests/test_it.py", "test_it")
     assert threat_model.lacking("tests/test_it.py", "test_other") == ""

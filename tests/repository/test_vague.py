@@ -1,4 +1,6 @@
-"""Names say what they stand for: `setup/names.py` counts those that would fit anything, and its limits only fall."""
+"""Names say what they stand for: `setup/names.py` counts those that would fit anything, and its limits
+only fall.
+"""
 
 import ast
 from pathlib import Path
@@ -12,7 +14,9 @@ TREES = names.parsed(ROOT / "src")
 
 
 def test_no_more_bindings_are_vague_than_may_be() -> None:
-    assert names.share(names.shares(TREES)) <= names.MOST_RATIO, "call it by its content: setup/names.py --where ROOM"
+    assert names.share(names.shares(TREES)) <= names.MOST_RATIO, (
+        "call it by its content: setup/names.py --where ROOM"
+    )
 
 
 def test_no_more_public_classes_share_a_name_than_may() -> None:
@@ -43,7 +47,10 @@ def test_every_kind_of_binding_is_found(text: str, bound: list[str]) -> None:
 
 
 def test_shares_are_of_a_room_and_of_all() -> None:
-    trees = {Path("room/a.py"): ast.parse("found = size = 1"), Path("other/b.py"): ast.parse("size = told = cost = name = 1")}
+    trees = {
+        Path("room/a.py"): ast.parse("found = size = 1"),
+        Path("other/b.py"): ast.parse("size = told = cost = name = 1"),
+    }
     counts = names.shares(trees)
     assert counts == {"room": (1, 2), "other": (1, 4)}
     assert names.share(counts) == pytest.approx(1 / 3)

@@ -8,7 +8,9 @@ from setup import words
 
 
 def test_the_documents_have_no_more_words_than_they_may() -> None:
-    assert sum(words.counted().values()) <= words.MOST, "shorten pages, and link what another page says: setup/words.py --pages"
+    assert sum(words.counted().values()) <= words.MOST, (
+        "shorten pages, and link what another page says: setup/words.py --pages"
+    )
 
 
 def test_words_are_counted_by_page_and_folder(tmp_path: Path) -> None:

@@ -33,7 +33,14 @@ HOSTS = (
 )
 
 
-def trial(filesystem="moosefs", workload="write 4 MiB", clients_count=2, repetition=1, testbed="virtual", options=None):
+def trial(
+    filesystem="moosefs",
+    workload="write 4 MiB",
+    clients_count=2,
+    repetition=1,
+    testbed="virtual",
+    options=None,
+):
     return Trial(
         testbed=Spec("virtual", {"scale": 0.2}, testbed),
         filesystem=Spec(filesystem, {"goal": 2}, filesystem),
@@ -46,7 +53,9 @@ def trial(filesystem="moosefs", workload="write 4 MiB", clients_count=2, repetit
 
 def results(*windows, direction: Literal["write", "read", "idle"] = "write", moved_bytes=1000, latency=None):
     return tuple(
-        ClientResult(f"client-{n}", direction, began_s, ended_s, moved_bytes, 10, latency or {"p50": 0.1, "p99": 0.5})
+        ClientResult(
+            f"client-{n}", direction, began_s, ended_s, moved_bytes, 10, latency or {"p50": 0.1, "p99": 0.5}
+        )
         for n, (began_s, ended_s) in enumerate(windows, start=1)
     )
 

@@ -6,9 +6,9 @@
     [[event]]                     what happens to servers in each trial, see `events`
     [[meter]]                     by default the system's counters and, where CPUs are capped, modelled watts
 
-Every table has a `kind` (the driver), an optional `label`, and the driver's options; a file system may have options of the
-testbed for itself alone, see `pairs`. A list for an option that takes one value
-spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
+Every table has a `kind` (the driver), an optional `label`, and the driver's options; a file system may have
+options of the testbed for itself alone, see `pairs`. A list for an option that takes one value spans the
+matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
 """
 
 import itertools
@@ -40,7 +40,16 @@ from perjoule.campaign.pairs import FileSystemPair, pairs, testbeds
 from perjoule.campaign.plan import Plan, PlannedTrial, plan
 from perjoule.campaign.schema import schema
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, TableRow, fault_inside, fields_of, kind_of, known_options, lists_users, rows
+from perjoule.campaign.tables import (
+    NAMES,
+    TableRow,
+    fault_inside,
+    fields_of,
+    kind_of,
+    known_options,
+    lists_users,
+    rows,
+)
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError
@@ -72,11 +81,15 @@ __all__ = [
 MOST_TRIALS = 100_000
 NO_FILES: Mapping[str, str] = {}
 _UNTIL_COUNT = 5  # least repetitions, if a stop rule names no other number
-BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
+# how the tables are written
+BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}
 
 
 def read(path: File, overrides: Sequence[str] = (), given: Mapping[str, str] = NO_FILES) -> Campaign:
-    """Read a campaign file; `overrides` look like "filesystem.goal=2", `given` is as for `parse`. Raises CampaignError."""
+    """Read a campaign file; `overrides` look like "filesystem.goal=2", `given` is as for `parse`.
+
+    Raises CampaignError.
+    """
     return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent, given=given)
 
 
@@ -100,11 +113,13 @@ def parse(
     Args:
         text: TOML.
         source: its name in errors, and the name of a campaign without one.
-        overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. The campaign holds them,
-            and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
+        overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. The
+            campaign holds them, and name and seed where the text has none: `parse(c.text,
+            overrides=c.overrides)` gives the same campaign again.
         folder: the folder of files that the campaign names.
         given: texts of files that the user has elsewhere, by the names that overrides have for them.
-        kept: it is the campaign of results that are only read, and may pass on what would be refused if it were run.
+        kept: it is the campaign of results that are only read, and may pass on what would be refused if it
+            were run.
 
     Raises:
         CampaignError: one sentence with the line of the error.
@@ -129,9 +144,13 @@ def parse(
     trials_count = len(header.clients_count) * most_repetitions(header) * len(paired) * len(parts["workload"])
     if trials_count > MOST_TRIALS:
         raise CampaignError(
-            f"{trials_count} trials are too many", where=source, next=f"a campaign has at most {MOST_TRIALS}: shorten the lists"
+            f"{trials_count} trials are too many",
+            where=source,
+            next=f"a campaign has at most {MOST_TRIALS}: shorten the lists",
         )
-    asked = groups(header, seed, paired, parts["workload"], parts["meter"], events=tuple(event for event, _ in numbered))
+    asked = groups(
+        header, seed, paired, parts["workload"], parts["meter"], events=tuple(event for event, _ in numbered)
+    )
     return Campaign(
         name=header.name,
         description=described(header.description) if header.simulate else header.description,
@@ -144,7 +163,8 @@ def parse(
         edp_weight=header.edp_weight,
         quiet_s=header.quiet_s,
         align_s=header.align_s,
-        until=header.until and StopRule(header.until.metric, header.until.interval_ratio, header.until.max_count),
+        until=header.until
+        and StopRule(header.until.metric, header.until.interval_ratio, header.until.max_count),
         least_count=header.repetitions_count,
         overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
@@ -162,7 +182,8 @@ def document(
     given: Mapping[str, str] = NO_FILES,
     kept: bool = False,
 ) -> tuple[Table, CampaignSource]:
-    """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names none.
+    """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names
+    none.
 
     Raises:
         CampaignError: as `parse`, for whatever is wrong with its form.
@@ -178,11 +199,17 @@ def document(
 
 
 def own_options(name: str, spec: Spec) -> Mapping[str, Json]:
-    """Return the options of a driver ("filesystem", its spec) that are not its defaults; all if it no longer takes them."""
+    """Return the options of a driver ("filesystem", its spec) that are not its defaults; all if it no
+    longer takes them.
+    """
     try:
         driver, fields = drivers.build(f"{name}s", spec.kind, spec.options), fields_of(name, spec.kind)
         usual = {option: info.get_default(call_default_factory=True) for option, (_, info) in fields.items()}
-        return {option: value for option, value in spec.options.items() if getattr(driver, fields[option][0]) != usual[option]}
+        return {
+            option: value
+            for option, value in spec.options.items()
+            if getattr(driver, fields[option][0]) != usual[option]
+        }
     except (KeyError, ValueError, PerjouleError):
         return spec.options
 
@@ -198,7 +225,11 @@ def _check_shape(document: Table, place: CampaignSource) -> None:
     """Check that keys are known and tables are tables, before anything else is read."""
     for key, value in document.items():
         if key not in (*NAMES, EVENT, *TOP_KEYS):
-            owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.usable(f"{name}s"))]
+            owners = [
+                name
+                for name in NAMES
+                if any(key in fields_of(name, kind) for kind in drivers.usable(f"{name}s"))
+            ]
             advice = (
                 f"write it below {' or '.join(BRACKETS[owner] for owner in owners)}"
                 if owners
@@ -206,9 +237,13 @@ def _check_shape(document: Table, place: CampaignSource) -> None:
             )
             raise place.error((key,), f'a campaign has no key "{key}"', advice)
         if key == "testbed" and not is_table(value):
-            raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")
+            raise place.error(
+                (key,), "a campaign has one testbed", "write it as [testbed], in single brackets"
+            )
         if key in (*NAMES[1:], EVENT) and not (is_list(value) and all(map(is_table, value))):
-            raise place.error((key,), f"a campaign can have several {key}s", f"write it as [[{key}]], in double brackets")
+            raise place.error(
+                (key,), f"a campaign can have several {key}s", f"write it as [[{key}]], in double brackets"
+            )
     for name in NAMES[:3]:
         if not document.get(name):
             advice = "see examples/local.toml for what a campaign needs"
@@ -217,7 +252,9 @@ def _check_shape(document: Table, place: CampaignSource) -> None:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")
 
 
-def _check_access(filesystems: Sequence[TableRow], workloads: Sequence[TableRow], place: CampaignSource) -> None:
+def _check_access(
+    filesystems: Sequence[TableRow], workloads: Sequence[TableRow], place: CampaignSource
+) -> None:
     """Check that every file system offers what every workload needs, because all of them are combined."""
     for filesystem, workload in itertools.product(filesystems, workloads):
         assert isinstance(filesystem.driver, FileSystem)
@@ -227,8 +264,13 @@ def _check_access(filesystems: Sequence[TableRow], workloads: Sequence[TableRow]
             what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
             raise place.error(workload.path, what, "measure them in separate campaigns")
         if needs == "nothing" and offers != "folders" and workload.driver.stored_bytes(1):
-            what = f"workload {workload.kind} writes its data to folders, and filesystem {filesystem.kind} offers {offers}"
-            raise place.error((*workload.path, "data"), what, "remove data, or measure them in separate campaigns")
+            what = (
+                f"workload {workload.kind} writes its data to folders, and filesystem {filesystem.kind} "
+                f"offers {offers}"
+            )
+            raise place.error(
+                (*workload.path, "data"), what, "remove data, or measure them in separate campaigns"
+            )
 
 
 def _places(
@@ -283,7 +325,9 @@ def _serve(testbed: Table, counts: Sequence[int], place: CampaignSource) -> None
         what = f"testbed {testbed['kind']} has a fixed set of storage hosts"
         raise place.error(("servers",), what, f"remove servers, or use testbed {' or '.join(able)}")
     if "servers" in testbed:
-        raise place.error(("testbed", "servers"), "servers is set twice", "remove it here, or above the tables")
+        raise place.error(
+            ("testbed", "servers"), "servers is set twice", "remove it here, or above the tables"
+        )
     testbed["servers"] = list(counts)
 
 
@@ -293,7 +337,9 @@ def _rows(name: str, document: Table, place: CampaignSource, header: Header) -> 
     for path, table in _tables(name, document):
         listing = lists_users(name, kind_of(name, path, table, place))
         if listing and listing[0] in table:  # its users shrink, each by itself
-            found += rows(name, path, users(path, *listing, table, place, header.clients_count, shrink_ratio), place)
+            found += rows(
+                name, path, users(path, *listing, table, place, header.clients_count, shrink_ratio), place
+            )
         else:
             found += rows(name, path, table, place, shrink_ratio)
     return found

@@ -1,4 +1,6 @@
-"""Text files that a campaign names by a path relative to itself: their text is part of the campaign and is kept with it."""
+"""Text files that a campaign names by a path relative to itself: their text is part of the campaign and is
+kept with it.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path as File
@@ -35,9 +37,17 @@ def attached(path: Path, option: str, value: object, source: CampaignSource) -> 
         CampaignError: the file is missing, or outside the folder.
     """
     name = File(value) if isinstance(value, str) else None
-    if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
+    if (
+        name is None
+        or name.is_absolute()
+        or ".." in name.parts
+        or not name.parts
+        or name.parts[0] in OWN_NAMES
+    ):
         advice = f'write a path relative to the campaign\'s folder, such as {option} = "my.fio"'
-        raise source.error((*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice)
+        raise source.error(
+            (*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice
+        )
     if str(name) in source.given:
         return {"name": str(name), "text": source.given[str(name)]}
     file = (source.folder or File()) / name
@@ -46,7 +56,9 @@ def attached(path: Path, option: str, value: object, source: CampaignSource) -> 
     try:
         return {"name": str(name), "text": text_of(file, "text", "check the path")}
     except CampaignError as error:
-        raise source.error((*path, option), f"{option} = {written(value)}: {error.what}", error.next) from None
+        raise source.error(
+            (*path, option), f"{option} = {written(value)}: {error.what}", error.next
+        ) from None
 
 
 def files_of(specs: Iterable[Spec]) -> Mapping[str, str]:

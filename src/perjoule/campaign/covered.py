@@ -17,13 +17,21 @@ WORDS = (*GROUPS, SWITCH)
 def check_covered(
     meters: Iterable[TableRow], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: CampaignSource
 ) -> None:
-    """Check that each host that a meter names is one of some deployment, and that each has hosts for words like "servers".
+    """Check that each host that a meter names is one of some deployment, and that each has hosts for words
+    like "servers".
 
     Raises CampaignError with the line of the option.
     """
     beds = [drivers.testbed(testbed) for testbed in testbeds]
-    largest = [hosts for bed in beds for hosts in _planned(bed, max(clients_counts))]  # trials share a deployment
-    known = {host.name for bed in beds for count in clients_counts for hosts in _planned(bed, count) for host in hosts.all}
+    # trials share a deployment
+    largest = [hosts for bed in beds for hosts in _planned(bed, max(clients_counts))]
+    known = {
+        host.name
+        for bed in beds
+        for count in clients_counts
+        for hosts in _planned(bed, count)
+        for host in hosts.all
+    }
     if not known:  # what keeps the testbed from planning any is refused by itself
         return
     empty = {word for hosts in largest for word, named in members(hosts).items() if not named}
@@ -36,7 +44,9 @@ def check_covered(
                 raise place.error((*meter.path, option), f"{option}: the testbed has no {lacking[0]}", advice)
             if strange := [word for word in words if not chosen and word not in known and word not in WORDS]:
                 advice = instead(strange[0], (*WORDS, *sorted(known)))
-                raise place.error((*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice)
+                raise place.error(
+                    (*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice
+                )
 
 
 def _planned(bed: drivers.protocols.Testbed, clients_count: int) -> Iterator[Hosts]:

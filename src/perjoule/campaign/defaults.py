@@ -1,4 +1,6 @@
-"""Drivers that a campaign gets where it names none: the only drivers' names in code that is not a driver's."""
+"""Drivers that a campaign gets where it names none: the only drivers' names in code that is not a
+driver's.
+"""
 
 FAKE = "simulated"  # of testbeds, file systems and workloads
 TESTBED = "virtual"  # of `perjoule up` and of a repeated study

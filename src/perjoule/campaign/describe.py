@@ -27,20 +27,27 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | E
         table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name][0]
         return drivers.event(read_event(table, (name,), CampaignSource(f"the example of {kind}", {})))
     table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name]
-    driver = rows(name, (name,), table[0] if is_list(table) else table, CampaignSource(f"the example of {kind}", {}))[0].driver
+    driver = rows(
+        name, (name,), table[0] if is_list(table) else table, CampaignSource(f"the example of {kind}", {})
+    )[0].driver
     assert isinstance(driver, Testbed | FileSystem | Workload | Meter)
     return driver
 
 
 def describe(kind: str | None = None) -> Iterator[str]:
-    """Describe all drivers in lines, or one kind with its options (wherever that name is a driver). Raises CampaignError."""
+    """Describe all drivers in lines, or one kind with its options (wherever that name is a driver).
+
+    Raises CampaignError.
+    """
     if kind is None:
         listed = [(name, found) for name in LISTED for found in drivers.usable(f"{name}s")]
         width = max(len(found) for _, found in listed)
         for name in LISTED:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
             yield from (
-                f"  {found:{width}}  {headline(name, found)}{_of(name, found)}" for which, found in listed if which == name
+                f"  {found:{width}}  {headline(name, found)}{_of(name, found)}"
+                for which, found in listed
+                if which == name
             )
         return
     all_kinds = [(name, found) for name in LISTED for found in drivers.kinds(f"{name}s")]
@@ -61,7 +68,10 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
         yield f"{indent}{option.name} = {option.default}    {option.takes}"
         deeper = f"{indent}    "
         yield from wrap(option.description, WIDTH, initial_indent=deeper, subsequent_indent=deeper)
-        yield from (f"{deeper}tuned: {line}" for line in (() if option.depth_count else tuned(name, kind, option.name)))
+        yield from (
+            f"{deeper}tuned: {line}"
+            for line in (() if option.depth_count else tuned(name, kind, option.name))
+        )
     yield from ("", *example_text(name, kind).splitlines(), "")
 
 
@@ -115,17 +125,23 @@ def tuned(name: str, kind: str, option: str) -> Iterator[str]:
             yield " ".join((*rest, ", ".join(map(written, mark.values)) or "what the hosts offer"))
 
 
-def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[DescribedOption]:
+def _options(
+    schema: dict[str, Any], definitions: dict[str, Any], depth_count: int
+) -> Iterator[DescribedOption]:
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
         if option in ("kind", "label", OWN_TESTBED) and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         one = found["anyOf"][0] if "anyOf" in found else found
-        yield DescribedOption(option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count)
+        yield DescribedOption(
+            option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count
+        )
         for inner in one.get("anyOf", [one]):
             if "$ref" in inner:
-                yield from _options(definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, depth_count + 1)
+                yield from _options(
+                    definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, depth_count + 1
+                )
 
 
 def _takes(found: dict[str, Any]) -> str:
@@ -143,5 +159,11 @@ def _takes(found: dict[str, Any]) -> str:
         for key, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
         if key in found
     ]
-    words = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "string": "text", "array": "a list"}
+    words = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true | false",
+        "string": "text",
+        "array": "a list",
+    }
     return " ".join([words.get(found.get("type", ""), "a table"), *bounds])

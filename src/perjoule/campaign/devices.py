@@ -8,7 +8,9 @@ from perjoule.drivers.protocols import FileSystem
 from perjoule.model import Overwrite
 
 
-def check_named(filesystems: Iterable[TableRow], overwrite: Iterable[Overwrite], place: CampaignSource) -> None:
+def check_named(
+    filesystems: Iterable[TableRow], overwrite: Iterable[Overwrite], place: CampaignSource
+) -> None:
     """Refuse a device that is not listed. Raises CampaignError with the line of the file system."""
     named = {one.device for one in overwrite}
     for row in filesystems:

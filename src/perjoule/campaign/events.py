@@ -1,4 +1,6 @@
-"""[[event]] tables: what happens to servers or file systems while a load runs, and whether it can happen in this campaign."""
+"""[[event]] tables: what happens to servers or file systems while a load runs, and whether it can happen
+in this campaign.
+"""
 
 import itertools
 import math
@@ -45,7 +47,10 @@ COMMON: Mapping[str, str] = {option_name(field): field for field in ("at_s", "ki
 def known_keys(table: Table) -> tuple[str, ...]:
     """Return the valid keys of a table, as far as its kind is known."""
     kind = table.get("kind")
-    return (*COMMON, *(fields_of(EVENT, kind) if isinstance(kind, str) and kind in drivers.kinds(EVENTS) else ()))
+    return (
+        *COMMON,
+        *(fields_of(EVENT, kind) if isinstance(kind, str) and kind in drivers.kinds(EVENTS) else ()),
+    )
 
 
 def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
@@ -62,7 +67,9 @@ def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
                 verb = "have" if having[1:] else "has"
                 what = f"{written(kind)} has no {key}; only {' and '.join(having)} {verb} one"
                 raise place.error((*path, key), what, f"remove {key}")
-            raise place.error((*path, key), f'an event has no option "{key}"', instead(key, (*COMMON, *fields)))
+            raise place.error(
+                (*path, key), f'an event has no option "{key}"', instead(key, (*COMMON, *fields))
+            )
     try:
         common = EventTable(**{key: value for key, value in table.items() if key in COMMON})
     except ValidationError as error:
@@ -73,7 +80,9 @@ def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
             raise place.error(path, f'an event needs "{key}"', advice) from None
         raise place.error((*path, key), *fault(first, key, COMMON[key])) from None
     try:
-        driver = drivers.build(EVENTS, common.kind, {key: value for key, value in table.items() if key in fields}, to_run=True)
+        driver = drivers.build(
+            EVENTS, common.kind, {key: value for key, value in table.items() if key in fields}, to_run=True
+        )
     except ValidationError as error:
         first = error.errors()[0]
         key = str(first["loc"][0])
@@ -84,7 +93,9 @@ def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
         raise place.error(path, f"a {common.kind} is of the whole file system", "remove host")
     if not isinstance(driver, Command) and not common.host:
         raise place.error(path, 'an event needs "host"', 'write host = "storage-2"')
-    return TrialEvent(common.at_s, common.kind, common.host, {field: vars(driver)[field] for field, _ in fields.values()})
+    return TrialEvent(
+        common.at_s, common.kind, common.host, {field: vars(driver)[field] for field, _ in fields.values()}
+    )
 
 
 def _line(kind: str, key: str) -> str:
@@ -96,20 +107,27 @@ def events(tables: Sequence[Table], place: CampaignSource) -> list[Numbered]:
     """Read the tables, in the order of time. Raises CampaignError with the line of what is wrong."""
     found: list[Numbered] = []
     if len(tables) > MOST_COUNT:
-        raise place.error((EVENT, MOST_COUNT), f"{len(tables)} events are too many", f"a trial has at most {MOST_COUNT}")
+        raise place.error(
+            (EVENT, MOST_COUNT), f"{len(tables)} events are too many", f"a trial has at most {MOST_COUNT}"
+        )
     found += [(read_event(table, (EVENT, number), place), number) for number, table in enumerate(tables)]
     found.sort(key=lambda numbered: numbered[0].at_s)
     for what, then, number in _out_of_order(found):
         raise place.error((EVENT, number), what, then)
     for kind in {event.kind for event, _ in found}:
-        why, numbers = drivers.event_class(kind).single, [number for event, number in found if event.kind == kind]
+        why, numbers = (
+            drivers.event_class(kind).single,
+            [number for event, number in found if event.kind == kind],
+        )
         if why and numbers[1:]:
             raise place.error((EVENT, numbers[1]), f"a trial has one {kind}, {why}", "remove the others")
     return found
 
 
 def _out_of_order(found: Sequence[Numbered]) -> Iterator[tuple[str, str, int]]:
-    """Return what can't happen to a host after what happened to it before, what to do, and the number of its table."""
+    """Return what can't happen to a host after what happened to it before, what to do, and the number of
+    its table.
+    """
     hurt: dict[str, set[str]] = {}
     absent = set(drivers.joining([event for event, _ in found]))
     again = "let a host be back before it is hurt in the same way again"
@@ -144,7 +162,10 @@ def _hurting() -> str:
 
 
 def check_possible(
-    asked: Sequence[Numbered], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: CampaignSource
+    asked: Sequence[Numbered],
+    parts: Mapping[str, Sequence[Spec]],
+    clients_counts: Sequence[int],
+    place: CampaignSource,
 ) -> None:
     """Check that these events can happen to every testbed, file system and load. Raises CampaignError."""
     if not asked:
@@ -155,13 +176,20 @@ def check_possible(
         return
     for filesystem in parts["filesystem"]:
         if not drivers.filesystem(filesystem).heals:
-            what = f"filesystem {filesystem.kind} was not seen to get healthy again, so no event can happen to its servers"
+            what = (
+                f"filesystem {filesystem.kind} was not seen to get healthy again, so no event can happen to "
+                "its servers"
+            )
             raise place.error((EVENT,), what, f"use filesystem {' or '.join(_able())}")
         unable = drivers.filesystem(filesystem).unable
         for event, number in asked:
             if event.kind in unable:
                 what = f'no {event.kind} can happen to filesystem "{filesystem.label}": {unable[event.kind]}'
-                raise place.error((EVENT, number), what, f"use filesystem {' or '.join(_able(event.kind))}, or remove the event")
+                raise place.error(
+                    (EVENT, number),
+                    what,
+                    f"use filesystem {' or '.join(_able(event.kind))}, or remove the event",
+                )
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
         for filesystem in parts["filesystem"]:
             _check_hosts(asked, testbed, drivers.filesystem(filesystem), clients_count, place)
@@ -173,19 +201,28 @@ def check_possible(
             raise place.error((EVENT,), what, "add duration to the workload, with a size that lasts longer")
         for event, number in asked:
             if event.at_s >= limit_s:
-                what = f'{event.text} would happen after the end of "{workload.label}", which lasts {seconds_text(limit_s)}'
+                what = (
+                    f'{event.text} would happen after the end of "{workload.label}", which lasts '
+                    f"{seconds_text(limit_s)}"
+                )
                 raise place.error((EVENT, number, "at"), what, "make it happen earlier, or the load longer")
 
 
 def _able(kind: str | None = None) -> list[str]:
     """Return the real file systems to which this can happen, or any event."""
     classes = {name: drivers.driver_class("filesystems", name) for name in drivers.usable("filesystems")}
-    real = {name: cls for name, cls in classes.items() if issubclass(cls, FileSystem) and cls.reality == "real"}
+    real = {
+        name: cls for name, cls in classes.items() if issubclass(cls, FileSystem) and cls.reality == "real"
+    }
     return [name for name, cls in real.items() if cls.heals and kind not in cls.unable]
 
 
 def _check_hosts(
-    asked: Sequence[Numbered], testbed: Spec, filesystem: FileSystem, clients_count: int, place: CampaignSource
+    asked: Sequence[Numbered],
+    testbed: Spec,
+    filesystem: FileSystem,
+    clients_count: int,
+    place: CampaignSource,
 ) -> None:
     there = drivers.testbed(testbed)
     if not isinstance(there, HasEvents):
@@ -209,8 +246,12 @@ def _check_hosts(
             raise place.error(named, f"{event.text} can't happen: {driver.only}", "name a storage host")
 
 
-def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: CampaignSource) -> None:
-    """Check that a file system still has the data of disks that fail, and has a use for the hosts that join."""
+def _check_layout(
+    asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: CampaignSource
+) -> None:
+    """Check that a file system still has the data of disks that fail, and has a use for the hosts that
+    join.
+    """
     driver, joins = drivers.filesystem(filesystem), drivers.joining([event for event, _ in asked])
     hosts = drivers.testbed(testbed).planned(clients_count).without(joins)
     try:
@@ -222,9 +263,18 @@ def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, cl
         driver.require_growth(hosts, len(joins))
     except CampaignError as error:
         joined = next(number for event, number in asked if event.host in joins)
-        raise place.error((EVENT, joined), f'no host can join "{filesystem.label}": {error.what}', error.next) from None
-    failed = {event.host: number for event, number in asked if drivers.event_class(event.kind).takes == "disk"}
+        raise place.error(
+            (EVENT, joined), f'no host can join "{filesystem.label}": {error.what}', error.next
+        ) from None
+    failed = {
+        event.host: number for event, number in asked if drivers.event_class(event.kind).takes == "disk"
+    }
     if kept and len(failed) > kept.tolerated_count:
-        what = f'"{filesystem.label}" would lose data: disks of {", ".join(sorted(failed))} fail, and it keeps {kept.text}'
+        what = (
+            f'"{filesystem.label}" would lose data: disks of {", ".join(sorted(failed))} fail, and it keeps '
+            f"{kept.text}"
+        )
         too_many = list(failed.values())[kept.tolerated_count]
-        raise place.error((EVENT, too_many), what, "choose a layout with more redundancy, or let fewer disks fail")
+        raise place.error(
+            (EVENT, too_many), what, "choose a layout with more redundancy, or let fewer disks fail"
+        )

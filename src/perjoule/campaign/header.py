@@ -23,13 +23,17 @@ _Counts = Annotated[
     tuple[Annotated[int, Strict(), Field(ge=1, le=MOST_CLIENTS)], ...],
     BeforeValidator(lambda value: value if is_list(value) else [value]),
     Field(min_length=1),
-    WithJsonSchema({"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 1, "uniqueItems": True}]}),
+    WithJsonSchema(
+        {"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 1, "uniqueItems": True}]}
+    ),
 ]
 _Wait = Annotated[
     float,
     BeforeValidator(lambda text: 0.0 if repr(text) == "0" else seconds(text)),
     Field(ge=0),
-    WithJsonSchema({"anyOf": [{"const": 0}, {"type": "string", "pattern": rf"^\s*[0-9.eE+-]+\s*({'|'.join(SECONDS)})"}]}),
+    WithJsonSchema(
+        {"anyOf": [{"const": 0}, {"type": "string", "pattern": rf"^\s*[0-9.eE+-]+\s*({'|'.join(SECONDS)})"}]}
+    ),
 ]
 
 
@@ -37,8 +41,15 @@ _DEVICE = {"type": "string", "pattern": "^/dev/disk/"}
 _WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _NAMED = {"type": "object", "properties": {"device": _DEVICE, "signature": _WORDS}, "required": ["device"]}
 _Overwrites = Annotated[
-    tuple[Annotated[Overwrite, BeforeValidator(lambda said: {"device": said} if isinstance(said, str) else said)], ...],
-    WithJsonSchema({"type": "array", "items": {"anyOf": [_DEVICE, {**_NAMED, "additionalProperties": False}]}}),
+    tuple[
+        Annotated[
+            Overwrite, BeforeValidator(lambda said: {"device": said} if isinstance(said, str) else said)
+        ],
+        ...,
+    ],
+    WithJsonSchema(
+        {"type": "array", "items": {"anyOf": [_DEVICE, {**_NAMED, "additionalProperties": False}]}}
+    ),
 ]
 
 
@@ -53,7 +64,9 @@ class Until:
     """Half the width of its 95 % interval, as a share of its mean, at which repetitions end."""
 
     max_count: Annotated[int, Strict(), Field(ge=LEAST_COUNT, le=10_000)] = 20
-    """The most repetitions of each combination; the least is `repetitions`: 5, or as few as 3, with wider intervals."""
+    """The most repetitions of each combination; the least is `repetitions`: 5, or as few as 3, with wider
+    intervals.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -67,7 +80,9 @@ class Header:
     """Its purpose, in a sentence or two; the report begins with it."""
 
     reproduces: str = ""
-    """Name of the paper whose study this repeats: the report compares its claims and numbers with the measurements."""
+    """Name of the paper whose study this repeats: the report compares its claims and numbers with the
+    measurements.
+    """
 
     clients_count: _Counts = (1,)
     """How many clients run the load at once; a list measures each number."""
@@ -86,32 +101,39 @@ class Header:
     """Seed of the shuffling: the same seed gives the same order. Drawn and recorded when absent."""
 
     order: Literal["shuffled", "interleaved", "written"] = "shuffled"
-    """Shuffled within each repetition, a read right behind its own write, so that drift affects all equally; interleaved: file
+    """Shuffled within each repetition, a read right behind its own write, so that drift affects all equally;
+    interleaved: file
     systems take turns too, freshly deployed for each repetition; or as written."""
 
     settle_s: Seconds = 1.0
     """Idle window before and after each measured window, in which the meters keep running."""
 
     quiet_s: _Wait = 30.0
-    """How long to wait after each load, at most, until the servers have written back and the file system has no background work;
+    """How long to wait after each load, at most, until the servers have written back and the file system has
+    no background work;
     0 waits only for `settle`."""
 
     align_s: _Wait = 0.0
-    """How long to switch the servers' load on and off at known moments, at the start and end of each deployment, to find the
+    """How long to switch the servers' load on and off at known moments, at the start and end of each
+    deployment, to find the
     clock offsets of meters; 30 s is enough for a meter with one sample per second, 0 does nothing."""
 
     shrink_ratio: Annotated[float, Field(ge=1)] = 1.0
-    """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
+    """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a
+    campaign down.
+    """
 
     edp_weight: Annotated[int, Strict(), Field(ge=1, le=9)] = 1
     """w in the energy-delay product, energy × time^w: the larger it is, the more performance counts."""
 
     overwrite: _Overwrites = ()
-    """Raw devices whose content may be lost, by stable ID: "/dev/disk/by-id/...", or with the content that may be lost, { device
+    """Raw devices whose content may be lost, by stable ID: "/dev/disk/by-id/...", or with the content that
+    may be lost, { device
     = "/dev/disk/by-id/...", signature = "ext4" }. A device that is not listed is never written to."""
 
     simulate: Annotated[bool, Strict()] = False
     """Replace hosts, file systems, workloads and meters by simulated ones, to try a campaign in seconds."""
 
 
-TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}  # as people write them -> the field
+# as people write them -> the field
+TOP_KEYS = {option_name(field.name): field.name for field in fields(Header)}

@@ -8,7 +8,8 @@ from perjoule.campaign.tables import TableRow, fields_of
 from perjoule.model import Spec
 from perjoule.model.units import exact_text, units_of
 
-PARTICIPLES = ("collective", "direct", "exclusive", "mounted", "shared")  # options that say what something is, not what it has
+# options that say what something is, not what it has
+PARTICIPLES = ("collective", "direct", "exclusive", "mounted", "shared")
 
 
 def specs(rows: Sequence[TableRow], source: CampaignSource) -> tuple[Spec, ...]:
@@ -23,7 +24,9 @@ def specs(rows: Sequence[TableRow], source: CampaignSource) -> tuple[Spec, ...]:
         label = names[id(row)]
         plain = "".join(filter(str.isalnum, label.lower()))  # what is left of it in the name of a trial
         if plain in named:
-            raise source.error(row.path, f'two {row.name}s are called "{label}"', 'give one a different name: label = "..."')
+            raise source.error(
+                row.path, f'two {row.name}s are called "{label}"', 'give one a different name: label = "..."'
+            )
         named[plain] = row
     return tuple(Spec(row.kind, row.options, names[id(row)]) for row in rows)
 
@@ -38,7 +41,9 @@ def _words(row: TableRow, family: Sequence[TableRow]) -> list[str]:
         if not takes_file(info.annotation) and len({repr(vars(other.driver)[field]) for other in family}) > 1:
             said = row.options.get(option)
             if is_table(said):
-                words.append(" ".join([option, *_inner_words(said, [other.options.get(option) for other in family])]))
+                words.append(
+                    " ".join([option, *_inner_words(said, [other.options.get(option) for other in family])])
+                )
             else:
                 words.append(_word(option, field, row.options, vars(row.driver)[field]))
     return words

@@ -1,7 +1,7 @@
 """The line of each key in a TOML text, which tomllib, having accepted the text, does not report.
 
-It looks at statements (a header or `key = value`, which may run over several lines) and at the tables of a list, but not at the
-inside of other values: an error inside one has the line of its key.
+It looks at statements (a header or `key = value`, which may run over several lines) and at the tables of a
+list, but not at the inside of other values: an error inside one has the line of its key.
 """
 
 import re
@@ -15,7 +15,10 @@ _PART = r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _STATEMENT = re.compile(rf"\s*(?:(?P<brackets>\[\[?)\s*(?P<table>{_KEY})|(?P<key>{_KEY})\s*=)")
 _TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"""{1}"{0,2}' + r"|'''.*?''''{0,2}" + r'|"(?:\\.|[^"\\\n])*"' + r"|'[^'\n]*'|\#[^\n]*|[\[\]{}]|\n",
+    r'"""(?:\\.|[^\\])*?"""{1}"{0,2}'
+    + r"|'''.*?''''{0,2}"
+    + r'|"(?:\\.|[^"\\\n])*"'
+    + r"|'[^'\n]*'|\#[^\n]*|[\[\]{}]|\n",
     re.DOTALL,
 )
 

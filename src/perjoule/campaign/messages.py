@@ -47,15 +47,17 @@ def line(template: str, value: object) -> str:
     """Return the line to write for an option as another tool calls it.
 
     Args:
-        template: the line, with {value}, {bytes}, {seconds} or {percent} for the value, which other tools write without a unit,
-            or with a letter.
+        template: the line, with {value}, {bytes}, {seconds} or {percent} for the value, which other tools
+            write without a unit, or with a letter.
         value: the value as it stands.
     """
     text = str(value).strip().lower()
     size, time = re.fullmatch(r"(\d+)([kmgtp]?)(?:i?b)?", text), re.fullmatch(r"(\d+)([smhd]?)", text)
     return template.format(
         value=written(value),
-        bytes=f'"{exact_text(int(size[1]) * BYTES[MEANT_BYTES.get(size[2], "B")], BYTES)}"' if size else written(value),
+        bytes=f'"{exact_text(int(size[1]) * BYTES[MEANT_BYTES.get(size[2], "B")], BYTES)}"'
+        if size
+        else written(value),
         seconds=f'"{time[1]} {"min" if time[2] == "m" else time[2] or "s"}"' if time else written(value),
         percent=f'"{text} %"' if text.isdecimal() else written(value),
     )
@@ -63,7 +65,11 @@ def line(template: str, value: object) -> str:
 
 def written(value: object) -> str:
     """Return a value as the file has it, shortened if it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, bool | str | list | dict) else str(value)
+    text = (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, bool | str | list | dict)
+        else str(value)
+    )
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
@@ -92,7 +98,11 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
         if bound in context:
             return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
     if kind.endswith(("too_short", "too_long")):
-        bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
+        bound = (
+            f"at least {context['min_length']}"
+            if "min_length" in context
+            else f"at most {context['max_length']}"
+        )
         return f"{said} has the wrong length", f"it needs {bound}"
     if kind in ("tuple_type", "list_type") and isinstance(error["input"], str):
         return f"{said} is not a list", f"write {option.rpartition('.')[2]} = [{written(error['input'])}]"
@@ -103,7 +113,9 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
 
 
 def _meant_percent(value: object) -> str:
-    """Return the percentage that was meant by a number above 1 where a share belongs; "" if none is likely."""
+    """Return the percentage that was meant by a number above 1 where a share belongs; "" if none is
+    likely.
+    """
     return f"{value:g}" if isinstance(value, int | float) and 1 < value <= 100 else ""
 
 

@@ -1,4 +1,6 @@
-"""The users of `together = [...]`: each is a workload's table with some extra keys, and checked like any other."""
+"""The users of `together = [...]`: each is a workload's table with some extra keys, and checked like any
+other.
+"""
 
 from collections.abc import Sequence
 
@@ -23,25 +25,42 @@ def users(
     """Check every user's table, below an option of a workload's, and shrink its sizes.
 
     Raises:
-        CampaignError: a name or a value in one of them is wrong, or it loads from a client that a trial lacks.
+        CampaignError: a name or a value in one of them is wrong, or it loads from a client that a trial
+            lacks.
     """
     tables = table[option]
     if not is_list(tables) or not tables or not all(map(is_table, tables)):
         raise source.error(
-            (*path, option), f"{option} = {written(tables)} is not a list of users", 'write [{user = "...", kind = "..."}]'
+            (*path, option),
+            f"{option} = {written(tables)} is not a list of users",
+            'write [{user = "...", kind = "..."}]',
         )
-    checked = [_user((*path, option, n), mark, one, source, min(clients_counts), shrink_ratio) for n, one in enumerate(tables)]
+    checked = [
+        _user((*path, option, n), mark, one, source, min(clients_counts), shrink_ratio)
+        for n, one in enumerate(tables)
+    ]
     names = [one["user"] for one in checked]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise source.error((*path, option, n), f"two users are called {written(name)}", "give each a different name")
+            raise source.error(
+                (*path, option, n), f"two users are called {written(name)}", "give each a different name"
+            )
     for name in [only] if not is_list(only := table.get("only", "")) else only:
         if name not in ("", *names):
-            raise source.error((*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names))
+            raise source.error(
+                (*path, "only"), f"only = {written(name)} is not a user", instead(str(name), names)
+            )
     return {**table, option: checked}
 
 
-def _user(path: Path, mark: ListsUsers, table: Table, source: CampaignSource, clients_count: int, shrink_ratio: float) -> Table:
+def _user(
+    path: Path,
+    mark: ListsUsers,
+    table: Table,
+    source: CampaignSource,
+    clients_count: int,
+    shrink_ratio: float,
+) -> Table:
     own, workload = mark.split(table)
     _known(path, mark.keys, workload, source)
     try:

@@ -8,23 +8,34 @@ NAMING = ("covers", "on")  # options that name hosts
 
 
 def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
-    """Return a [[meter]] table with its patterns unfolded (`covers = ["stor-[1-4]"]`), or one for each host that it covers.
+    """Return a [[meter]] table with its patterns unfolded (`covers = ["stor-[1-4]"]`), or one for each host
+    that it covers.
 
     The latter if an option has "{host}" in it: `address = "pdu-{host}"`.
 
     Raises:
         CampaignError: a pattern is none, or "{host}" stands beside no names of hosts.
     """
-    named: Table = {option: _unfolded((*path, option), table[option], source) for option in NAMING if is_list(table.get(option))}
+    named: Table = {
+        option: _unfolded((*path, option), table[option], source)
+        for option in NAMING
+        if is_list(table.get(option))
+    }
     unfolded: Table = {**table, **named}
     holes = [option for option, value in table.items() if isinstance(value, str) and HOST in value]
     if not holes:
         return [unfolded]
     hosts = named.get("covers")
     if not is_list(hosts) or not hosts or any(HOST in str(host) for host in hosts):
-        raise source.error((*path, holes[0]), f"{HOST} stands for no host", 'name them: covers = ["stor-[1-4]"]')
+        raise source.error(
+            (*path, holes[0]), f"{HOST} stands for no host", 'name them: covers = ["stor-[1-4]"]'
+        )
     return [
-        {**unfolded, "covers": [host], **{option: str(table[option]).replace(HOST, str(host)) for option in holes}}
+        {
+            **unfolded,
+            "covers": [host],
+            **{option: str(table[option]).replace(HOST, str(host)) for option in holes},
+        }
         for host in hosts
     ]
 

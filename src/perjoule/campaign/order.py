@@ -1,10 +1,11 @@
 """The order in which trials run: blocks of repetitions, shuffled inside.
 
-Trials that share testbed and file system are one group, on one deployment; each trial with events is a group of its own, so
-that nothing of what happened in it, nor the work to heal it, reaches another. In a group, each repetition is a block with every
-combination once, so a drift of the machine affects all of them alike (a randomised complete block design). A read comes right
-behind the write of the same load and clients, whose files it finds; all other reads lay out their own (`execution.layouts`). With
-order = "interleaved" the file systems take turns, too: a repetition includes all of them, each freshly deployed.
+Trials that share testbed and file system are one group, on one deployment; each trial with events is a group
+of its own, so that nothing of what happened in it, nor the work to heal it, reaches another. In a group, each
+repetition is a block with every combination once, so a drift of the machine affects all of them alike (a
+randomised complete block design). A read comes right behind the write of the same load and clients, whose
+files it finds; all other reads lay out their own (`execution.layouts`). With order = "interleaved" the file
+systems take turns, too: a repetition includes all of them, each freshly deployed.
 """
 
 import random
@@ -44,7 +45,9 @@ def groups(
     for pair in pairs:
         for repetition in repetitions:
             block = [
-                Trial(pair.testbed, pair.filesystem, workload, tuple(meters), clients_count, repetition, events)
+                Trial(
+                    pair.testbed, pair.filesystem, workload, tuple(meters), clients_count, repetition, events
+                )
                 for workload, clients_count in product(workloads, header.clients_count)
             ]
             shuffle(block)
@@ -54,7 +57,9 @@ def groups(
             shuffle(deployments)
         found = [tuple(block) for deployments in blocks.values() for block in deployments]
         return _apart(found) if events else tuple(found)
-    found = [tuple(trial for block in of_one for trial in block) for of_one in zip(*blocks.values(), strict=True)]
+    found = [
+        tuple(trial for block in of_one for trial in block) for of_one in zip(*blocks.values(), strict=True)
+    ]
     shuffle(found)
     return _apart(found) if events else tuple(found)
 

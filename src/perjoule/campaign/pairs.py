@@ -1,4 +1,5 @@
-"""Which file system is measured on which testbed: each on [testbed], but for the options that its own `testbed` changes.
+"""Which file system is measured on which testbed: each on [testbed], but for the options that its own
+`testbed` changes.
 
 [[filesystem]]
 kind = "moosefs"
@@ -24,8 +25,13 @@ class FileSystemPair:
     path: Path  # of the file system's table
 
 
-def testbeds(document: Table, place: CampaignSource) -> tuple[Sequence[TableRow], Mapping[Path, Sequence[TableRow]]]:
-    """Build all testbeds, each once, and say on which of them each table of a file system is measured. Raises CampaignError."""
+def testbeds(
+    document: Table, place: CampaignSource
+) -> tuple[Sequence[TableRow], Mapping[Path, Sequence[TableRow]]]:
+    """Build all testbeds, each once, and say on which of them each table of a file system is measured.
+
+    Raises CampaignError.
+    """
     shared = rows("testbed", ("testbed",), document["testbed"], place)
     found = list(shared)
     of: dict[Path, Sequence[TableRow]] = {}
@@ -39,7 +45,9 @@ def testbeds(document: Table, place: CampaignSource) -> tuple[Sequence[TableRow]
 
 
 def pairs(
-    rows_of: Mapping[str, Sequence[TableRow]], parts: Mapping[str, Sequence[Spec]], of: Mapping[Path, Sequence[TableRow]]
+    rows_of: Mapping[str, Sequence[TableRow]],
+    parts: Mapping[str, Sequence[Spec]],
+    of: Mapping[Path, Sequence[TableRow]],
 ) -> tuple[FileSystemPair, ...]:
     """Return all pairs, testbed by testbed.
 
@@ -50,9 +58,13 @@ def pairs(
     """
     named = list(zip(rows_of["testbed"], parts["testbed"], strict=True))
     filesystems = list(zip(rows_of["filesystem"], parts["filesystem"], strict=True))
-    there = {path: [spec for row, spec in named if any(row is one for one in mine)] for path, mine in of.items()}
+    there = {
+        path: [spec for row, spec in named if any(row is one for one in mine)] for path, mine in of.items()
+    }
     return tuple(
-        FileSystemPair(testbed, replace(filesystem, label=_label(filesystem, testbed, there[row.path])), row.path)
+        FileSystemPair(
+            testbed, replace(filesystem, label=_label(filesystem, testbed, there[row.path])), row.path
+        )
         for _, testbed in named
         for row, filesystem in filesystems
         if testbed in there[row.path]
@@ -60,10 +72,15 @@ def pairs(
 
 
 def _own(filesystem: Table, path: Path, place: CampaignSource) -> Table:
-    """Return the options of the testbed that a file system changes. Raises CampaignError: that is not a table of options."""
+    """Return the options of the testbed that a file system changes.
+
+    Raises CampaignError: that is not a table of options.
+    """
     own = filesystem.get(OWN_TESTBED, {})
     if not is_table(own):
-        raise place.error((*path, OWN_TESTBED), f"testbed = {written(own)} is not a table", "write testbed = {servers = 4}")
+        raise place.error(
+            (*path, OWN_TESTBED), f"testbed = {written(own)} is not a table", "write testbed = {servers = 4}"
+        )
     for key in ("kind", "label"):
         if key in own:
             what = f"a file system changes options of [testbed], not its {key}"
@@ -72,7 +89,9 @@ def _own(filesystem: Table, path: Path, place: CampaignSource) -> Table:
 
 
 def _label(filesystem: Spec, testbed: Spec, testbeds: Sequence[Spec]) -> str:
-    """Return a file system's label, with what distinguishes its testbeds if there are several: tables show only file systems."""
+    """Return a file system's label, with what distinguishes its testbeds if there are several: tables show
+    only file systems.
+    """
     if len(testbeds) == 1:
         return filesystem.label
     others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]

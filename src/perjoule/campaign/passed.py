@@ -1,7 +1,8 @@
-"""What a campaign's tables pass on to programs, daemons and configuration files, whatever the driver: looked at once, as written.
+"""What a campaign's tables pass on to programs, daemons and configuration files, whatever the driver: looked
+at once, as written.
 
-Drivers' options have rules in their types (`model.options.passed_on`); here is the one that holds for all of them. None holds for
-the campaign of results that are only read.
+Drivers' options have rules in their types (`model.options.passed_on`); here is the one that holds for all of
+them. None holds for the campaign of results that are only read.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from perjoule.model.permitted import control_character
 
 
 def require_one_line(path: Path, options: Table, source: CampaignSource) -> None:
-    """Check that no key or value of a table has a control character, which would end a line of a configuration file or hide one.
+    """Check that no key or value of a table has a control character, which would end a line of a
+    configuration file or hide one.
 
     Raises:
         CampaignError: one has, with the line.

@@ -7,7 +7,8 @@ from perjoule import catalogue, drivers
 from perjoule.model import Campaign, Spec, Trial
 from perjoule.model.units import seconds_text
 
-# Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are reached).
+# Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are
+# reached).
 REACHED_RATIO = 0.5
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
 SHORT_COUNT = 5  # samples of a meter, below which a load is too short for it
@@ -43,7 +44,9 @@ class Plan:
 
 
 def plan(campaign: Campaign) -> Plan:
-    """Estimate bytes and wall time, including the time to write files for reads, outside the measured window."""
+    """Estimate bytes and wall time, including the time to write files for reads, outside the measured
+    window.
+    """
     steps: list[PlannedTrial] = []
     for trial in campaign.trials:
         workload = drivers.workload(trial.workload)
@@ -52,27 +55,42 @@ def plan(campaign: Campaign) -> Plan:
         measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
         if workload.directions != ("write",):
             loading_s += min(loading_s, moved_bytes / speed)
-        steps.append(PlannedTrial(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s))
+        steps.append(
+            PlannedTrial(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s)
+        )
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
-    return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups))
+    return Plan(
+        tuple(steps),
+        sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups),
+    )
 
 
 def short_loads(plan: Plan) -> Iterator[str]:
-    """Say which loads will be too short for a meter: in fewer than a few of its samples it can't see what they draw."""
+    """Say which loads will be too short for a meter: in fewer than a few of its samples it can't see what
+    they draw.
+    """
     shortest: dict[tuple[str, str], tuple[float, float]] = {}
     for step in plan.steps:
         for spec in step.trial.meters:
-            key, least_s = (step.trial.workload.label, spec.label), SHORT_COUNT / drivers.meter(spec).sampled_hz
+            key, least_s = (
+                (step.trial.workload.label, spec.label),
+                SHORT_COUNT / drivers.meter(spec).sampled_hz,
+            )
             if step.loading_s < least_s:
                 shortest[key] = min(shortest.get(key, (step.loading_s, least_s)), (step.loading_s, least_s))
     for (workload, meter), (loading_s, least_s) in shortest.items():
         advice = f"choose a larger size or a longer time, or a higher rate of {meter}"
         length = f"about {seconds_text(loading_s)}" if loading_s >= 1 else "less than a second"
-        yield f"{workload}: a load of {length} is too short for {meter}, which needs {seconds_text(least_s)}; {advice}"
+        yield (
+            f"{workload}: a load of {length} is too short for {meter}, which needs {seconds_text(least_s)}; "
+            f"{advice}"
+        )
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
-    """Return the expected speed in wall time: half of what the network and the disks of the testbed's cluster allow."""
+    """Return the expected speed in wall time: half of what the network and the disks of the testbed's
+    cluster allow.
+    """
     there = drivers.testbed(testbed)
     cluster = there.hardware
     if cluster is None:
@@ -80,5 +98,7 @@ def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
     peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
     if not catalogue.servers(cluster):  # clients with disks of their own
-        peak_bytes_per_s = clients_count * sum(d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks)
+        peak_bytes_per_s = clients_count * sum(
+            d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks
+        )
     return REACHED_RATIO * peak_bytes_per_s * there.scale_ratio

@@ -1,20 +1,27 @@
-"""Trials that read what another trial has just written: the same load but for its operation, right behind it."""
+"""Trials that read what another trial has just written: the same load but for its operation, right behind
+it.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from perjoule.model import Trial
 
-OPERATIONS = (("write", "read"), ("write", "seq"), ("write", "rand"), ("write", "randread"))  # of a write and of its read
+# of a write and of its read
+OPERATIONS = (("write", "read"), ("write", "seq"), ("write", "rand"), ("write", "randread"))
 
 
 def follows(write: Trial, read: Trial) -> bool:
-    """Return whether a trial can read what another one wrote: the same load, by as many clients, in one repetition."""
+    """Return whether a trial can read what another one wrote: the same load, by as many clients, in one
+    repetition.
+    """
     operations = write.workload.options.get("operation"), read.workload.options.get("operation")
     return operations in OPERATIONS and _load(write) == _load(read) and not write.events and not read.events
 
 
 def behind_their_writes(trials: Sequence[Trial]) -> list[Trial]:
-    """Put each read right behind its write, which keeps its place: the first read of each, if there are several."""
+    """Put each read right behind its write, which keeps its place: the first read of each, if there are
+    several.
+    """
     ordered = list(trials)
     for write in trials:
         if read := next((trial for trial in trials if follows(write, trial)), None):

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -23,11 +24,14 @@ Schema = dict[str, Any]
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-_ABOVE = ("title", "description", "default")  # what an editor shows of an option, whichever form its value has
+# what an editor shows of an option, whichever form its value has
+_ABOVE = ("title", "description", "default")
 
 
 def schema() -> Mapping[str, Json]:
-    """Describe a whole campaign file, draft 2020-12, for editors: the output of `perjoule drivers --schema`."""
+    """Describe a whole campaign file, draft 2020-12, for editors: the output of `perjoule drivers
+    --schema`.
+    """
     header = described(Header)
     header["required"] = [f"{name}" for name in NAMES[:3]]
     definitions: Schema = header.pop("$defs", {})
@@ -39,7 +43,9 @@ def schema() -> Mapping[str, Json]:
             definitions[f"{name}-{kind}"] = table
             tables[kind] = table
         one: Schema = {"type": "object", **_by_kind(name, tables)}
-        header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
+        header["properties"][name] = (
+            one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
+        )
     happening = {kind: driver_schema(EVENT, kind) for kind in drivers.usable(EVENTS)}
     definitions |= {f"{EVENT}-{kind}": table for kind, table in happening.items()}
     header["properties"][EVENT] = {
@@ -54,8 +60,8 @@ def schema() -> Mapping[str, Json]:
 def _by_kind(name: str, tables: dict[str, Schema]) -> Schema:
     """Choose the one table that a `kind` means, so that a wrong option is reported by itself.
 
-    `oneOf` would report that the whole table matches none of all kinds. Editors (taplo) look for completions in `anyOf`, not
-    behind `then`: hence all tables stand there too, beside one that allows everything.
+    `oneOf` would report that the whole table matches none of all kinds. Editors (taplo) look for completions
+    in `anyOf`, not behind `then`: hence all tables stand there too, beside one that allows everything.
     """
     kinds: Schema = {"enum": list(tables), "description": "The driver; `perjoule drivers` lists all."}
     chosen: Schema = {"properties": {"kind": kinds}, "required": ["kind"]}
@@ -78,7 +84,7 @@ def driver_schema(name: str, kind: str) -> Schema:
     found = described(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
     for option, (_, info) in fields_of(name, kind).items():
         if info.description:
-            found["properties"][option]["description"] = info.description
+            found["properties"][option]["description"] = _joined(info.description)
         if not takes_list(info.annotation):
             found["properties"][option] = _spanning(found["properties"][option])
             if inner := table_class(info.annotation):
@@ -86,7 +92,10 @@ def driver_schema(name: str, kind: str) -> Schema:
     label = {"type": "string", "description": "How tables and figures name it."}
     in_order = {option: found["properties"][option] for option in fields_of(name, kind)}
     own: Schema = {
-        OWN_TESTBED: {"type": "object", "description": "Options of [testbed] that are others for this file system alone."}
+        OWN_TESTBED: {
+            "type": "object",
+            "description": "Options of [testbed] that are others for this file system alone.",
+        }
     }
     common = {"kind": {"const": kind}, "label": label, **(own if name == "filesystem" else {})}
     found["properties"] = common | in_order
@@ -109,13 +118,16 @@ def event_schema(kind: str) -> Schema:
 
 
 def described(cls: type, prefix: str = "") -> Schema:
-    """Return the schema of a dataclass of options, with defaults as people write them; `prefix` begins its tables' names."""
+    """Return the schema of a dataclass of options, with defaults as people write them; `prefix` begins its
+    tables' names.
+    """
     found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in found:
         found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
     for info in drivers.options(cls).values():
         inner = table_class(info.annotation)
-        if inner and (table := found.get("$defs", {}).get(f"{prefix}{inner.__name__}")):  # a value's schema may be its own
+        # a value's schema may be its own
+        if inner and (table := found.get("$defs", {}).get(f"{prefix}{inner.__name__}")):
             _speak(table, inner)
     _speak(found, cls)
     return found
@@ -137,16 +149,23 @@ def _speak(found: Schema, cls: type) -> None:
 
 @cache  # reading source takes most of the time of a schema, and drivers share their bases
 def _docstrings(cls: type) -> Mapping[str, str]:
-    """Give the docstring below each field; pydantic would read the source of every class of options that is imported."""
+    """Give the docstring below each field; pydantic would read the source of every class of options that
+    is imported.
+    """
     found: dict[str, str] = {}
     parsed = ast.parse(dedent(inspect.getsource(cls))).body[0] if is_dataclass(cls) else None
     for statement in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
         match statement:
             case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[field] = inspect.cleandoc(text)
+                found[field] = _joined(inspect.cleandoc(text))
             case _:
                 pass
     return found
+
+
+def _joined(text: str) -> str:
+    """Join the lines of each paragraph: where an editor breaks them is its own business."""
+    return re.sub(r"(?<!\n)\n(?![\n-])", " ", text)
 
 
 def _span(properties: Schema, inner: type) -> None:

@@ -13,7 +13,8 @@ from perjoule.model.errors import CampaignError
 
 Table = dict[str, Any]  # as tomllib gives it
 _KEY = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
-LONGEST_BYTES = 1024**2  # a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory
+# a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory
+LONGEST_BYTES = 1024**2
 
 
 def is_table(value: object) -> TypeGuard[Table]:
@@ -32,16 +33,21 @@ class CampaignSource:
 
     name: str  # "" for drivers that the command line names
     lines: Mapping[Path, int]
-    changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
+    # the override that gave a key its value
+    changed: Mapping[Path, str] = field(default_factory=dict[Path, str])
     folder: File | None = None  # where files lie that it names
-    given: Mapping[str, str] = field(default_factory=dict[str, str])  # files of the user's instead, by their names
-    kept: bool = False  # with results, and read for them: nothing of it is started, so it may pass on what a run may not
+    # files of the user's instead, by their names
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    # with results, and read for them: nothing of it is started, so it may pass on what a run may not
+    kept: bool = False
 
     def where(self, path: Path) -> str:
         """Return the place of a key or a table: its line, or the overrides that changed it."""
         line = line_of(path, self.lines)
         changes = dict.fromkeys(text for key, text in self.changed.items() if key[: len(path)] == path)
-        return " ".join(f"--set {text}" for text in changes) or (f"{self.name} line {line}" if line else self.name)
+        return " ".join(f"--set {text}" for text in changes) or (
+            f"{self.name} line {line}" if line else self.name
+        )
 
     def error(self, path: Path, what: str, next: str = "") -> CampaignError:
         """Make the error for a wrong key."""
@@ -49,7 +55,10 @@ class CampaignSource:
 
 
 def text_of(path: File, kind: str = "campaign", advice: str = "see examples/ for campaigns") -> str:
-    """Read a campaign file, or a file of another `kind`. Raises CampaignError, with the advice if there is no such file."""
+    """Read a campaign file, or a file of another `kind`.
+
+    Raises CampaignError, with the advice if there is no such file.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_BYTES + 1)
@@ -58,21 +67,29 @@ def text_of(path: File, kind: str = "campaign", advice: str = "see examples/ for
         meant = f'did you mean "{near}"?' if near else advice
         raise CampaignError("no such file", where=str(path), next=meant) from None
     except IsADirectoryError:
-        raise CampaignError(f"this is a folder, not a {kind} file", where=str(path), next="name a .toml file in it") from None
+        raise CampaignError(
+            f"this is a folder, not a {kind} file", where=str(path), next="name a .toml file in it"
+        ) from None
     except OSError as error:
         raise CampaignError(
             f"can't be read ({error.strerror})", where=str(path), next="check the path and its permissions"
         ) from None
     if len(content) > LONGEST_BYTES:
-        raise CampaignError(f"this is larger than 1 MiB, the limit of a {kind} file", where=str(path), next="check the path")
+        raise CampaignError(
+            f"this is larger than 1 MiB, the limit of a {kind} file", where=str(path), next="check the path"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CampaignError(f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path") from None
+        raise CampaignError(
+            f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path"
+        ) from None
 
 
 def _neighbour(path: File) -> str | None:
-    """Return the file that was probably meant: of the same folder, or of the same name in a folder of another name."""
+    """Return the file that was probably meant: of the same folder, or of the same name in a folder of
+    another name.
+    """
     folder = path.parent
     if not folder.is_dir():
         near = neighbour(folder.name, (one.parent.name for one in folder.parent.glob(f"*/{path.name}")))
@@ -84,7 +101,9 @@ def _neighbour(path: File) -> str | None:
 def read_toml(text: str, name: str) -> tuple[Table, CampaignSource]:
     """Read TOML. Raises CampaignError with the line and column of an error."""
     if not text.strip():
-        raise CampaignError("the file is empty", where=name, next="see examples/local.toml for a short campaign")
+        raise CampaignError(
+            "the file is empty", where=name, next="see examples/local.toml for a short campaign"
+        )
     try:
         return tomllib.loads(text), CampaignSource(name, key_lines(text))
     except RecursionError:
@@ -110,15 +129,23 @@ def _twice(said: str, line: str) -> tuple[str, str] | None:
     if inline := re.fullmatch(r"Duplicate inline table key '(.+)'", said):
         return f"{inline[1]} is set twice", "remove one"
     if table := re.fullmatch(r"Cannot declare \('(\w+)',\) twice", said):
-        several = "a campaign has one" if table[1] == "testbed" else f"write each as [[{table[1]}]], in double brackets"
+        several = (
+            "a campaign has one"
+            if table[1] == "testbed"
+            else f"write each as [[{table[1]}]], in double brackets"
+        )
         return f"[{table[1]}] is there twice", several
     return None
 
 
 def override(
-    document: Table, overrides: Sequence[str], source: CampaignSource, options: Mapping[str, Sequence[Sequence[str]]]
+    document: Table,
+    overrides: Sequence[str],
+    source: CampaignSource,
+    options: Mapping[str, Sequence[Sequence[str]]],
 ) -> CampaignSource:
-    """Apply the command line's overrides ("filesystem.goal=2": in every table of that name that has the option).
+    """Apply the command line's overrides ("filesystem.goal=2": in every table of that name that has the
+    option).
 
     Args:
         document: is changed.
@@ -131,19 +158,25 @@ def override(
         key, equals, said = (part.strip() for part in text.partition("="))
         name, dot, option = (part.strip() for part in key.rpartition("."))
         example = CampaignError(
-            f'"{text}" changes nothing', where="--set", next="write it like filesystem.goal=2 or repetitions=1"
+            f'"{text}" changes nothing',
+            where="--set",
+            next="write it like filesystem.goal=2 or repetitions=1",
         )
         if not equals or not key or (dot and not option):
             raise example
         if name not in options:
             raise CampaignError(
-                f'nothing in this campaign is called "{name}"', where=f"--set {text}", next=instead(name, filter(None, options))
+                f'nothing in this campaign is called "{name}"',
+                where=f"--set {text}",
+                next=instead(name, filter(None, options)),
             )
         taking = [n for n, known in enumerate(options[name]) if option in known]
         if not taking:
             known = dict.fromkeys(word for words in options[name] for word in words)
             whose = f"no {name} {'of this campaign' if source.name else 'here'}" if name else "no campaign"
-            raise CampaignError(f'{whose} has "{option}"', where=f"--set {text}", next=_advice(option, list(known), options))
+            raise CampaignError(
+                f'{whose} has "{option}"', where=f"--set {text}", next=_advice(option, list(known), options)
+            )
         for n in taking:
             path: Path = (name, n) if is_list(document.get(name)) else (name,) if name else ()
             table: Table = document[name][n] if len(path) == 2 else document[name] if name else document
@@ -153,7 +186,11 @@ def override(
 
 
 def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Sequence[str]]]) -> str:
-    owners = [f"{name}.{option}" for name, tables in options.items() if name and any(option in table for table in tables)]
+    owners = [
+        f"{name}.{option}"
+        for name, tables in options.items()
+        if name and any(option in table for table in tables)
+    ]
     if owners and neighbour(option, known) is None:
         return f"did you mean {' or '.join(owners)}?"
     return instead(option, known)

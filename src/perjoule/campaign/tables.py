@@ -30,7 +30,8 @@ from perjoule.model.units import BYTES, exact_text
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 OWN_TESTBED = "testbed"  # of a file system: the options of [testbed] that it changes for itself
 MOST_ROWS = 10_000
-MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")  # which no campaign deploys
+# which no campaign deploys
+MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,27 @@ class TableRow:
 
 @cache
 def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
-    """Return the options of a driver: name in the campaign -> its field's name and type. Raises KeyError: no such driver."""
+    """Return the options of a driver: name in the campaign -> its field's name and type.
+
+    Raises KeyError: no such driver.
+    """
     driver = drivers.driver_class(f"{name}s", kind)
     fields = drivers.options(driver)
-    for field, info in fields.items():  # pydantic reads a docstring below an option only in the class that declares it
+    # pydantic reads a docstring below an option only in the class that declares it
+    for field, info in fields.items():
         inherited = (drivers.options(base).get(field) for base in driver.__mro__)
-        info.description = next((found.description for found in inherited if found and found.description), None)
-    inherited_last = sorted(fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {}))
+        info.description = next(
+            (found.description for found in inherited if found and found.description), None
+        )
+    inherited_last = sorted(
+        fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {})
+    )
     return {option_name(field): (field, info) for field, info in inherited_last if info.init is not False}
 
 
 def tunables(name: str, kind: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Tunable]]:
-    """Yield what a driver marks tunable, in its options and their tables: its path in a campaign's table, its fields, the mark.
+    """Yield what a driver marks tunable, in its options and their tables: its path in a campaign's table, its
+    fields, the mark.
 
     Raises KeyError: no such driver.
     """
@@ -82,12 +92,18 @@ def takes_list(annotation: object) -> bool:
     if get_origin(annotation) in (Union, types.UnionType):
         return any(map(takes_list, get_args(annotation)))
     origin = get_origin(annotation) or annotation
-    return isinstance(origin, type) and issubclass(origin, Sequence | set | frozenset) and not issubclass(origin, str | bytes)
+    return (
+        isinstance(origin, type)
+        and issubclass(origin, Sequence | set | frozenset)
+        and not issubclass(origin, str | bytes)
+    )
 
 
 def table_class(annotation: object) -> type | None:
     """Return the dataclass of an option that takes a table (`beneath = {kind = "xfs"}`), or None."""
-    found = (one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and is_dataclass(one))
+    found = (
+        one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and is_dataclass(one)
+    )
     return next(found, None)
 
 
@@ -101,7 +117,9 @@ def common_keys(name: str) -> tuple[str, ...]:
     return ("kind", "label", OWN_TESTBED) if name == "filesystem" else ("kind", "label")
 
 
-def rows(name: str, path: Path, table: Table, source: CampaignSource, shrink_ratio: float = 1.0) -> tuple[TableRow, ...]:
+def rows(
+    name: str, path: Path, table: Table, source: CampaignSource, shrink_ratio: float = 1.0
+) -> tuple[TableRow, ...]:
     """Build every driver of a table. Raises CampaignError."""
     if name == "meter" and (tables := of_hosts(path, table, source)) != [table]:
         return tuple(row for one in tables for row in rows(name, path, one, source, shrink_ratio))
@@ -111,14 +129,20 @@ def rows(name: str, path: Path, table: Table, source: CampaignSource, shrink_rat
     for option, value in options.items():
         if option not in fields:
             what = f'{name} {kind} has no option "{option}"'
-            advice = "write it above the first table" if option in TOP_KEYS else _advice(name, kind, option, value, fields)
+            advice = (
+                "write it above the first table"
+                if option in TOP_KEYS
+                else _advice(name, kind, option, value, fields)
+            )
             raise source.error((*path, option), what, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
     if not source.kept:
         require_one_line(path, options, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:
-        raise source.error(path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists")
+        raise source.error(
+            path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists"
+        )
     found: list[TableRow] = []
     for values in itertools.product(*choices):
         chosen = dict(zip(options, values, strict=True))
@@ -139,7 +163,9 @@ def rows(name: str, path: Path, table: Table, source: CampaignSource, shrink_rat
 def _advice(name: str, kind: str, option: str, value: object, fields: Collection[str]) -> str:
     """Return what to write for an option that a driver lacks: named as in another tool, or misspelt."""
     driver = drivers.driver_class(f"{name}s", kind)
-    near = driver.also_called.get(option.lower().lstrip("-")) if issubclass(driver, Workload | Testbed) else None
+    near = (
+        driver.also_called.get(option.lower().lstrip("-")) if issubclass(driver, Workload | Testbed) else None
+    )
     return f"write {line(near, value)}" if near else instead(option, fields)
 
 
@@ -147,7 +173,10 @@ def where_mounted(kind: str) -> tuple[str, str] | None:
     """Say of a file system that no campaign deploys how it is measured: what, and what to write."""
     if kind.lower() not in MOUNTED:
         return None
-    return f"{kind} is measured where it is mounted, not deployed", 'write kind = "directory"; see docs/how-to/mounted.md'
+    return (
+        f"{kind} is measured where it is mounted, not deployed",
+        'write kind = "directory"; see docs/how-to/mounted.md',
+    )
 
 
 def kind_of(name: str, path: Path, table: Table, source: CampaignSource) -> str:
@@ -158,18 +187,26 @@ def kind_of(name: str, path: Path, table: Table, source: CampaignSource) -> str:
     if kind is None:
         raise source.error(path, f"this {name} has no kind", f'write kind = "..."; known: {", ".join(kinds)}')
     if not isinstance(kind, str):
-        raise source.error((*path, "kind"), f"kind = {written(kind)} is not a single name", f"write one table for each {name}")
+        raise source.error(
+            (*path, "kind"),
+            f"kind = {written(kind)} is not a single name",
+            f"write one table for each {name}",
+        )
     if name == "filesystem" and (mounted := where_mounted(kind)):
         raise source.error((*path, "kind"), *mounted)
     if kind not in kinds:
         raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
-        raise source.error((*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes")
+        raise source.error(
+            (*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes"
+        )
     return kind
 
 
 def _plain(path: Path, option: str, value: object, annotation: object, source: CampaignSource) -> None:
-    """Refuse values that TOML has but no option takes: dates, infinities, true for a number, an empty list."""
+    """Refuse values that TOML has but no option takes: dates, infinities, true for a number, an empty
+    list.
+    """
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
@@ -187,12 +224,17 @@ def _choices(value: object, annotation: object) -> list[Any]:
     """Return the values that an option takes in turn; lists in an option's own table span the matrix, too."""
     values = value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
     inner = table_class(annotation)
-    return [one for value in values for one in (_spanned(value, inner) if inner and is_table(value) else [value])]
+    return [
+        one for value in values for one in (_spanned(value, inner) if inner and is_table(value) else [value])
+    ]
 
 
 def _spanned(table: Table, inner: type) -> list[Table]:
     fields = {option_name(name): info.annotation for name, info in drivers.options(inner).items()}
-    choices = [_choices(value, fields[key]) if key in fields and value != [] else [value] for key, value in table.items()]
+    choices = [
+        _choices(value, fields[key]) if key in fields and value != [] else [value]
+        for key, value in table.items()
+    ]
     found = itertools.islice(itertools.product(*choices), MOST_ROWS + 1)  # more are refused
     return [dict(zip(table, values, strict=True)) for values in found]
 
@@ -206,7 +248,11 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]) if first["loc"] else ""
-        if len(first["loc"]) > 1 and option in fields and (inner := table_class(fields[option][1].annotation)):
+        if (
+            len(first["loc"]) > 1
+            and option in fields
+            and (inner := table_class(fields[option][1].annotation))
+        ):
             raise source.error((*path, option), *fault_inside(first, option, inner)) from None
         if first["type"] == "missing":
             advice = f'add {option} = "..."' if source.name else f"add --set {option}=..."
@@ -236,11 +282,19 @@ def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, st
 
 
 def _shrunk(
-    path: Path, kind: str, options: Mapping[str, Any], driver: object, source: CampaignSource, shrink_ratio: float
+    path: Path,
+    kind: str,
+    options: Mapping[str, Any],
+    driver: object,
+    source: CampaignSource,
+    shrink_ratio: float,
 ) -> dict[str, Any]:
     size = fields_of("workload", kind).get("size")
     if size is None:
         raise source.error(path, f"workload {kind} has no size to shrink", "remove shrink")
     assert isinstance(driver, Workload)
     step_bytes = driver.pattern.transfer_bytes or 1
-    return {**options, "size": exact_text(math.ceil(vars(driver)[size[0]] / shrink_ratio / step_bytes) * step_bytes, BYTES)}
+    return {
+        **options,
+        "size": exact_text(math.ceil(vars(driver)[size[0]] / shrink_ratio / step_bytes) * step_bytes, BYTES),
+    }

@@ -1,9 +1,27 @@
-"""Hardware as data: boards, drives, switches and clusters, one TOML file each, and each value with its source and status."""
+"""Hardware as data: boards, drives, switches and clusters, one TOML file each, and each value with its
+source and status.
+"""
 
 from perjoule.catalogue.corrected import corrected
-from perjoule.catalogue.finding import boards, choices, cluster, drives_by_name, names, servers_by_name, standing_for
+from perjoule.catalogue.finding import (
+    boards,
+    choices,
+    cluster,
+    drives_by_name,
+    names,
+    servers_by_name,
+    standing_for,
+)
 from perjoule.catalogue.reading import read
-from perjoule.catalogue.totals import at_speed, capacity_bytes, idle_w, peak_w, seek_s, servers, tpp_bytes_per_s
+from perjoule.catalogue.totals import (
+    at_speed,
+    capacity_bytes,
+    idle_w,
+    peak_w,
+    seek_s,
+    servers,
+    tpp_bytes_per_s,
+)
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Status, Value
 
 __all__ = [

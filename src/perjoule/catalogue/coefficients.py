@@ -15,8 +15,14 @@ def coefficients(cluster: Cluster) -> Mapping[str, Value]:
     by_name |= {LOAD: cluster.load_w} if cluster.load_w else {}
     for node in cluster.nodes:
         board = node.board
-        by_name |= {f"idle of board {board.name}": board.idle_w, f"dynamic of board {board.name}": board.dynamic_w}
+        by_name |= {
+            f"idle of board {board.name}": board.idle_w,
+            f"dynamic of board {board.name}": board.dynamic_w,
+        }
         by_name |= {f"{RATING} {board.name}": board.mips}
         for disk in node.disks:
-            by_name |= {f"idle of disk {disk.name}": disk.idle_w, f"active of disk {disk.name}": disk.active_w}
+            by_name |= {
+                f"idle of disk {disk.name}": disk.idle_w,
+                f"active of disk {disk.name}": disk.active_w,
+            }
     return by_name

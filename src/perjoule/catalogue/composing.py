@@ -1,4 +1,6 @@
-"""Hosts of a cluster from boards, disks and a network: watts all behind the cluster's supply, disks behind their board's port."""
+"""Hosts of a cluster from boards, disks and a network: watts all behind the cluster's supply, disks behind
+their board's port.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +15,9 @@ from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
 
 @dataclass(frozen=True)
 class Feed:
-    """What feeds a host: a supply of this efficiency, or the wall itself, for clients are outside of the cluster's supply."""
+    """What feeds a host: a supply of this efficiency, or the wall itself, for clients are outside of the
+    cluster's supply.
+    """
 
     efficiency: Value
     at_wall: bool = False
@@ -49,9 +53,13 @@ def _board(host: Drawer, feed: Feed) -> Board:
         nic = host.network.goodput.plain
         if card := host.network.card_behind_supply:
             idle_w = _sum(idle_w, _supplied(host, None, card.plain, feed))
-    port_read, port_write, memory = (one.plain if one else None for one in (server.port_read, server.port_write, server.memory))
+    port_read, port_write, memory = (
+        one.plain if one else None for one in (server.port_read, server.port_write, server.memory)
+    )
     dynamic_w = _power(host, server, "dynamic", feed)
-    return Board(host.name, server.cores, server.mips.plain, nic, idle_w, dynamic_w, port_read, port_write, memory)
+    return Board(
+        host.name, server.cores, server.mips.plain, nic, idle_w, dynamic_w, port_read, port_write, memory
+    )
 
 
 def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
@@ -60,7 +68,16 @@ def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
         raise CampaignError(what, next="write hdd, ssd or nvme")
     idle_w, active_w = (_power(host, drive, state, feed) for state in ("idle", "active"))
     capacity, read, write = drive.capacity_bytes.plain, drive.read.plain, drive.write.plain
-    return Disk(name, drive.technology, capacity, read, write, idle_w, active_w, drive.seek.plain if drive.seek else None)
+    return Disk(
+        name,
+        drive.technology,
+        capacity,
+        read,
+        write,
+        idle_w,
+        active_w,
+        drive.seek.plain if drive.seek else None,
+    )
 
 
 def _power(host: Drawer, part: BoardPart | DrivePart, state: State, feed: Feed) -> Value:
@@ -71,7 +88,9 @@ def _power(host: Drawer, part: BoardPart | DrivePart, state: State, feed: Feed) 
 
 
 def _supplied(host: Drawer, at_wall: Value | None, behind: Value | None, feed: Feed) -> Value:
-    """Return watts where the cluster counts them: behind its supply, or at the wall for hosts that it does not feed."""
+    """Return watts where the cluster counts them: behind its supply, or at the wall for hosts that it does
+    not feed.
+    """
     if feed.at_wall:
         if at_wall is not None:
             return at_wall
@@ -92,12 +111,16 @@ def _supplied(host: Drawer, at_wall: Value | None, behind: Value | None, feed: F
 def _scaled(value: Value, ratio: float, how: str) -> Value:
     low, high = (None if end is None else end * ratio for end in (value.low, value.high))
     follows = {name: by * ratio for name, by in value.follows.items()}
-    return Value(value.value * ratio, f"{value.source}; {how}", value.status, value.sigma * ratio, low, high, follows)
+    return Value(
+        value.value * ratio, f"{value.source}; {how}", value.status, value.sigma * ratio, low, high, follows
+    )
 
 
 def _sum(one: Value, card: Value) -> Value:
     low, high = (
-        None if (own is None and its is None) else (one.value if own is None else own) + (card.value if its is None else its)
+        None
+        if (own is None and its is None)
+        else (one.value if own is None else own) + (card.value if its is None else its)
         for own, its in ((one.low, card.low), (one.high, card.high))
     )
     source, sigma = f"{one.source}; with a network card: {card.source}", hypot(one.sigma, card.sigma)
@@ -118,13 +141,20 @@ def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
         return disk
     use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
     active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
-    limit = f"{percent(use_ratio)} % of its power above idle, the share that the port of {board.name} lets through"
-    active = replace(disk.active_w, value=active_w, source=f"{disk.active_w.source}; {limit}", low=None, high=None)
+    limit = (
+        f"{percent(use_ratio)} % of its power above idle, the share that the port of {board.name} lets "
+        "through"
+    )
+    active = replace(
+        disk.active_w, value=active_w, source=f"{disk.active_w.source}; {limit}", low=None, high=None
+    )
     return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
 
 
 def told_apart(cluster: Cluster) -> Cluster:
-    """Name a client's board otherwise if it has the watts at the wall that servers of the same board have behind a supply."""
+    """Name a client's board otherwise if it has the watts at the wall that servers of the same board have
+    behind a supply.
+    """
     fed = {n.board.name: n.board for n in cluster.nodes if n.role != "client"}
     nodes = (
         replace(n, board=replace(n.board, name=f"{n.board.name}-client"))
@@ -136,7 +166,9 @@ def told_apart(cluster: Cluster) -> Cluster:
 
 
 def alone(cluster: Cluster) -> Cluster:
-    """Let values follow only what the cluster has; one that was fitted to more is as uncertain as its interval."""
+    """Let values follow only what the cluster has; one that was fitted to more is as uncertain as its
+    interval.
+    """
     there = coefficients(cluster)
 
     def value(one: Value) -> Value:
@@ -147,11 +179,15 @@ def alone(cluster: Cluster) -> Cluster:
 
     def host(one: Node) -> Node:
         board = replace(one.board, idle_w=value(one.board.idle_w), dynamic_w=value(one.board.dynamic_w))
-        disks = tuple(replace(disk, idle_w=value(disk.idle_w), active_w=value(disk.active_w)) for disk in one.disks)
+        disks = tuple(
+            replace(disk, idle_w=value(disk.idle_w), active_w=value(disk.active_w)) for disk in one.disks
+        )
         return replace(one, board=board, disks=disks)
 
     return replace(cluster, nodes=tuple(map(host, cluster.nodes)))
 
 
 def _lacking(where: str, keys: str) -> CampaignError:
-    return CampaignError(f"{where} lacks {keys}, which a cluster of it needs", next=f"add {keys} with its source")
+    return CampaignError(
+        f"{where} lacks {keys}, which a cluster of it needs", next=f"add {keys} with its source"
+    )

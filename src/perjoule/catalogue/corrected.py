@@ -13,7 +13,11 @@ def corrected(kept: Cluster) -> tuple[str, ...]:
     if kept.name not in names():
         return ()
     today = coefficients(cluster(kept.name))
-    watts = {name: value for name, value in coefficients(kept).items() if name != LOAD and not name.startswith(RATING)}
+    watts = {
+        name: value
+        for name, value in coefficients(kept).items()
+        if name != LOAD and not name.startswith(RATING)
+    }
     return tuple(
         f"{name} {estimate(old.value)}{unit}, now {estimate(new.value)}{unit}"
         for name, old in watts.items()

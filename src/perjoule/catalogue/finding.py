@@ -1,4 +1,6 @@
-"""What the catalogue has by name: its clusters, its boards, each of which makes a cluster of its own, and its drives."""
+"""What the catalogue has by name: its clusters, its boards, each of which makes a cluster of its own, and
+its drives.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +11,8 @@ from perjoule.catalogue.reading import ClusterFile, Nodes, instead, part, read_a
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Role
 
-OF_BOARD: Mapping[Role, int] = {"storage": 4, "metadata": 1, "management": 1, "client": 2}  # hosts of a board's own cluster
+# hosts of a board's own cluster
+OF_BOARD: Mapping[Role, int] = {"storage": 4, "metadata": 1, "management": 1, "client": 2}
 
 
 def names() -> tuple[str, ...]:
@@ -19,17 +22,27 @@ def names() -> tuple[str, ...]:
 
 def boards() -> tuple[str, ...]:
     """List the boards that make a cluster of their own: those that say which drives a host of them has."""
-    return tuple(name for name, table in folder.tables()["board"].items() if isinstance(table, dict) and "drives" in table)
+    return tuple(
+        name
+        for name, table in folder.tables()["board"].items()
+        if isinstance(table, dict) and "drives" in table
+    )
 
 
 def servers_by_name() -> Mapping[str, BoardPart]:
     """Return all boards. Raises CampaignError: a file of the user's is wrong."""
-    return {name: part("board", name, table, BoardPart, folder.origin(name)) for name, table in folder.tables()["board"].items()}
+    return {
+        name: part("board", name, table, BoardPart, folder.origin(name))
+        for name, table in folder.tables()["board"].items()
+    }
 
 
 def drives_by_name() -> Mapping[str, DrivePart]:
     """Return all drives. Raises CampaignError: a file of the user's is wrong."""
-    return {name: part("drive", name, table, DrivePart, folder.origin(name)) for name, table in folder.tables()["drive"].items()}
+    return {
+        name: part("drive", name, table, DrivePart, folder.origin(name))
+        for name, table in folder.tables()["drive"].items()
+    }
 
 
 def choices() -> tuple[str, ...]:
@@ -61,12 +74,20 @@ def _of_board(name: str) -> Cluster:
     server = part("board", name, folder.tables()["board"][name], BoardPart, where)
     drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
     hosts = [
-        Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})}) for role, count in OF_BOARD.items()
+        Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})})
+        for role, count in OF_BOARD.items()
     ]
     hosts_count = sum(OF_BOARD.values())
     network = next(reversed(server.networks), "")
-    all_switches = {switch: part("switch", switch, table, Switch, where) for switch, table in folder.tables()["switch"].items()}
-    fitting = {switch: one for switch, one in all_switches.items() if one.network == network and one.ports >= hosts_count}
+    all_switches = {
+        switch: part("switch", switch, table, Switch, where)
+        for switch, table in folder.tables()["switch"].items()
+    }
+    fitting = {
+        switch: one
+        for switch, one in all_switches.items()
+        if one.network == network and one.ports >= hosts_count
+    }
     if not fitting:
         message = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
         raise CampaignError(message, where=where, next="name its networks, and describe a switch of the last")
@@ -80,7 +101,9 @@ def _of_board(name: str) -> Cluster:
 
 
 def standing_for(board: str) -> str:
-    """Name the cluster whose storage hosts have a board: one of the catalogue's, or the board's own; "" for none."""
+    """Name the cluster whose storage hosts have a board: one of the catalogue's, or the board's own; ""
+    for none.
+    """
     for name in names():
         if any(node.role == "storage" and node.board.name == board for node in cluster(name).nodes):
             return name

@@ -1,7 +1,8 @@
-"""The files of the catalogue as tables: those that come with perjoule, and those of folders that the user names.
+"""The files of the catalogue as tables: those that come with perjoule, and those of folders that the user
+names.
 
-boards/ and drives/ have one file each, switches/ one for each network, clusters/ one for each cluster or several variants of one;
-parts/ has what plans need beside hardware.
+boards/ and drives/ have one file each, switches/ one for each network, clusters/ one for each cluster or
+several variants of one; parts/ has what plans need beside hardware.
 """
 
 import os
@@ -16,7 +17,8 @@ from typing import Any, cast
 
 from perjoule.model.errors import CampaignError
 
-OWN = "PERJOULE_CATALOGUE"  # of the environment: folders of the user's, with boards/, drives/, switches/ and clusters/
+# of the environment: folders of the user's, with boards/, drives/, switches/ and clusters/
+OWN = "PERJOULE_CATALOGUE"
 Table = dict[str, Any]
 _VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 _SIDES = ("_at_wall", "_behind_supply")
@@ -33,7 +35,8 @@ def origin(name: str) -> str:
 
 
 def tables() -> Mapping[str, Table]:
-    """Return what the files say, by table and name: "board", "drive", "network", "switch", and those of parts/.
+    """Return what the files say, by table and name: "board", "drive", "network", "switch", and those of
+    parts/.
 
     Raises:
         CampaignError: a file of the user's is not TOML, or has the name of another.
@@ -42,7 +45,9 @@ def tables() -> Mapping[str, Table]:
 
 
 def clusters() -> Mapping[str, tuple[str, str]]:
-    """Return the file of each cluster, and its text, by the cluster's name: the file's own, or those of its variants."""
+    """Return the file of each cluster, and its text, by the cluster's name: the file's own, or those of
+    its variants.
+    """
     return _clusters(places())
 
 
@@ -75,7 +80,9 @@ def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[tuple[str,
     """Give each file's table, name and text."""
     for root in (files("perjoule.catalogue"), *map(Path, own)):
         if isinstance(root, Path) and not root.is_dir():
-            raise CampaignError(f"{root} is not a folder", where=OWN, next="name folders, with : between them")
+            raise CampaignError(
+                f"{root} is not a folder", where=OWN, next="name folders, with : between them"
+            )
         for folder, table in kinds.items():
             there: Traversable = root / folder
             for path in sorted(there.iterdir(), key=lambda path: path.name) if there.is_dir() else ():
@@ -111,14 +118,22 @@ def _enter(into: dict[str, Any], name: str, new: object) -> None:
 
 
 def merge(into: Table, new: Mapping[str, Any]) -> None:
-    """Change tables key by key. A quantity replaces the one before, whichever side of the supply that is for."""
+    """Change tables key by key.
+
+    A quantity replaces the one before, whichever side of the supply that is for.
+    """
     for key in new:
         for side, other in (_SIDES, _SIDES[::-1]):
             if key.endswith(side) and (beside := f"{key.removesuffix(side)}{other}") not in new:
                 into.pop(beside, None)
     for key, value in new.items():
         table: object = into.get(key)
-        if isinstance(table, dict) and isinstance(value, Mapping) and "value" not in table and "value" not in value:
+        if (
+            isinstance(table, dict)
+            and isinstance(value, Mapping)
+            and "value" not in table
+            and "value" not in value
+        ):
             merge(cast("Table", table), cast("Mapping[str, Any]", value))
         elif isinstance(value, Mapping):
             into[key] = {}

@@ -1,6 +1,8 @@
-"""Boards, drives, networks and switches as their files describe them; a key says on which side of the supply watts are.
+"""Boards, drives, networks and switches as their files describe them; a key says on which side of the supply
+watts are.
 
-`perjoule.catalogue.reading` makes clusters of them, which are predicted on, emulated and modelled; `perjoule.planning` plans.
+`perjoule.catalogue.reading` makes clusters of them, which are predicted on, emulated and modelled;
+`perjoule.planning` plans.
 """
 
 from collections.abc import Iterable, Mapping
@@ -103,7 +105,9 @@ def watts(part: BoardPart | DrivePart, state: State) -> tuple[Quantity | None, Q
 
 
 def on_sides(key: str, known: Iterable[str]) -> str:
-    """Advise the keys of watts that say on which side of the supply they are; "" if none of the known ones is of this key."""
+    """Advise the keys of watts that say on which side of the supply they are; "" if none of the known ones
+    is of this key.
+    """
     return " or ".join(name for name in known if name in (f"{key}_at_wall", f"{key}_behind_supply"))
 
 
@@ -121,11 +125,17 @@ def product(one: Quantity, ratio: Quantity) -> Quantity:
     return Quantity(one.value * ratio.value, low, high, "assumed", source, one.name, one.unit, one.per)
 
 
-RATES: Mapping[type, tuple[str, ...]] = {BoardPart: ("mips", "nic", "port"), DrivePart: ("read", "write"), Network: ("goodput",)}
+RATES: Mapping[type, tuple[str, ...]] = {
+    BoardPart: ("mips", "nic", "port"),
+    DrivePart: ("read", "write"),
+    Network: ("goodput",),
+}
 
 
 def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | None:
-    """Say what makes a part of these files impossible by itself: its key, what is wrong, what to write; None if nothing is."""
+    """Say what makes a part of these files impossible by itself: its key, what is wrong, what to write;
+    None if nothing is.
+    """
     for key in RATES.get(type(part), ()):
         rate = getattr(part, key)
         if rate is not None and not rate.value > 0:
@@ -140,7 +150,11 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
             if at_wall is not None and behind is not None:
                 what = f"[{table}.{name}] states {state} both at the wall and behind the supply"
                 return f"{state}_at_wall", what, "remove one of them"
-            if at_wall is None and behind is None and not (isinstance(part, DrivePart) and part.mean_behind_supply):
+            if (
+                at_wall is None
+                and behind is None
+                and not (isinstance(part, DrivePart) and part.mean_behind_supply)
+            ):
                 keys = f"{state}_at_wall or {state}_behind_supply"
                 more = ", or mean_behind_supply" if isinstance(part, DrivePart) else ""
                 return "", f"[{table}.{name}] needs {keys}{more}", "write its watts"

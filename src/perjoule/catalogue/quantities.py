@@ -1,4 +1,6 @@
-"""Uncertain values as the catalogue's files and needs write them: a quantity with its unit, interval, status and source."""
+"""Uncertain values as the catalogue's files and needs write them: a quantity with its unit, interval,
+status and source.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -39,7 +41,10 @@ class Quantity:
 
     @property
     def plain(self) -> Value:
-        """The value as records keep it. The sigma of an interval alone is that of a uniform distribution over it."""
+        """The value as records keep it.
+
+        The sigma of an interval alone is that of a uniform distribution over it.
+        """
         sigma = (self.high - self.low) / sqrt(12) if self.sigma is None else self.sigma
         ends = (self.low, self.high) if self.low < self.high else (None, None)
         status = "assumed" if self.status == "stated" else self.status
@@ -48,7 +53,9 @@ class Quantity:
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if not self.low <= self.value <= self.high or (self.low <= 0 < self.high):
-            raise ValueError("low, value and high are not in order, or low is 0 (write 0 < low <= value <= high)")
+            raise ValueError(
+                "low, value and high are not in order, or low is 0 (write 0 < low <= value <= high)"
+            )
         return self
 
 
@@ -58,18 +65,24 @@ def exact(value: float, source: str, name: str = "") -> Quantity:
 
 
 def of_units(raw: object, allowed: dict[str, float], shown: str, *, sourced: bool = False) -> object:
-    """Convert `{ value = "5.3 W", low = "4.5 W", ... }` to SI units; unless `sourced`, "5.3 W" alone is one, and exact."""
+    """Convert `{ value = "5.3 W", low = "4.5 W", ... }` to SI units; unless `sourced`, "5.3 W" alone is
+    one, and exact.
+    """
     if isinstance(raw, Quantity):
         return raw
     if sourced and not isinstance(raw, Mapping):
         raise ValueError('it has no source (write { value = "...", status = "...", source = "..." })')
-    written: dict[str, Any] = dict(cast("Mapping[str, Any]", raw)) if isinstance(raw, Mapping) else {"value": raw}
+    written: dict[str, Any] = (
+        dict(cast("Mapping[str, Any]", raw)) if isinstance(raw, Mapping) else {"value": raw}
+    )
     if (value := written.get("value")) is None:
         raise ValueError('it has no value (write { value = "...", low = "...", high = "..." })')
     if written.get("status") == "bound" and not {"low", "high"} <= written.keys():
         raise ValueError("a bound states low and high")
     stated = {} if sourced else {"status": "stated", "source": "stated by the user"}
-    written = stated | {"low": value, "high": value} | written | {"unit": shown, "per": allowed.get(shown, 1.0)}
+    written = (
+        stated | {"low": value, "high": value} | written | {"unit": shown, "per": allowed.get(shown, 1.0)}
+    )
     for key in ENDS:
         if key in written:
             written[key] = units.quantity(written[key], allowed, bare=allowed is units.RATIOS)

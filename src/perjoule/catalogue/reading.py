@@ -1,7 +1,9 @@
-"""The catalogue's clusters: a TOML file, with the boards, disks and switches that it names, to frozen Clusters.
+"""The catalogue's clusters: a TOML file, with the boards, disks and switches that it names, to frozen
+Clusters.
 
-A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nodes of each. What it says of a board or a disk
-(`[board.NAME]`, `[drive.NAME]`) changes the catalogue's key by key, such as by what was measured there, or describes another.
+A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nodes of each. What it says of a
+board or a disk (`[board.NAME]`, `[drive.NAME]`) changes the catalogue's key by key, such as by what was
+measured there, or describes another.
 """
 
 import tomllib
@@ -13,7 +15,16 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from perjoule.catalogue import composing, folder
-from perjoule.catalogue.parts import BoardPart, Count, DrivePart, MeanRatios, Network, Switch, complaint, on_sides
+from perjoule.catalogue.parts import (
+    BoardPart,
+    Count,
+    DrivePart,
+    MeanRatios,
+    Network,
+    Switch,
+    complaint,
+    on_sides,
+)
 from perjoule.catalogue.quantities import SOURCED, Bare, Watts
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node, Role, Value
@@ -59,7 +70,9 @@ UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's kinds
 
 
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Choose one error to show, by its place and words: an unknown key first, because it often explains the missing one."""
+    """Choose one error to show, by its place and words: an unknown key first, because it often explains
+    the missing one.
+    """
     fault = sorted(error.errors(), key=lambda fault: fault["type"] not in UNKNOWN)[0]
     return fault["loc"], "unknown key" if fault["type"] in UNKNOWN else fault["msg"]
 
@@ -73,7 +86,11 @@ def read(text: str, name: str) -> Cluster:
     """Read the one cluster of a TOML file. Raises CampaignError as `read_all` does, or if it has variants."""
     found = read_all(text, name)
     if name not in found:
-        raise CampaignError("the file has variants", where=f"catalogue file {name}.toml", next=f"name one of {', '.join(found)}")
+        raise CampaignError(
+            "the file has variants",
+            where=f"catalogue file {name}.toml",
+            next=f"name one of {', '.join(found)}",
+        )
     return found[name]
 
 
@@ -81,14 +98,16 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
     """Read the clusters of a TOML file by name: the file's own, or those of its variants.
 
     Raises:
-        CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board, disk or switch that neither the file nor
-            the catalogue describes.
+        CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board, disk or switch that
+            neither the file nor the catalogue describes.
     """
     origin = folder.origin(name)
     try:
         file = ClusterFile.model_validate(tomllib.loads(text), context=SOURCED)
     except ValidationError as error:
-        raise CampaignError(_complaint(error), where=origin, next="see the clusters that come with perjoule") from error
+        raise CampaignError(
+            _complaint(error), where=origin, next="see the clusters that come with perjoule"
+        ) from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
         raise CampaignError(f"not TOML: {error}", where=origin) from error
     return read_file(file, name, origin)
@@ -98,7 +117,9 @@ def read_file(file: ClusterFile, name: str, origin: str) -> Mapping[str, Cluster
     """Make the clusters of a file. Raises CampaignError as `read_all` does."""
     if bool(file.node) == bool(file.variant):
         raise CampaignError(
-            "the file has neither nodes nor variants, or both", where=origin, next="write [[node]] or [[variant.NAME]]"
+            "the file has neither nodes nor variants, or both",
+            where=origin,
+            next="write [[node]] or [[variant.NAME]]",
         )
     every = file.variant or {name: file.node}
     return {key: _Reader(file, origin).cluster(key, name, nodes) for key, nodes in every.items()}
@@ -116,10 +137,21 @@ class _Reader:
         servers = {host.board: self._part("board", host.board, written.board, BoardPart) for host in nodes}
         efficiency = self._efficiency(nodes, servers)
         made = (self._node(host, servers[host.board], efficiency, fed=_is_fed(host, nodes)) for host in nodes)
-        load, highest = (watts.plain if watts else None for watts in (written.load_at_wall, written.highest_at_wall))
+        load, highest = (
+            watts.plain if watts else None for watts in (written.load_at_wall, written.highest_at_wall)
+        )
         title = f"{written.title}, {name}" if written.variant else written.title
         found = Cluster(
-            name, title, written.source, tuple(made), self._switch_w(nodes), efficiency, tuple(written.notes), file, load, highest
+            name,
+            title,
+            written.source,
+            tuple(made),
+            self._switch_w(nodes),
+            efficiency,
+            tuple(written.notes),
+            file,
+            load,
+            highest,
         )
         return composing.alone(composing.told_apart(found))
 
@@ -130,17 +162,25 @@ class _Reader:
         link = self._part("network", network, {}, Network) if network and server.nic is None else None
         host = composing.Drawer(written.board, server, drives, link, self._mean, written.behind_port)
         try:
-            return composing.node(written.name, written.role, written.count, host, composing.Feed(efficiency, not fed))
+            return composing.node(
+                written.name, written.role, written.count, host, composing.Feed(efficiency, not fed)
+            )
         except CampaignError as error:
             raise CampaignError(error.what, where=self._where, next=error.next) from None
 
     def _efficiency(self, nodes: list[Nodes], servers: Mapping[str, BoardPart]) -> Value:
         stated = self._file.supply_efficiency
         if stated is None:
-            fed = sorted((host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage")
+            fed = sorted(
+                (host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage"
+            )
             stated = next((servers[host.board].supply_efficiency for host in (*fed, *nodes)), None)
         if stated is None:
-            raise CampaignError("supply_efficiency is not stated", where=self._where, next="add it, or to the file of its board")
+            raise CampaignError(
+                "supply_efficiency is not stated",
+                where=self._where,
+                next="add it, or to the file of its board",
+            )
         if not 0 < stated.value <= 1:
             raise CampaignError("supply_efficiency is not between 0 and 1", where=self._where)
         return stated.plain
@@ -149,7 +189,9 @@ class _Reader:
         if self._file.switch_at_wall is not None:
             return self._file.switch_at_wall.plain
         if not self._file.switch:
-            raise CampaignError("no switch is stated", where=self._where, next='write switch = "NAME", or switch_at_wall')
+            raise CampaignError(
+                "no switch is stated", where=self._where, next='write switch = "NAME", or switch_at_wall'
+            )
         return self._part("switch", self._file.switch, {}, Switch).watts_at_wall.plain
 
     def _part(self, table: str, name: str, own: Mapping[str, dict[str, Any]], kind: type[Part]) -> Part:
@@ -170,7 +212,9 @@ def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], or
     except ValidationError as error:
         what = _complaint(error, filter(None, (table, name)))
         sides = on_sides(str(_first(error)[0][-1]), kind.__annotations__)
-        raise CampaignError(what, where=origin, next=f"write {sides}" if sides else "see docs/how-to/boards.md") from error
+        raise CampaignError(
+            what, where=origin, next=f"write {sides}" if sides else "see docs/how-to/boards.md"
+        ) from error
     if fault := complaint(table, name, found):
         raise CampaignError(fault[1], where=origin, next=fault[2])
     return cast("Part", found)

@@ -1,4 +1,6 @@
-"""Totals of a cluster: theoretical peak performance, capacity, lowest and highest power; and a cluster at another speed."""
+"""Totals of a cluster: theoretical peak performance, capacity, lowest and highest power; and a cluster at
+another speed.
+"""
 
 from dataclasses import replace
 
@@ -12,7 +14,8 @@ def servers(cluster: Cluster) -> tuple[Node, ...]:
 
 
 def tpp_bytes_per_s(cluster: Cluster) -> float:
-    """Return the theoretical peak performance for writes: the sum over storage nodes of the smaller of network and disks.
+    """Return the theoretical peak performance for writes: the sum over storage nodes of the smaller of
+    network and disks.
 
     Source: T. L. Erxleben et al., "Green Storage: Parallel File Systems on ARM", section V-D and Table I.
     """
@@ -24,20 +27,31 @@ def tpp_bytes_per_s(cluster: Cluster) -> float:
 
 
 def capacity_bytes(cluster: Cluster) -> float:
-    """Return the raw capacity of the data disks, those of the storage nodes (the paper's 0.178 TiB/W leaves the SSDs out)."""
-    return sum(node.count * d.capacity_bytes.value for node in cluster.nodes if node.role == "storage" for d in node.disks)
+    """Return the raw capacity of the data disks, those of the storage nodes (the paper's 0.178 TiB/W
+    leaves the SSDs out).
+    """
+    return sum(
+        node.count * d.capacity_bytes.value
+        for node in cluster.nodes
+        if node.role == "storage"
+        for d in node.disks
+    )
 
 
 def idle_w(cluster: Cluster, *, switch: bool) -> float:
     """Return the idle power of the servers, disks spun up, at the wall; with or without the switch."""
-    load_w = sum(n.count * (n.board.idle_w.value + sum(d.idle_w.value for d in n.disks)) for n in servers(cluster))
+    load_w = sum(
+        n.count * (n.board.idle_w.value + sum(d.idle_w.value for d in n.disks)) for n in servers(cluster)
+    )
     return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
 
 
 def peak_w(cluster: Cluster, *, switch: bool) -> float:
-    """Return the power of the servers with every CPU and disk fully used at once, at the wall: the model's maximum.
+    """Return the power of the servers with every CPU and disk fully used at once, at the wall: the model's
+    maximum.
 
-    No load uses everything at once; `Cluster.highest_w` is the highest sample that was measured, where one was.
+    No load uses everything at once; `Cluster.highest_w` is the highest sample that was measured, where one
+    was.
     """
     load_w = sum(
         n.count * (n.board.idle_w.value + n.board.dynamic_w.value + sum(d.active_w.value for d in n.disks))
@@ -47,7 +61,10 @@ def peak_w(cluster: Cluster, *, switch: bool) -> float:
 
 
 def seek_s(node: Node) -> float | None:
-    """Return the longest seek of a host's disks; None if none has an arm. Raises CampaignError: a hard disk's is unknown."""
+    """Return the longest seek of a host's disks; None if none has an arm.
+
+    Raises CampaignError: a hard disk's is unknown.
+    """
     for disk in node.disks:
         if disk.technology == "hdd" and disk.seek_s is None:
             message = f"the catalogue does not know the seek time of {disk.name}"
@@ -56,7 +73,9 @@ def seek_s(node: Node) -> float | None:
 
 
 def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_ratio: float) -> Cluster:
-    """Return a cluster whose servers' CPUs, networks and disks have these speeds relative to its own; watts stay the same."""
+    """Return a cluster whose servers' CPUs, networks and disks have these speeds relative to its own;
+    watts stay the same.
+    """
 
     if cpu_ratio == network_ratio == disk_ratio == 1:  # planning asks for each trial
         return cluster
@@ -70,6 +89,8 @@ def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_r
 
     def node(one: Node) -> Node:
         mips, nic = times(one.board.mips, cpu_ratio), times(one.board.nic_bytes_per_s, network_ratio)
-        return replace(one, board=replace(one.board, mips=mips, nic_bytes_per_s=nic), disks=tuple(map(disk, one.disks)))
+        return replace(
+            one, board=replace(one.board, mips=mips, nic_bytes_per_s=nic), disks=tuple(map(disk, one.disks))
+        )
 
     return replace(cluster, nodes=tuple(one if one.role == "client" else node(one) for one in cluster.nodes))

@@ -1,4 +1,5 @@
-"""Watts of the catalogue's hardware by how much it works; `perjoule.meters.modelled` says where the model is from.
+"""Watts of the catalogue's hardware by how much it works; `perjoule.meters.modelled` says where the model is
+from.
 
 Amounts are numbers, or arrays of them with one for each window.
 """
@@ -36,7 +37,9 @@ def use_ratios(
     capacity_cores: float,
     scale: float,
 ) -> dict[Component, Amount]:
-    """Return the work of a host's board and disks in a time, over what they can do in it; `scale` slows disks."""
+    """Return the work of a host's board and disks in a time, over what they can do in it; `scale` slows
+    disks.
+    """
     found: dict[Component, Amount] = {"board": cpu_s / (duration_s * capacity_cores)}
     if disks := node.disks:
         moving_s = read_bytes / sum(d.read_bytes_per_s.value for d in disks)
@@ -45,7 +48,9 @@ def use_ratios(
     return found
 
 
-def host_w(node: Node, cluster: Cluster, used: Mapping[Component, Amount], *, supplied: bool = True) -> dict[Component, Amount]:
+def host_w(
+    node: Node, cluster: Cluster, used: Mapping[Component, Amount], *, supplied: bool = True
+) -> dict[Component, Amount]:
     """Return a host's mean watts by component, at these shares of what it can do; none if they are unknown.
 
     `supplied` says whether the cluster's supply feeds it.

@@ -12,8 +12,8 @@ from perjoule import __version__
 from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import InOrder, examples
 
-# Where each command is, and what the list of all says of it. A module is imported when its command is: all of them take ten times
-# as long as `--help` should.
+# Where each command is, and what the list of all says of it. A module is imported when its command is: all of
+# them take ten times as long as `--help` should.
 COMMANDS = {
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),

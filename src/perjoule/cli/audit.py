@@ -32,13 +32,16 @@ _SHOWN = 4  # places for one reason
     ),
 )
 @click.argument(
-    "target", metavar="PAPER|all|FILE.toml|DIR", shell_complete=parameters.completing(lambda: ("all", *published.names()))
+    "target",
+    metavar="PAPER|all|FILE.toml|DIR",
+    shell_complete=parameters.completing(lambda: ("all", *published.names())),
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
 @json_output.option
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
-    """Recompute every derived number of a paper, a results folder, or submissions to IO500, and check it against physical bounds.
+    """Recompute every derived number of a paper, a results folder, or submissions to IO500, and check it
+    against physical bounds.
 
     Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
     """
@@ -57,7 +60,9 @@ def _audited(target: str) -> dict[str, Sequence[AuditVerdict]]:
         return {name: audit(published.paper(name)) for name in published.names()}
     if target not in published.names() and "/" in target and not Path(target).exists():
         raise CampaignError(
-            "no such folder or file", where=target, next="name a paper without a path, as `perjoule papers` lists it"
+            "no such folder or file",
+            where=target,
+            next="name a paper without a path, as `perjoule papers` lists it",
         )
     if target not in published.names() and Path(target).is_dir():
         from perjoule.importing.submissions import submitted
@@ -83,7 +88,10 @@ def _of_results(folder: Path) -> tuple[AuditVerdict, ...]:
     differences = verification.verify(results).differences
     return (
         *verdicts,
-        *(AuditVerdict("disagrees", rule, "files", "stored numbers", recomputed=difference) for difference in differences),
+        *(
+            AuditVerdict("disagrees", rule, "files", "stored numbers", recomputed=difference)
+            for difference in differences
+        ),
     )
 
 
@@ -107,10 +115,15 @@ def _show(name: str, verdicts: Sequence[AuditVerdict], everything: bool) -> None
     if everything:
         out.print("Agrees", style="green")
         for verdict in kinds["agrees"]:
-            digits = f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
+            digits = (
+                f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
+            )
             show_line(f"  {verdict.place}: {verdict.what}{digits} ({verdict.rule})")
     elif kinds["agrees"]:
-        rules = {rule: sum(v.rule == rule for v in kinds["agrees"]) for rule in dict.fromkeys(v.rule for v in kinds["agrees"])}
+        rules = {
+            rule: sum(v.rule == rule for v in kinds["agrees"])
+            for rule in dict.fromkeys(v.rule for v in kinds["agrees"])
+        }
         out.print("Agrees", style="green")
         for rule, count in rules.items():
             show_line(f"  {count:4d}  {rule}")
@@ -131,10 +144,15 @@ def _show_unchecked(verdicts: Sequence[AuditVerdict]) -> None:
     for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
         verdicts_of = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
         show_line(f"  {cause}{f' ({rule})' if rule else ''}")
-        places = {place: [v for v in verdicts_of if v.place == place] for place in dict.fromkeys(v.place for v in verdicts_of)}
+        places = {
+            place: [v for v in verdicts_of if v.place == place]
+            for place in dict.fromkeys(v.place for v in verdicts_of)
+        }
         for place, group in list(places.items())[:_SHOWN]:
             numbers = (
-                ", ".join(v.printed for v in group) if len(group) > 1 and group[0].printed else "; ".join(map(_named, group))
+                ", ".join(v.printed for v in group)
+                if len(group) > 1 and group[0].printed
+                else "; ".join(map(_named, group))
             )
             show_line(f"    {place}: {numbers}")
         if len(places) > _SHOWN:

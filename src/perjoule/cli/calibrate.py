@@ -31,11 +31,17 @@ MOST_COUNT = 1024  # clients, and calls of each in flight
     ),
 )
 @click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
-@click.option("--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
+@click.option(
+    "--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default."
+)
 @click.option("--clients", metavar="COUNTS", help="Numbers of clients; 1,2,4 by default.")
-@click.option("--in-flight", metavar="COUNTS", help="Calls that each client has in flight: 1,4; 1 by default.")
+@click.option(
+    "--in-flight", metavar="COUNTS", help="Calls that each client has in flight: 1,4; 1 by default."
+)
 @parameters.scale("Speed of the virtual hosts; 0.2 by default.")
-@click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
+@click.option(
+    "--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing."
+)
 @parameters.into
 @click.option(
     "--from",
@@ -47,7 +53,11 @@ MOST_COUNT = 1024  # clients, and calls of each in flight
 )
 @parameters.stands_for
 @click.option(
-    "--profiles", "place", type=OutputFolder(), metavar="DIR", help="Folder for FILESYSTEM.json; with --from, the current one."
+    "--profiles",
+    "place",
+    type=OutputFolder(),
+    metavar="DIR",
+    help="Folder for FILESYSTEM.json; with --from, the current one.",
 )
 def calibrate(
     kinds: tuple[str, ...],
@@ -61,20 +71,28 @@ def calibrate(
     cluster: str | None,
     place: Path | None,
 ) -> None:
-    """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of each.
+    """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of
+    each.
 
-    A profile holds the measured points, the work per byte by role, the fitted parameters, and the errors about points that were
-    left out. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
+    A profile holds the measured points, the work per byte by role, the fitted parameters, and the errors
+    about points that were left out. `perjoule predict` reads it. After an interruption: `perjoule resume
+    DIR`, then `perjoule calibrate --from DIR`.
     """
     from perjoule import campaign
     from perjoule.campaign.making import calibration
 
     if bool(kinds) == bool(sources):
         raise CampaignError(
-            "name file systems to measure, or results with --from; not both", next="see perjoule calibrate --help"
+            "name file systems to measure, or results with --from; not both",
+            next="see perjoule calibrate --help",
         )
     if sources:
-        measuring = {"--repetitions": repetitions, "--clients": clients, "--in-flight": in_flight, "--scale": scale}
+        measuring = {
+            "--repetitions": repetitions,
+            "--clients": clients,
+            "--in-flight": in_flight,
+            "--scale": scale,
+        }
         measuring |= {"--write": target, "--into": into}
         if given := [name for name, value in measuring.items() if value]:
             problem = f"{given[0]} is for measuring, but --from measures nothing"
@@ -82,13 +100,18 @@ def calibrate(
         _fit(sources, place or Path(), hardware(cluster) if cluster else None)
         return
     if cluster:
-        raise CampaignError("--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it")
+        raise CampaignError(
+            "--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it"
+        )
     if target and (given := [name for name, value in {"--into": into, "--profiles": place}.items() if value]):
         problem = f"{given[0]} is for a run and its profile, but --write runs nothing"
         raise CampaignError(
-            problem, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR"
+            problem,
+            next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR",
         )
-    clients_counts = whole_numbers("--clients", clients, MOST_COUNT) if clients else calibration.CLIENTS_COUNTS
+    clients_counts = (
+        whole_numbers("--clients", clients, MOST_COUNT) if clients else calibration.CLIENTS_COUNTS
+    )
     if len(clients_counts) < 2:
         problem = "one number of clients says nothing about others"
         raise CampaignError(problem, where="--clients", next="name two or more, such as 1,2,4")
@@ -97,12 +120,17 @@ def calibrate(
         repetitions=repetitions or calibration.REPETITIONS_COUNT,
         scale=scale or calibration.SCALE,
         clients=clients_counts,
-        in_flight=whole_numbers("--in-flight", in_flight, MOST_COUNT) if in_flight else calibration.IN_FLIGHT_COUNTS,
+        in_flight=whole_numbers("--in-flight", in_flight, MOST_COUNT)
+        if in_flight
+        else calibration.IN_FLIGHT_COUNTS,
     )
     asked = campaign.parse(text, source=target.name if target else "calibration.toml")
     if target is not None:
         write(target, text)
-        show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
+        show_line(
+            f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they "
+            "take"
+        )
         return
     from perjoule.cli.measuring import measured
 
@@ -128,7 +156,10 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
         content = to_json(profile)
         assert isinstance(content, dict)
         write(path, json.dumps({**content, "digest": profile.digest}) + "\n")
-        out.print(f"{kind} {profile.release}: {counted(len(profile.points), 'point')}, {profile.digest}", style="bold")
+        out.print(
+            f"{kind} {profile.release}: {counted(len(profile.points), 'point')}, {profile.digest}",
+            style="bold",
+        )
         show(parameters_table(profile), (), ())
         if tested := scores([law.tests for law in profile.known.values()]):
             show(scores_table({kind: tested}), (), ())
@@ -139,7 +170,10 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
             if not parameter.identified
         ]
         if unknown:
-            show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
+            show_line(
+                f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or "
+                "are ranges"
+            )
         for line in (*endless(profile), *fitted.moved):
             show_line(line)
         show_line(f"profile: {path}")

@@ -51,8 +51,9 @@ def _names() -> list[str]:
 def catalogue_command(name: str | None) -> None:
     """List the hardware, file systems and countries that perjoule knows by name, or all values of NAME.
 
-    Virtual hosts emulate clusters, and modelled watts are theirs; plans are made of all else. Each value has its uncertainty, its
-    status (measured, datasheet, fitted, assumed) and its source. docs/how-to/plan.md says how a need changes and adds parts.
+    Virtual hosts emulate clusters, and modelled watts are theirs; plans are made of all else. Each value has
+    its uncertainty, its status (measured, datasheet, fitted, assumed) and its source. docs/how-to/plan.md
+    says how a need changes and adds parts.
     """
     parts = _parts()
     if name is None:
@@ -70,7 +71,9 @@ def catalogue_command(name: str | None) -> None:
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
-    """Return the tables of parts, by their names in a need; boards and drives also where no plan is made of them."""
+    """Return the tables of parts, by their names in a need; boards and drives also where no plan is made
+    of them.
+    """
     every: dict[str, Mapping[str, Any]] = {table: getattr(shipped(), table) for table in (*_TABLES, "grid")}
     return every | {"server": catalogue.servers_by_name(), "drive": catalogue.drives_by_name()}
 
@@ -83,7 +86,11 @@ def _list(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield f"{title} ([{table}.NAME] of a need)"
         for name, part in parts[table].items():
             values = ((key, getattr(part, key)) for key in keys)
-            text = (f"{'' if key in _OBVIOUS else f'{key} '}{_plain(key, value)}" for key, value in values if value is not None)
+            text = (
+                f"{'' if key in _OBVIOUS else f'{key} '}{_plain(key, value)}"
+                for key, value in values
+                if value is not None
+            )
             yield f"  {name}: {', '.join(text)}"
     yield "carbon of electricity in gCO2e/kWh (grid of a need)"
     yield f"  {', '.join(f'{place} {grams:g}' for place, grams in parts['grid'].items())}"
@@ -100,10 +107,15 @@ def _show(lines: Iterable[str]) -> None:
 def _totals(cluster: Cluster) -> str:
     if not (servers_count := sum(node.count for node in catalogue.servers(cluster))):
         return "a machine whose own disks are loaded"
-    idle_w, peak_w = (estimate(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w))
+    idle_w, peak_w = (
+        estimate(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w)
+    )
     capacity = bytes_text(catalogue.capacity_bytes(cluster))
     most = f"{estimate(cluster.highest_w.value)} W measured, " if cluster.highest_w else ""
-    return f"{counted(servers_count, 'server')}, {capacity}, {idle_w} W idle to {most}{peak_w} W fully used, without the switch"
+    return (
+        f"{counted(servers_count, 'server')}, {capacity}, {idle_w} W idle to {most}{peak_w} W fully used, "
+        "without the switch"
+    )
 
 
 def _about(cluster: Cluster) -> Iterator[str]:
@@ -112,7 +124,9 @@ def _about(cluster: Cluster) -> Iterator[str]:
     yield f"  {cluster.title}; {_totals(cluster)}"
     yield f"  source: {cluster.source}"
     for node in cluster.nodes:
-        disks = "".join(f", {count} x {name}" for name, count in Counter(disk.name for disk in node.disks).items())
+        disks = "".join(
+            f", {count} x {name}" for name, count in Counter(disk.name for disk in node.disks).items()
+        )
         yield f"  {node.count} x {node.name} ({node.role}): {node.board.name}{disks}"
     yield _value("switch_w", cluster.switch_w)
     yield _value("supply_efficiency", cluster.supply_efficiency)
@@ -141,11 +155,20 @@ def _value(name: str, value: Any) -> str:
     text = f"  {option_name(name)}: {_plain(name, value)}"
     match value:
         case Value():
-            ends = (_plain(name, value.low), _plain(name, value.high)) if None not in (value.low, value.high) else ()
+            ends = (
+                (_plain(name, value.low), _plain(name, value.high))
+                if None not in (value.low, value.high)
+                else ()
+            )
             interval = f" ({' to '.join(ends)})" if ends else ""
-            return f"{text}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}{interval}, {value.status}: {value.source}"
+            return (
+                f"{text}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}{interval}, "
+                f"{value.status}: {value.source}"
+            )
         case Quantity():
-            interval = f" ({value.text(value.low)} to {value.text(value.high)})" if value.low < value.high else ""
+            interval = (
+                f" ({value.text(value.low)} to {value.text(value.high)})" if value.low < value.high else ""
+            )
             return f"{text}{interval}, {value.status}: {value.source}"
         case _:
             return text
@@ -154,9 +177,14 @@ def _value(name: str, value: Any) -> str:
 def _plain(name: str, value: Any) -> str:
     """Write a value without its source."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} = {item}" for key, item in cast("Mapping[str, Any]", value).items()) or "default"
+        return (
+            ", ".join(f"{key} = {item}" for key, item in cast("Mapping[str, Any]", value).items())
+            or "default"
+        )
     if isinstance(value, tuple):
-        return (" or " if name == "options" else ", ").join(_plain(name, item) for item in cast("tuple[Any, ...]", value))
+        return (" or " if name == "options" else ", ").join(
+            _plain(name, item) for item in cast("tuple[Any, ...]", value)
+        )
     units = units_of(name)
     match value:
         case Quantity():

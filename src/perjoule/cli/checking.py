@@ -36,9 +36,15 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @parameters.inventory
 @parameters.ssh_config
 @parameters.programs
-@click.option("--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each.")
-@click.option("--hosts", "by_host", is_flag=True, help="Also print what is run, written and listened on, on each host.")
-@click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
+@click.option(
+    "--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each."
+)
+@click.option(
+    "--hosts", "by_host", is_flag=True, help="Also print what is run, written and listened on, on each host."
+)
+@click.option(
+    "--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs."
+)
 @json_output.option
 def check(
     file: Path,
@@ -50,10 +56,11 @@ def check(
     connect: bool,
     as_json: bool,
 ) -> None:
-    """Dry run: print how many trials there are, what they move, the space needed, the estimated time and what is missing here.
+    """Dry run: print how many trials there are, what they move, the space needed, the estimated time and what
+    is missing here.
 
-    Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect. What this machine lacks is a
-    warning, since the campaign may run on another; with --connect the exit code is 3.
+    Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect. What this
+    machine lacks is a warning, since the campaign may run on another; with --connect the exit code is 3.
     """
     asked = campaign_of(file, parameters.options(overrides, shrink), inventory)
     for error in campaign.impossible(asked).values():
@@ -67,7 +74,9 @@ def check(
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
         content = _content(asked, plan, unable, required, missing)
         if by_host:
-            content["hosts"] = [dataclasses.asdict(hosts_footprint) for hosts_footprint in footprint.footprints(asked)]
+            content["hosts"] = [
+                dataclasses.asdict(hosts_footprint) for hosts_footprint in footprint.footprints(asked)
+            ]
         json_output.print_json("check", content)
     else:
         _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
@@ -82,10 +91,13 @@ def check(
     readiness.require(required)
 
 
-def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleError]], space: Sequence[Check]) -> None:
+def _show(
+    asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleError]], space: Sequence[Check]
+) -> None:
     out.print(
         f"{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
-        f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed {asked.seed}"
+        f"{bytes_text(plan.moved_bytes)} to be moved, about {seconds_text(plan.duration_s)}; seed "
+        f"{asked.seed}"
     )
     for filesystem, error in without:
         out.print(f"{filesystem} can't be measured on this machine: {error}. The other file systems can.")
@@ -105,7 +117,9 @@ def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleErro
 def _list(plan: Plan) -> None:
     out.print()
     for number, step in enumerate(plan.steps, start=1):
-        out.print(f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+        out.print(
+            f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}"
+        )
 
 
 def _show_hosts(campaign: Campaign) -> None:

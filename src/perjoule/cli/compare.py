@@ -19,7 +19,8 @@ from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted
 from perjoule.papers import published
 
-if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
+# what computes is imported where it is used: that takes longer than `--help` and an error should
+if TYPE_CHECKING:
     from perjoule.results.comparison import ComparisonRow
     from perjoule.results.comparison.limits import Limit
     from perjoule.results.sides import Side
@@ -46,14 +47,32 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
     help="Compare results with the numbers of a paper.",
     shell_complete=parameters.completing(published.names),
 )
-@click.option("--change", "declared", multiple=True, metavar="NAME", help="Declare a deliberate difference: filesystem.goal.")
-@click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
-@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
 @click.option(
-    "--across-grades", is_flag=True, help="Compare measured with modelled power, or with simulated numbers, with a doubt."
+    "--change",
+    "declared",
+    multiple=True,
+    metavar="NAME",
+    help="Declare a deliberate difference: filesystem.goal.",
 )
-@click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly beyond: "MiB/J < -5 %".')
-@click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure.")
+@click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".'
+)
+@click.option(
+    "--across-grades",
+    is_flag=True,
+    help="Compare measured with modelled power, or with simulated numbers, with a doubt.",
+)
+@click.option(
+    "--fail-if",
+    "limits",
+    multiple=True,
+    metavar="LIMIT",
+    help='Exit code 1 if significantly beyond: "MiB/J < -5 %".',
+)
+@click.option(
+    "--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure."
+)
 @json_output.option
 def compare_command(
     folder: Path,
@@ -70,16 +89,18 @@ def compare_command(
 ) -> None:
     """Compare two results folders, two file systems of one, or one with a paper.
 
-    Lists all differences in configuration and environment first, and stops there (exit code 2) unless --change declares them.
-    Then compares the second with the first: ratio with its 95 % interval, p after Bonferroni's correction, effect (Hedges' g), a
-    verdict, and how many more repetitions would settle it.
+    Lists all differences in configuration and environment first, and stops there (exit code 2) unless
+    --change declares them. Then compares the second with the first: ratio with its 95 % interval, p after
+    Bonferroni's correction, effect (Hedges' g), a verdict, and how many more repetitions would settle it.
     """
     if sum(target_given is not None for target_given in (other, between, paper)) != 1:
         targets = "name another DIR, --between two labels, or --with a paper"
         raise CampaignError("choose exactly one comparison target", next=targets)
     if paper is not None:
         if declared or any_change or across_grades or limits:
-            raise CampaignError("--with combines only with --metric, --report and --json", next="remove the other options")
+            raise CampaignError(
+                "--with combines only with --metric, --report and --json", next="remove the other options"
+            )
         _with_paper(folder, paper, metrics, target, as_json)
         return
     from perjoule.results import comparison as comparing
@@ -90,7 +111,9 @@ def compare_command(
     labels = map(comparing.checked_label, metrics or comparing.DEFAULT_LABELS)
     wanted = list(dict.fromkeys([*labels, *(of_limit.metric for of_limit in asked)]))
     first, second = _sides(folder, other, between)
-    changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
+    changes = _changes(
+        first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json
+    )
     comparison_found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
     if as_json:
         json_output.print_json("compare", table.as_data(comparison_found))
@@ -115,7 +138,9 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
     from perjoule.results.comparison import checked_label
 
     paper = paper_named(name)
-    comparisons = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics])
+    comparisons = paper_comparison.alongside(
+        measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics]
+    )
     if not comparisons:
         problem = f"{paper.name} has no numbers that are comparable with these results"
         raise CampaignError(problem, where=str(folder), next=f"list its numbers: perjoule papers {name}")
@@ -142,7 +167,9 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
     return sides.side(first, names[0]), sides.side(second, names[1])
 
 
-def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Difference]":
+def _changes(
+    first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool
+) -> "Sequence[Difference]":
     """List what differs, and refuse what is not declared."""
     from perjoule.results import sides
     from perjoule.results.comparison.table import change_lines
@@ -157,7 +184,9 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
     suspects = [change.name for change in undeclared(changes)]
     if suspects and not any_change:
         advice = f"declare it with --change {suspects[0]}, or compare anyway with --any-change"
-        raise CampaignError(f"undeclared differences: {few(suspects)}", where=f"{first.name} and {second.name}", next=advice)
+        raise CampaignError(
+            f"undeclared differences: {few(suspects)}", where=f"{first.name} and {second.name}", next=advice
+        )
     return changes
 
 
@@ -167,7 +196,9 @@ def _broken(rows: "Sequence[ComparisonRow]", limits: "Sequence[Limit]", *, show:
     for limit in limits:
         judged = [limit.judge(row) for row in rows if row.metric == limit.metric]
         if not judged:
-            raise CampaignError(f"{limit.metric} was not measured in both", next=f'leave out --fail-if "{limit.text}"')
+            raise CampaignError(
+                f"{limit.metric} was not measured in both", next=f'leave out --fail-if "{limit.text}"'
+            )
         broken |= "broken" in judged
         if show:
             tally = ", ".join(f"{kind} in {judged.count(kind)}" for kind in dict.fromkeys(judged))

@@ -41,11 +41,39 @@ _path = click.Path(path_type=Path)
 )
 @click.argument("into", type=OutputFolder(), metavar="INTO")
 @click.argument("files", nargs=-1, required=True, metavar="[CLIENT=]FILE|FOLDER")
-@click.option("--filesystem", default="", metavar="NAME", help="What was measured; by default, the tool's working folder.")
-@click.option("--power", multiple=True, type=_path, metavar="FILE", help="A log of power: CSV, or TOML with [[meter]] tables.")
-@click.option("--set", "declared", multiple=True, metavar="KEY=VALUE", help="Describe the log; see `perjoule drivers csv`.")
-@click.option("--covers", multiple=True, metavar="NAME", help="What it covers: hosts, servers, clients, switch; default: all.")
-@click.option("--role", "roles", multiple=True, metavar="NODE=ROLE", help="Role of a host: storage, metadata, management.")
+@click.option(
+    "--filesystem",
+    default="",
+    metavar="NAME",
+    help="What was measured; by default, the tool's working folder.",
+)
+@click.option(
+    "--power",
+    multiple=True,
+    type=_path,
+    metavar="FILE",
+    help="A log of power: CSV, or TOML with [[meter]] tables.",
+)
+@click.option(
+    "--set",
+    "declared",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Describe the log; see `perjoule drivers csv`.",
+)
+@click.option(
+    "--covers",
+    multiple=True,
+    metavar="NAME",
+    help="What it covers: hosts, servers, clients, switch; default: all.",
+)
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="NODE=ROLE",
+    help="Role of a host: storage, metadata, management.",
+)
 @click.option("--timezone", metavar="ZONE", help="Zone of times without one; this machine's by default.")
 def import_command(
     into: Path,
@@ -59,9 +87,9 @@ def import_command(
 ) -> None:
     """Import what other tools measured into the results folder INTO, joined by the time of day.
 
-    Reads fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest's text, folders of IO500 and power logs, each recognised
-    by its content.
-    A client is named after its file, or by CLIENT=FILE. See docs/how-to/import.md.
+    Reads fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest's text, folders of IO500 and power
+    logs, each recognised by its content. A client is named after its file, or by CLIENT=FILE. See
+    docs/how-to/import.md.
     """
     from perjoule import importing
     from perjoule.importing.missing import damaged, missing
@@ -81,13 +109,18 @@ def import_command(
     assumed = "" if timezone else zone
     with exits.place(into):
         results = importing.create(into)
-        brought = importing.bring(results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_assumed=assumed)
+        brought = importing.bring(
+            results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_assumed=assumed
+        )
         for line in brought.said:
             err.print(line, style="yellow")
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))
         here = f", {brought.known_count} already present" if brought.known_count else ""
-        out.print(f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {_hosts_text(brought.hosts)}", soft_wrap=True)
+        out.print(
+            f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {_hosts_text(brought.hosts)}",
+            soft_wrap=True,
+        )
         for source in read_sources:
             if source.format == "io500" and brought.records:
                 out.print(f"{source.path.name}: {score_text(submission(source.texts()))}", soft_wrap=True)
@@ -126,7 +159,9 @@ def _tell(record: Record, channels_count: int) -> None:
     """Print an imported trial."""
     outcome = f"failed: {record.reason}"
     if record.outcome:
-        began, ended = (datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s))
+        began, ended = (
+            datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s)
+        )
         outcome = f"{began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S} UTC, {counted(channels_count, 'channel')}"
     out.print(f"{record.trial.text}: {outcome}", soft_wrap=True)
 
@@ -141,13 +176,30 @@ def _tell(record: Record, channels_count: int) -> None:
     ),
 )
 @parameters.folder
-@click.option("--csv", "csv_file", type=OutputFile(), metavar="FILE", help="All metrics of trials and cells as one long table.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="All metrics of trials and cells as one long table.",
+)
 @click.option("--parquet", type=OutputFile(), metavar="FILE", help="The same as Parquet.")
 @click.option(
-    "--bundle", type=OutputFile(), metavar="FILE.zip", help="Raw data, series, report, checksums and citation (RO-Crate)."
+    "--bundle",
+    type=OutputFile(),
+    metavar="FILE.zip",
+    help="Raw data, series, report, checksums and citation (RO-Crate).",
 )
-@click.option("--license", "license_name", default="", metavar="SPDX", help="License of the bundle: CC-BY-4.0, or a URL.")
-@click.option("--author", "authors", multiple=True, metavar="NAME", help="Author to cite; repeat for several.")
+@click.option(
+    "--license",
+    "license_name",
+    default="",
+    metavar="SPDX",
+    help="License of the bundle: CC-BY-4.0, or a URL.",
+)
+@click.option(
+    "--author", "authors", multiple=True, metavar="NAME", help="Author to cite; repeat for several."
+)
 def export_command(
     folder: Path,
     csv_file: Path | None,
@@ -156,7 +208,9 @@ def export_command(
     license_name: str,
     authors: tuple[str, ...],
 ) -> None:
-    """Export the results in DIR: one long table for other programs, or one file that `perjoule verify` checks."""
+    """Export the results in DIR: one long table for other programs, or one file that `perjoule verify`
+    checks.
+    """
     from perjoule import exporting
     from perjoule.summary import summary
 
@@ -189,7 +243,10 @@ def export_command(
             count = exporting.write_bundle(results, bundle, table, description)
         out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
         if not license_name:
-            err.print("it has no license, so others may not use it; add one, for example --license CC-BY-4.0", style="yellow")
+            err.print(
+                "it has no license, so others may not use it; add one, for example --license CC-BY-4.0",
+                style="yellow",
+            )
 
 
 @click.command(
@@ -202,12 +259,20 @@ def export_command(
     ),
 )
 @parameters.folder
-@click.option("--into", type=OutputFolder(), required=True, metavar="NEW", help="The new results folder: absent or empty.")
+@click.option(
+    "--into",
+    type=OutputFolder(),
+    required=True,
+    metavar="NEW",
+    help="The new results folder: absent or empty.",
+)
 def recalculate_command(folder: Path, into: Path) -> None:
-    """Compute the modelled watts of a results folder, or of a bundle, again, after the catalogue's coefficients were corrected.
+    """Compute the modelled watts of a results folder, or of a bundle, again, after the catalogue's
+    coefficients were corrected.
 
-    Work is read from the counters in DIR, which is only read, and must verify. All that was measured is copied to NEW byte for
-    byte; what meters read never changes. NEW and its report state what moved. See docs/how-to/recalculate.md.
+    Work is read from the counters in DIR, which is only read, and must verify. All that was measured is
+    copied to NEW byte for byte; what meters read never changes. NEW and its report state what moved. See
+    docs/how-to/recalculate.md.
     """
     from perjoule import exporting, report
     from perjoule.store import open_results

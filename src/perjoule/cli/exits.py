@@ -23,14 +23,18 @@ NO_THREADS = "no more threads or processes can be started"
 MORE_THREADS = "end other programs, or raise the limits (ulimit -u, ulimit -v, pids.max of the control group)"
 NO_MEMORY = "not enough memory"
 UNMAPPED = "failed to map segment"  # the dynamic linker's words for a library that finds no memory
-LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 1024**2}  # of addresses, and of those for data
+# of addresses, and of those for data
+LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 1024**2}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOT_A_NUMBER = re.compile("is not a valid (integer|float)( range)?")  # as click says it
 AGAIN_S = 0.01  # after an interrupt that Python dropped
 
 
 def exit_code(call: Callable[[], object]) -> int:
-    """Call a function, and print why it stopped, in one sentence. An unexpected error keeps its traceback: it is a bug."""
+    """Call a function, and print why it stopped, in one sentence.
+
+    An unexpected error keeps its traceback: it is a bug.
+    """
     try:
         call()
     except (Exception, KeyboardInterrupt) as error:
@@ -52,7 +56,8 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
             return CampaignError.exit_code
         case click.ClickException():
             return _said(_of_command_line(error))
-        case click.Abort(__cause__=EOFError() as cause):  # click takes it for a closed terminal; a damaged module raises it, too
+        # click takes it for a closed terminal; a damaged module raises it, too
+        case click.Abort(__cause__=EOFError() as cause):
             raise cause
         case KeyboardInterrupt() | click.Abort():
             return _said(Interrupted("interrupted"))
@@ -100,16 +105,20 @@ def warned(
 def _of_command_line(error: click.ClickException) -> "CampaignError":
     from perjoule.model.errors import CampaignError
 
-    problem, _, suggestions = re.sub(r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")).partition(
-        "\n"
-    )
+    problem, _, suggestions = re.sub(
+        r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")
+    ).partition("\n")
     if isinstance(error, click.BadParameter) and error.param:
         problem = _NOT_A_NUMBER.sub(f"is not {_number(error.param.type)}", problem)
     several = re.findall(r"'(.*?)'", suggestions)
     option = error.option_name if isinstance(error, click.NoSuchOption) else ""
     near = next(iter(_near(option, several) if option else several), "")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    advice = f"did you mean '{near}'?" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
+    advice = (
+        f"did you mean '{near}'?"
+        if near
+        else f"see `{context.command_path if context else 'perjoule'} --help`"
+    )
     return CampaignError(f"{problem[:1].lower()}{problem[1:]}", next=advice)
 
 
@@ -122,7 +131,9 @@ def _near(option: str, several: Sequence[str]) -> list[str]:
 def _number(type: "click.ParamType[Any]") -> str:
     """Describe the numbers that an option takes: "a whole number of 1 or more"."""
     noun = "a whole number" if isinstance(type, click.types.IntParamType) else "a number"
-    least, most = (type.min, type.max) if isinstance(type, click.IntRange | click.FloatRange) else (None, None)
+    least, most = (
+        (type.min, type.max) if isinstance(type, click.IntRange | click.FloatRange) else (None, None)
+    )
     if least is None:
         return noun
     return f"{noun} of {least} or more" if most is None else f"{noun} from {least} to {most}"
@@ -130,7 +141,10 @@ def _number(type: "click.ParamType[Any]") -> str:
 
 @contextmanager
 def place(path: Path) -> Generator[None]:
-    """Add the place of a failure in the block, because the error of a full disk has none. Raises MachineError."""
+    """Add the place of a failure in the block, because the error of a full disk has none.
+
+    Raises MachineError.
+    """
     try:
         yield
     except OSError as error:
@@ -144,17 +158,22 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
     if error.errno in FULL:
         from perjoule.machine.disks import lack_of
 
-        return MachineError(lack_of(Path(place)), where=place, next="free space, or remove files, and try again")
+        return MachineError(
+            lack_of(Path(place)), where=place, next="free space, or remove files, and try again"
+        )
     if error.errno in OPEN_FILES:
         return too_many_open_files(place)
     if error.errno == errno.EAGAIN:
         return MachineError(NO_THREADS, next=MORE_THREADS)
     reason = (error.strerror or str(error) or type(error).__name__).lower()
-    return MachineError(reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`")
+    return MachineError(
+        reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`"
+    )
 
 
 def require_memory() -> None:
-    """Exit with a sentence if the limits of memory are too low for our libraries: some then end the program, or fail at random.
+    """Exit with a sentence if the limits of memory are too low for our libraries: some then end the program,
+    or fail at random.
 
     It uses none of them, and so neither MachineError nor its exit code.
     """
@@ -168,7 +187,9 @@ def require_memory() -> None:
 
 
 def listen() -> None:
-    """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the tear-down."""
+    """Turn the first SIGINT, SIGTERM or SIGHUP into a KeyboardInterrupt; later ones don't disturb the
+    tear-down.
+    """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
@@ -182,10 +203,11 @@ def stopping() -> bool:
 
 @contextmanager
 def interruptible(advice: str) -> Generator[None]:
-    """Turn an interrupt into the error of an interrupted command, whose advice says how to continue. Raises Interrupted.
+    """Turn an interrupt into the error of an interrupted command, whose advice says how to continue. Raises
+    Interrupted.
 
-    An interrupt in the middle of an import, or in a library's own C code, comes out of it as another error: after a signal, any
-    that is not ours is taken for one.
+    An interrupt in the middle of an import, or in a library's own C code, comes out of it as another error:
+    after a signal, any that is not ours is taken for one.
     """
     from perjoule.model.errors import Interrupted, PerjouleError
 
@@ -211,7 +233,9 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(ignored: "sys.UnraisableHookArgs") -> None:
-    """Raise an interrupt again that Python dropped, as it does in a destructor and in a callback of a weak reference."""
+    """Raise an interrupt again that Python dropped, as it does in a destructor and in a callback of a weak
+    reference.
+    """
     if isinstance(ignored.exc_value, KeyboardInterrupt):
         signal.signal(signal.SIGALRM, _raise)
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S)

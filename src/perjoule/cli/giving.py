@@ -13,7 +13,8 @@ from perjoule.store.place import entered, give
 def given_back(folder: Path, made: Sequence[Path] = ()) -> Generator[None]:
     """Give a folder's content back at the end of a block, as it was opened at its beginning.
 
-    `made` has the folder, and those above it, if they were made just now. Raises MachineError: another user could replace it.
+    `made` has the folder, and those above it, if they were made just now. Raises MachineError: another user
+    could replace it.
     """
     if os.geteuid() != 0 or "SUDO_UID" not in os.environ:
         yield

@@ -23,17 +23,25 @@ from perjoule.model.units import counted
     ),
 )
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIRS")
-@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".'
+)
 @click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with figures.")
-@click.option("--fail-on-worse", is_flag=True, help="Exit code 1 if the newest level of a metric is worse than before.")
+@click.option(
+    "--fail-on-worse", is_flag=True, help="Exit code 1 if the newest level of a metric is worse than before."
+)
 @json_output.option
 def history_command(
-    folders: tuple[Path, ...], metrics: tuple[str, ...], target: Path | None, fail_on_worse: bool, as_json: bool
+    folders: tuple[Path, ...],
+    metrics: tuple[str, ...],
+    target: Path | None,
+    fail_on_worse: bool,
+    as_json: bool,
 ) -> None:
     """Show each metric over the campaigns of one name, with the steps in it, and what changed there.
 
-    DIRS are results folders, or folders of them. Without any change, the chance of one or more false steps is at most 5 %; steps
-    need four campaigns or more.
+    DIRS are results folders, or folders of them. Without any change, the chance of one or more false steps is
+    at most 5 %; steps need four campaigns or more.
     """
     from perjoule.model.metrics import BY_LABEL
     from perjoule.results import history as over_time
@@ -49,7 +57,10 @@ def history_command(
         show(table.history_table(history_found), (), ())
         for at, changes in history_found.changes.items():
             moment = history_found.moments[at]
-            show_line(f"{moment.name} ({moment.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
+            show_line(
+                f"{moment.name} ({moment.day}), a step: "
+                f"{'; '.join(changes) or 'no difference in options or environment'}"
+            )
     if target is not None:
         from perjoule.report import history as report
 

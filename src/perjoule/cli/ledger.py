@@ -28,23 +28,32 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("pledges", nargs=-1, type=click.Path(path_type=Path), metavar="[PLEDGES]")
-@click.option("--with", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results measured since.")
+@click.option(
+    "--with",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Results measured since.",
+)
 @parameters.stands_for
 @json_output.option
 def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, as_json: bool) -> None:
     """Show how wrong predictions have been.
 
-    Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models, and
-    about clusters of papers. With pledges written by `perjoule predict --pledge`: each prediction of MiB/s, W and MiB/J next to
-    the trials that began after it.
+    Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to
+    simpler models, and about clusters of papers. With pledges written by `perjoule predict --pledge`: each
+    prediction of MiB/s, W and MiB/J next to the trials that began after it.
     """
     if pledges and not folders:
         raise CampaignError(
-            "results to compare the pledges with are missing", next="add --with DIR, a folder that `perjoule run` wrote"
+            "results to compare the pledges with are missing",
+            next="add --with DIR, a folder that `perjoule run` wrote",
         )
     if (folders or cluster) and not pledges:
         raise CampaignError(
-            "pledges to compare the results with are missing", next="name files that `perjoule predict --pledge` wrote"
+            "pledges to compare the results with are missing",
+            next="name files that `perjoule predict --pledge` wrote",
         )
     if pledges:
         _joined(pledges, folders, cluster, as_json=as_json)
@@ -52,7 +61,9 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | 
         _shipped(as_json=as_json)
 
 
-def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, *, as_json: bool) -> None:
+def _joined(
+    pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, *, as_json: bool
+) -> None:
     from perjoule import store
     from perjoule.results import ledger as book
     from perjoule.results.joined import joined_remarks, joined_table
@@ -88,7 +99,13 @@ def _shipped(*, as_json: bool) -> None:
         by_profile = {kind: profile_scores for kind, profile_scores in scores_of.items() if kind != "all"}
         rows = [{**vars(row), "error": row.error, "held": row.held} for row in compared]
         json_output.print_json(
-            "ledger", {"scores": scores_of["all"], "by_profile": by_profile, "published": rows, "unpredicted": unpredicted}
+            "ledger",
+            {
+                "scores": scores_of["all"],
+                "by_profile": by_profile,
+                "published": rows,
+                "unpredicted": unpredicted,
+            },
         )
         return
     out.print("errors of throughput, of points that were left out, and of published clusters", style="bold")

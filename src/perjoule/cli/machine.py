@@ -33,7 +33,14 @@ from perjoule.testbeds import cluster, virtual
     ),
 )
 @click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
-@click.option("--clients", metavar="N", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of client hosts.")
+@click.option(
+    "--clients",
+    metavar="N",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Number of client hosts.",
+)
 @click.option(
     "--cluster",
     metavar="CLUSTER",
@@ -42,9 +49,17 @@ from perjoule.testbeds import cluster, virtual
     help="Cluster of the catalogue.",
     shell_complete=completing(catalogue.choices),
 )
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the file system, or testbed.OPTION.",
+)
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:
-    """Bring up a virtual cluster with the file system KIND to experiment with; `perjoule down --all` removes it."""
+    """Bring up a virtual cluster with the file system KIND to experiment with; `perjoule down --all`
+    removes it.
+    """
     bed, filesystem = campaign.playground(kind, cluster, overrides)
     assert isinstance(bed, virtual.Virtual)  # what `up` and `down` are for
     readiness.require((*bed.checks(), *(filesystem.checks() if filesystem else ())))
@@ -53,10 +68,15 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
         hosts = stack.enter_context(bed.hold(clients, keep=True))
         mounted = stack.enter_context(filesystem.mount(hosts)) if filesystem else None
         took_s = time.monotonic() - began_s
-        out.print(f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after {took_s:.1f} s")
+        out.print(
+            f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after "
+            f"{took_s:.1f} s"
+        )
         for host in hosts.all:
             mount_text = (
-                f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
+                f", file system on {mounted.directories[host.name]}"
+                if mounted and host.name in mounted.directories
+                else ""
             )
             out.print(_entrance(host.name + mount_text, bed.holder_pid(host)), soft_wrap=True)
         out.print(f"`perjoule down {hosts.facts['run']}` takes it down")
@@ -72,19 +92,27 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
         "sudo perjoule down --all       and all clusters made by `up`",
     ),
 )
-@click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
+@click.argument(
+    "kept",
+    required=False,
+    metavar="[RUN]",
+    shell_complete=completing(lambda: [one.id for one in virtual.kept()]),
+)
 @click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
 def down(kept: str | None, everything: bool) -> None:
-    """Remove what killed runs left behind: processes, namespaces, mounts, loop devices, cgroups, folders, power states.
+    """Remove what killed runs left behind: processes, namespaces, mounts, loop devices, cgroups, folders,
+    power states.
 
-    Touches nothing that is in use, and lists what it leaves because it does not bear perjoule's mark. Clusters made by `perjoule
-    up` stay unless you name them; they are listed with the commands to enter them. Exit code 3 if something could not be removed.
+    Touches nothing that is in use, and lists what it leaves because it does not bear perjoule's mark.
+    Clusters made by `perjoule up` stay unless you name them; they are listed with the commands to enter them.
+    Exit code 3 if something could not be removed.
     """
     ids = [run.id for run in virtual.kept()]
     if kept and kept not in ids:
         advice = f"known: {', '.join(ids)}" if ids else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
-    tried = {kept, *(run.id for run in virtual.dead(everything=everything))}  # one that dies from here on is not stuck
+    # one that dies from here on is not stuck
+    tried = {kept, *(run.id for run in virtual.dead(everything=everything))}
     removed, failures = False, list[str]()
     for cleaned in _cleanings(kept, everything):
         lines = [
@@ -101,11 +129,15 @@ def down(kept: str | None, everything: bool) -> None:
         for name, pid in sorted(pids.items()):
             out.print(_entrance(name, pid), soft_wrap=True)
     if stuck := [run for run in virtual.dead() if run.id in tried]:
-        problem = f"run {', '.join(run.id for run in stuck)} could not be removed entirely: something is still busy"
+        problem = (
+            f"run {', '.join(run.id for run in stuck)} could not be removed entirely: something is still busy"
+        )
         raise MachineError(problem, where=str(stuck[0].folder), next="run `perjoule down` again")
     if failures:
         problem = "not all that killed runs left could be removed or put back"
-        raise MachineError(problem, next="see the reasons above; run `perjoule down` again, as the user who started the run")
+        raise MachineError(
+            problem, next="see the reasons above; run `perjoule down` again, as the user who started the run"
+        )
     if not (removed or runs):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")
@@ -139,18 +171,31 @@ def _entrance(name: str, pid: int) -> str:
 @parameters.inventory
 @parameters.ssh_config
 @parameters.programs
-@click.option("--helper", "asked", flag_value="helper", help="Print the helper that sudoers can name, for hosts to install.")
-@click.option("--sudoers", "asked", flag_value="sudoers", help="Print the file for sudoers that a campaign needs.")
-@click.option("--permitted", "asked", flag_value="permitted", help="Print what the helper must permit for a campaign.")
+@click.option(
+    "--helper",
+    "asked",
+    flag_value="helper",
+    help="Print the helper that sudoers can name, for hosts to install.",
+)
+@click.option(
+    "--sudoers", "asked", flag_value="sudoers", help="Print the file for sudoers that a campaign needs."
+)
+@click.option(
+    "--permitted", "asked", flag_value="permitted", help="Print what the helper must permit for a campaign."
+)
 @json_output.option
-def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None, asked: str | None, as_json: bool) -> None:
+def doctor(
+    file: Path | None, overrides: tuple[str, ...], inventory: Path | None, asked: str | None, as_json: bool
+) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
 
-    With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for each finding.
-    Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
+    With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for
+    each finding. Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the
+    campaign can't run.
 
-    With --helper, --sudoers or --permitted: contact nobody, and print a file that the hosts' administrator installs, so that a
-    user who is not root can run the campaign without being allowed to run anything by sudo.
+    With --helper, --sudoers or --permitted: contact nobody, and print a file that the hosts' administrator
+    installs, so that a user who is not root can run the campaign without being allowed to run anything by
+    sudo.
     """
     if asked:
         _print_grant(asked, file, overrides, inventory)
@@ -160,11 +205,17 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
         return
     if overrides or inventory:
         option = "--set" if overrides else "--inventory"
-        raise CampaignError(f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`")
+        raise CampaignError(
+            f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`"
+        )
     checks_of = {part: dict(families.usable(part, _checks)) for part in drivers.PROTOCOLS}
     beds = (campaign.example("testbeds", kind) for kind in checks_of["testbeds"])
     optional = [driver.optional_checks() for driver in beds if isinstance(driver, HasExtras)]
-    listed = (readiness.drawing(), *optional, *(checks for kinds in checks_of.values() for checks in kinds.values()))
+    listed = (
+        readiness.drawing(),
+        *optional,
+        *(checks for kinds in checks_of.values() for checks in kinds.values()),
+    )
     _of_others()
     distinct = tuple({check.name: check for checks in listed for check in checks}.values())
     ready = {
@@ -187,7 +238,10 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
 
 
 def _checks(member: families.Member) -> tuple[str, Sequence[Check]]:
-    """Return what the example of a driver needs here. Raises PackageError: that of another package can't be used."""
+    """Return what the example of a driver needs here.
+
+    Raises PackageError: that of another package can't be used.
+    """
     try:
         return member.name, campaign.example(member.family, member.name).checks()
     except Exception as error:
@@ -197,7 +251,9 @@ def _checks(member: families.Member) -> tuple[str, Sequence[Check]]:
 
 
 def _of_others() -> list[families.Member]:
-    """Return the measures and views of other packages that can be used; who looks for them is warned of the rest."""
+    """Return the measures and views of other packages that can be used; who looks for them is warned of
+    the rest.
+    """
     listed = [member for member, _ in (*metrics.measures(), *views.members())]
     return [member for member in listed if member.package]
 
@@ -207,7 +263,9 @@ def _print_grant(asked: str, file: Path | None, overrides: tuple[str, ...], inve
         click.echo(cluster.helper_text(), nl=False)
         return
     if not file:
-        raise CampaignError(f"--{asked} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml --{asked}`")
+        raise CampaignError(
+            f"--{asked} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml --{asked}`"
+        )
     write = {"sudoers": grants.sudoers, "permitted": grants.permitted}[asked]
     click.echo(write(campaign_of(file, parameters.options(overrides), inventory)), nl=False)
 
@@ -215,7 +273,10 @@ def _print_grant(asked: str, file: Path | None, overrides: tuple[str, ...], inve
 def _doctor_of(asked: Campaign, as_json: bool) -> None:
     for error in campaign.impossible(asked).values():
         raise error
-    checks = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s))
+    checks = (
+        *readiness.checks(asked),
+        *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s),
+    )
     if as_json:
         json_output.print_json("doctor", {"campaign": asked.name, "checks": json_output.checks(checks)})
     else:
@@ -230,7 +291,9 @@ def _doctor_of(asked: Campaign, as_json: bool) -> None:
 @click.command(
     "drivers",
     short_help="List file systems, workloads, meters, testbeds, events.",
-    epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"),
+    epilog=examples(
+        "perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"
+    ),
 )
 @click.argument("kind", required=False, shell_complete=completing(all_kinds))
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a campaign file, for editors.")

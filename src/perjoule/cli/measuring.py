@@ -36,7 +36,9 @@ from perjoule.tuning import folder as tuning
 @click.command(
     short_help="Run the demo: three parallel file systems compared.",
     epilog=examples(
-        "sudo perjoule demo", "sudo perjoule demo --set repetitions=1 --into results/quick", "perjoule demo --simulate"
+        "sudo perjoule demo",
+        "sudo perjoule demo --set repetitions=1 --into results/quick",
+        "perjoule demo --simulate",
     ),
 )
 @parameters.into
@@ -44,7 +46,8 @@ from perjoule.tuning import folder as tuning
 @parameters.simulate
 @live_page
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Listening | None) -> None:
-    """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from bring-up to MiB/J.
+    """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from
+    bring-up to MiB/J.
 
     Takes 10 to 25 minutes on two cores: it repeats until intervals are narrow. Ctrl-C takes everything down;
     `perjoule resume DIR` continues.
@@ -119,7 +122,9 @@ def start(
     *,
     live: Listening | None = None,
 ) -> None:
-    """Measure a campaign into a folder, conclude, and exit; `source` is the folder of its file, `devices` the confirmed ones."""
+    """Measure a campaign into a folder, conclude, and exit; `source` is the folder of its file, `devices`
+    the confirmed ones.
+    """
     _, code = measured(asked, into, source, devices, live=live)
     sys.exit(code)
 
@@ -161,7 +166,11 @@ def _go_on(
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
     account = Remaining(planned_s(plan, missing))
-    todo = f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}" if missing else "nothing is missing"
+    todo = (
+        f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}"
+        if missing
+        else "nothing is missing"
+    )
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     for check in readiness.drawing():
         err.print(f"{check.name}: {check.detail}; {check.fix}", style="yellow")
@@ -171,7 +180,15 @@ def _go_on(
     with exits.interruptible(again), given_back(results.folder, made):
         try:
             with ProgressDisplay(account, exits.stopping) as progress:
-                runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
+                runner.run(
+                    asked,
+                    results,
+                    progress,
+                    ready=ready,
+                    again_failed=again_failed,
+                    folder=source,
+                    account=account,
+                )
             return _conclude(asked, results)
         except (CampaignError, MachineError):
             if not runner.missing(asked, results):  # one file system was refused, the others were measured

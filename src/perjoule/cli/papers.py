@@ -31,9 +31,18 @@ from perjoule.papers.published import Paper, PrintedNumber
         "perjoule papers cubieboard --quantity power --json",
     ),
 )
-@click.argument("name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=parameters.completing(published.names))
-@click.option("--quantity", type=click.Choice(list(published.QUANTITIES)), metavar="QUANTITY", help="Only these numbers.")
-@click.option("--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".')
+@click.argument(
+    "name", metavar="[PAPER|FILE.toml]", required=False, shell_complete=parameters.completing(published.names)
+)
+@click.option(
+    "--quantity",
+    type=click.Choice(list(published.QUANTITIES)),
+    metavar="QUANTITY",
+    help="Only these numbers.",
+)
+@click.option(
+    "--table", "place", metavar="PLACE", help='Only numbers of this table or section, as in "Table II".'
+)
 @json_output.option
 def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
     """List the papers that perjoule knows, or every number that PAPER prints."""
@@ -46,7 +55,11 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
                 _show_paper(paper)
         return
     paper = paper_named(name)
-    figures = [figure for figure in paper.figures if quantity in (None, figure.quantity) and place in (None, figure.place)]
+    figures = [
+        figure
+        for figure in paper.figures
+        if quantity in (None, figure.quantity) and place in (None, figure.place)
+    ]
     numbers = _chosen(paper, quantity, place)
     if as_json:
         json_output.print_json("papers", {"paper": paper.name, "numbers": numbers, "figures": figures})
@@ -72,17 +85,29 @@ def paper_named(name: str) -> Paper:
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
     return published.read(
-        text_of(path, "paper", "docs/reference/papers.md describes such a file; `perjoule papers` lists names"),
+        text_of(
+            path, "paper", "docs/reference/papers.md describes such a file; `perjoule papers` lists names"
+        ),
         name.removesuffix(".toml"),
     )
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[PrintedNumber]:
-    places = list(dict.fromkeys((*(number.place for number in paper.numbers), *(number.place for number in paper.figures))))
+    places = list(
+        dict.fromkeys(
+            (*(number.place for number in paper.numbers), *(number.place for number in paper.figures))
+        )
+    )
     if place is not None and place not in places:
         near = get_close_matches(place, places, n=1)
-        raise CampaignError(f'{paper.name} has no "{place}"', next=f'did you mean "{near[0]}"?' if near else ", ".join(places))
-    return [number for number in paper.numbers if quantity in (None, number.quantity) and place in (None, number.place)]
+        raise CampaignError(
+            f'{paper.name} has no "{place}"', next=f'did you mean "{near[0]}"?' if near else ", ".join(places)
+        )
+    return [
+        number
+        for number in paper.numbers
+        if quantity in (None, number.quantity) and place in (None, number.place)
+    ]
 
 
 def _about(paper: Paper) -> dict[str, object]:
@@ -102,7 +127,10 @@ def _about(paper: Paper) -> dict[str, object]:
 
 
 def _show_paper(paper: Paper) -> None:
-    out.print(f"{paper.name}: {counted(len(paper.numbers), 'number')}, {paper.year or 'year not printed'}", style="bold")
+    out.print(
+        f"{paper.name}: {counted(len(paper.numbers), 'number')}, {paper.year or 'year not printed'}",
+        style="bold",
+    )
     show_line(f"  {paper.title}")
     show_line(f"  {paper.reference}{f', doi:{paper.doi}' if paper.doi else ''}")
     for label, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
@@ -133,12 +161,20 @@ def _show_paper(paper: Paper) -> None:
     "--shrink",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Divide the paper's sizes by N; by default, such that virtual hosts need half an hour, and by 1 with --testbed FILE.",
+    help=(
+        "Divide the paper's sizes by N; by default, such that virtual hosts need half an hour, and by 1 "
+        "with --testbed FILE."
+    ),
 )
 @click.option(
-    "--repetitions", metavar="N", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default."
+    "--repetitions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Repetitions of each data point; the paper's by default.",
 )
-@click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
+@click.option(
+    "--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing."
+)
 @parameters.into
 @parameters.simulate
 def reproduce_command(
@@ -151,12 +187,16 @@ def reproduce_command(
     into: Path | None,
     simulate: bool,
 ) -> None:
-    """Repeat the study of PAPER as far as possible: its file systems and workload, on virtual hosts or your own.
+    """Repeat the study of PAPER as far as possible: its file systems and workload, on virtual hosts or your
+    own.
 
-    The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds here.
+    The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds
+    here.
     """
     testbed_file = None if testbed == TESTBED else Path(testbed)
-    text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=testbed_file, simulate=simulate)
+    text = replication.written(
+        name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=testbed_file, simulate=simulate
+    )
     asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
     for missing in replication.reproduction(name).missing:
         err.print(f"can't be repeated: {missing}")
@@ -164,4 +204,7 @@ def reproduce_command(
         start(asked, into)
     else:
         write(target, text)
-        show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
+        show_line(
+            f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they "
+            "take"
+        )

@@ -31,7 +31,9 @@ class InOrder(click.Group):
 
 def completing(choices: Callable[[], Iterable[str]]) -> Completer:
     """Return a completion to one of some words."""
-    return lambda _context, _parameter, begun: [CompletionItem(choice) for choice in choices() if choice.startswith(begun)]
+    return lambda _context, _parameter, begun: [
+        CompletionItem(choice) for choice in choices() if choice.startswith(begun)
+    ]
 
 
 def all_kinds() -> list[str]:
@@ -45,7 +47,9 @@ def _folders(_context: click.Context, _parameter: click.Parameter, begun: str) -
     return [CompletionItem(begun, type="dir")]
 
 
-def options(overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False) -> tuple[str, ...]:
+def options(
+    overrides: tuple[str, ...], shrink: int | None = None, *, simulate: bool = False
+) -> tuple[str, ...]:
     """Return --shrink and --simulate as overrides."""
     return (*overrides, *(("simulate=true",) if simulate else ()), *((f"shrink={shrink}",) if shrink else ()))
 
@@ -74,7 +78,9 @@ def _of_the_user(_context: click.Context, _parameter: click.Parameter, path: Pat
 
 def _trusted(_context: click.Context, _parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
     former = os.environ.get("PERJOULE_PROGRAMS", "")
-    os.environ["PERJOULE_PROGRAMS"] = ":".join([*filter(None, [former]), *(str(folder.absolute()) for folder in folders)])
+    os.environ["PERJOULE_PROGRAMS"] = ":".join(
+        [*filter(None, [former]), *(str(folder.absolute()) for folder in folders)]
+    )
 
 
 programs = click.option(
@@ -92,16 +98,23 @@ ssh_config = click.option(
     metavar="FILE",
     callback=_of_the_user,
     expose_value=False,
-    help="Your configuration for ssh, instead of ~/.ssh/config. It can run programs, so no campaign names one.",
+    help=(
+        "Your configuration for ssh, instead of ~/.ssh/config. It can run programs, so no campaign names one."
+    ),
 )
 inventory = click.option(
     "--inventory",
     type=click.Path(path_type=Path),
     metavar="FILE|FOLDER",
-    help="Your inventory, listed by ansible-inventory, instead of the campaign's. It can run programs, so no campaign does this.",
+    help=(
+        "Your inventory, listed by ansible-inventory, instead of the campaign's. It can run programs, so "
+        "no campaign does this."
+    ),
 )
 shrink = click.option("--shrink", metavar="N", type=click.IntRange(min=1), help="Divide all sizes by N.")
-simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
+simulate = click.option(
+    "--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware."
+)
 into = click.option(
     "--into",
     type=OutputFolder(),
@@ -113,7 +126,9 @@ into = click.option(
 
 def scale(help: str) -> Callable[[_Command], _Command]:
     """Return the option for the speed of virtual hosts."""
-    return click.option("--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help=help)
+    return click.option(
+        "--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help=help
+    )
 
 
 stands_for = click.option(

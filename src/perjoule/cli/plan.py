@@ -39,9 +39,23 @@ def _print_schema(context: click.Context, _: click.Parameter, asked: bool) -> No
 )
 @click.argument("file", type=click.Path(path_type=Path), metavar="NEED.toml")
 @click.option("--all", "everything", is_flag=True, help="List the whole front instead of a dozen candidates.")
-@click.option("--candidate", "number", type=click.IntRange(min=1), metavar="N", help="Describe candidate N of the front.")
-@click.option("--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with.")
-@click.option("--write", "campaign", type=OutputFile(), metavar="FILE.toml", help="Write a campaign that measures the candidate.")
+@click.option(
+    "--candidate",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Describe candidate N of the front.",
+)
+@click.option(
+    "--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with."
+)
+@click.option(
+    "--write",
+    "campaign",
+    type=OutputFile(),
+    metavar="FILE.toml",
+    help="Write a campaign that measures the candidate.",
+)
 @parameters.scale("With --write: on virtual hosts of this speed.")
 @click.option(
     "--schema",
@@ -63,9 +77,10 @@ def plan_command(
 ) -> None:
     """Find the clusters that meet NEED.toml with the least energy, money and carbon, and the most throughput.
 
-    Computes every combination of the catalogue's servers, disks, networks and file systems; none beats a candidate of the front
-    at everything. Bands are the 5th to 95th percentile of draws of all uncertain values. If nothing meets the need, the output
-    has the nearest candidate and the limits to move, and the exit code is 1. See docs/how-to/plan.md for keys and definitions.
+    Computes every combination of the catalogue's servers, disks, networks and file systems; none beats a
+    candidate of the front at everything. Bands are the 5th to 95th percentile of draws of all uncertain
+    values. If nothing meets the need, the output has the nearest candidate and the limits to move, and the
+    exit code is 1. See docs/how-to/plan.md for keys and definitions.
     """
     from perjoule import planning
     from perjoule.model.errors import CampaignError
@@ -77,7 +92,9 @@ def plan_command(
         raise CampaignError(problem, where="--candidate", next=f"perjoule plan {file} --all lists them")
     if (campaign or scale) and not (number and campaign):
         raise CampaignError(
-            "a campaign measures one candidate", where="--write", next="name it by --candidate N, and a file by --write"
+            "a campaign measures one candidate",
+            where="--write",
+            next="name it by --candidate N, and a file by --write",
         )
     if as_json:
         json_output.print_json("plan", as_data(found))
@@ -122,7 +139,10 @@ def _show(answer: "Answer", everything: bool, number: int | None) -> None:
     for line in (*texts.about(best), *filter(None, [texts.less_regret(answer)])):
         show_line(f"  {line}")
     changes = texts.main_changes(answer)
-    out.print("\nwhat changes the ranking:" if changes else "\nno value within its interval changes the ranking", style="bold")
+    out.print(
+        "\nwhat changes the ranking:" if changes else "\nno value within its interval changes the ranking",
+        style="bold",
+    )
     for change in changes:
         show_line(f"  {texts.change_text(change)}")
 

@@ -38,7 +38,13 @@ WORTH_COUNT = 4  # assumptions that are printed
     ),
 )
 @click.argument("name", metavar="PROFILE|FILE.json")
-@click.option("--on", "cluster", required=True, metavar="CLUSTER|FILE.toml", help="Hardware: of the catalogue, or your own.")
+@click.option(
+    "--on",
+    "cluster",
+    required=True,
+    metavar="CLUSTER|FILE.toml",
+    help="Hardware: of the catalogue, or your own.",
+)
 @click.option("--clients", default="1..4", show_default=True, metavar="COUNTS", help="4, 1,2,8 or 1..64.")
 @click.option(
     "--servers",
@@ -46,18 +52,30 @@ WORTH_COUNT = 4  # assumptions that are printed
     type=click.IntRange(min=1, max=MOST_HOSTS_COUNT),
     help="Storage hosts; as many as the cluster has by default.",
 )
-@click.option("--size", metavar="SIZE", help="What each client moves; by default as much as when the profile was measured.")
+@click.option(
+    "--size",
+    metavar="SIZE",
+    help="What each client moves; by default as much as when the profile was measured.",
+)
 @click.option(
     "--in-flight",
     metavar="N",
     type=click.IntRange(min=1, max=MOST_CALLS_COUNT),
     help="Calls that each client has in flight; by default as many as when the profile was measured.",
 )
-@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
-@click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2."
+)
+@click.option(
+    "--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory."
+)
 @click.option("--watts", is_flag=True, help="Show where the servers' watts go as well.")
-@click.option("--figure", type=OutputFile(), metavar="FILE.svg|.pdf", help="Draw it against the number of clients.")
-@click.option("--pledge", type=OutputFile(new=True), metavar="FILE.json", help="Freeze it, for `perjoule ledger`.")
+@click.option(
+    "--figure", type=OutputFile(), metavar="FILE.svg|.pdf", help="Draw it against the number of clients."
+)
+@click.option(
+    "--pledge", type=OutputFile(new=True), metavar="FILE.json", help="Freeze it, for `perjoule ledger`."
+)
 @json_output.option
 def predict(
     name: str,
@@ -75,18 +93,25 @@ def predict(
 ) -> None:
     """Predict what a file system would do on hardware that you don't have, with 90 % bands.
 
-    PROFILE comes with perjoule, or is a file that `perjoule calibrate` wrote. The bands combine the model's errors about points
-    that were left out with the uncertainty of the hardware's values; the output names what would narrow them most.
+    PROFILE comes with perjoule, or is a file that `perjoule calibrate` wrote. The bands combine the model's
+    errors about points that were left out with the uncertainty of the hardware's values; the output names
+    what would narrow them most.
     """
     from perjoule.prediction import Target, predictions
     from perjoule.results import prediction as tables
 
     if figure is not None and figure.suffix not in (".svg", ".pdf"):
-        raise CampaignError("a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf")
+        raise CampaignError(
+            "a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf"
+        )
     counts = whole_numbers("--clients", clients, MOST_HOSTS_COUNT)
     client_bytes = _client_bytes(size) if size else None
-    target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
-    predicted = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight))
+    target = Target(
+        _profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers
+    )
+    predicted = tuple(
+        predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight)
+    )
     if pledge is not None:
         from perjoule.results import ledger
 
@@ -95,7 +120,8 @@ def predict(
         _draw(figure, tables.figure(target, predicted))
     if as_json:
         json_output.print_json(
-            "predict", {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": predicted}
+            "predict",
+            {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": predicted},
         )
         return
     kind = f"{target.profile.kind} {target.profile.release}".strip()

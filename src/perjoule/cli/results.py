@@ -23,20 +23,28 @@ if TYPE_CHECKING:
 
 CAMPAIGN = "campaign.toml"  # identifies a results folder
 
-# `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an error should.
+# `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an
+# error should.
 
 
 @click.command(
     "show",
     short_help="Print the table of a results folder.",
     epilog=examples(
-        "perjoule show results/demo", "perjoule show results/demo --winners", "perjoule show results/demo --json | jq .rows"
+        "perjoule show results/demo",
+        "perjoule show results/demo --winners",
+        "perjoule show results/demo --json | jq .rows",
     ),
 )
 @parameters.folder
 @views.options
 @click.option(
-    "--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Add the results of another machine."
+    "--with",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Add the results of another machine.",
 )
 @json_output.option
 def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted: bool) -> None:
@@ -87,7 +95,11 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
     """
     from perjoule import report
 
-    several = () if figures or (folder / CAMPAIGN).exists() else sorted(path.parent for path in folder.glob(f"*/{CAMPAIGN}"))
+    several = (
+        ()
+        if figures or (folder / CAMPAIGN).exists()
+        else sorted(path.parent for path in folder.glob(f"*/{CAMPAIGN}"))
+    )
     page = folder / ("index.html" if several else "report.html")
     if not figures and folder.is_dir():
         require_file(page)
@@ -95,7 +107,9 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
         opened = [results for results in map(store.open_results, several) if results.done()]
         if not opened:
             raise MachineError(
-                "no trial has been measured here yet", where=str(folder), next="perjoule resume one of its folders"
+                "no trial has been measured here yet",
+                where=str(folder),
+                next="perjoule resume one of its folders",
             )
         with exits.place(folder):
             out.print(report.write_index(opened, page))
@@ -109,7 +123,9 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
 @click.command(
     "verify",
     short_help="Recompute every number from the raw data.",
-    epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip", "perjoule verify results/demo --json"),
+    epilog=examples(
+        "perjoule verify results/demo", "perjoule verify demo.zip", "perjoule verify results/demo --json"
+    ),
 )
 @parameters.folder
 @click.option("--most", metavar="SIZE", help='Size to which a bundle may unpack: "16 GiB" by default.')
@@ -123,7 +139,11 @@ def verify_command(folder: Path, most: str | None, as_json: bool) -> None:
     from perjoule.results import verification
 
     most_bytes = _most_bytes(most) if most else exporting.MOST_UNPACKED_BYTES
-    findings = exporting.verify_bundle(folder, most_bytes) if folder.is_file() else verification.verify(measured(folder))
+    findings = (
+        exporting.verify_bundle(folder, most_bytes)
+        if folder.is_file()
+        else verification.verify(measured(folder))
+    )
     if as_json:
         json_output.print_json("verify", json_output.plain(findings))
     else:

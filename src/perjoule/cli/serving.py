@@ -20,12 +20,22 @@ def duration(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 ADDRESS = "127.0.0.1"
-address = click.option("--address", metavar="ADDRESS", default=ADDRESS, show_default=True, help="Address to listen on.")
+address = click.option(
+    "--address", metavar="ADDRESS", default=ADDRESS, show_default=True, help="Address to listen on."
+)
 port = click.option(
-    "--port", metavar="PORT", default=0, type=click.IntRange(0, 65535), help="Port to listen on; a free one by default."
+    "--port",
+    metavar="PORT",
+    default=0,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; a free one by default.",
 )
 for_a_time = click.option(
-    "--for", "duration_s", metavar="TIME", callback=duration, help='Duration, such as "60 s"; until Ctrl-C by default.'
+    "--for",
+    "duration_s",
+    metavar="TIME",
+    callback=duration,
+    help='Duration, such as "60 s"; until Ctrl-C by default.',
 )
 
 
@@ -38,9 +48,13 @@ class Listening:
 
 
 def live(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that measures --live, and --address and --port of its page; it gets `live`: where to serve it, or None."""
+    """Give a command that measures --live, and --address and --port of its page; it gets `live`: where to
+    serve it, or None.
+    """
 
-    @click.option("--live", is_flag=True, help="Serve a live page on this machine while it runs; see `perjoule watch`.")
+    @click.option(
+        "--live", is_flag=True, help="Serve a live page on this machine while it runs; see `perjoule watch`."
+    )
     @address
     @port
     @functools.wraps(command)

@@ -15,7 +15,8 @@ from perjoule.model.format import percent, uncertainty_text
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted
 
-if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
+# what measures is imported where it is used: that takes longer than `--help` and an error should
+if TYPE_CHECKING:
     from perjoule.model import Campaign, Json
     from perjoule.store import Results
     from perjoule.tuning.outcome import TuningOutcome
@@ -23,7 +24,8 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
     from perjoule.tuning.study import Study
     from perjoule.tuning.tune import RoundProgress
 
-LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the shortest race and comparison, see tuning.race.budget
+# of one workload with one number of clients: the shortest race and comparison, see tuning.race.budget
+LEAST_TRIALS_COUNT = 10
 
 
 @click.command(
@@ -45,7 +47,9 @@ LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the short
     help="What to improve: MiB/J, EDP, MiB/s, or any other column with a better direction.",
     shell_complete=parameters.completing(lambda: BY_LABEL),
 )
-@click.option("--within", "limit", default="", metavar="POWER", help='Limit of the servers\' mean power: "20 W".')
+@click.option(
+    "--within", "limit", default="", metavar="POWER", help='Limit of the servers\' mean power: "20 W".'
+)
 @click.option(
     "--trials",
     "trials_count",
@@ -56,9 +60,15 @@ LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the short
     help=f"Measure at most this many; {LEAST_TRIALS_COUNT} or more for each workload and number of clients.",
 )
 @click.option("--only", multiple=True, metavar="OPTION", help="Tune only this option; repeat it for several.")
-@click.option("--filesystem", default="", metavar="LABEL", help="The file system to tune, if the campaign has several.")
-@click.option("--allow-less-durable", "less_durable", is_flag=True, help="Also try values that give up durability.")
-@click.option("--list", "listing", is_flag=True, help="List the options and their values, and measure nothing.")
+@click.option(
+    "--filesystem", default="", metavar="LABEL", help="The file system to tune, if the campaign has several."
+)
+@click.option(
+    "--allow-less-durable", "less_durable", is_flag=True, help="Also try values that give up durability."
+)
+@click.option(
+    "--list", "listing", is_flag=True, help="List the options and their values, and measure nothing."
+)
 @parameters.into
 @parameters.overrides
 @parameters.shrink
@@ -83,11 +93,13 @@ def tune_command(
     devices: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Find the settings of a campaign's file system and hosts that do best, and prove the gain with fresh trials.
+    """Find the settings of a campaign's file system and hosts that do best, and prove the gain with fresh
+    trials.
 
-    A race of settings comes first, each measured on a deployment of its own. Then the best one and the campaign's own setting are
-    measured in turns; only these trials count for the gain. Each round is a results folder in DIR. Ctrl-C takes everything down;
-    the same command with --into DIR, or `perjoule resume DIR`, continues.
+    A race of settings comes first, each measured on a deployment of its own. Then the best one and the
+    campaign's own setting are measured in turns; only these trials count for the gain. Each round is a
+    results folder in DIR. Ctrl-C takes everything down; the same command with --into DIR, or `perjoule resume
+    DIR`, continues.
     """
     from perjoule.campaign.source import text_of
     from perjoule.tuning import folder as folders
@@ -115,12 +127,20 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
     from perjoule.tuning import folder as folders
 
     require_folder(folder)
-    readiness.require((*readiness.look(planned.asked).checks, *resources.checks(planned.asked.trials, folder)))
-    folders.begin(folder, folders.Begun(request, text, planned.overrides, planned.offered), planned.asked.files)
+    readiness.require(
+        (*readiness.look(planned.asked).checks, *resources.checks(planned.asked.trials, folder))
+    )
+    folders.begin(
+        folder, folders.Begun(request, text, planned.overrides, planned.offered), planned.asked.files
+    )
 
 
-def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
-    """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it found."""
+def go_on(
+    folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False
+) -> None:
+    """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it
+    found.
+    """
     from perjoule import drivers
     from perjoule.cli import exits
     from perjoule.cli.giving import given_back
@@ -131,14 +151,27 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
     from perjoule.tuning.tune import tune
 
     begun = folders.opened(folder)
-    planned = study(begun.request, begun.text, begun.overrides, str(folder / folders.CAMPAIGN), folder, offered=begun.offered)
+    planned = study(
+        begun.request,
+        begun.text,
+        begun.overrides,
+        str(folder / folders.CAMPAIGN),
+        folder,
+        offered=begun.offered,
+    )
     options = counted(len(planned.declared.space.options), "option")
     err.print(
-        f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for {planned.objective.text}, "
+        f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for "
+        f"{planned.objective.text}, "
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
-    with exits.interruptible(f"continue with: perjoule resume {shlex.quote(str(folder))}"), given_back(folder):
-        outcome = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
+    with (
+        exits.interruptible(f"continue with: perjoule resume {shlex.quote(str(folder))}"),
+        given_back(folder),
+    ):
+        outcome = tune(
+            planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell
+        )
     reality = least_real(map(drivers.reality, planned.asked.trials))
     if as_json:
         json_output.print_json("tune", {**_content(outcome, folder), "reality": reality})
@@ -178,7 +211,8 @@ def _tell(progress: "RoundProgress") -> None:
     err.print(
         f"round {progress.round}: {progress.trials_count} of at most {progress.most_count} trials; "
         f"best so far: {progress.best} ({percent(progress.gain_ratio, 1, sign=True)} % expected); "
-        f"another setting is expected to improve on it by {uncertainty_text(progress.improvement_ratio)} % at most",
+        f"another setting is expected to improve on it by {uncertainty_text(progress.improvement_ratio)} % "
+        "at most",
         style="bold",
     )
 
@@ -199,7 +233,12 @@ def _list(planned: "Study", *, as_json: bool) -> None:
     options = planned.declared.space.options
     if as_json:
         content = [
-            {"option": o.name, "values": o.values, "default": o.values[o.default], "less_durable": list(o.less_durable.values())}
+            {
+                "option": o.name,
+                "values": o.values,
+                "default": o.values[o.default],
+                "less_durable": list(o.less_durable.values()),
+            }
             for o in options
         ]
         json_output.print_json("tune --list", {"objective": planned.objective.text, "options": content})
@@ -217,7 +256,8 @@ def _list(planned: "Study", *, as_json: bool) -> None:
     shared = planned.budget
     show_line(
         f"{planned.declared.space.count} settings; a setting takes {counted(planned.work_count, 'trial')}; "
-        f"the race has {shared.search_count} of them, and the final comparison {shared.final_count} of each side at least"
+        f"the race has {shared.search_count} of them, and the final comparison {shared.final_count} of each "
+        "side at least"
     )
 
 
@@ -225,7 +265,8 @@ def _show(outcome: "TuningOutcome", folder: Path) -> None:
     from perjoule.results.table import Table, ratio_text
 
     rows = [
-        (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters) for i in outcome.importance
+        (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters)
+        for i in outcome.importance
     ]
     headers_of_words = ("option", "best", "worst", "importance")
     headers = (*headers_of_words[:3], f"{outcome.objective.metric.label}, best / worst", headers_of_words[3])
@@ -256,7 +297,13 @@ def _content(outcome: "TuningOutcome", folder: Path) -> dict[str, object]:
         "gives_up": outcome.gives_up,
         "gain": None
         if gain is None
-        else {"ratio": gain.ratio.mean, "low": gain.ratio.low, "high": gain.ratio.high, "p": gain.p, "verdict": gain.word},
+        else {
+            "ratio": gain.ratio.mean,
+            "low": gain.ratio.low,
+            "high": gain.ratio.high,
+            "p": gain.p,
+            "verdict": gain.word,
+        },
         "repetitions_count": outcome.repetitions_count,
         "power_w": outcome.power_w,
         "importance": outcome.importance,

@@ -39,6 +39,10 @@ def show_views(flag: Flag, content: Content) -> None:
     for laid in tables:
         if laid.rows:
             show(laid, (), ())
-    beside = (f"{results.folder.name}: {note}" for results in content.beside for note in simulated_notes(summary(results).cells))
+    beside = (
+        f"{results.folder.name}: {note}"
+        for results in content.beside
+        for note in simulated_notes(summary(results).cells)
+    )
     for line in (*simulated_notes(content.cells), *beside, *flag.notes(content)):
         show_line(line)

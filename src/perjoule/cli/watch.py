@@ -43,8 +43,9 @@ END_S = 3 * LINGER_S  # after which a page that does not end is ended
 def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, with_run: bool) -> None:
     """Watch a run in a browser: trial, phase, throughput, watts, hosts, time left, doubts, results so far.
 
-    The run can be another user's; watching changes nothing. Only this machine reaches the page, unless --address says otherwise,
-    and only with the token in its address. The same folder has the same address each time.
+    The run can be another user's; watching changes nothing. Only this machine reaches the page, unless
+    --address says otherwise, and only with the token in its address. The same folder has the same address
+    each time.
     """
     from perjoule.monitoring import server, watching
 
@@ -55,7 +56,10 @@ def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, 
     earlier_port, token = server.remembered(folder)
     page = server.Page(watched.snapshot, token)
     if not server.is_loopback(address):
-        err.print(f"{address}: others in the network can reach this page, unencrypted, if they have its address", style="yellow")
+        err.print(
+            f"{address}: others in the network can reach this page, unencrypted, if they have its address",
+            style="yellow",
+        )
     with server.serving(page, address, port, earlier_port) as url:
         server.remember(folder, url)
         out.print(url)
@@ -69,7 +73,9 @@ def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, 
 
 
 def _wait_for_run(page: "Page") -> None:
-    """Wait until the run that started this process has ended, and then until a page that is open has shown so."""
+    """Wait until the run that started this process has ended, and then until a page that is open has shown
+    so.
+    """
     sys.stdin.read()
     for _ in ticks(LINGER_S, 0.1):
         if page.shown in ("", "done", "stopped", "killed"):
@@ -83,10 +89,16 @@ def _print(snapshot: "RunSnapshot") -> None:
     if snapshot.mark:
         out.print(snapshot.mark)
     if snapshot.trial:
-        phase = f": {snapshot.phase}, {seconds_text(snapshot.phase_s + snapshot.age_s)}" if snapshot.phase else ""
+        phase = (
+            f": {snapshot.phase}, {seconds_text(snapshot.phase_s + snapshot.age_s)}" if snapshot.phase else ""
+        )
         out.print(f"{snapshot.trial}{phase}")
     power = [f"{number(snapshot.power.watts)} W ({snapshot.power.grade})"] if snapshot.power else []
-    rate = [f"{number(sum(snapshot.rates.values()) / RATE.per)} {RATE.symbol} on the clients' network"] if snapshot.rates else []
+    rate = (
+        [f"{number(sum(snapshot.rates.values()) / RATE.per)} {RATE.symbol} on the clients' network"]
+        if snapshot.rates
+        else []
+    )
     if rate or power:
         out.print(", ".join((*rate, *power)))
     of = f" of {snapshot.trials_count}" if snapshot.trials_count else ""
@@ -99,13 +111,17 @@ def _print(snapshot: "RunSnapshot") -> None:
 
 @contextmanager
 def beside(folder: Path, listening: Listening | None) -> Generator[None]:
-    """Serve the page of a run during the block, unless None: in a process of its own, so that a viewer delays no meter."""
+    """Serve the page of a run during the block, unless None: in a process of its own, so that a viewer
+    delays no meter.
+    """
     if listening is None:
         yield
         return
     argv = [sys.executable, "-m", "perjoule", "watch", str(folder), "--with-run"]
     argv += ["--address", listening.address, "--port", str(listening.port)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
         assert child.stdin and child.stdout
         if url := child.stdout.readline().strip():
             err.print(f"live page: {url}", soft_wrap=True)

@@ -1,8 +1,9 @@
-"""A name in a campaign to the driver in the file of that name, or in a module of another package: no registry, no list.
+"""A name in a campaign to the driver in the file of that name, or in a module of another package: no
+registry, no list.
 
-A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits the part's protocol. A
-module whose name begins with an underscore is shared by drivers, not a driver. Other packages name theirs by entry points
-(`model/families.py`).
+A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits
+the part's protocol. A module whose name begins with an underscore is shared by drivers, not a driver. Other
+packages name theirs by entry points (`model/families.py`).
 """
 
 import dataclasses
@@ -18,7 +19,18 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers import protocols
-from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, TrialEvent, families, least_real, option_name
+from perjoule.model import (
+    TO_RUN,
+    Json,
+    Reality,
+    Spec,
+    Traits,
+    Trial,
+    TrialEvent,
+    families,
+    least_real,
+    option_name,
+)
 from perjoule.model.events import option_text
 
 T = TypeVar("T")
@@ -34,7 +46,9 @@ PROTOCOLS: dict[str, type] = {
 
 @cache
 def kinds(part: str) -> tuple[str, ...]:
-    """List the drivers of a part ("testbeds", "filesystems", "workloads", "meters", "events"), importing none of them."""
+    """List the drivers of a part ("testbeds", "filesystems", "workloads", "meters", "events"), importing
+    none of them.
+    """
     return tuple(families.members(part))
 
 
@@ -49,13 +63,17 @@ def module_of(part: str, kind: str) -> ModuleType:
 
 
 def package_of(part: str, kind: str) -> str:
-    """Return the package that has a driver, with its version; "" for perjoule's own, and for one that is not here."""
+    """Return the package that has a driver, with its version; "" for perjoule's own, and for one that is
+    not here.
+    """
     member = families.members(part).get(kind)
     return member.package if member else ""
 
 
 def of_others(trials: Iterable[Trial]) -> Mapping[str, Json]:
-    """Return which packages have the drivers of trials, and measures, that are not perjoule's: "meters/wattbox" -> package."""
+    """Return which packages have the drivers of trials, and measures, that are not perjoule's:
+    "meters/wattbox" -> package.
+    """
     used = dict.fromkeys(pair for trial in trials for pair in _used(trial))
     used |= dict.fromkeys((families.MEASURES, member.name) for member in families.others(families.MEASURES))
     packages = ((f"{family}/{name}", package_of(family, name)) for family, name in used)
@@ -63,7 +81,11 @@ def of_others(trials: Iterable[Trial]) -> Mapping[str, Json]:
 
 
 def _used(trial: Trial) -> Iterator[tuple[str, str]]:
-    yield from (("testbeds", trial.testbed.kind), ("filesystems", trial.filesystem.kind), ("workloads", trial.workload.kind))
+    yield from (
+        ("testbeds", trial.testbed.kind),
+        ("filesystems", trial.filesystem.kind),
+        ("workloads", trial.workload.kind),
+    )
     yield from (("workloads", kind) for kind in _inside(list(trial.workload.options.values())))
     yield from (("meters", meter.kind) for meter in trial.meters)
     yield from (("events", event.kind) for event in trial.events)
@@ -107,10 +129,16 @@ def _class_of(member: families.Member) -> type:
         and issubclass(value, protocol)
         and not inspect.isabstract(value)
     ]
-    member.require(len(classes) == 1, f"it has {len(classes)} classes that are a complete {protocol.__name__}, not one")
+    member.require(
+        len(classes) == 1, f"it has {len(classes)} classes that are a complete {protocol.__name__}, not one"
+    )
     if member.package:  # of ours, tests hold it
-        member.require(dataclasses.is_dataclass(classes[0]), f"{classes[0].__name__} is not a dataclass of options")
-        member.require(bool((module.__doc__ or "").strip()), "its module has no docstring that says what it is")
+        member.require(
+            dataclasses.is_dataclass(classes[0]), f"{classes[0].__name__} is not a dataclass of options"
+        )
+        member.require(
+            bool((module.__doc__ or "").strip()), "its module has no docstring that says what it is"
+        )
         kinds_shown = member.guarded(_kinds_in)(vars(module).get("EXAMPLE", ""))
         member.require(member.name in kinds_shown, f'EXAMPLE has no table with kind = "{member.name}"')
     return classes[0]
@@ -118,7 +146,11 @@ def _class_of(member: families.Member) -> type:
 
 def _kinds_in(example: str) -> list[str]:
     tables = cast("Iterable[dict[str, Any] | list[dict[str, Any]]]", tomllib.loads(example).values())
-    return [str(table.get("kind")) for listed in tables for table in ([listed] if isinstance(listed, dict) else listed)]
+    return [
+        str(table.get("kind"))
+        for listed in tables
+        for table in ([listed] if isinstance(listed, dict) else listed)
+    ]
 
 
 def options(cls: type) -> Mapping[str, FieldInfo]:
@@ -127,7 +159,10 @@ def options(cls: type) -> Mapping[str, FieldInfo]:
 
 
 def implied(part: str, table: Mapping[str, Any]) -> str | None:
-    """Return the kind of a table without one: that with an option of its own name. One that can't be used is not meant."""
+    """Return the kind of a table without one: that with an option of its own name.
+
+    One that can't be used is not meant.
+    """
     for kind in kinds(part):
         with suppress(families.PackageError):
             if kind in table and kind in map(option_name, options(driver_class(part, kind))):
@@ -212,9 +247,13 @@ def reality(trial: Trial) -> Reality:
 
 
 def traits(
-    testbed: protocols.Testbed | None, filesystem: protocols.FileSystem | None, workload: protocols.Workload | None
+    testbed: protocols.Testbed | None,
+    filesystem: protocols.FileSystem | None,
+    workload: protocols.Workload | None,
 ) -> Traits:
-    """Return what a trial's drivers declare of themselves, for its record; defaults for a driver that is missing."""
+    """Return what a trial's drivers declare of themselves, for its record; defaults for a driver that is
+    missing.
+    """
     default = Traits()
     beneath = filesystem.beneath if filesystem else None
     return Traits(

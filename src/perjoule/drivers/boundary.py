@@ -30,14 +30,17 @@ class Boundary:
         *,
         component: str = "",
     ) -> Channel:
-        """Return the channel of a quantity in this boundary, in watts or joules, or of a `component` inside it."""
+        """Return the channel of a quantity in this boundary, in watts or joules, or of a `component`
+        inside it.
+        """
         unit = "J" if quantity == "energy" else "W"
         part, stated = component or self.component, specification or Specification()
         return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
 
 
 def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
-    """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are a "group".
+    """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are
+    a "group".
 
     Without hosts (a meter that is only watched) the names are taken literally.
 
@@ -54,7 +57,8 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
 
 
 def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
-    """Check that the parts of a meter cover different things: two that cover the same would be one channel, of mixed readings.
+    """Check that the parts of a meter cover different things: two that cover the same would be one channel,
+    of mixed readings.
 
     Raises:
         CampaignError: two cover the same; it names both.
@@ -66,7 +70,9 @@ def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
             hosts = where.host or ", ".join(where.covers)
             what = " of ".join(filter(None, (where.component if where.component != "all" else "", hosts)))
             raise CampaignError(
-                f"{first} and {part} feed the same ({what})", where=f"meter {meter}", next=f"say in {option} what each feeds"
+                f"{first} and {part} feed the same ({what})",
+                where=f"meter {meter}",
+                next=f"say in {option} what each feeds",
             )
 
 
@@ -74,15 +80,22 @@ def members(hosts: Hosts) -> dict[str, list[str]]:
     """Return the names of the hosts that each word for several of them stands for."""
     # One machine is client and server; without servers, other clients do not count as servers.
     servers = hosts.servers or (hosts.all if len(hosts.all) == 1 else ())
-    return {word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)}
+    return {
+        word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)
+    }
 
 
 def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
-    """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
+    """Return the names that words like "servers" stand for, each once.
+
+    Raises CampaignError: there is no host of such a name.
+    """
     groups = members(hosts)
     known = {host.name for host in hosts.all}
     named = tuple(dict.fromkeys(name for word in words for name in (groups.get(word) or [word])))
     if known and (strange := [name for name in named if name not in known and name != SWITCH]):
         there = ", ".join([*groups, *sorted(known), SWITCH])
-        raise CampaignError(f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}")
+        raise CampaignError(
+            f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}"
+        )
     return named

@@ -1,4 +1,5 @@
-"""Names of many hosts as administrators write them: n[001-064], node[1-4,7], n[1-9/2],m1. Most of ClusterShell's node sets.
+"""Names of many hosts as administrators write them: n[001-064], node[1-4,7], n[1-9/2],m1. Most of
+ClusterShell's node sets.
 
 https://clustershell.readthedocs.io/en/latest/tools/nodeset.html
 """
@@ -16,13 +17,16 @@ _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
 def unfold(pattern: str) -> list[str]:
-    """Return the names that a pattern stands for: numbers keep their leading zeros, and the last brackets vary fastest.
+    """Return the names that a pattern stands for: numbers keep their leading zeros, and the last brackets
+    vary fastest.
 
     Raises:
         ValueError: it is not a pattern, or stands for too many names.
     """
     if operator := next((sign for sign in "!&^*?" if sign in pattern), ""):
-        raise ValueError(f'"{pattern}": perjoule does not know "{operator}" (list the names, as in n[1-4,7],m1)')
+        raise ValueError(
+            f'"{pattern}": perjoule does not know "{operator}" (list the names, as in n[1-4,7],m1)'
+        )
     if len(several := _LISTED.split(pattern)) > 1:
         names: list[str] = []
         for listed in several:
@@ -34,11 +38,16 @@ def unfold(pattern: str) -> list[str]:
     if any("[" in part or "]" in part for part in fixed):
         raise ValueError(f'"{pattern}" has a bracket without its partner')
     numbers = [
-        [number for part in inside.split(",") for number in _range(part, pattern)] for inside in _BRACKETS.findall(pattern)
+        [number for part in inside.split(",") for number in _range(part, pattern)]
+        for inside in _BRACKETS.findall(pattern)
     ]
-    if (count := math.prod(map(len, numbers))) > MOST_COUNT:  # before they are made: a few brackets can stand for billions
+    # before they are made: a few brackets can stand for billions
+    if (count := math.prod(map(len, numbers))) > MOST_COUNT:
         raise ValueError(f'"{pattern}" stands for {count} hosts; at most {MOST_COUNT} are possible')
-    return ["".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True))) for chosen in itertools.product(*numbers)]
+    return [
+        "".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True)))
+        for chosen in itertools.product(*numbers)
+    ]
 
 
 def _range(part: str, pattern: str) -> list[str]:

@@ -33,7 +33,13 @@ class _Own(Sink):
         self._channels: set[Channel] = set()
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         """Take one sample. Raises CampaignError: another meter has this channel."""
         if channel not in self._channels:
@@ -44,6 +50,8 @@ class _Own(Sink):
         with self._lock:
             owner = self._owners.setdefault(channel.name, self)
         if owner is not self:
-            what = f"two meters have samples of {channel.name}, so that readings of two devices would be mixed"
+            what = (
+                f"two meters have samples of {channel.name}, so that readings of two devices would be mixed"
+            )
             raise CampaignError(what, where=f"meter {channel.meter}", next=ADVICE)
         self._channels.add(channel)

@@ -1,8 +1,10 @@
-"""The offset of a meter's clock from the hosts': found from a load that is switched on and off at known times.
+"""The offset of a meter's clock from the hosts': found from a load that is switched on and off at known
+times.
 
-The pattern, averaged over the meter's own windows, is fitted to the samples by least squares for every candidate offset (samples
-= low + step * pattern(t - offset)). With unknown noise, an offset is as probable as its sum of squares to the power of -(n-2)/2;
-the mean and standard deviation of that are the offset and its standard uncertainty.
+The pattern, averaged over the meter's own windows, is fitted to the samples by least squares for every
+candidate offset (samples = low + step * pattern(t - offset)). With unknown noise, an offset is as probable as
+its sum of squares to the power of -(n-2)/2; the mean and standard deviation of that are the offset and its
+standard uncertainty.
 
     G. L. Bretthorst, Bayesian Spectrum Analysis and Parameter Estimation, Springer 1988, chapter 3
 
@@ -54,7 +56,9 @@ class Drift:
 
 
 def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
-    """Plan the times at which a load is switched, in seconds from its start: on at the first, off at the last."""
+    """Plan the times at which a load is switched, in seconds from its start: on at the first, off at the
+    last.
+    """
     dice = random.Random(seed)
     edges_s = [0.0]
     while edges_s[-1] < duration_s or len(edges_s) % 2:
@@ -62,7 +66,9 @@ def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
     return tuple(edges_s)
 
 
-def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, window_s: float = 0.0) -> Offset | None:
+def offset(
+    series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, window_s: float = 0.0
+) -> Offset | None:
     """Find a pattern in the samples of a meter of power.
 
     Args:
@@ -80,7 +86,9 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
     if len(watts) < LEAST_COUNT or float(np.ptp(watts)) == 0:
         return None
-    middle_s, spread_s = _likely(began_s, ended_s, watts, edges, about_s + np.arange(-QUIET_S, QUIET_S, GRID_S))
+    middle_s, spread_s = _likely(
+        began_s, ended_s, watts, edges, about_s + np.arange(-QUIET_S, QUIET_S, GRID_S)
+    )
     if spread_s > QUIET_S / 4:  # it could be anywhere
         return None
     reach_s = 8 * max(spread_s, GRID_S)  # what lies beyond is too improbable to count
@@ -90,11 +98,15 @@ def offset(series: Series, edges_s: Sequence[float], *, most_s: float = 10.0, wi
     seen_ratio = 1 - float(squares[0] / np.sum((watts - watts.mean()) ** 2))
     if steps[0] <= 0 or seen_ratio < LEAST_SEEN_RATIO:
         return None
-    return Offset(float(edges.mean()), best_s, hypot(spread_s, FINE_S, SWITCHED_S), float(steps[0]), seen_ratio)
+    return Offset(
+        float(edges.mean()), best_s, hypot(spread_s, FINE_S, SWITCHED_S), float(steps[0]), seen_ratio
+    )
 
 
 def drift(before: Offset, after: Offset | None = None) -> Drift:
-    """Join the offsets of two patterns to a line over time; with a single one the offset is taken as constant."""
+    """Join the offsets of two patterns to a line over time; with a single one the offset is taken as
+    constant.
+    """
     if after is None or after.at_s <= before.at_s:
         return Drift(before.at_s, before.offset_s, before.uncertainty_s)
     apart_s = after.at_s - before.at_s
@@ -104,7 +116,9 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
     return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio, spread_s / apart_s)
 
 
-def expected(series: Series, edges_s: Sequence[float], offset: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
+def expected(
+    series: Series, edges_s: Sequence[float], offset: Offset, *, window_s: float = 0.0
+) -> tuple[Floats, Floats, Floats]:
     """Return the samples with their fit: times by the meter's clock, samples, and the fit (W)."""
     began_s, ended_s, watts = _windows(series, window_s)
     share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([offset.offset_s]))[0]
@@ -112,7 +126,9 @@ def expected(series: Series, edges_s: Sequence[float], offset: Offset, *, window
 
 
 def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
-    """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's steps are windows."""
+    """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's
+    steps are windows.
+    """
     curve = integral(series)
     t_s, value = curve.samples.t_s, curve.samples.value
     if series.channel.semantics == "state":
@@ -120,14 +136,21 @@ def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
     if series.channel.semantics == "counter":
         pieces = curve.pieces(np.arange(1, len(t_s)))
         covered = pieces.length_s > 0
-        return pieces.began_s[covered], (pieces.began_s + pieces.length_s)[covered], pieces.first_rate[covered]
+        return (
+            pieces.began_s[covered],
+            (pieces.began_s + pieces.length_s)[covered],
+            pieces.first_rate[covered],
+        )
     if series.channel.semantics == "window mean":
         return t_s - curve.samples.duration_s, t_s, value
     return t_s - (window_s if series.channel.semantics == "average" else 0.0), t_s, value
 
 
 def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats) -> Floats:
-    """Return the share of each window in which the load was on (0 or 1 for an instant). Shape (offsets, windows)."""
+    """Return the share of each window in which the load was on (0 or 1 for an instant).
+
+    Shape (offsets, windows).
+    """
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
     length_s = ended_s - began_s
     before_s, after_s = (np.interp(t_s - offsets_s[:, None], edges_s, on_s) for t_s in (began_s, ended_s))
@@ -139,7 +162,9 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
 
 
 def _near(began_s: Floats, ended_s: Floats, edges_s: Floats, offset_s: float) -> NDArray[np.bool_]:
-    """Return which samples are of the time of the pattern, or of the quiet time around it, if the clock is ahead by this."""
+    """Return which samples are of the time of the pattern, or of the quiet time around it, if the clock is
+    ahead by this.
+    """
     return (began_s > edges_s[0] + offset_s - QUIET_S) & (ended_s < edges_s[-1] + offset_s + QUIET_S)
 
 
@@ -157,8 +182,12 @@ def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, o
     return best_s
 
 
-def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[Floats, Floats]:
-    """Return the residual sum of squares of the fit, and the step, for each offset; a fall explains nothing."""
+def _squares(
+    began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats
+) -> tuple[Floats, Floats]:
+    """Return the residual sum of squares of the fit, and the step, for each offset; a fall explains
+    nothing.
+    """
     share = _shares(began_s, ended_s, edges_s, offsets_s)
     x, y = share - share.mean(axis=1, keepdims=True), watts - watts.mean()
     sxx, sxy = np.einsum("ij,ij->i", x, x), x @ y
@@ -166,7 +195,9 @@ def _squares(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, o
     return float(y @ y) - np.maximum(step, 0.0) * sxy, step
 
 
-def _likely(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> tuple[float, float]:
+def _likely(
+    began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats
+) -> tuple[float, float]:
     """Return the mean and standard deviation of the offset, weighted by probability."""
     squares, _ = _squares(began_s, ended_s, watts, edges_s, offsets_s)
     logarithm = -(len(watts) - 2) / 2 * np.log(np.maximum(squares, 1e-9 * float(squares.max())))

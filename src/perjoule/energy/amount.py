@@ -1,7 +1,8 @@
-"""Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: an uncovered window is refused.
+"""Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: an uncovered
+window is refused.
 
-`energy.integral` defines how a series is integrated, and `energy.faults` how samples of a failing meter look. This module
-returns a window's amount with its doubts, or refuses it with the reason.
+`energy.integral` defines how a series is integrated, and `energy.faults` how samples of a failing meter look.
+This module returns a window's amount with its doubts, or refuses it with the reason.
 """
 
 from collections.abc import Iterator
@@ -18,12 +19,15 @@ from perjoule.model import Channel, Series
 from perjoule.model.doubts import METERS, Doubt
 
 LEAST_COVERAGE_RATIO = 0.95  # of the window, below which an amount is refused
-UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
+# range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
+UNSTEADY_RATIO = 0.2
 
 
 @dataclass(frozen=True)
 class Amount:
-    """The integral of a series over a window: joules, bytes or seconds; None if it is refused, with the reason in `doubts`."""
+    """The integral of a series over a window: joules, bytes or seconds; None if it is refused, with the
+    reason in `doubts`.
+    """
 
     value: float | None
     coverage_ratio: float  # of the window, by valid samples
@@ -59,7 +63,8 @@ def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
     if channel.semantics == "average":
         refused |= np.array([_unsteady(curve, *edges) for edges in edges_s.T], dtype=bool)
     if channel.semantics == "instantaneous":
-        refused |= _period_s(curve, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
+        # where an instantaneous meter errs by more than 1 %
+        refused |= _period_s(curve, edges_s[0], edges_s[1]) > BURST_S / 3
     refused |= _count(curve, edges_s[0], edges_s[1]) < _least_count(channel)
     if channel.semantics == "counter" and channel.quantity == "energy":
         refused |= np.array([standing.refused(curve, *edges) for edges in edges_s.T], dtype=bool)
@@ -92,21 +97,25 @@ def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[Doubt]:
 def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, float]:
     """Return the energy that a counter shows, and the share of the window in which it does.
 
-    Its readings are dated when they were new, unknown steps count with what is beside them, and the ends that it lacks with the
-    mean of the rest.
+    Its readings are dated when they were new, unknown steps count with what is beside them, and the ends that
+    it lacks with the mean of the rest.
     """
     curve = standing.updated(series, began_s, ended_s).curve
     (before_j, after_j), (before_s, after_s) = curve.until(np.array([began_s, ended_s]))
     lost = standing.unknown(curve, began_s, ended_s)
     known_s = float(after_s - before_s)
     share = (known_s + lost.length_s) / (ended_s - began_s)
-    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (ended_s - began_s)
+    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (
+        ended_s - began_s
+    )
 
 
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
-    """Return an upper bound of the energy of a window from states with their highest power: between samples the higher counts.
+    """Return an upper bound of the energy of a window from states with their highest power: between samples
+    the higher counts.
 
-    During a request for the state, the highest of it and both its neighbours counts. None if samples do not cover the window.
+    During a request for the state, the highest of it and both its neighbours counts. None if samples do not
+    cover the window.
     """
     samples = integral(series).samples
     half_s = 0.0 if samples.request_s is None else samples.request_s / 2
@@ -144,10 +153,16 @@ def _count(curve: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int6
 
 
 def _least_count(channel: Channel) -> int:
-    """Return the number of samples that a window needs to show its activity: two instants, or one mean of power."""
+    """Return the number of samples that a window needs to show its activity: two instants, or one mean of
+    power.
+    """
     if channel.stated:
         return 0
-    return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
+    return (
+        2
+        if channel.semantics == "instantaneous"
+        else int((channel.semantics, channel.quantity) == ("window mean", "power"))
+    )
 
 
 def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[Doubt]:
@@ -163,10 +178,18 @@ def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float
     period_s = float(_period_s(curve, np.array([began_s]), np.array([ended_s]))[0])
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
         yield METERS.undersampled(channel=name, period_s=period_s, refused=semantics == "instantaneous")
-    elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
-        yield METERS.too_few(channel=name, count=int(count), least_count=least_count, window_s=ended_s - began_s)
+    elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (
+        least_count := _least_count(channel)
+    ):
+        yield METERS.too_few(
+            channel=name, count=int(count), least_count=least_count, window_s=ended_s - began_s
+        )
     t_s, _ = curve.inside(began_s, ended_s)
-    if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * curve.usual_s:
+    if (
+        semantics == "counter"
+        and len(t_s) > 1
+        and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * curve.usual_s
+    ):
         yield METERS.unread(channel=name, longest_s=longest_s)
     if (steps := standing.steps_count(curve, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
         yield METERS.few_steps(channel=name, count=steps, refused=steps < standing.LEAST_STEPS)

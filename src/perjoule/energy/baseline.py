@@ -4,8 +4,9 @@
     net       the servers without the switch
     dynamic   net without the same servers' idle power: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
 
-A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after, any power between
-counts as equally likely. One window alone would hide that change, and give one trial of a row another definition than the next.
+A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after,
+any power between counts as equally likely. One window alone would hide that change, and give one trial of a
+row another definition than the next.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,10 @@ from perjoule.energy.terms import budget
 from perjoule.model import Record
 
 OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the added energy"
-UNSETTLED = "dynamic energy omitted: idle power is not known both before and after the load (a longer settle, or a faster meter)"
+UNSETTLED = (
+    "dynamic energy omitted: idle power is not known both before and after the load (a longer settle, or a "
+    "faster meter)"
+)
 STATED = "stated number"  # that stands for a part
 STEADY = ("accuracy", STATED)  # errors that are the same in all windows
 
@@ -38,8 +42,14 @@ class IdlePower:
 
 
 def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
-    """Return the idle windows of a trial: its baseline, and as much of its tail's end (at most half of it), when all was idle."""
-    phases = {p.name: (p.began_s, p.ended_s) for p in record.phases if p.name in ("baseline", "tail") and p.ended_s > p.began_s}
+    """Return the idle windows of a trial: its baseline, and as much of its tail's end (at most half of
+    it), when all was idle.
+    """
+    phases = {
+        p.name: (p.began_s, p.ended_s)
+        for p in record.phases
+        if p.name in ("baseline", "tail") and p.ended_s > p.began_s
+    }
     if "baseline" not in phases:
         return ()
     before = phases["baseline"]
@@ -57,11 +67,18 @@ def idle(record: Record, parts: SignedSeries) -> IdlePower | None:
     means: list[tuple[float, float]] = []
     for began_s, ended_s in windows:
         length_s = ended_s - began_s
-        budgets = [(sign, energy) for sign, series in parts if (energy := budget(series, began_s, ended_s)) is not None]
+        budgets = [
+            (sign, energy)
+            for sign, series in parts
+            if (energy := budget(series, began_s, ended_s)) is not None
+        ]
         if len(budgets) < len(parts):
             return None
         total = combined(
-            [(sign, replace(energy, terms=tuple(t for t in energy.terms if t.name not in STEADY))) for sign, energy in budgets]
+            [
+                (sign, replace(energy, terms=tuple(t for t in energy.terms if t.name not in STEADY)))
+                for sign, energy in budgets
+            ]
         )
         scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
         means.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
@@ -76,7 +93,8 @@ def dynamic(energy: Budget, without: IdlePower, length_s: float) -> Budget | Non
     terms: list[Term] = []
     for term in energy.terms:
         if term.source or term.name == STATED:
-            continue  # a coefficient of modelled watts means another thing to what a load adds, and a constant nothing
+            # a coefficient of modelled watts means another thing to what a load adds, and a constant nothing
+            continue
         if term.name != "accuracy":
             terms.append(term)
         elif term.factor_j:

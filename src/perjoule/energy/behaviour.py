@@ -24,7 +24,8 @@ class MeterBehaviour:
     update_period_s: float  # median time between two different values: what the meter itself has
     failed_ratio: float  # of the samples that say nothing
     mean: float  # of the power, in watts
-    noise: float  # standard deviation of a single value, from the differences of neighbours (drift and steps left out)
+    # standard deviation of a single value, from the differences of neighbours (drift and steps left out)
+    noise: float
     resolution: float  # the step of which all differences are multiples, as far as can be seen; 0: none seen
     longest_frozen_s: float  # the longest time without any change
 
@@ -53,7 +54,10 @@ def behaviour(series: Series) -> MeterBehaviour:
 
 
 def powers(series: Series) -> tuple[Floats, Floats]:
-    """Return times and watts of a channel: as they are, or from differences of a counter. Failed reads are left out."""
+    """Return times and watts of a channel: as they are, or from differences of a counter.
+
+    Failed reads are left out.
+    """
     valid = np.isfinite(series.value)
     t_s, value = series.t_s[valid], series.value[valid]
     if series.channel.semantics != "counter":
@@ -71,11 +75,17 @@ def step(values: Floats) -> float:
         return 0.0
     least = float(differences[0])
     multiples = differences / least
-    return least if len(multiples) > 1 and bool((np.abs(multiples - np.round(multiples)) < 0.01 * multiples).all()) else 0.0
+    return (
+        least
+        if len(multiples) > 1 and bool((np.abs(multiples - np.round(multiples)) < 0.01 * multiples).all())
+        else 0.0
+    )
 
 
 def _noise(value: Floats) -> float:
-    """Return the median of absolute differences of neighbours, as the standard deviation of a normal noise."""
+    """Return the median of absolute differences of neighbours, as the standard deviation of a normal
+    noise.
+    """
     return float(np.median(np.abs(np.diff(value)))) / 0.6745 / sqrt(2)
 
 
@@ -90,13 +100,23 @@ class Agreement:
 
 def _once(series: Sequence[Series]) -> list[Series]:
     """Leave out the power of channels that also have an energy counter: both are the same joules."""
-    counted = {(s.channel.host, s.channel.component, s.channel.covers) for s in series if s.channel.quantity == "energy"}
+    counted = {
+        (s.channel.host, s.channel.component, s.channel.covers)
+        for s in series
+        if s.channel.quantity == "energy"
+    }
     place = [(s.channel.host, s.channel.component, s.channel.covers) for s in series]
-    return [s for s, key in zip(series, place, strict=True) if s.channel.quantity == "energy" or key not in counted]
+    return [
+        s
+        for s, key in zip(series, place, strict=True)
+        if s.channel.quantity == "energy" or key not in counted
+    ]
 
 
 def agreement(first: Sequence[Series], second: Sequence[Series], windows_count: int = 10) -> Agreement | None:
-    """Compare the sums of two meters' channels over equal windows of their common time; None if that is too short."""
+    """Compare the sums of two meters' channels over equal windows of their common time; None if that is
+    too short.
+    """
     first, second = _once(first), _once(second)
     everything = (*first, *second)
     if not first or not second or any(len(s.t_s) < 2 for s in everything):

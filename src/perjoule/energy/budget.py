@@ -1,11 +1,13 @@
 """The uncertainty budget of an energy, according to the GUM: a list of terms, their sum, and a 95 % interval.
 
-    JCGM 100:2008, Guide to the expression of uncertainty in measurement, https://www.bipm.org/en/committees/jc/jcgm/publications
+    JCGM 100:2008, Guide to the expression of uncertainty in measurement,
+    https://www.bipm.org/en/committees/jc/jcgm/publications
 
-Standard uncertainties add up in quadrature, except for those that meters of one name share (accuracy, latency, clock), which add
-up linearly, because the same error is in all of them. The 95 % interval is that of the largest rectangular term convolved with
-all others as one normal of Student's t with the degrees of freedom of Welch and Satterthwaite (EA-4/02 M:2022, section S9: if a
-rectangular term dominates, 2 standard uncertainties would promise too little).
+Standard uncertainties add up in quadrature, except for those that meters of one name share (accuracy,
+latency, clock), which add up linearly, because the same error is in all of them. The 95 % interval is that of
+the largest rectangular term convolved with all others as one normal of Student's t with the degrees of
+freedom of Welch and Satterthwaite (EA-4/02 M:2022, section S9: if a rectangular term dominates, 2 standard
+uncertainties would promise too little).
 """
 
 from collections.abc import Callable, Sequence
@@ -54,14 +56,18 @@ class Term:
     shared: bool = False  # the same error is in every window of this meter
     rectangular: bool = False  # anything within sqrt(3) of it is as likely, and nothing beyond
     freedom: float = inf  # degrees of freedom
-    factor_j: float = 0.0  # the part of it that is a wrong factor, which cancels in a ratio of two energies of one meter
-    source: str = ""  # of a shared one, what is wrong: "odroid-hc4: idle of board odroid-hc4"; "" where meter and name say it
+    # the part of it that is a wrong factor, which cancels in a ratio of two energies of one meter
+    factor_j: float = 0.0
+    # of a shared one, what is wrong: "odroid-hc4: idle of board odroid-hc4"; "" where meter and name say it
+    source: str = ""
     sign: int = 1  # of a shared one, whether the energy rises or falls with it
 
 
 @dataclass(frozen=True)
 class Budget:
-    """An energy (J) with its uncertainty terms; `unknown` lists what the meter does not state, so no term covers it."""
+    """An energy (J) with its uncertainty terms; `unknown` lists what the meter does not state, so no term
+    covers it.
+    """
 
     value_j: float
     terms: tuple[Term, ...] = ()
@@ -79,7 +85,9 @@ class Budget:
 
     @property
     def shared_j(self) -> float:
-        """Half of the 95 % interval of the errors that repetitions on the same meter share, and so do not show."""
+        """Half of the 95 % interval of the errors that repetitions on the same meter share, and so do not
+        show.
+        """
         return expanded([term for term in self.terms if term.shared])
 
     @property
@@ -99,7 +107,9 @@ class Budget:
 
     def times(self, factor: float) -> "Budget":
         """Return the same in another time or unit."""
-        terms = tuple(replace(t, standard_j=t.standard_j * factor, factor_j=t.factor_j * factor) for t in self.terms)
+        terms = tuple(
+            replace(t, standard_j=t.standard_j * factor, factor_j=t.factor_j * factor) for t in self.terms
+        )
         return Budget(self.value_j * factor, terms, self.unknown)
 
     @property
@@ -110,7 +120,10 @@ class Budget:
             if not term.shared:
                 continue
             if term.name == "accuracy":
-                pieces = {f"{term.meter}: gain": term.factor_j, f"{term.meter}: offset": term.standard_j - term.factor_j}
+                pieces = {
+                    f"{term.meter}: gain": term.factor_j,
+                    f"{term.meter}: offset": term.standard_j - term.factor_j,
+                }
             else:
                 pieces = {term.source or f"{term.meter}: {term.name}": term.sign * term.standard_j}
             for source, error_j in pieces.items():
@@ -144,7 +157,9 @@ def expanded(terms: Sequence[Term]) -> float:
 
 
 def folded(half: float, spread: float) -> float:
-    """Return half of the 95 % interval of the sum of a rectangular error within +-half and a normal one of this deviation."""
+    """Return half of the 95 % interval of the sum of a rectangular error within +-half and a normal one of
+    this deviation.
+    """
     if spread <= 1e-9 * half or not half:
         return NORMAL * spread if not half else CONFIDENCE_RATIO * half
 
@@ -152,7 +167,12 @@ def folded(half: float, spread: float) -> float:
         return z * (1 + erf(z / sqrt(2))) / 2 + exp(-z * z / 2) / sqrt(2 * pi)
 
     def within(bound: float) -> float:
-        z = [(bound + half) / spread, (bound - half) / spread, (half - bound) / spread, (-half - bound) / spread]
+        z = [
+            (bound + half) / spread,
+            (bound - half) / spread,
+            (half - bound) / spread,
+            (-half - bound) / spread,
+        ]
         return spread / (2 * half) * (upto(z[0]) - upto(z[1]) - upto(z[2]) + upto(z[3]))
 
     return _root(lambda bound: within(bound) - CONFIDENCE_RATIO, 0.0, half + NORMAL * spread)
@@ -167,15 +187,17 @@ def _root(rising: Callable[[float], float], low: float, high: float) -> float:
 def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
     """Add and subtract energies.
 
-    Errors that meters of one name share add up linearly among those that are added, and among those that are subtracted; whether
-    they would cancel between these two is unknown.
+    Errors that meters of one name share add up linearly among those that are added, and among those that are
+    subtracted; whether they would cancel between these two is unknown.
     """
     shared: dict[tuple[str, str, int], list[Term]] = {}
     independent: dict[str, list[Term]] = {}
     for sign, part in parts:
         for term in part.terms:
             (
-                shared.setdefault((term.name, term.meter, sign), []) if term.shared else independent.setdefault(term.name, [])
+                shared.setdefault((term.name, term.meter, sign), [])
+                if term.shared
+                else independent.setdefault(term.name, [])
             ).append(term)
     terms: list[Term] = []
     for group in shared.values():
@@ -190,12 +212,18 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
         meters = {t.meter for t in group}
         total = replace(group[0], standard_j=hypot(*(t.standard_j for t in group)), freedom=freedom(group))
         terms.append(
-            replace(total, rectangular=total.rectangular and len(group) == 1, meter=meters.pop() if len(meters) == 1 else "")
+            replace(
+                total,
+                rectangular=total.rectangular and len(group) == 1,
+                meter=meters.pop() if len(meters) == 1 else "",
+            )
         )
     unknown = dict.fromkeys(name for _, part in parts for name in part.unknown)
     return Budget(sum(sign * part.value_j for sign, part in parts), tuple(terms), tuple(unknown))
 
 
 def edp_uncertainty(power_ratio: float, time_ratio: float, weight: int = 1) -> float:
-    """Return the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time, which are independent."""
+    """Return the relative standard uncertainty of E * t^w = P * t^(w+1) from those of power and time,
+    which are independent.
+    """
     return hypot(power_ratio, (weight + 1) * time_ratio)

@@ -1,4 +1,6 @@
-"""The search for the channels that make up the boundaries of hosts: by what they cover, their grade, and how certain they are."""
+"""The search for the channels that make up the boundaries of hosts: by what they cover, their grade, and
+how certain they are.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +73,8 @@ class Chooser:
     headline: Headline | None
 
     def represents(self, channel: Channel) -> bool:
-        """Whether watts are those of the hosts: the joules of the real machine are not those of an emulated one.
+        """Whether watts are those of the hosts: the joules of the real machine are not those of an emulated
+        one.
 
         A state is that of a real device, whatever its grade.
         """
@@ -80,12 +83,14 @@ class Chooser:
     def best(self, hosts: frozenset[str], only: str | None = None) -> ChosenChannels:
         """Choose the channels of hosts, of the best grade that covers them all.
 
-        Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers
-        the hosts and was refused is a doubt. `only` is the grade of numbers beside which this one stands.
+        Of several ways within that grade the first one counts, unless another one is twice as certain. A
+        better grade that covers the hosts and was refused is a doubt. `only` is the grade of numbers beside
+        which this one stands.
         """
         refused: list[Doubt] = []
         covering: list[BoundaryParts] = []
-        better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
+        # grade and doubts of meters that cover the hosts, and whose energy is refused
+        better: list[tuple[str, Doubt]] = []
         best: Boundaries | None = None
         contradicted: set[str] = set()  # grades, of which no other choice is any better known
         for parts in self._candidates(hosts):
@@ -105,14 +110,18 @@ class Chooser:
                 best = energy
         if best is None:
             return ChosenChannels(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
-        replaced = [METERS.instead(reason=doubt, grade=best.grade) for of, doubt in better if of != best.grade]
+        replaced = [
+            METERS.instead(reason=doubt, grade=best.grade) for of, doubt in better if of != best.grade
+        ]
         has_net = bool(best.parts and best.parts.net) if self.headline is None else best.net is not None
         return ChosenChannels(best.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
 
     def _measured(self, parts: BoundaryParts) -> Boundaries:
         if self.headline is None:
             return Boundaries(parts=parts)
-        return added(self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s)
+        return added(
+            self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s
+        )
 
     def _wrong_ratio(self, channel: Channel) -> float:
         if self.headline is None:
@@ -122,8 +131,8 @@ class Chooser:
     def _candidates(self, hosts: frozenset[str]) -> Iterator[BoundaryParts]:
         """List the possible sums for the boundaries of hosts, best grade first; grades are never mixed.
 
-        Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both
-        a counter and power of one boundary, the more certain one comes first.
+        Within a grade each meter alone comes before all of them together, unless these give more boundaries.
+        If a meter has both a counter and power of one boundary, the more certain one comes first.
         """
         # A state is a bound, and no energy of any boundary.
         powers = [channel for channel in self.powers if channel.semantics != "state"]
@@ -133,11 +142,15 @@ class Chooser:
             of_grade = [channel for channel in powers if channel.grade == grade]
             meters = sorted({channel.meter for channel in of_grade})
             if not all(map(self.represents, of_grade)):
-                doubts = {meter: METERS.real_machine(meter=meter, scale=self.roles.at_scale) for meter in meters}
+                doubts = {
+                    meter: METERS.real_machine(meter=meter, scale=self.roles.at_scale) for meter in meters
+                }
                 yield from (BoundaryParts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
                 continue
             if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
-                yield BoundaryParts("modelled", grade, doubts=(METERS.no_disks_modelled(hosts=", ".join(sorted(bare))),))
+                yield BoundaryParts(
+                    "modelled", grade, doubts=(METERS.no_disks_modelled(hosts=", ".join(sorted(bare))),)
+                )
                 continue
             sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
             sets += [of_grade] if len(meters) > 1 else []
@@ -152,7 +165,9 @@ class Chooser:
                 yield from sorted(sums, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
     def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
-        """Name the clients that hold data beside servers on disks that no model has: their modelled watts lack something."""
+        """Name the clients that hold data beside servers on disks that no model has: their modelled watts
+        lack something.
+        """
         having = {channel.host for channel in modelled if channel.component == DISKS}
         return self.roles.storing & ({channel.host for channel in modelled} - having)
 
@@ -164,45 +179,72 @@ class Chooser:
             if channel.grade == "component" and channel.component.startswith("package") and channel.host
         ]
         counters = [
-            channel for channel in packages if channel.host in hosts and channel.quantity == "energy" and self.represents(channel)
+            channel
+            for channel in packages
+            if channel.host in hosts and channel.quantity == "energy" and self.represents(channel)
         ]
-        return tuple((1, channel) for channel in counters) if frozenset(channel.host for channel in counters) == hosts else ()
+        return (
+            tuple((1, channel) for channel in counters)
+            if frozenset(channel.host for channel in counters) == hosts
+            else ()
+        )
 
     def disks(self) -> BoundaryParts | None:
-        """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no meter has.
+        """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no
+        meter has.
 
         Hosts of other roles count if they have metered disks.
         """
         disks = [
-            channel for channel in self.powers if channel.component == DISKS and frozenset() < _of(channel) <= self.roles.servers
+            channel
+            for channel in self.powers
+            if channel.component == DISKS and frozenset() < _of(channel) <= self.roles.servers
         ]
         disks = [channel for channel in disks if channel.grade in DISK_GRADES and self.represents(channel)]
         for place, meter in sorted({(DISK_GRADES.index(channel.grade), channel.meter) for channel in disks}):
-            of_meter = [channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)]
+            of_meter = [
+                channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)
+            ]
             by_hosts = {
-                _of(channel): channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
+                _of(channel): channel
+                for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
             }  # a counter is better
             covered = frozenset[str]().union(*by_hosts)
             once = sum(map(len, by_hosts)) == len(covered)  # no disk is in two channels
             if once and self.roles.holders <= covered and all(map(self._known, by_hosts.values())):
-                return BoundaryParts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values()))
+                return BoundaryParts(
+                    meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values())
+                )
         return None
 
     def _known(self, channel: Channel) -> bool:
         if self.headline is None:
             return True
-        return amount(self.headline.series[channel], self.headline.began_s, self.headline.ended_s).value is not None
+        return (
+            amount(self.headline.series[channel], self.headline.began_s, self.headline.ended_s).value
+            is not None
+        )
 
     def single(self) -> Iterator[Channel]:
         """Choose a quantity of each measured part of a host; modelled parts are left out."""
-        parts = [channel for channel in self.powers if channel.host in self.roles.hosts and channel.component not in WHOLE]
+        parts = [
+            channel
+            for channel in self.powers
+            if channel.host in self.roles.hosts and channel.component not in WHOLE
+        ]
         parts = [channel for channel in parts if channel.grade != "modelled" and self.represents(channel)]
         yield from one_quantity(parts, self._wrong_ratio)
 
     def comparable(self) -> Iterator[Channel]:
         """Choose a quantity of each channel that may be compared with others of the same devices."""
-        powers = [channel for channel in self.powers if channel.semantics != "state" and channel.grade in (*REAL, "simulated")]
-        yield from one_quantity([channel for channel in powers if self.represents(channel)], self._wrong_ratio)
+        powers = [
+            channel
+            for channel in self.powers
+            if channel.semantics != "state" and channel.grade in (*REAL, "simulated")
+        ]
+        yield from one_quantity(
+            [channel for channel in powers if self.represents(channel)], self._wrong_ratio
+        )
 
 
 def _better(energy: Boundaries, before_it: Boundaries) -> bool:
@@ -214,11 +256,18 @@ def _better(energy: Boundaries, before_it: Boundaries) -> bool:
         or (energy.gross is None) != (before_it.gross is None)
     ):
         return False
-    return not set(budget.unknown) - set(other_budget.unknown) and 0 < budget.expanded_j < other_budget.expanded_j / 2
+    return (
+        not set(budget.unknown) - set(other_budget.unknown)
+        and 0 < budget.expanded_j < other_budget.expanded_j / 2
+    )
 
 
-def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]) -> BoundaryParts:
-    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
+def parts_of(
+    grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]
+) -> BoundaryParts:
+    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in
+    `coverage.items`.
+    """
     metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(channels, cluster, switch=switched)

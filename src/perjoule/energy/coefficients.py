@@ -1,17 +1,18 @@
-"""The uncertainty of modelled energy: each coefficient of the catalogue, times the sensitivity of the energy to it.
+"""The uncertainty of modelled energy: each coefficient of the catalogue, times the sensitivity of the energy
+to it.
 
-The component series of a record give the model's inputs (see `perjoule.meters.modelled`). In a window of T seconds in which a
-host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks worked t
-= (D - T sum(idle)) / sum(active - idle), and the load on the supply of efficiency n is B + D. So the sensitivities of the energy
-at the wall are
+The component series of a record give the model's inputs (see `perjoule.meters.modelled`). In a window of T
+seconds in which a host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic
+T), the time in which its disks worked t = (D - T sum(idle)) / sum(active - idle), and the load on the supply
+of efficiency n is B + D. So the sensitivities of the energy at the wall are
 
-    idle of the board      T / n          idle of a disk      (T - t) / n        supply efficiency    -(B + D) / n^2
-    dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
+    idle of the board      T / n          idle of a disk      (T - t) / n        supply efficiency    -(B + D)
+    / n^2 dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
     7-zip rating of the board   -(B - idle T) / (rating n), if a virtual host's capacity derives from it
 
-times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`), and all that were
-fitted to one load with the mean power of that load, whose sensitivity is theirs alone. All hosts with the
-same board or disk share its error, and so do all trials.
+times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`),
+and all that were fitted to one load with the mean power of that load, whose sensitivity is theirs alone. All
+hosts with the same board or disk share its error, and so do all trials.
 """
 
 from collections import defaultdict
@@ -58,7 +59,8 @@ class _Use:
 def coefficient_terms(
     record: Record, series: Iterable[Series], parts: SignedSeries, windows: tuple[Window, ...]
 ) -> tuple[Term, ...]:
-    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if undetermined.
+    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if
+    undetermined.
 
     Args:
         record: of the trial, with its hardware.
@@ -81,26 +83,44 @@ def coefficient_terms(
             continue
         inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
         board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in inputs)
-        if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
+        if (
+            host not in of
+            or component not in ("board", "disks", "supply")
+            or board_j is None
+            or disks_j is None
+        ):
             return ()
         use = _Use(length_s, board_j, disks_j)
-        for name, slope in _slopes(component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)):
+        for name, slope in _slopes(
+            component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)
+        ):
             slopes[name] += sign * slope
     return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
 
 
 def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
     """Return the coefficients by name; a host whose capacity is its own cores knows nothing of a rating."""
-    return {name: value for name, value in coefficients(cluster).items() if rated or not name.startswith(RATING)}
+    return {
+        name: value for name, value in coefficients(cluster).items() if rated or not name.startswith(RATING)
+    }
 
 
 def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
     for name, value in values.items():
-        fitted = sum(slopes[follower] * coefficient.follows.get(name, 0.0) for follower, coefficient in values.items())
+        fitted = sum(
+            slopes[follower] * coefficient.follows.get(name, 0.0) for follower, coefficient in values.items()
+        )
         error_j = (slopes[name] + fitted) * value.sigma
         if abs(error_j) > NOISE_J:
             kind = next(term for prefix, term in _TERMS.items() if name.startswith(prefix))
-            yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=int(copysign(1, error_j)))
+            yield Term(
+                kind,
+                abs(error_j),
+                "modelled",
+                shared=True,
+                source=f"{file}: {name}",
+                sign=int(copysign(1, error_j)),
+            )
 
 
 @once
@@ -111,12 +131,16 @@ def _joules(series: Series, windows: tuple[Window, ...]) -> float | None:
     return total_j if isfinite(total_j) else None
 
 
-def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float]]:
+def _slopes(
+    component: str, node: Node, use: _Use, efficiency: float, *, rated: bool
+) -> Iterator[tuple[str, float]]:
     """Return the sensitivity of a host component's energy to each coefficient, in joules by its unit."""
     if component == "supply":
         per_load = 1 / efficiency - 1
         for part in ("board", "disks"):
-            yield from ((name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated))
+            yield from (
+                (name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated)
+            )
         yield EFFICIENCY, -(use.board_j + use.disks_j) / efficiency**2
     elif component == "board":
         board = node.board
@@ -136,11 +160,15 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
 
 
 def _beyond(energy_j: float, idle_j: float) -> float:
-    """Return an energy beyond that of idling: 0 if it is only what rounding leaves, which differs between processors."""
+    """Return an energy beyond that of idling: 0 if it is only what rounding leaves, which differs between
+    processors.
+    """
     more_j = energy_j - idle_j
     return more_j if abs(more_j) > NOISE_RATIO * abs(idle_j) else 0.0
 
 
 def _rated(record: Record) -> bool:
-    """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its number of cores."""
+    """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its
+    number of cores.
+    """
     return value_at(record.facts, "testbed", "machine_mips_per_core") is not None

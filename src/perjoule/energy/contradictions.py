@@ -1,7 +1,8 @@
-"""Energies that can't be right: of hosts that draw next to nothing, or less with their switch than without it.
+"""Energies that can't be right: of hosts that draw next to nothing, or less with their switch than without
+it.
 
-The error of an energy is half of its 95 % interval, and a tenth of it more where the meter states no accuracy. One meter may be
-right and another wrong, and no sample shows which: the meters are named.
+The error of an energy is half of its 95 % interval, and a tenth of it more where the meter states no
+accuracy. One meter may be right and another wrong, and no sample shows which: the meters are named.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from perjoule.model import Record
 from perjoule.model.doubts import METERS, Doubt
 
 LEAST_HOST_W, MOST_HOST_W = 0.5, 20_000.0  # that a running computer draws
-LEAST_IDLE_RATIO, MOST_PEAK_RATIO = 0.5, 3.0  # of a host's power by the catalogue: idle, and with all of it at work
+# of a host's power by the catalogue: idle, and with all of it at work
+LEAST_IDLE_RATIO, MOST_PEAK_RATIO = 0.5, 3.0
 UNSTATED_RATIO = 0.1  # by which an energy may be wrong if nobody states how wrong
 NAMED_COUNT = 3
 
@@ -38,36 +40,59 @@ def impossible(
     """
     if net and gross and net.value_j - gross.value_j > hypot(margin_j(net), margin_j(gross)):
         others, others_j = names(parts[1]), gross.value_j
-        return METERS.less_with_switch(channels=names(parts[0]), energy_j=net.value_j, others=others, others_j=others_j)
+        return METERS.less_with_switch(
+            channels=names(parts[0]), energy_j=net.value_j, others=others, others_j=others_j
+        )
     for energy, signed in ((net, parts[0]), (gross, parts[1])):
         if energy is None:
             continue
         mean_w, meters = energy.value_j / length_s, names(signed)
         if mean_w < LEAST_HOST_W * hosts_count:
-            return METERS.too_low(channels=meters, power_w=mean_w, hosts_count=hosts_count, least_w=LEAST_HOST_W)
+            return METERS.too_low(
+                channels=meters, power_w=mean_w, hosts_count=hosts_count, least_w=LEAST_HOST_W
+            )
         if mean_w > MOST_HOST_W * max(hosts_count, 1):
-            return METERS.too_high(channels=meters, power_w=mean_w, hosts_count=hosts_count, most_w=MOST_HOST_W)
+            return METERS.too_high(
+                channels=meters, power_w=mean_w, hosts_count=hosts_count, most_w=MOST_HOST_W
+            )
     return None
 
 
-def unlikely(record: Record, net: Budget, signed: Signed, hosts: frozenset[str], length_s: float) -> Iterator[Doubt]:
+def unlikely(
+    record: Record, net: Budget, signed: Signed, hosts: frozenset[str], length_s: float
+) -> Iterator[Doubt]:
     """Doubt the energy of hosts that is far from what the catalogue says of their hardware."""
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     catalogued = [nodes[host.node] for host in record.hosts if host.name in hosts and host.node in nodes]
     if not catalogued or len(catalogued) < len(hosts):
         return
-    idle_w = sum(node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in catalogued)
-    above_w = sum(node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks) for node in catalogued)
-    mean_w, peak_w, channels, cluster_name = net.value_j / length_s, idle_w + above_w, names(signed), record.cluster
+    idle_w = sum(
+        node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in catalogued
+    )
+    above_w = sum(
+        node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks) for node in catalogued
+    )
+    mean_w, peak_w, channels, cluster_name = (
+        net.value_j / length_s,
+        idle_w + above_w,
+        names(signed),
+        record.cluster,
+    )
     if mean_w < LEAST_IDLE_RATIO * idle_w:
-        yield METERS.below_idle(channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, idle_w=idle_w)
+        yield METERS.below_idle(
+            channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, idle_w=idle_w
+        )
     if mean_w > MOST_PEAK_RATIO * peak_w:
-        yield METERS.above_peak(channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, peak_w=peak_w)
+        yield METERS.above_peak(
+            channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, peak_w=peak_w
+        )
 
 
 def names(signed: Signed) -> str:
     """Name the channels of a sum or difference, of many the first ones."""
     channels = [("" if sign > 0 else "-") + channel.name for sign, channel in signed]
     more_count = len(channels) - NAMED_COUNT
-    return " + ".join(channels[:NAMED_COUNT]).replace("+ -", "- ") + (f" and {more_count} more" if more_count > 0 else "")
+    return " + ".join(channels[:NAMED_COUNT]).replace("+ -", "- ") + (
+        f" and {more_count} more" if more_count > 0 else ""
+    )

@@ -1,9 +1,10 @@
-"""Which channels add up to a boundary: each device of it exactly once, by sums and differences that never add overlaps.
+"""Which channels add up to a boundary: each device of it exactly once, by sums and differences that never add
+overlaps.
 
-A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. The result is a set of channels with signs such
-that every device of the target counts once and every other one not at all: an exact cover (D. E. Knuth, Dancing links, 2000,
-https://arxiv.org/abs/cs/0011047), here with subtraction: `total - switch`. Added channels never overlap each other, nor do
-subtracted ones.
+A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. The result is a set of
+channels with signs such that every device of the target counts once and every other one not at all: an exact
+cover (D. E. Knuth, Dancing links, 2000, https://arxiv.org/abs/cs/0011047), here with subtraction: `total -
+switch`. Added channels never overlap each other, nor do subtracted ones.
 """
 
 from collections import defaultdict
@@ -15,7 +16,8 @@ from perjoule.model import Channel, Series
 
 SWITCH = "switch"
 PARTS = ("board", "disks", "supply")
-MEASURED = ("wall", "PDU", "BMC", "component")  # of these a board is never the whole host, whether its disks are metered or not
+# of these a board is never the whole host, whether its disks are metered or not
+MEASURED = ("wall", "PDU", "BMC", "component")
 MOST_TRIED = 20_000  # steps of the search: far more than racks have channels
 
 Devices = frozenset[str]
@@ -32,7 +34,9 @@ class Item:
 
 
 def devices_of(hosts: Iterable[str], channels: Sequence[Channel]) -> Devices:
-    """Name the parts of hosts: those that some channel reads alone; for a measured host at least a board and its disks."""
+    """Name the parts of hosts: those that some channel reads alone; for a measured host at least a board
+    and its disks.
+    """
     return frozenset[str]().union(*_parts(hosts, channels).values())
 
 
@@ -44,13 +48,16 @@ def _parts(hosts: Iterable[str], channels: Sequence[Channel]) -> dict[str, Devic
         if channel.component in PARTS:
             for host in _hosts(channel) or [""]:  # without a host: of each
                 by_host[host].add(channel.component)
-    return {host: frozenset(f"{host}/{part}" for part in every | by_host[""] | by_host[host]) for host in hosts}
+    return {
+        host: frozenset(f"{host}/{part}" for part in every | by_host[""] | by_host[host]) for host in hosts
+    }
 
 
 def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> list[Item]:
     """Return what each channel covers; channels that cover less than a part (a CPU's package) are left out.
 
-    `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a switch.
+    `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a
+    switch.
     """
     names = {host for channel in channels for host in _hosts(channel)} | set(cluster)
     parts = _parts(names, channels)
@@ -61,7 +68,9 @@ def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> li
         if component in PARTS:
             devices |= {f"{host}/{component}" for host in hosts or cluster}
         elif component in ("all", "group", "total"):
-            devices |= {device for host in (cluster if component == "total" else hosts) for device in parts[host]}
+            devices |= {
+                device for host in (cluster if component == "total" else hosts) for device in parts[host]
+            }
         if component == SWITCH or SWITCH in channel.covers or (component == "total" and switch):
             devices.add(SWITCH)
         if devices:
@@ -70,7 +79,9 @@ def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> li
 
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
-    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () if none do."""
+    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () if
+    none do.
+    """
     ordered = sorted(among, key=lambda item: (-len(item.devices), item.channel.name))
     by_device: dict[str, list[Item]] = {}
     for item in ordered:
@@ -80,7 +91,9 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
     best_cost: tuple[float, float] = (inf, inf)
     tried_count = 0
 
-    def search(balance: Mapping[str, int], plus: Devices, minus: Devices, signed: list[tuple[int, Item]]) -> None:
+    def search(
+        balance: Mapping[str, int], plus: Devices, minus: Devices, signed: list[tuple[int, Item]]
+    ) -> None:
         """`balance`: by how much each device still counts too little (+1) or too much (-1)."""
         nonlocal best, best_cost, tried_count
         tried_count += 1
@@ -107,7 +120,9 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
 
 
 def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
-    """Pair each channel of several devices with others that together cover the same: their difference is unexplained."""
+    """Pair each channel of several devices with others that together cover the same: their difference is
+    unexplained.
+    """
     for total in among:
         if len(total.devices) > 1:
             parts = [item for item in among if item is not total and item.devices < total.devices]
@@ -117,7 +132,9 @@ def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
 
 
 def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Channel, Signed]]:
-    """Pair the channel of the best grade with each other meter's of exactly the same devices: the two should agree."""
+    """Pair the channel of the best grade with each other meter's of exactly the same devices: the two
+    should agree.
+    """
     same: dict[Devices, list[Channel]] = {}
     for item in among:
         same.setdefault(item.devices, []).append(item.channel)

@@ -1,4 +1,6 @@
-"""The hosts of a trial that loaded, held data or served, and their hardware: the basis of peak, bounds, energy, overhead."""
+"""The hosts of a trial that loaded, held data or served, and their hardware: the basis of peak, bounds,
+energy, overhead.
+"""
 
 from collections.abc import Mapping
 
@@ -9,7 +11,9 @@ from perjoule.model.errors import CampaignError
 
 
 def hardware(record: Record) -> Cluster | None:
-    """Return the hardware that a record's hosts were or stood for; if the record lacks it, the catalogue's current one."""
+    """Return the hardware that a record's hosts were or stood for; if the record lacks it, the catalogue's
+    current one.
+    """
     if record.hardware is not None or not record.cluster:
         return record.hardware
     try:
@@ -30,18 +34,22 @@ def loading(record: Record) -> frozenset[str]:
 
 
 def served_outside(record: Record) -> bool:
-    """Whether the load's data lay on servers outside the testbed: a folder on a network mount, and only clients.
+    """Whether the load's data lay on servers outside the testbed: a folder on a network mount, and only
+    clients.
 
-    An imported trial has no testbed, and its one host is often both, so only naming servers separates them there.
+    An imported trial has no testbed, and its one host is often both, so only naming servers separates them
+    there.
     """
     return not record.data_hosts and not record.imported and all(h.role == "client" for h in record.hosts)
 
 
 def data_hosts(record: Record) -> frozenset[str]:
-    """Name the hosts that held the load's data, as the file system declared them; empty if none of the record's hosts did.
+    """Name the hosts that held the load's data, as the file system declared them; empty if none of the
+    record's hosts did.
 
-    A client holds only its own data, so one that did not load is left out. For records without a declaration, and file systems
-    that don't know, they are the storage hosts; in an imported trial without servers, the clients that loaded.
+    A client holds only its own data, so one that did not load is left out. For records without a declaration,
+    and file systems that don't know, they are the storage hosts; in an imported trial without servers, the
+    clients that loaded.
     """
     if served_outside(record):
         return frozenset()
@@ -53,8 +61,9 @@ def data_hosts(record: Record) -> frozenset[str]:
 def server_names(record: Record) -> frozenset[str]:
     """Name the hosts inside the boundary of energy.
 
-    If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them; if clients held their
-    own data, those of them that loaded. An imported trial without servers has all its hosts; none if the servers are outside.
+    If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them;
+    if clients held their own data, those of them that loaded. An imported trial without servers has all its
+    hosts; none if the servers are outside.
     """
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
     if record.imported and not record.data_hosts:
@@ -63,14 +72,17 @@ def server_names(record: Record) -> frozenset[str]:
 
 
 def serving(servers: frozenset[str], holders: frozenset[str] | None) -> frozenset[str]:
-    """Name the hosts inside the boundary of energy of a trial that was run, by its servers and, if known, its data hosts."""
+    """Name the hosts inside the boundary of energy of a trial that was run, by its servers and, if known,
+    its data hosts.
+    """
     if holders is None:
         return servers
     return holders | servers if holders & servers else holders
 
 
 def cluster_names(record: Record) -> frozenset[str]:
-    """Name the hosts that a meter of the whole cluster covers (the component "total"): all servers, whoever holds the data.
+    """Name the hosts that a meter of the whole cluster covers (the component "total"): all servers, whoever
+    holds the data.
 
     On a testbed without servers, those inside the boundary; all hosts if the servers are outside.
     """

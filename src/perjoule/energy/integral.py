@@ -1,15 +1,16 @@
 """The integral of a series over time, prepared once for any number of windows.
 
-Every series consists of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter, and
-over the window of a "window mean", the rate is constant; between instantaneous samples it is linear (the trapezoid, on the real
-timestamps). If a window's edge cuts a piece of power or energy of which only the sum is known (of a counter, or a window mean),
-it cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum; if
-no such step exists (the rate is not between those two, or a neighbour is unknown) the rate is constant. Bytes and CPU seconds
-have constant rates: they come in bursts, not in levels. Unknown pieces (a gap, a failed read, an impossible step of a counter)
-have no length.
+Every series consists of pieces, one that ends at each sample, with a rate at either end: between two readings
+of a counter, and over the window of a "window mean", the rate is constant; between instantaneous samples it
+is linear (the trapezoid, on the real timestamps). If a window's edge cuts a piece of power or energy of which
+only the sum is known (of a counter, or a window mean), it cuts a step: power goes from the rate of the piece
+before to that of the piece after at the one moment that keeps the sum; if no such step exists (the rate is
+not between those two, or a neighbour is unknown) the rate is constant. Bytes and CPU seconds have constant
+rates: they come in bursts, not in levels. Unknown pieces (a gap, a failed read, an impossible step of a
+counter) have no length.
 
-The sums of pieces, or of blocks of many, are cached, in order of time; the integral up to a moment is the blocks before it and a
-few more pieces.
+The sums of pieces, or of blocks of many, are cached, in order of time; the integral up to a moment is the
+blocks before it and a few more pieces.
 """
 
 import os
@@ -29,11 +30,14 @@ from perjoule.model import Series, Specification
 from perjoule.model.doubts import METERS
 
 GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
-BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
+# storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
+BURST_S = 2.0
 BLOCK_COUNT = 64  # pieces, of a series that is too long to keep the sums of all
-KEPT_COUNT = 100_000  # samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
+# samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
+KEPT_COUNT = 100_000
 STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
-BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
+# a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
+BELIEVED_FACTOR = 3.0
 
 Index = NDArray[np.int64] | slice
 T = TypeVar("T", np.float64, np.int64)
@@ -41,7 +45,9 @@ T = TypeVar("T", np.float64, np.int64)
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of time with the rate (W, B/s, s/s) at both ends, all of the same shape; an unknown one has length 0."""
+    """Pieces of time with the rate (W, B/s, s/s) at both ends, all of the same shape; an unknown one has
+    length 0.
+    """
 
     began_s: Floats
     length_s: Floats
@@ -53,7 +59,9 @@ class Integral:
     """A series, ready to be integrated up to any moment."""
 
     def __init__(self, series: Series, samples: Samples | None = None, rates: Floats | None = None) -> None:
-        """Prepare a series, or of a counter these samples, with the rates (NaN: unknown) of the pieces that end at them."""
+        """Prepare a series, or of a counter these samples, with the rates (NaN: unknown) of the pieces
+        that end at them.
+        """
         self.channel = series.channel
         self.samples: Samples = in_order(series) if samples is None else samples
         self._semantics = series.channel.semantics
@@ -82,12 +90,17 @@ class Integral:
         return np.flatnonzero(np.diff(self.samples.value)) + 1
 
     def inside(self, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
-        """Return times and values of the samples from the first at or after a window's start to the first at or after its end."""
+        """Return times and values of the samples from the first at or after a window's start to the first
+        at or after its end.
+        """
         low, high = np.searchsorted(self.samples.t_s, [began_s, ended_s], side="left")
         return self.samples.t_s[low : high + 1], self.samples.value[low : high + 1]
 
     def until(self, t_s: Floats) -> tuple[Floats, Floats]:
-        """Integrate from the first sample up to each moment: the amount, and the covered time. Shapes those of `t_s`."""
+        """Integrate from the first sample up to each moment: the amount, and the covered time.
+
+        Shapes those of `t_s`.
+        """
         if self._count < (1 if self._semantics == "window mean" else 2):
             return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
         ends_s = self.samples.t_s
@@ -95,7 +108,10 @@ class Integral:
         amount, covered_s = self._before(index)
         inside = (index > 0) & (index < self._count)
         amount_cut, cut_s = self._cut(index, np.asarray(t_s, dtype=np.float64))
-        amount, covered_s = amount + np.where(inside, amount_cut, 0.0), covered_s + np.where(inside, cut_s, 0.0)
+        amount, covered_s = (
+            amount + np.where(inside, amount_cut, 0.0),
+            covered_s + np.where(inside, cut_s, 0.0),
+        )
         if self._semantics == "window mean":  # the first one has a window, too
             first = self.pieces(np.zeros(1, dtype=np.int64))
             first_amount, first_s = _up_to(first, t_s)
@@ -115,7 +131,9 @@ class Integral:
         return amount, covered_s
 
     def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
-        """Integrate the pieces that end at these samples from their start up to a moment each; also the covered time."""
+        """Integrate the pieces that end at these samples from their start up to a moment each; also the
+        covered time.
+        """
         cut = self.pieces(between(index, 0, self._count - 1))
         amount, into_s = _up_to(cut, t_s)
         if not self._sums or not self._levels:
@@ -125,7 +143,9 @@ class Integral:
         return np.where(np.isnan(step_s), amount, stepped), into_s
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Return how far into each piece power steps, from which rate to which; NaN if the rate is constant."""
+        """Return how far into each piece power steps, from which rate to which; NaN if the rate is
+        constant.
+        """
         if self._count > KEPT_COUNT:
             return self._step(index)
         step_s, before, after = self._steps
@@ -153,7 +173,9 @@ class Integral:
         if self._count > KEPT_COUNT:
             return self._pieces(index)
         every = self._every
-        return Pieces(every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index])
+        return Pieces(
+            every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index]
+        )
 
     @cached_property
     def _every(self) -> Pieces:
@@ -165,8 +187,8 @@ class Integral:
         before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
         ended_s = t_s[index]
         if self._semantics == "window mean":
-            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap within the timing error
-            # of their requests is not a gap.
+            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap
+            # within the timing error of their requests is not a gap.
             began_s = np.maximum(ended_s - self.samples.duration_s[index], t_s[before])
             if (request_s := self.samples.request_s) is not None:
                 near = began_s - t_s[before] <= (request_s[index] + request_s[before]) / 2
@@ -185,7 +207,8 @@ class Integral:
             rate = np.where(covered, self._rates[index], 0.0)
             return Pieces(began_s, np.where(covered, length_s, 0.0), rate, rate)
         covered = length_s <= self._limit_s
-        if self.samples.broken is not None:  # a failed read between two good ones is a gap for what is read at moments
+        # a failed read between two good ones is a gap for what is read at moments
+        if self.samples.broken is not None:
             covered = covered & ~self.samples.broken[index]
         if not covered.all():
             length_s = np.where(covered, length_s, 0.0)
@@ -234,19 +257,25 @@ def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
     """Integrate a piece each up to a moment each; also its covered time."""
     into_s = between(t_s - pieces.began_s, 0.0, pieces.length_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        amount = into_s * (pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2)
+        amount = into_s * (
+            pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2
+        )
     return np.where(pieces.length_s > 0, amount, 0.0), into_s
 
 
 def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:
-    """Return the rate of the piece that ends at each sample, NaN if unknown; None if no step needs a judgement.
+    """Return the rate of the piece that ends at each sample, NaN if unknown; None if no step needs a
+    judgement.
 
-    A wrap is accepted if it is possible and unambiguous: the rate is possible and the range was not passed unseen.
+    A wrap is accepted if it is possible and unambiguous: the rate is possible and the range was not passed
+    unseen.
     """
     name, specification = series.channel.name, series.channel.specification
     t_s, value = samples.t_s, samples.value
     range_value = inf if specification.range_value is None else specification.range_value
-    most_rate = inf if specification.most_w is None or series.channel.quantity != "energy" else specification.most_w
+    most_rate = (
+        inf if specification.most_w is None or series.channel.quantity != "energy" else specification.most_w
+    )
     if len(t_s) < 2 or _regular(samples, range_value, most_rate, specification):
         return None, ()
     step, step_s = np.diff(value), np.diff(t_s)
@@ -254,7 +283,11 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     if most_rate == inf and range_value < inf:
         most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max(initial=0.0))
     rate = np.where(back, step + range_value, step) / step_s
-    impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, specification)) | (back & (range_value == inf))
+    impossible = (
+        (rate < 0)
+        | (rate * step_s > _most(samples, most_rate, specification))
+        | (back & (range_value == inf))
+    )
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
     ambiguous = passed & ~impossible
     faults = [
@@ -271,11 +304,18 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
 def _cause(back: NDArray[np.bool_]) -> str:
     """Say what makes a counter step as it can't: of steps most of which go down, a reversed clamp."""
     down = back.sum() > len(back) / 2
-    return "it runs down: its clamp or its wires are the wrong way round" if down else "a reset, or a failed read"
+    return (
+        "it runs down: its clamp or its wires are the wrong way round"
+        if down
+        else "a reset, or a failed read"
+    )
 
 
-def _most(samples: Samples, most_rate: float, specification: Specification, chunk: slice = slice(None)) -> Floats:
-    """Return the most by which a counter can step between two readings: the energy since its last update, and one of its steps.
+def _most(
+    samples: Samples, most_rate: float, specification: Specification, chunk: slice = slice(None)
+) -> Floats:
+    """Return the most by which a counter can step between two readings: the energy since its last update, and
+    one of its steps.
 
     Shape (N-1,) of N samples.
     """
@@ -286,7 +326,9 @@ def _most(samples: Samples, most_rate: float, specification: Specification, chun
 
 
 def _regular(samples: Samples, range_value: float, most_rate: float, specification: Specification) -> bool:
-    """Return whether a counter never falls, runs no faster than possible, and is read often enough; a chunk at a time."""
+    """Return whether a counter never falls, runs no faster than possible, and is read often enough; a
+    chunk at a time.
+    """
     longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
     for low in range(0, len(samples.value) - 1, CHUNK_COUNT):
         chunk = slice(low, low + CHUNK_COUNT + 1)

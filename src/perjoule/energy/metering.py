@@ -1,8 +1,8 @@
 """Which channels make up each boundary of a trial, and of which grade: chosen once, by the headline window.
 
-Every other window of the trial, its timeline, its parts and what is shown of it while it runs add up the same channels. Grades
-are never mixed within the boundary of one side. While a trial runs there is no headline window yet: then what channels cover
-decides alone.
+Every other window of the trial, its timeline, its parts and what is shown of it while it runs add up the same
+channels. Grades are never mixed within the boundary of one side. While a trial runs there is no headline
+window yet: then what channels cover decides alone.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,9 @@ class Metering:
     @classmethod
     def of(cls, roles: Roles, channels: Collection[Channel], headline: Headline | None = None) -> "Metering":
         """Choose, by the headline window if there is one."""
-        chooser = Chooser(roles, [channel for channel in channels if channel.quantity in ("power", "energy")], headline)
+        chooser = Chooser(
+            roles, [channel for channel in channels if channel.quantity in ("power", "energy")], headline
+        )
         servers = chooser.best(roles.servers)
         counted = counting(chooser.powers, roles, roles.clients)
         clients = chooser.best(roles.clients) if counted else ChosenChannels()
@@ -44,7 +46,9 @@ class Metering:
             servers=servers,
             clients=clients,
             spanning=spanning,
-            by_role={role: chooser.best(hosts, grades.get(role, servers.grade)) for role, hosts in roles.by_role},
+            by_role={
+                role: chooser.best(hosts, grades.get(role, servers.grade)) for role, hosts in roles.by_role
+            },
             disks=chooser.disks(),
             single=tuple(chooser.single()),
             comparable=tuple(chooser.comparable()),
@@ -52,7 +56,9 @@ class Metering:
 
     @property
     def both(self) -> BoundaryParts | None:
-        """The channels of servers and hosts that load, each host once; None if those of a side are unknown, or nobody loads."""
+        """The channels of servers and hosts that load, each host once; None if those of a side are
+        unknown, or nobody loads.
+        """
         if self.spanning is not None:
             return self.spanning
         sides = (self.servers, *([self.clients] if self.roles.clients else []))
@@ -62,7 +68,9 @@ class Metering:
 
 
 def together(several: Sequence[BoundaryParts]) -> BoundaryParts:
-    """Add up the channels of boundaries that have no host in common; the worst of their grades is that of the sum."""
+    """Add up the channels of boundaries that have no host in common; the worst of their grades is that of
+    the sum.
+    """
     if len(several) == 1:
         return several[0]
     meter = "+".join(dict.fromkeys(parts.meter for parts in several))
@@ -70,10 +78,19 @@ def together(several: Sequence[BoundaryParts]) -> BoundaryParts:
     return BoundaryParts(meter, grade, tuple(channel for parts in several for channel in parts.net))
 
 
-def counting(powers: Sequence[Channel], roles: Roles, targets: frozenset[str]) -> list[tuple[Channel, frozenset[str]]]:
+def counting(
+    powers: Sequence[Channel], roles: Roles, targets: frozenset[str]
+) -> list[tuple[Channel, frozenset[str]]]:
     """List the channels of whole hosts that count any of these, each with all hosts that it counts."""
-    covering = items([channel for channel in powers if channel.grade in GRADES], roles.cluster, switch=True) if targets else ()
-    reach = ((item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts) for item in covering)
+    covering = (
+        items([channel for channel in powers if channel.grade in GRADES], roles.cluster, switch=True)
+        if targets
+        else ()
+    )
+    reach = (
+        (item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts)
+        for item in covering
+    )
     return [(channel, hosts) for channel, hosts in reach if hosts & targets]
 
 

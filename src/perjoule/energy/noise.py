@@ -23,17 +23,20 @@ LEAST_WORTH = 1.5  # independent samples, whatever the correlation
 def noise(t_s: Floats, value: Floats) -> tuple[float, int]:
     """Estimate the standard deviation of a sample's own noise, and the number of samples used.
 
-    From what each sample is beside the straight line through its neighbours, at its own time: nothing for a steady or linearly
-    rising power, however irregular the samples. Jumps are among those left out.
+    From what each sample is beside the straight line through its neighbours, at its own time: nothing for a
+    steady or linearly rising power, however irregular the samples. Jumps are among those left out.
     """
-    before = (t_s[2:] - t_s[1:-1]) / (t_s[2:] - t_s[:-2])  # the weight of the sample before, 1/2 if samples are regular
+    # the weight of the sample before, 1/2 if samples are regular
+    before = (t_s[2:] - t_s[1:-1]) / (t_s[2:] - t_s[:-2])
     residual = value[1:-1] - before * value[:-2] - (1 - before) * value[2:]
     variance, count = _trimmed(residual / np.sqrt(1 + before**2 + (1 - before) ** 2))
     return sqrt(variance), count
 
 
 def _trimmed(differences: Floats) -> tuple[float, int]:
-    """Return the variance of normal differences about 0 without their largest fifth, and the number of those used."""
+    """Return the variance of normal differences about 0 without their largest fifth, and the number of
+    those used.
+    """
     squares = np.sort(differences**2)
     smallest = squares[: max(1, round(TRIMMED_RATIO * len(squares)))]
     return (float(smallest.mean()) / TRIMMED_VARIANCE if len(smallest) else 0.0), len(smallest)
@@ -65,7 +68,10 @@ class Correlation:
 
     @property
     def most(self) -> float:
-        """The largest ratio that is not contradicted: r of which this is 2 sqrt((1 - r^2) / n) less (M. S. Bartlett 1946)."""
+        """The largest ratio that is not contradicted: r of which this is 2 sqrt((1 - r^2) / n) less (M. S.
+
+        Bartlett 1946).
+        """
         four = 4 / self.count
         return (self.ratio + sqrt(four * (1 - self.ratio**2 + four))) / (1 + four)
 
@@ -78,7 +84,8 @@ def correlation(stretches: Sequence[Floats]) -> Correlation:
     """Estimate the correlation of the noise of neighbouring samples."""
     count, number = sum(map(len, stretches)), len(stretches)
     places = [np.arange(len(stretch)) - (len(stretch) - 1) / 2 for stretch in stretches]
-    residuals = [stretch - stretch[0] - (stretch - stretch[0]).mean() for stretch in stretches]  # exactly 0 of equal samples
+    # exactly 0 of equal samples
+    residuals = [stretch - stretch[0] - (stretch - stretch[0]).mean() for stretch in stretches]
     steepness = sum(float(place @ residual) for place, residual in zip(places, residuals, strict=True))
     slope = steepness / (sum(float(place @ place) for place in places) or 1.0)
     residuals = [residual - slope * place for place, residual in zip(places, residuals, strict=True)]
@@ -86,18 +93,20 @@ def correlation(stretches: Sequence[Floats]) -> Correlation:
     if count < LEAST_COUNT or not squares:
         return Correlation(0.0, count, number, squares)
     r = sum(float(residual[1:] @ residual[:-1]) for residual in residuals) / squares
-    # About what was fitted to few samples it is too small: F. H. C. Marriott, J. A. Pope 1954, M. G. Kendall 1954
+    # About what was fitted to few samples it is too small: F. H. C. Marriott, J. A. Pope 1954, M. G. Kendall
+    # 1954
     r += ((1 + 3 * r) * number + 1 + 2 * r) / count
     return Correlation(min(max(r, 0.0), MOST_CORRELATION), count, number, squares)
 
 
 def neighbours(value: Floats, idle: Sequence[Floats]) -> Correlation:
-    """Return the correlation of the noise in a window, or of more samples in idle time, where no load changes.
+    """Return the correlation of the noise in a window, or of more samples in idle time, where no load
+    changes.
 
     Args:
         value: samples of the window, cut where the load jumps.
-        idle: those of each idle window. A load that changes without jumps, which is seen by its scatter, has at most the
-            correlation that they leave possible.
+        idle: those of each idle window. A load that changes without jumps, which is seen by its scatter, has
+            at most the correlation that they leave possible.
     """
     step = np.diff(value)
     jumps: NDArray[np.intp] = np.flatnonzero(np.abs(step) > JUMP_FACTOR * sqrt(_trimmed(step)[0]))
@@ -114,10 +123,11 @@ def neighbours(value: Floats, idle: Sequence[Floats]) -> Correlation:
 
 
 def independent(value: Floats) -> tuple[float, float, float]:
-    """Return standard deviation, number of independent ones and degrees of freedom of correlated samples about their line.
+    """Return standard deviation, number of independent ones and degrees of freedom of correlated samples
+    about their line.
 
-    The number, for the mean, is n (1-r)/(1+r); the degrees of freedom are one less: correlated samples tell as little of their
-    scatter as of their mean.
+    The number, for the mean, is n (1-r)/(1+r); the degrees of freedom are one less: correlated samples tell
+    as little of their scatter as of their mean.
     """
     count = len(value)
     if count < LEAST_COUNT:
@@ -134,7 +144,8 @@ def idle(curve: Integral, quiet: Sequence[tuple[float, float]]) -> list[Floats]:
 
 
 def calm(idle: Sequence[Floats], r: float = 0.0) -> tuple[float, float] | None:
-    """Return the noise of a sample in idle time, and its degrees of freedom; None if no window has enough samples.
+    """Return the noise of a sample in idle time, and its degrees of freedom; None if no window has enough
+    samples.
 
     About the mean of each window, which follows samples of the correlation r.
     """

@@ -1,6 +1,7 @@
 """Functions of a series that compute each result once, for as long as the series exists.
 
-A trial's numbers need the same energies many times: net and gross, the window and its burst, the budget and its doubts.
+A trial's numbers need the same energies many times: net and gross, the window and its burst, the budget and
+its doubts.
 """
 
 from collections.abc import Callable

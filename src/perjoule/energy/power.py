@@ -25,13 +25,16 @@ class BoundaryParts:
     net: Signed = ()
     gross: Signed = ()
     boards: Signed = ()  # the servers without their disks: what controls the storage
-    hosts: frozenset[str] = frozenset()  # that these are the boundaries of; not known of a sum of several boundaries
+    # that these are the boundaries of; not known of a sum of several boundaries
+    hosts: frozenset[str] = frozenset()
     doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Energy in wall time in each boundary, None if refused: the servers, with the switch, and without their disks."""
+    """Energy in wall time in each boundary, None if refused: the servers, with the switch, and without
+    their disks.
+    """
 
     net: Budget | None = None
     gross: Budget | None = None
@@ -52,7 +55,9 @@ class Boundaries:
             return ""
         hosts: dict[str, list[str]] = {}
         for _, of in self.parts.net or self.parts.gross:
-            hosts.setdefault(f"{of.meter} {of.quantity}", []).append(of.host or "+".join(of.covers) or of.component)
+            hosts.setdefault(f"{of.meter} {of.quantity}", []).append(
+                of.host or "+".join(of.covers) or of.component
+            )
         if len(hosts) == 1:
             return next(iter(hosts))
         return ", ".join(f"{label} of {' and '.join(sorted(set(of)))}" for label, of in sorted(hosts.items()))
@@ -68,19 +73,30 @@ class Boundaries:
         return self.gross.value_j if self.gross else None
 
 
-def added(record: Record, series: Mapping[Channel, Series], parts: BoundaryParts, began_s: float, ended_s: float) -> Boundaries:
-    """Add up the energy of channels over a window, with its budget; the coefficients of those that are modelled are in it."""
+def added(
+    record: Record, series: Mapping[Channel, Series], parts: BoundaryParts, began_s: float, ended_s: float
+) -> Boundaries:
+    """Add up the energy of channels over a window, with its budget; the coefficients of those that are
+    modelled are in it.
+    """
     quiet, windows = idle_windows(record), ((began_s, ended_s, 1.0),)
 
     def sum_of(signed: Signed) -> Budget | None:
         summands = tuple((sign, series[channel]) for sign, channel in signed)
         total = energy(summands, began_s, ended_s, quiet)
         modelled = tuple((sign, s) for sign, s in summands if s.channel.grade == "modelled")
-        return total.and_terms(coefficient_terms(record, series.values(), modelled, windows)) if total and modelled else total
+        return (
+            total.and_terms(coefficient_terms(record, series.values(), modelled, windows))
+            if total and modelled
+            else total
+        )
 
     net, gross, boards = sum_of(parts.net), sum_of(parts.gross), sum_of(parts.boards)
     channels = [channel for _, channel in (*parts.net, *parts.gross)]
-    doubts = [*parts.doubts, *(doubt for channel in channels for doubt in amount(series[channel], began_s, ended_s).doubts)]
+    doubts = [
+        *parts.doubts,
+        *(doubt for channel in channels for doubt in amount(series[channel], began_s, ended_s).doubts),
+    ]
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     length_s = ended_s - began_s
@@ -97,7 +113,9 @@ def added(record: Record, series: Mapping[Channel, Series], parts: BoundaryParts
     return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))
 
 
-def energy(parts: SignedSeries, began_s: float, ended_s: float, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
+def energy(
+    parts: SignedSeries, began_s: float, ended_s: float, quiet: tuple[tuple[float, float], ...] = ()
+) -> Budget | None:
     """Add up channels over a window; None without channels, or if one is refused."""
     budgets = [(sign, budget(series, began_s, ended_s, quiet=quiet)) for sign, series in parts]
     summands = [(sign, summand) for sign, summand in budgets if summand is not None]

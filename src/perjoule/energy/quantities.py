@@ -1,4 +1,6 @@
-"""The choice between an energy counter and power of one meter and boundary: the one whose energy is more certain in a window."""
+"""The choice between an energy counter and power of one meter and boundary: the one whose energy is more
+certain in a window.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,8 +23,9 @@ def _boundary(channel: Channel) -> tuple[object, ...]:
 def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], float]) -> list[Channel]:
     """Keep only the more certain of a counter and power of the same boundary.
 
-    That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and more than twice that
-    of the power. The decision depends on how often the counter steps in a window of this length, so repetitions are judged alike.
+    That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and
+    more than twice that of the power. The decision depends on how often the counter steps in a window of this
+    length, so repetitions are judged alike.
 
     Args:
         channels: of power and energy.
@@ -46,29 +49,47 @@ def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], f
 
 def both_quantities(channels: Sequence[Channel]) -> Iterator[tuple[Channel, Channel]]:
     """List the counters of real hosts' energy, each with the power of the same meter and boundary."""
-    powers = {_boundary(channel): channel for channel in channels if channel.quantity == "power" and channel.semantics != "state"}
+    powers = {
+        _boundary(channel): channel
+        for channel in channels
+        if channel.quantity == "power" and channel.semantics != "state"
+    }
     for channel in channels:
-        if channel.quantity == "energy" and (power := powers.get(_boundary(channel))) is not None and channel.grade in SHOWN:
+        if (
+            channel.quantity == "energy"
+            and (power := powers.get(_boundary(channel))) is not None
+            and channel.grade in SHOWN
+        ):
             yield channel, power
 
 
 def other_quantity(channels: Sequence[Channel], first_choice: Sequence[Channel]) -> list[Channel]:
-    """Return the other choice: what `one_quantity` left out, instead of what it kept beside it; empty if it kept all."""
+    """Return the other choice: what `one_quantity` left out, instead of what it kept beside it; empty if
+    it kept all.
+    """
     counted = frozenset(first_choice)
     both = {_boundary(channel) for channel in channels if channel not in counted}
-    return [channel for channel in channels if _boundary(channel) not in both or channel not in counted] if both else []
+    return (
+        [channel for channel in channels if _boundary(channel) not in both or channel not in counted]
+        if both
+        else []
+    )
 
 
 @once
 def wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
-    """Return half of the 95 % interval of an energy over it, infinite if it is refused, to compare quantities of one meter.
+    """Return half of the 95 % interval of an energy over it, infinite if it is refused, to compare quantities
+    of one meter.
 
-    Its accuracy is in both of them and does not count. If the latency is not stated, the distance of samples stands for it.
+    Its accuracy is in both of them and does not count. If the latency is not stated, the distance of samples
+    stands for it.
     """
     specification = series.channel.specification
     latency_s = specification.latency_s
     if latency_s is None and series.channel.quantity == "power":
         latency_s = max(specification.period_s or 0.0, integral(series).usual_s)
     supposed = replace(specification, gain_ratio=None, offset=None, latency_s=latency_s)
-    energy = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
+    energy = budget(
+        replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s
+    )
     return inf if energy is None or energy.value_j <= 0 else energy.expanded_j / energy.value_j

@@ -1,14 +1,16 @@
 """A meter's samples, put in order: finite values, each moment once, in order of time; faults are reported.
 
 late or set back   samples dated before an earlier one: placed by their time
-behind             samples that another clock dates long before their arrival, each of them: that clock is behind
-early              samples that another clock dates after their arrival: that clock is ahead by at least as much
-duplicate          a second sample of the same moment and with the same value: the first one counts
-equal stamps       samples of one moment with different values: timestamps are coarser than the samples, which are spread evenly
+behind             samples that another clock dates long before their arrival, each of them: that clock is
+behind early              samples that another clock dates after their arrival: that clock is ahead by at
+least as much duplicate          a second sample of the same moment and with the same value: the first one
+counts equal stamps       samples of one moment with different values: timestamps are coarser than the
+samples, which are spread evenly
                    over the time to the next timestamp; the clock is wrong by as much
-failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
-all bits set       65535 W, 4294967.295 W and the like, of a program that takes "not known" for a number: a gap, never a number
-negative           watts below zero by more than a meter's error around it, as of a reversed clamp: a gap, never a number
+failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never
+a number all bits set       65535 W, 4294967.295 W and the like, of a program that takes "not known" for a
+number: a gap, never a number negative           watts below zero by more than a meter's error around it, as
+of a reversed clamp: a gap, never a number
 """
 
 from collections.abc import Callable
@@ -22,12 +24,18 @@ from numpy.typing import NDArray
 from perjoule.model import Series
 from perjoule.model.doubts import METERS, Doubt
 
-SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
-LATE_S = 5.0  # before its arrival may the time of each sample be: no log is written that late, and no meter averages that long
-EARLY_S = 0.01  # after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
-ALL_BITS_W = (0xFFFF, 0xFFFFFFFF / 1e3, 0x7FFFFFFF / 1e3, 0xFFFFFFFF, 0x7FFFFFFF)  # of 16 and 32, of W and mW: not known
+# SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
+SENTINEL = 9.9e37
+# before its arrival may the time of each sample be: no log is written that late, and no meter averages that
+# long
+LATE_S = 5.0
+# after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
+EARLY_S = 0.01
+# of 16 and 32, of W and mW: not known
+ALL_BITS_W = (0xFFFF, 0xFFFFFFFF / 1e3, 0x7FFFFFFF / 1e3, 0xFFFFFFFF, 0x7FFFFFFF)
 ALL_BITS_RATIO = 1e-7  # to which programs print them
-NEAR_ZERO_RATIO = 0.01  # of what a meter mostly shows, by which its zero may be wrong besides offset and resolution
+# of what a meter mostly shows, by which its zero may be wrong besides offset and resolution
+NEAR_ZERO_RATIO = 0.01
 MOSTLY_PERCENT = 95.0
 CHUNK_COUNT = 1 << 16  # samples at a time: they stay in the processor's cache
 
@@ -55,23 +63,29 @@ class Samples:
     t_s: Floats
     duration_s: Floats
     value: Floats
-    request_s: Floats | None  # how long its request took, somewhere in which its moment lies; None: all are exact
-    broken: NDArray[np.bool_] | None  # whether a read failed between a sample and the one before it; None: never
+    # how long its request took, somewhere in which its moment lies; None: all are exact
+    request_s: Floats | None
+    # whether a read failed between a sample and the one before it; None: never
+    broken: NDArray[np.bool_] | None
     ahead_s: float  # by how much the clock that dated them is ahead at least
     faults: tuple[Fault, ...]
     stamp_s: float = 0.0  # resolution of the times, if timestamps were too coarse to distinguish samples
 
 
 def highest(series: Series) -> float:
-    """Return the highest possible value of a sample: for power, the limit of the meter or its circuit, and a tenth more."""
+    """Return the highest possible value of a sample: for power, the limit of the meter or its circuit, and
+    a tenth more.
+    """
     most_w = series.channel.specification.most_w
     return SENTINEL if most_w is None or series.channel.quantity != "power" else 1.1 * most_w
 
 
 def lowest(series: Series) -> float:
-    """Return the lowest possible value of a sample: nothing feeds power back, so watts are not below a meter's error at zero.
+    """Return the lowest possible value of a sample: nothing feeds power back, so watts are not below a
+    meter's error at zero.
 
-    That is its offset, one of its steps, and a hundredth of the magnitude that 95 % of its samples do not exceed.
+    That is its offset, one of its steps, and a hundredth of the magnitude that 95 % of its samples do not
+    exceed.
     """
     of, specification = series.channel, series.channel.specification
     if of.quantity != "power" or of.grade in ("modelled", "nameplate"):
@@ -88,7 +102,9 @@ def in_order(series: Series) -> Samples:
     ahead_s, faults = _ahead(series)
     faults += _behind(series)
     if _flawless(series, limit):
-        return Samples(series.t_s, series.duration_s, series.value, _requests(series), None, ahead_s, tuple(faults))
+        return Samples(
+            series.t_s, series.duration_s, series.value, _requests(series), None, ahead_s, tuple(faults)
+        )
     t_s = series.t_s
     timed = np.isfinite(t_s)
     latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
@@ -100,7 +116,9 @@ def in_order(series: Series) -> Samples:
     t_s, value = series.t_s, series.value
     good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
-        faults.append(Fault(t_s[above], t_s[above], partial(METERS.beyond_range, channel=name, most_w=limit / 1.1)))
+        faults.append(
+            Fault(t_s[above], t_s[above], partial(METERS.beyond_range, channel=name, most_w=limit / 1.1))
+        )
     if (unknown := good & _all_bits(series, value)).any():
         good &= ~unknown
         unknown_power = partial(METERS.unknown_power, channel=name, value_w=float(value[unknown].max()))
@@ -124,7 +142,9 @@ def in_order(series: Series) -> Samples:
     series, failed_before = replace(series, t_s=t_s).at(~again), failed_before[~again]
     broken = np.diff(failed_before, prepend=failed_before[:1]) > 0
     request_s, gaps = _requests(series), broken if broken.any() else None
-    return Samples(series.t_s, series.duration_s, series.value, request_s, gaps, ahead_s, tuple(faults), stamp_s)
+    return Samples(
+        series.t_s, series.duration_s, series.value, request_s, gaps, ahead_s, tuple(faults), stamp_s
+    )
 
 
 def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
@@ -137,7 +157,9 @@ def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
 
 
 def _stamp_s(stamps_s: Floats) -> float:
-    """Return the resolution of timestamps that several samples share: the least distance between two of them."""
+    """Return the resolution of timestamps that several samples share: the least distance between two of
+    them.
+    """
     return float(np.diff(stamps_s).min()) if len(stamps_s) > 1 else 0.0
 
 
@@ -150,7 +172,9 @@ def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:
 
 
 def _requests(series: Series) -> Floats | None:
-    """Return how long each request took; a sample dated by another clock was taken at its time, as far as that clock is right."""
+    """Return how long each request took; a sample dated by another clock was taken at its time, as far as
+    that clock is right.
+    """
     if series.asked_s is None or series.arrived_s is None:
         return None
     request_s = np.nan_to_num(series.arrived_s - series.asked_s, nan=0.0)

@@ -1,9 +1,11 @@
-"""An energy counter at its updates: some plugs update theirs once a second or once a minute, others count whole watt-hours.
+"""An energy counter at its updates: some plugs update theirs once a second or once a minute, others count
+whole watt-hours.
 
-A counter that is updated every p is up to p old when it is read, p / 2 on average, so its readings are dated p / 2 earlier. If
-it stands between its steps, only the readings with a new count tell of an update: at any time since the reading before, so it is
-dated in the middle of that time, and the energy of a step was drawn at any time since the step before. A counter that moves with
-every reading does not stand, however seldom it is read.
+A counter that is updated every p is up to p old when it is read, p / 2 on average, so its readings are dated
+p / 2 earlier. If it stands between its steps, only the readings with a new count tell of an update: at any
+time since the reading before, so it is dated in the middle of that time, and the energy of a step was drawn
+at any time since the step before. A counter that moves with every reading does not stand, however seldom it
+is read.
 """
 
 from collections.abc import Callable
@@ -24,11 +26,15 @@ GLANCE_COUNT = 8  # readings at the begin of a window that show whether it steps
 
 @dataclass(frozen=True)
 class Updated:
-    """A series with its samples at the middle of the times in which they can have been new. Shape of `spread_s`: (N,)."""
+    """A series with its samples at the middle of the times in which they can have been new.
+
+    Shape of `spread_s`: (N,).
+    """
 
     curve: Integral
     spread_s: Floats | None = None  # how long those times are; None: no longer than a request
-    single: bool = False  # whether it stands because it counts in large steps: at each update it has just reached one
+    # whether it stands because it counts in large steps: at each update it has just reached one
+    single: bool = False
     wraps_j: float = 0.0  # the energy in the window that is wrong if a wrap that looks like none was a reset
 
 
@@ -42,7 +48,9 @@ def stands(curve: Integral, began_s: float, ended_s: float) -> bool:
 
 
 def steps_count(curve: Integral, began_s: float, ended_s: float) -> int | None:
-    """Return the steps in a window of an energy counter that stands in it; None if it does not stand, or is no counter."""
+    """Return the steps in a window of an energy counter that stands in it; None if it does not stand, or
+    is no counter.
+    """
     if not stands(curve, began_s, ended_s):
         return None
     stepped_s = curve.samples.t_s[curve.steps]
@@ -60,7 +68,9 @@ def refused(curve: Integral, began_s: float, ended_s: float) -> bool:
 
 
 def updated(series: Series, began_s: float, ended_s: float) -> Updated:
-    """Return a series as its meter updated it around a window; other than energy counters of real meters as they were read."""
+    """Return a series as its meter updated it around a window; other than energy counters of real meters
+    as they were read.
+    """
     curve, of = integral(series), series.channel
     if of.semantics != "counter" or of.quantity != "energy" or of.grade in ("modelled", "nameplate"):
         return Updated(curve)
@@ -71,13 +81,15 @@ def updated(series: Series, began_s: float, ended_s: float) -> Updated:
 
 
 def _expected(rate: Floats, length_s: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return what the rates on both sides of each piece say of it: their mean, their difference, and its error (J).
+    """Return what the rates on both sides of each piece say of it: their mean, their difference, and its
+    error (J).
 
     Args:
         rate: of consecutive pieces, NaN if unknown, shape (N,).
         length_s: their lengths.
 
-    NaN beside unknown pieces; the third is the energy of each piece less what is expected of it, NaN of those that are unknown.
+    NaN beside unknown pieces; the third is the energy of each piece less what is expected of it, NaN of those
+    that are unknown.
     """
     mean_w, apart_w = np.full((2, len(rate)), np.nan)
     mean_w[1:-1] = (rate[2:] + rate[:-2]) / 2
@@ -87,7 +99,8 @@ def _expected(rate: Floats, length_s: Floats) -> tuple[Floats, Floats, Floats]:
 
 @once
 def unlike_j(series: Series) -> Floats:
-    """Return by how much the energy of each wrap of a counter is further from what is beside it than that of any other step.
+    """Return by how much the energy of each wrap of a counter is further from what is beside it than that of
+    any other step.
 
     It may have been a reset. Shape (N,) of the samples, 0 of all others.
     """
@@ -104,24 +117,32 @@ def unlike_j(series: Series) -> Floats:
     mean_w, apart_w, errors_j = _expected(unwrapped, length_s)
     beside_j = np.abs(rate - mean_w) * length_s
     most_j = float(np.nanmax(np.abs(errors_j))) if np.isfinite(errors_j).any() else np.inf
-    excess_j[1:] = np.where(np.nan_to_num(beside_j - apart_w * length_s / 2) > most_j, np.nan_to_num(beside_j), 0.0)
+    excess_j[1:] = np.where(
+        np.nan_to_num(beside_j - apart_w * length_s / 2) > most_j, np.nan_to_num(beside_j), 0.0
+    )
     return excess_j
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The steps in a window that a counter does not show: how long they are, and what those beside them say, with its error."""
+    """The steps in a window that a counter does not show: how long they are, and what those beside them
+    say, with its error.
+    """
 
     length_s: float = 0.0
     energy_j: float = 0.0
     standard_j: float = 0.0
 
 
-def unknown(curve: Integral, began_s: float, ended_s: float, reading_j: Callable[[float], float] = lambda watts: 0.0) -> Unknown:
-    """Return what the power before and after says of steps that are not known (a reset, a wrap that was not seen).
+def unknown(
+    curve: Integral, began_s: float, ended_s: float, reading_j: Callable[[float], float] = lambda watts: 0.0
+) -> Unknown:
+    """Return what the power before and after says of steps that are not known (a reset, a wrap that was not
+    seen).
 
-    It went from the one to the other at any moment, and is as unlike both as that of other steps in the window, and no better
-    known than the readings around: `reading_j` is the standard uncertainty of one at a power.
+    It went from the one to the other at any moment, and is as unlike both as that of other steps in the
+    window, and no better known than the readings around: `reading_j` is the standard uncertainty of one at a
+    power.
     """
     t_s = curve.samples.t_s
     if curve.channel.semantics != "counter" or len(t_s) < 3:
@@ -150,7 +171,9 @@ def unknown(curve: Integral, began_s: float, ended_s: float, reading_j: Callable
 
 @once
 def _dated(series: Series, stepped: bool) -> Updated:
-    """Date the readings of a counter that is updated now and then; of one that stands only those with a new count."""
+    """Date the readings of a counter that is updated now and then; of one that stands only those with a
+    new count.
+    """
     curve, specification = integral(series), series.channel.specification
     samples = curve.samples
     index = curve.steps if stepped else np.arange(len(samples.t_s))
@@ -158,14 +181,25 @@ def _dated(series: Series, stepped: bool) -> Updated:
     counted_j = np.concatenate(([0.0], np.cumsum(pieces.first_rate * pieces.length_s)))[index]
     unknown_count = np.concatenate(([0], np.cumsum(pieces.length_s == 0)))[index]
     single = (
-        stepped and len(index) > 1 and float(np.median(np.diff(counted_j))) < SINGLE_FACTOR * (specification.resolution or 0.0)
+        stepped
+        and len(index) > 1
+        and float(np.median(np.diff(counted_j))) < SINGLE_FACTOR * (specification.resolution or 0.0)
     )
-    since_s = np.minimum(np.diff(samples.t_s, prepend=samples.t_s[:1] - curve.usual_s)[index], 2 * curve.usual_s)
-    spread_s = since_s if single or not specification.period_s else np.minimum(since_s, specification.period_s)
+    since_s = np.minimum(
+        np.diff(samples.t_s, prepend=samples.t_s[:1] - curve.usual_s)[index], 2 * curve.usual_s
+    )
+    spread_s = (
+        since_s if single or not specification.period_s else np.minimum(since_s, specification.period_s)
+    )
     t_s = samples.t_s[index] - spread_s / 2
     rates = np.where(np.diff(unknown_count) == 0, np.diff(counted_j) / np.diff(t_s), np.nan)
     request_s = None if samples.request_s is None else samples.request_s[index]
     dated = replace(
-        samples, t_s=t_s, duration_s=samples.duration_s[index], value=samples.value[index], request_s=request_s, broken=None
+        samples,
+        t_s=t_s,
+        duration_s=samples.duration_s[index],
+        value=samples.value[index],
+        request_s=request_s,
+        broken=None,
     )
     return Updated(Integral(series, dated, np.concatenate(([np.nan], rates))), spread_s, single)

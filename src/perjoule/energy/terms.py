@@ -3,16 +3,17 @@
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
 stated number   u * T, of a number that stands for a part and was not measured with the load
 resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
-noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), r by idle time if that is longer
+noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), r by idle
+time if that is longer
                 than the window
-under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each, dP*T*sqrt(edges/12) in all
-edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times the difference of the rates
-around
-request         a polled reading was taken at any moment of its request of r: r / sqrt(12), independently of the others
-delay           the same if a meter always reads as early or late in a request: as if the window were shifted by r / sqrt(12)
-latency, clock  the change of the energy if the meter's clock were shifted by this
-update          a counter's reading was new at any time in the period before it, or since the reading before: P*p/sqrt(12)
-gaps            missing time counts with the mean of the rest
+under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each,
+dP*T*sqrt(edges/12) in all edges           an edge of the window cuts a piece of which only the sum is known:
+L f (1-f), times the difference of the rates around request         a polled reading was taken at any moment
+of its request of r: r / sqrt(12), independently of the others delay           the same if a meter always
+reads as early or late in a request: as if the window were shifted by r / sqrt(12) latency, clock  the change
+of the energy if the meter's clock were shifted by this update          a counter's reading was new at any
+time in the period before it, or since the reading before: P*p/sqrt(12) gaps            missing time counts
+with the mean of the rest
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,9 @@ DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes erro
 
 
 @once
-def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
+def budget(
+    series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple[float, float], ...] = ()
+) -> Budget | None:
     """List the uncertainty terms of a window's energy; None if the energy is refused.
 
     Args:
@@ -52,15 +55,30 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
     channel = series.channel
     specification = channel.specification
     dated = updated(series, began_s, ended_s)
-    both = edges(dated.curve, began_s, ended_s, quiet, _loose_s(dated, began_s, ended_s), _reading(dated, began_s, ended_s))
+    both = edges(
+        dated.curve,
+        began_s,
+        ended_s,
+        quiet,
+        _loose_s(dated, began_s, ended_s),
+        _reading(dated, began_s, ended_s),
+    )
     value_j = energy.value + beside_idle_j(dated.curve, both)
     listed = _terms(dated, value_j, both, quiet, energy.coverage_ratio)
     terms = [term for term in listed if term.standard_j > ROUNDING_RATIO * abs(value_j)]
-    has_accuracy = any(part is not None for part in (specification.gain_ratio, specification.offset, specification.sigma))
+    has_accuracy = any(
+        part is not None for part in (specification.gain_ratio, specification.offset, specification.sigma)
+    )
     unstated = [] if has_accuracy else ["accuracy"]
-    unstated += ["latency"] if specification.latency_s is None and channel.semantics in ("average", "instantaneous") else []
+    unstated += (
+        ["latency"]
+        if specification.latency_s is None and channel.semantics in ("average", "instantaneous")
+        else []
+    )
     unstated += ["clock"] if specification.clock_s is None and _dated(series) else []
-    return Budget(value_j, tuple(terms), tuple(unstated) if channel.grade not in ("modelled", "nameplate") else ())
+    return Budget(
+        value_j, tuple(terms), tuple(unstated) if channel.grade not in ("modelled", "nameplate") else ()
+    )
 
 
 def _dated(series: Series) -> bool:
@@ -95,13 +113,19 @@ def _step_j(dated: Updated) -> float:
 
 
 def _terms(
-    dated: Updated, value_j: float, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], coverage: float
+    dated: Updated,
+    value_j: float,
+    both: tuple[Edge, Edge],
+    quiet: Sequence[tuple[float, float]],
+    coverage: float,
 ) -> Iterator[Term]:
     curve, (began_s, ended_s) = dated.curve, (edge.moment_s for edge in both)
     channel = curve.channel
     specification, name, length_s = channel.specification, channel.meter, ended_s - began_s
     factor_j = (specification.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
-    offset_j = (specification.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
+    offset_j = (
+        (specification.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
+    )
     yield Term("accuracy", factor_j + offset_j, name, shared=True, rectangular=True, factor_j=factor_j)
     if specification.sigma:
         yield Term("stated number", specification.sigma * length_s, name, shared=True)
@@ -126,7 +150,9 @@ def _terms(
         latency_s = specification.period_s or curve.usual_s
     if latency_s:
         error_j = shifted_j(curve, both, latency_s * SHIFTS)
-        yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=int(copysign(1, error_j)))
+        yield Term(
+            "latency", abs(error_j), name, shared=True, rectangular=True, sign=int(copysign(1, error_j))
+        )
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
     if clock_s := hypot(specification.clock_s or 0.0, curve.samples.stamp_s / sqrt(3), curve.samples.ahead_s):
         error_j = shifted_j(curve, both, np.array([-clock_s, clock_s]))
@@ -136,7 +162,12 @@ def _terms(
 
 
 def _gaps_j(
-    curve: Integral, began_s: float, ended_s: float, value_j: float, coverage: float, reading_j: Callable[[float], float] | None
+    curve: Integral,
+    began_s: float,
+    ended_s: float,
+    value_j: float,
+    coverage: float,
+    reading_j: Callable[[float], float] | None,
 ) -> float:
     """Return the uncertainty from what samples lack of a window."""
     length_s = ended_s - began_s
@@ -156,7 +187,9 @@ def _request_s(curve: Integral, began_s: float, ended_s: float) -> float:
     return sqrt(float((request_s[max(low - 1, 0) : high + 1] ** 2).mean())) if high > low else 0.0
 
 
-def _sampled(curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float) -> Iterator[Term]:
+def _sampled(
+    curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float
+) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
     began_s, ended_s = (edge.moment_s for edge in both)
     channel, length_s = curve.channel, ended_s - began_s
@@ -189,7 +222,8 @@ def _sampled(curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
         return
     like = neighbours(value, quiet_w)
     if channel.semantics == "window mean" and not integrating:
-        # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one can tell.
+        # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one
+        # can tell.
         like = Correlation(0.0, len(value), 1, 0.0)
     r = like.ratio
     bounds = [(scatter_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
@@ -198,21 +232,27 @@ def _sampled(curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
     yield Term("noise", spread_w * length_s / sqrt(like.worth(len(value))), channel.meter, freedom=freedom)
 
 
-def _integrating(curve: Integral, mean_w: float, calm: tuple[float, float] | None) -> list[tuple[float, float]]:
+def _integrating(
+    curve: Integral, mean_w: float, calm: tuple[float, float] | None
+) -> list[tuple[float, float]]:
     """Return upper bounds of the noise of a meter that integrates, with their degrees of freedom.
 
-    A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference; so does the stated
-    accuracy, which no reading exceeds, whatever its scatter.
+    A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference;
+    so does the stated accuracy, which no reading exceeds, whatever its scatter.
     """
     specification = curve.channel.specification
     bounds = [calm] if calm else []
     if specification.gain_ratio is not None or specification.offset is not None:
-        bounds.append((((specification.gain_ratio or 0.0) * abs(mean_w) + (specification.offset or 0.0)) / sqrt(3), inf))
+        bounds.append(
+            (((specification.gain_ratio or 0.0) * abs(mean_w) + (specification.offset or 0.0)) / sqrt(3), inf)
+        )
     return bounds
 
 
 def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """Return the error from jumps between two samples, at any moment: D T / sqrt(12) for a whole piece, less for a cut one."""
+    """Return the error from jumps between two samples, at any moment: D T / sqrt(12) for a whole piece,
+    less for a cut one.
+    """
     t_s, value = curve.samples.t_s, curve.samples.value
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
@@ -221,13 +261,21 @@ def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) ->
     before = np.clip((began_s - t_s[index - 1]) / step_s, 0.0, 1.0)
     after = np.clip((t_s[index] - ended_s) / step_s, 0.0, 1.0)
     cut = np.maximum(before, after)
-    variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4  # of where the jump is, in squares of D T; 1/12 of a whole piece
+    # of where the jump is, in squares of D T; 1/12 of a whole piece
+    variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4
     step_s = np.maximum(step_s, np.where(step != 0, curve.channel.specification.period_s or 0.0, 0.0))
     return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
 def _averaged(curve: Integral, value: Floats, length_s: float, quiet: Sequence[tuple[float, float]]) -> Term:
-    """Return the noise of averages, by idle time as long as the window if there is: a load that changes looks like noise."""
+    """Return the noise of averages, by idle time as long as the window if there is: a load that changes
+    looks like noise.
+    """
     longest = max([value, *idle(curve, quiet)], key=len)
     spread_w, count, freedom = independent(longest)
-    return Term("noise", spread_w * length_s / sqrt(count * len(value) / len(longest)), curve.channel.meter, freedom=freedom)
+    return Term(
+        "noise",
+        spread_w * length_s / sqrt(count * len(value) / len(longest)),
+        curve.channel.meter,
+        freedom=freedom,
+    )

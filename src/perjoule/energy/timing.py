@@ -12,12 +12,15 @@ from perjoule.energy.samples import Floats
 STEPPED_RATIO = 0.5  # of the spread of the rates around an edge, where power is taken to have stepped once
 TOUCH_S = 2.0  # that programs take to start, between the end of idle time and the begin of a load
 RESTED_RATIO = 0.1  # of what the load adds, within which power is that of idle time
-RESTED_FACTOR = 2.0  # times the deviation of the difference of two neighbouring rates, by which they may differ besides
+# times the deviation of the difference of two neighbouring rates, by which they may differ besides
+RESTED_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The begin or end of a window; where idle time is outside, the nearest sample that is surely in it, and the rate there."""
+    """The begin or end of a window; where idle time is outside, the nearest sample that is surely in it,
+    and the rate there.
+    """
 
     moment_s: float
     is_end: bool
@@ -38,7 +41,8 @@ def edges(
     loose_s: float = 0.0,
     reading_j: Callable[[float], float] | None = None,
 ) -> tuple[Edge, Edge]:
-    """Return both edges of a window: it may begin where idle time ends, and end where power is again what it was in that.
+    """Return both edges of a window: it may begin where idle time ends, and end where power is again what it
+    was in that.
 
     Only of real meters: a model's power is what counters counted. Not of averages.
 
@@ -47,15 +51,25 @@ def edges(
         began_s: begin of the window, seconds.
         ended_s: its end.
         quiet: idle windows.
-        loose_s: by how much the time of a sample may be wrong, so a nearer one may be on the other side of an edge.
+        loose_s: by how much the time of a sample may be wrong, so a nearer one may be on the other side of an
+            edge.
         reading_j: the standard uncertainty of a counter's reading at a rate.
     """
     began, ended, of = Edge(began_s, False), Edge(ended_s, True), curve.channel
-    if of.semantics == "average" or of.quantity not in ("power", "energy") or of.grade in ("modelled", "nameplate"):
+    if (
+        of.semantics == "average"
+        or of.quantity not in ("power", "energy")
+        or of.grade in ("modelled", "nameplate")
+    ):
         return began, ended
     t_s = curve.samples.t_s
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s - loose_s, ended_s + loose_s], side="left"))
-    if not any(0 <= began_s - end_s <= TOUCH_S for _, end_s in quiet) or low < 3 or high + 1 >= len(t_s) or low == high:
+    if (
+        not any(0 <= began_s - end_s <= TOUCH_S for _, end_s in quiet)
+        or low < 3
+        or high + 1 >= len(t_s)
+        or low == high
+    ):
         return began, ended
     around = curve.pieces(np.array([low - 2, low - 1, low, high, high + 1]))
     if not (around.length_s > 0).all():
@@ -75,14 +89,15 @@ def edges(
 def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
     """Return the uncertainty from the pieces that the window's edges cut.
 
-    Beside idle time the inside follows from the sum of the piece (`beside_idle_j`), to its noise and that of idle time; of a
-    counter that is its readings' (`readings_j`). Elsewhere the error is proportional to the difference of the rates around the
-    edge, and to L f (1-f), nothing at the ends of the piece, where power is taken to step; where it is even, a burst may lie on
-    either side. In a longer piece power changed often: its sum is known, and the distribution before the cut is that of a
-    Brownian bridge.
+    Beside idle time the inside follows from the sum of the piece (`beside_idle_j`), to its noise and that of
+    idle time; of a counter that is its readings' (`readings_j`). Elsewhere the error is proportional to the
+    difference of the rates around the edge, and to L f (1-f), nothing at the ends of the piece, where power
+    is taken to step; where it is even, a burst may lie on either side. In a longer piece power changed often:
+    its sum is known, and the distribution before the cut is that of a Brownian bridge.
     """
     t_s = curve.samples.t_s
-    if len(t_s) == 1:  # one window mean that holds all: what was outside of the window may have been anything alike
+    # one window mean that holds all: what was outside of the window may have been anything alike
+    if len(t_s) == 1:
         only = curve.pieces(np.zeros(1, dtype=np.int64))
         outside_s = max(float(only.length_s[0]) - (both[1].moment_s - both[0].moment_s), 0.0)
         return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
@@ -114,18 +129,20 @@ def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
 
 
 def beside_idle_j(curve: Integral, both: tuple[Edge, Edge]) -> float:
-    """Return what must be added to the energy of a load that begins where idle time ends, and whose end is idle again.
+    """Return what must be added to the energy of a load that begins where idle time ends, and whose end is
+    idle again.
 
-    Of the pieces up to a sample in idle time only the sum is known, and that power outside of the load was that of the piece
-    beside them: the rest was inside, be it a burst or a level. `Integral.until` knows no window, and takes power to step once.
-    Between two samples of moments, power jumped at the edge.
+    Of the pieces up to a sample in idle time only the sum is known, and that power outside of the load was
+    that of the piece beside them: the rest was inside, be it a burst or a level. `Integral.until` knows no
+    window, and takes power to step once. Between two samples of moments, power jumped at the edge.
     """
     total_j = 0.0
     for edge in both:
         if not edge.is_idle:
             continue
         outside_s = abs(edge.moment_s - float(curve.samples.t_s[edge.sample]))
-        if curve.channel.semantics == "instantaneous":  # it jumped at the edge, and not evenly from one sample to the next
+        # it jumped at the edge, and not evenly from one sample to the next
+        if curve.channel.semantics == "instantaneous":
             cut = curve.pieces(np.array([edge.sample if edge.is_end else edge.sample + 1]))
             piece_s, jump_w = float(cut.length_s[0]), float(cut.last_rate[0] - cut.first_rate[0])
             total_j += (-1 if edge.is_end else 1) * jump_w * (piece_s - outside_s) ** 2 / piece_s / 2
@@ -138,8 +155,8 @@ def beside_idle_j(curve: Integral, both: tuple[Edge, Edge]) -> float:
 def _weights(curve: Integral, edge: Edge) -> dict[int, float]:
     """Return the weight of each counter reading's error in the count at an edge.
 
-    Between two readings weights are by distance if the rate is constant; if power steps, the count continues from the readings on
-    the edge's side of the step, as it does from those in idle time.
+    Between two readings weights are by distance if the rate is constant; if power steps, the count continues
+    from the readings on the edge's side of the step, as it does from those in idle time.
     """
     t_s, last = curve.samples.t_s, len(curve.samples.t_s) - 1
     if edge.is_idle:
@@ -160,9 +177,11 @@ def _weights(curve: Integral, edge: Edge) -> dict[int, float]:
 
 
 def readings_j(curve: Integral, both: tuple[Edge, Edge], wide_s: Floats | None, wide_j: float = 0.0) -> float:
-    """Return the uncertainty from counter readings around both edges, each anywhere within this time, or this energy.
+    """Return the uncertainty from counter readings around both edges, each anywhere within this time, or this
+    energy.
 
-    A time counts with the power around its reading, idle power where it is in idle time. Shape of `wide_s`: that of the samples.
+    A time counts with the power around its reading, idle power where it is in idle time. Shape of `wide_s`:
+    that of the samples.
     """
     total, last = 0.0, len(curve.samples.t_s) - 1
     for edge in both:
@@ -174,7 +193,8 @@ def readings_j(curve: Integral, both: tuple[Edge, Edge], wide_s: Floats | None, 
 
 
 def requests_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
-    """Return the uncertainty from the moments of samples of power: each anywhere in its request, r / sqrt(12), independently.
+    """Return the uncertainty from the moments of samples of power: each anywhere in its request, r /
+    sqrt(12), independently.
 
     A wrong time of a power moves the joint of two pieces, so the difference of their power counts.
     """
@@ -193,10 +213,11 @@ def requests_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) 
 
 
 def shifted_j(curve: Integral, both: tuple[Edge, Edge], shifts_s: Floats) -> float:
-    """Return the change of the energy, root mean square, if the window is shifted; uncovered time counts like the rest.
+    """Return the change of the energy, root mean square, if the window is shifted; uncovered time counts like
+    the rest.
 
-    Beside idle time, where the load began and ended is known: what a shift adds or leaves out is idle. Negative if the energy
-    falls as the window is shifted to later times.
+    Beside idle time, where the load began and ended is known: what a shift adds or leaves out is idle.
+    Negative if the energy falls as the window is shifted to later times.
     """
     shifts_s = np.concatenate((shifts_s, [0.0]))
     amounts: list[Floats] = []

@@ -1,7 +1,7 @@
 """A server is back: all that has happened to it is undone.
 
-Its link comes up, its disks are as fast as before, and its daemons start again on their data, or on an empty disk instead of a
-failed one.
+Its link comes up, its disks are as fast as before, and its daemons start again on their data, or on an empty
+disk instead of a failed one.
 """
 
 from collections.abc import Sequence

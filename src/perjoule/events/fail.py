@@ -1,7 +1,8 @@
-"""A server's disk fails for good: SIGKILL ends the daemons, and all that the file system stored there is erased.
+"""A server's disk fails for good: SIGKILL ends the daemons, and all that the file system stored there is
+erased.
 
-An empty disk takes its place when the server is back. perjoule erases its own files and leaves the device alone, so it needs no
-kernel with dm-error. https://docs.kernel.org/admin-guide/device-mapper/
+An empty disk takes its place when the server is back. perjoule erases its own files and leaves the device
+alone, so it needs no kernel with dm-error. https://docs.kernel.org/admin-guide/device-mapper/
 """
 
 from collections.abc import Sequence

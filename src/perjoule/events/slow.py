@@ -9,7 +9,16 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import FileSystem, HasEvents, Host, Mounted, ServerEvent, SlowsDisks, Testbed, able
+from perjoule.drivers.protocols import (
+    FileSystem,
+    HasEvents,
+    Host,
+    Mounted,
+    ServerEvent,
+    SlowsDisks,
+    Testbed,
+    able,
+)
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 

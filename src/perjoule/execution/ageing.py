@@ -25,11 +25,17 @@ class AgedDeployment:
 
     def of(self, record: Record) -> Record:
         """Return a record that has it, with the joules of the record's hosts."""
-        found = replace(record, facts={**record.facts, "aged": self.facts}, doubts=(*record.doubts, *self.doubts))
-        return replace(found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}})
+        found = replace(
+            record, facts={**record.facts, "aged": self.facts}, doubts=(*record.doubts, *self.doubts)
+        )
+        return replace(
+            found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}}
+        )
 
 
-def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, results: Results) -> AgedDeployment | None:
+def age(
+    campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, results: Results
+) -> AgedDeployment | None:
     """Age the file system of a trial, if the campaign wants that.
 
     Raises:
@@ -45,7 +51,13 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
         done = able(mounted, Ages).age(wanted)
         ended_s = time.monotonic()
         tail = settling.tail(
-            hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
+            hosts,
+            mounted,
+            settle_s=campaign.settle_s,
+            quiet_s=campaign.quiet_s,
+            idle_bytes_per_s=idle_bytes_per_s,
         )
     facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder}
-    return AgedDeployment(facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts))
+    return AgedDeployment(
+        facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts)
+    )

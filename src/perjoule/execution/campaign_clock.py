@@ -1,4 +1,5 @@
-"""The clock of this machine over a campaign: set between two trials, it puts them in another order, and at other distances.
+"""The clock of this machine over a campaign: set between two trials, it puts them in another order, and at
+other distances.
 
 The drift of a campaign is a slope over the times of its trials, and repetitions are paired by them.
 """
@@ -10,11 +11,14 @@ from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.model.errors import PerjouleError
 from perjoule.store import Results
 
-STEP_S, SLEWED_RATIO = 1.0, 0.001  # by which a clock may differ: once, and over time (NTP corrects half of it)
+# by which a clock may differ: once, and over time (NTP corrects half of it)
+STEP_S, SLEWED_RATIO = 1.0, 0.001
 
 
 class CampaignClock:
-    """The clock from the last trial of a results folder on; trials are reported in the order in which they are measured."""
+    """The clock from the last trial of a results folder on; trials are reported in the order in which they
+    are measured.
+    """
 
     def __init__(self, results: Results) -> None:
         self._look = pauses.now()
@@ -24,7 +28,9 @@ class CampaignClock:
                 self._kept_utc_s = results.record(entry).clock.utc_s
 
     def doubt(self, took_s: float) -> Doubt | None:
-        """Return a doubt if the clock was set since the last trial, at the end of another one, which took this long."""
+        """Return a doubt if the clock was set since the last trial, at the end of another one, which took
+        this long.
+        """
         before, after = self._look, pauses.now()
         since_s = after.boot_s - before.boot_s
         set_s = after.utc_s - before.utc_s - since_s

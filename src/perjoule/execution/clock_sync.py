@@ -1,7 +1,8 @@
 """Clock alignment: a load that all hosts switch on and off at known times, before and after the trials.
 
-The load is `dd` from /dev/zero to /dev/null, one per core, which every host has; it writes nothing. The campaign's meters are
-recorded meanwhile. A recorder elsewhere (`perjoule meters record`) sees the same load, by which it is joined.
+The load is `dd` from /dev/zero to /dev/null, one per core, which every host has; it writes nothing. The
+campaign's meters are recorded meanwhile. A recorder elsewhere (`perjoule meters record`) sees the same load,
+by which it is joined.
 """
 
 import os
@@ -23,15 +24,21 @@ from perjoule.store.recordings import ClockError
 BURN = ("dd", "if=/dev/zero", "of=/dev/null", "bs=64K")
 
 
-def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: float, seed: int) -> LoadPattern:
-    """Run a load pattern on the servers (on all hosts if there are none), record the meters, and keep both."""
+def align(
+    hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: float, seed: int
+) -> LoadPattern:
+    """Run a load pattern on the servers (on all hosts if there are none), record the meters, and keep
+    both.
+    """
     loaded = hosts.servers or hosts.all
     with results.place() as place, new_pattern(place) as (folder, sink):
         with together.recording(meters, hosts, sink):
             time.sleep(QUIET_S)
             edges_s = drive(loaded, pattern(duration_s, seed), folder.through)
             time.sleep(QUIET_S)
-        found = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, tuple(host.name for host in loaded))
+        found = LoadPattern(
+            Clock(time.monotonic(), time.time()), edges_s, tuple(host.name for host in loaded)
+        )
         keep_pattern(folder, sink, found)
     return found
 
@@ -66,7 +73,8 @@ def _stop(process: Process) -> None:
 def clock_of(recording: Sequence[Series], results: Results) -> ClockError | None:
     """Find the offset of a recorder's clock from the patterns of a results folder; None if it shows none.
 
-    Of several channels, the one with the least uncertain offset counts. A pattern at either end gives the drift.
+    Of several channels, the one with the least uncertain offset counts. A pattern at either end gives the
+    drift.
     """
     patterns = [load for load, _ in read_patterns(results.folder)]
     found: list[Drift] = []

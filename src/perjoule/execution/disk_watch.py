@@ -25,7 +25,9 @@ def watched(folders: Iterable[Path]) -> AbstractContextManager[None]:
     The block raises MachineError then.
     """
     places = {(there := existing(folder)).stat().st_dev: there for folder in folders}
-    return watched_disks({f"the disk of {place}": partial(_space, place) for place in places.values()}, PERIOD_S)
+    return watched_disks(
+        {f"the disk of {place}": partial(_space, place) for place in places.values()}, PERIOD_S
+    )
 
 
 @contextmanager
@@ -49,7 +51,9 @@ def _space(place: Path) -> tuple[int, int]:
 
 
 class _Watch(threading.Thread):
-    """Asks for the free bytes of disks, and all of them, again and again, and interrupts the main thread once."""
+    """Asks for the free bytes of disks, and all of them, again and again, and interrupts the main thread
+    once.
+    """
 
     def __init__(self, disks: Mapping[str, Space], period_s: float) -> None:
         super().__init__(name="space", daemon=True)
@@ -59,10 +63,13 @@ class _Watch(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(self._period_s):
             for name, space in self._disks.items():
-                with suppress(PerjouleError, OSError):  # a host or folder that is lost meanwhile is the trial's matter
+                # a host or folder that is lost meanwhile is the trial's matter
+                with suppress(PerjouleError, OSError):
                     free_bytes, total_bytes = space()
                     if total_bytes and free_bytes < STOP_RATIO * reserve_bytes(total_bytes):
-                        self._interrupt(f"{name} is nearly full ({bytes_text(free_bytes)} left); stopped in time")
+                        self._interrupt(
+                            f"{name} is nearly full ({bytes_text(free_bytes)} left); stopped in time"
+                        )
                         return
 
     def _interrupt(self, why: str) -> None:
@@ -77,6 +84,8 @@ class _Watch(threading.Thread):
 
 
 def _handled() -> signal.Signals:
-    """Return the first signal that stops us in good order: a background job of a shell, for example, ignores SIGINT."""
+    """Return the first signal that stops us in good order: a background job of a shell, for example,
+    ignores SIGINT.
+    """
     each = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     return next((number for number in each if callable(signal.getsignal(number))), signal.SIGTERM)

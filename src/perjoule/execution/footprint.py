@@ -33,15 +33,21 @@ class Footprint:
 
 
 def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
-    """Return what trials of a campaign do on hosts that are other machines, in the order of the hosts; nobody is contacted.
+    """Return what trials of a campaign do on hosts that are other machines, in the order of the hosts; nobody
+    is contacted.
 
     Raises CampaignError: a testbed can't provide the hosts.
     """
-    return tuple(_footprint(host, *planned) for planned in planned_elsewhere(campaign) for host in planned[0].all)
+    return tuple(
+        _footprint(host, *planned) for planned in planned_elsewhere(campaign) for host in planned[0].all
+    )
 
 
 def planned_elsewhere(campaign: Campaign) -> Iterator[tuple[Hosts, Elsewhere, Sequence[Trial]]]:
-    """Plan the hosts of each testbed of other machines, with its trials. Raises CampaignError: it can't provide them."""
+    """Plan the hosts of each testbed of other machines, with its trials.
+
+    Raises CampaignError: it can't provide them.
+    """
     for label in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
         trials = [trial for trial in campaign.trials if trial.testbed.label == label]
         testbed = drivers.testbed(trials[0].testbed)
@@ -57,32 +63,50 @@ def loaded_with(trials: Sequence[Trial]) -> Iterator[tuple[FileSystem, Workload]
 
 def _footprint(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]) -> Footprint:
     footing = testbed.footing(host.name)
-    programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([f"{footing.work}/cluster"])
+    programs, ports, paths = (
+        dict.fromkeys(["bash"]),
+        dict[str, None](),
+        dict.fromkeys([f"{footing.work}/cluster"]),
+    )
     for filesystem, workload in loaded_with(trials):
         programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
         ports |= dict.fromkeys(ports_on(host, hosts, filesystem))
         paths |= dict.fromkeys(
-            f"{path} (hidden by a mount while it runs)" for path in hides_on(host, hosts, filesystem, workload)
+            f"{path} (hidden by a mount while it runs)"
+            for path in hides_on(host, hosts, filesystem, workload)
         )
         if host in hosts.at(filesystem.devices_at):
             paths |= dict.fromkeys(f"{device} (overwritten, once confirmed)" for device in filesystem.devices)
     return Footprint(host.name, footing.text, tuple(programs), tuple(ports), tuple(paths))
 
 
-def programs_on(host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload | None = None) -> list[str]:
+def programs_on(
+    host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload | None = None
+) -> list[str]:
     """Name the programs of a file system and a workload on a host."""
     checks = [*filesystem.checks(), *(workload.checks() if workload else ())]
     looks = [
-        check.look.split()[1] for check in checks if check.look.startswith("program ") and _needs(host, hosts, check.on, workload)
+        check.look.split()[1]
+        for check in checks
+        if check.look.startswith("program ") and _needs(host, hosts, check.on, workload)
     ]
-    tools = [name for place, names in filesystem.tools.items() if _needs(host, hosts, place, workload) for name in names]
+    tools = [
+        name
+        for place, names in filesystem.tools.items()
+        if _needs(host, hosts, place, workload)
+        for name in names
+    ]
     return [name.rpartition("/")[2] for look in (*looks, *tools) for name in look.split("|")]
 
 
 def ports_on(host: Host, hosts: Hosts, filesystem: FileSystem) -> list[str]:
-    """Name the TCP ports on which a file system's servers listen on a host, each with the program: "24007 glusterd"."""
+    """Name the TCP ports on which a file system's servers listen on a host, each with the program: "24007
+    glusterd".
+    """
     placed = filesystem.ports().items()
-    return [f"{port.text} {port.program}" for place, ports in placed if host in hosts.at(place) for port in ports]
+    return [
+        f"{port.text} {port.program}" for place, ports in placed if host in hosts.at(place) for port in ports
+    ]
 
 
 def hides_on(host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload) -> tuple[str, ...]:

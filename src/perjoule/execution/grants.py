@@ -1,4 +1,5 @@
-"""What a host's administrator grants for a campaign: the file for sudoers, and what the installed helper then permits there.
+"""What a host's administrator grants for a campaign: the file for sudoers, and what the installed helper then
+permits there.
 
 https://man7.org/linux/man-pages/man5/sudoers.5.html
 """
@@ -21,7 +22,9 @@ _PLAIN_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 
 @dataclass(frozen=True)
 class Grant:
-    """What the user of a campaign needs on one host; `deploys` is whether more than caches are root's there."""
+    """What the user of a campaign needs on one host; `deploys` is whether more than caches are root's
+    there.
+    """
 
     host: str
     user: str
@@ -34,7 +37,10 @@ class Grant:
     def commands(self) -> list[str]:
         """The commands by sudo, each whole: none has a wildcard."""
         verbs = ("keep", "launch", "report") if self.deploys else ()
-        return [f"{cluster.HELPER} drop-caches", *(f"{cluster.HELPER} {verb} {self.work} {self.host}" for verb in verbs)]
+        return [
+            f"{cluster.HELPER} drop-caches",
+            *(f"{cluster.HELPER} {verb} {self.work} {self.host}" for verb in verbs),
+        ]
 
     def permitted(self) -> tuple[str, ...]:
         """The lines of the file that permits them."""
@@ -44,19 +50,28 @@ class Grant:
 
 
 def grants(campaign: Campaign) -> tuple[Grant, ...]:
-    """Return what is needed on hosts where perjoule does not log in as root, in the order of the hosts; nobody is contacted.
+    """Return what is needed on hosts where perjoule does not log in as root, in the order of the hosts;
+    nobody is contacted.
 
     Raises CampaignError: on all of them it does, or a user has no name that sudoers takes.
     """
     found: list[Grant] = []
     for hosts, testbed, trials in planned_elsewhere(campaign):
-        found += [_grant(host, hosts, testbed, trials) for host in hosts.all if testbed.footing(host.name).user != "root"]
+        found += [
+            _grant(host, hosts, testbed, trials)
+            for host in hosts.all
+            if testbed.footing(host.name).user != "root"
+        ]
     if not found:
         what = f"perjoule acts as root on the hosts of {campaign.name}, or on none"
         raise CampaignError(what, next="set user to one who is not root, on a testbed of real hosts")
     for grant in found:
         if not _PLAIN_USER.fullmatch(grant.user):
-            what = f'sudoers takes "{grant.user}" for no user' if grant.user else "the campaign does not name its user"
+            what = (
+                f'sudoers takes "{grant.user}" for no user'
+                if grant.user
+                else "the campaign does not name its user"
+            )
             raise CampaignError(what, where=grant.host, next="set user to the name of one")
     return tuple(found)
 
@@ -68,7 +83,9 @@ def _grant(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]
     for filesystem, workload in loaded_with(trials):
         deploys = deploys or filesystem.needs_root
         programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
-        over |= dict.fromkeys(path for path in hides_on(host, hosts, filesystem, workload) if path.startswith("/"))
+        over |= dict.fromkeys(
+            path for path in hides_on(host, hosts, filesystem, workload) if path.startswith("/")
+        )
         if host in hosts.at(filesystem.devices_at):
             devices |= dict.fromkeys(filesystem.devices)
     if not deploys:
@@ -83,38 +100,52 @@ def sudoers(campaign: Campaign) -> str:
     programs = sorted({name for grant in found for name in grant.programs})
     deploys = any(grant.deploys for grant in found)
     words = [
-        f"What perjoule {__version__} needs of sudo for {campaign.name}. Check it with visudo -c -f FILE; it belongs in",
+        f"What perjoule {__version__} needs of sudo for {campaign.name}. Check it with visudo -c -f FILE; "
+        "it belongs in",
         "/etc/sudoers.d/perjoule, of root, mode 440. To take it back, remove it.",
         f"{cluster.HELPER} is printed by: perjoule doctor --helper",
     ]
     if deploys:
         words += [
-            f"It does only what {cluster.PERMITTED} on the host permits: perjoule doctor CAMPAIGN --permitted",
+            f"It does only what {cluster.PERMITTED} on the host permits: perjoule doctor CAMPAIGN "
+            "--permitted",
             "Each command is logged: journalctl -t perjoule",
         ]
     else:
-        words.append("The users below may have the kernel write back and drop what it caches of files, and nothing else.")
+        words.append(
+            "The users below may have the kernel write back and drop what it caches of files, and nothing "
+            "else."
+        )
     if programs:
         words += [
-            "With that file, the users below are AS GOOD AS ROOT on these hosts, because these programs run as root with options",
+            "With that file, the users below are AS GOOD AS ROOT on these hosts, because these programs "
+            "run as root with options",
             f"and files that the user writes: {', '.join(programs)}.",
-            "The helper protects against mistakes, and keeps a log; it does not protect against a user who means harm.",
+            "The helper protects against mistakes, and keeps a log; it does not protect against a user who "
+            "means harm.",
         ]
     elif deploys:
         words.append(
-            "No program is among it that runs as root with files of the user's; devices that are named may be overwritten."
+            "No program is among it that runs as root with files of the user's; devices that are named may "
+            "be overwritten."
         )
     rules: dict[tuple[str, str], None] = {}
     for grant in found:
         rules |= dict.fromkeys((grant.user, command) for command in grant.commands())
     by_user = {user: [command for one, command in rules if one == user] for user, _ in rules}
-    lines = [f"{user} ALL = (root) NOSETENV: NOPASSWD: \\\n    " + ", \\\n    ".join(all_) for user, all_ in by_user.items()]
+    lines = [
+        f"{user} ALL = (root) NOSETENV: NOPASSWD: \\\n    " + ", \\\n    ".join(all_)
+        for user, all_ in by_user.items()
+    ]
     comments = "\n".join(f"# {line}" for line in words)
     return f"{comments}\nDefaults!{cluster.HELPER} env_reset, !requiretty\n" + "\n".join(lines) + "\n"
 
 
 def permitted(campaign: Campaign) -> str:
-    """Return what the helper reads on each host, those with the same in one part. Raises CampaignError, as `grants` does."""
+    """Return what the helper reads on each host, those with the same in one part.
+
+    Raises CampaignError, as `grants` does.
+    """
     alike: dict[tuple[str, ...], list[str]] = {}
     for grant in grants(campaign):
         if grant.deploys:
@@ -132,4 +163,6 @@ def _noted(lines: Sequence[str]) -> list[str]:
         "device": "may be overwritten",
         "over": "hidden by a folder of the run",
     }
-    return [f"{line} # {notes[word]}" if (word := line.partition(" ")[0]) in notes else line for line in lines]
+    return [
+        f"{line} # {notes[word]}" if (word := line.partition(" ")[0]) in notes else line for line in lines
+    ]

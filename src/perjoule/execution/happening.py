@@ -1,4 +1,6 @@
-"""Events in a trial: each is done at its time to a host or the file system, which is polled until it is healthy."""
+"""Events in a trial: each is done at its time to a host or the file system, which is polled until it is
+healthy.
+"""
 
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -33,9 +35,14 @@ UNKNOWN = "it has not yet said that it is healthy"
 
 
 class Course:
-    """What happened so far in a trial, and what the file system said of it. Two threads write, any may read."""
+    """What happened so far in a trial, and what the file system said of it.
 
-    def __init__(self, planned: Sequence[TrialEvent], hosts: Hosts, mounted: Mounted, *, late_s: float = LATE_S) -> None:
+    Two threads write, any may read.
+    """
+
+    def __init__(
+        self, planned: Sequence[TrialEvent], hosts: Hosts, mounted: Mounted, *, late_s: float = LATE_S
+    ) -> None:
         self.planned = planned
         self.happened: tuple[Happened, ...] = ()
         self.health: tuple[Health, ...] = ()
@@ -43,7 +50,8 @@ class Course:
         self._hosts = {host.name: host for host in hosts.all}
         self._late_s = late_s  # above which an event is a doubt
         self._mounted = mounted
-        self._standing: dict[str, list[ServerEvent]] = {}  # what has happened to each host since it was last back
+        # what has happened to each host since it was last back
+        self._standing: dict[str, list[ServerEvent]] = {}
         self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
         self._under_way = ""  # the event whose work has not ended
         self._over = Event()  # of the load: what has not happened by then does not
@@ -51,18 +59,23 @@ class Course:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Do the events while the block runs, their times counted from now; without any, nothing is done or asked.
+        """Do the events while the block runs, their times counted from now; without any, nothing is done or
+        asked.
 
         What an event has begun is over when this ends: it must not go on while the file system is taken down.
         """
         longest_s: float | None = None  # each step of an event's work has a limit of its own
-        threads = [Thread(target=self._act, args=(time.monotonic(),), daemon=True), Thread(target=self._ask, daemon=True)]
+        threads = [
+            Thread(target=self._act, args=(time.monotonic(),), daemon=True),
+            Thread(target=self._ask, daemon=True),
+        ]
         for thread in threads if self.planned else ():
             thread.start()
         try:
             yield
         except BaseException as error:
-            longest_s = None if isinstance(error, Exception) else END_S  # who interrupts does not want to wait
+            # who interrupts does not want to wait
+            longest_s = None if isinstance(error, Exception) else END_S
             raise
         finally:
             self._over.set()
@@ -72,7 +85,10 @@ class Course:
 
     @contextmanager
     def explained(self) -> Generator[None]:
-        """Name the last event in an error of the block. Raises WorkloadError, too, if an event could not be done."""
+        """Name the last event in an error of the block.
+
+        Raises WorkloadError, too, if an event could not be done.
+        """
         try:
             yield
         except WorkloadError as error:
@@ -110,8 +126,8 @@ class Course:
     def _act(self, began_s: float) -> None:
         """Do each event at its time; ends with the load, or with the first event that can't be done.
 
-        What takes longer than the events themselves is begun when all of the same time have happened. Disks that will fail are
-        weighed meanwhile.
+        What takes longer than the events themselves is begun when all of the same time have happened. Disks
+        that will fail are weighed meanwhile.
         """
         held_bytes = dict[str, Future[int]]()  # by the name of an event
         with ThreadPoolExecutor(thread_name_prefix="weigh") as pool:
@@ -119,19 +135,25 @@ class Course:
                 planned_s = began_s + at_s
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
-                held_bytes |= {one.text: pool.submit(self._held_bytes, self._hosts[one.host]) for one in weighed}
+                held_bytes |= {
+                    one.text: pool.submit(self._held_bytes, self._hosts[one.host]) for one in weighed
+                }
                 if not self._done(events, planned_s, held_bytes):
                     return
 
     def _held_bytes(self, host: Host) -> int:
         return able(self._mounted, TellsHeld).held_bytes(host)
 
-    def _done(self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[str, Future[int]]) -> bool:
+    def _done(
+        self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[str, Future[int]]
+    ) -> bool:
         """Do events of the same time; False if one can't be done."""
         works = list[tuple[TrialEvent, Work]]()
         event: TrialEvent | None = None
         try:
-            held = {event.text: held_bytes[event.text].result() for event in events if event.text in held_bytes}
+            held = {
+                event.text: held_bytes[event.text].result() for event in events if event.text in held_bytes
+            }
             for event in events:
                 if then := self._do(event, planned_s, held.get(event.text)):
                     works.append((event, then))
@@ -171,7 +193,9 @@ class Course:
             standing.clear()
         else:
             standing.append(event)
-        self._gone = frozenset(name for name, events in self._standing.items() if any(one.takes for one in events))
+        self._gone = frozenset(
+            name for name, events in self._standing.items() if any(one.takes for one in events)
+        )
         return then
 
     def _ask(self) -> None:
@@ -197,12 +221,15 @@ class Course:
                 return absent
             if gone and not absent:
                 return f"it has not noticed the loss of {', '.join(sorted(gone))}"
-            return health.degraded() or (self._mounted.unscrubbed() if isinstance(self._mounted, Scrubs) else "")
+            return health.degraded() or (
+                self._mounted.unscrubbed() if isinstance(self._mounted, Scrubs) else ""
+            )
         except Exception as error:  # an answer that can't be read is none, and the next one may be
             return f"no answer: {_said(error)}"
 
     def unhealthy(self) -> str:
-        """Return what the file system lacks by its last answers; "" once it is healthy, or nothing has happened.
+        """Return what the file system lacks by its last answers; "" once it is healthy, or nothing has
+        happened.
 
         Nobody needs to wait for it, either, after an event that could not be done.
         """

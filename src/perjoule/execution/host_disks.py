@@ -1,4 +1,6 @@
-"""Disk space on the storage hosts of a testbed that are other machines, before a campaign and while it runs."""
+"""Disk space on the storage hosts of a testbed that are other machines, before a campaign and while it
+runs.
+"""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -21,7 +23,9 @@ _HOSTS = Path("/hosts")  # stands for the folder of hosts, to tell which file sy
 
 
 def looks(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
-    """Return the space that the loads of one deployment need on storage hosts, as a question to them; see `require`."""
+    """Return the space that the loads of one deployment need on storage hosts, as a question to them; see
+    `require`.
+    """
     storage, share_bytes = _shared(trials, hosts)
     if not storage:
         return []
@@ -30,7 +34,8 @@ def looks(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
 
 
 def require(trials: Sequence[Trial], hosts: Hosts) -> None:
-    """Check that the loads of one deployment fit on storage hosts that are other machines, each with an even share.
+    """Check that the loads of one deployment fit on storage hosts that are other machines, each with an even
+    share.
 
     Raises:
         MachineError: one of them lacks space.
@@ -40,19 +45,30 @@ def require(trials: Sequence[Trial], hosts: Hosts) -> None:
         free_bytes, total_bytes = space_bytes(host, host.directory)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
-            what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
+            what = (
+                f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: "
+                f"{left}"
+            )
             raise MachineError(what, where=host.name, next=_SPACE)
 
 
 def watched(trials: Sequence[Trial], hosts: Hosts) -> AbstractContextManager[None]:
-    """Stop the block as Ctrl-C would if the disk of a host with data of these trials lacks half of its reserve."""
+    """Stop the block as Ctrl-C would if the disk of a host with data of these trials lacks half of its
+    reserve.
+    """
     storage, _ = _shared(trials, hosts)
-    spaces = {f"the disk of {host.name} ({host.directory})": partial(space_bytes, host, host.directory) for host in storage}
+    spaces = {
+        f"the disk of {host.name} ({host.directory})": partial(space_bytes, host, host.directory)
+        for host in storage
+    }
     return watched_disks(spaces, PERIOD_S)
 
 
 def _shared(trials: Sequence[Trial], hosts: Hosts) -> tuple[Sequence[Host], int]:
-    """Return the storage hosts that keep a deployment's data below their own folder, and the bytes of each, an even share."""
-    keeps = drivers.filesystem(trials[0].filesystem).folder(_HOSTS) == _HOSTS  # not another folder, or devices
+    """Return the storage hosts that keep a deployment's data below their own folder, and the bytes of
+    each, an even share.
+    """
+    # not another folder, or devices
+    keeps = drivers.filesystem(trials[0].filesystem).folder(_HOSTS) == _HOSTS
     storage = hosts.by_role("storage") if keeps else ()
     return storage, stored_bytes(trials, hosts) // len(storage) if storage else 0

@@ -1,9 +1,9 @@
 """Files of its own for each trial, so that each repetition has a placement of its own.
 
-Where a file system puts a file decides how fast it is read: repetitions that read what an earlier trial wrote would measure one
-placement again and again. So each trial gets a new folder, and reads lay out what they need in it, outside the measured window. A
-read that follows its own write (the same load, repetition and clients) finds what that wrote. The folder of a trial goes before
-the next one is prepared.
+Where a file system puts a file decides how fast it is read: repetitions that read what an earlier trial wrote
+would measure one placement again and again. So each trial gets a new folder, and reads lay out what they need
+in it, outside the measured window. A read that follows its own write (the same load, repetition and clients)
+finds what that wrote. The folder of a trial goes before the next one is prepared.
 """
 
 import secrets
@@ -31,7 +31,10 @@ class Layouts:
     _sound: bool = field(default=False, init=False)  # whether the last trial did what it should
 
     def of(self, trial: Trial, clients: Sequence[Host]) -> Within:
-        """Make a trial's place, or give it that of its own write; remove the one before. Raises WorkloadError, TransientError."""
+        """Make a trial's place, or give it that of its own write; remove the one before.
+
+        Raises WorkloadError, TransientError.
+        """
         if self._last and self._sound and follows(self._last[0], trial):
             place = self._last[1]
         else:
@@ -50,7 +53,8 @@ class Layouts:
         if self._last:
             _, place, clients = self._last
             self._each(clients[:1], place, ["rm", "-rf", "--one-file-system", "--"])
-            self._each(clients[1:], place, ["rm", "-rf", "--one-file-system", "--"], check=False)  # mostly the same folder
+            # mostly the same folder
+            self._each(clients[1:], place, ["rm", "-rf", "--one-file-system", "--"], check=False)
             self._last = None
 
     @staticmethod
@@ -60,13 +64,17 @@ class Layouts:
 
 
 def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:
-    """Keep, in a raw folder, which layout a read finds, and which hosts hold each file as far as the file system says."""
+    """Keep, in a raw folder, which layout a read finds, and which hosts hold each file as far as the file
+    system says.
+    """
     first = next((client for client in clients if client.name in place.directories), None)
     holders: dict[str, tuple[str, ...]] = {}
     if first is not None:
         root = place.directories[first.name]
         try:
-            paths = first.run(["find", root, "-type", "f", "-size", "+0"], timeout_s=LIMIT_S).stdout.splitlines()
+            paths = first.run(
+                ["find", root, "-type", "f", "-size", "+0"], timeout_s=LIMIT_S
+            ).stdout.splitlines()
             for path in sorted(paths)[:LOCATED_COUNT]:
                 holders[str(Path(path).relative_to(root))] = tuple(place.locate(Path(path)))
         except (PerjouleError, ValueError):

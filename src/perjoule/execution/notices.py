@@ -7,7 +7,8 @@ from typing import Literal
 from perjoule.drivers.protocols import Hosts
 from perjoule.model import Channel, Point, Record, Trial
 
-Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -> t_s, value, duration_s of its last sample
+# channel -> t_s, value, duration_s of its last sample
+Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Notice:
     record: Record | None = None
     points: tuple[Point, ...] = ()  # of the record: its numbers, a direction each
     hosts: Hosts | None = None
-    servers: frozenset[str] = frozenset()  # inside the boundary of energy; none if they are outside the testbed
+    # inside the boundary of energy; none if they are outside the testbed
+    servers: frozenset[str] = frozenset()
     latest: Latest = field(default=lambda: {})
     doubts: Callable[[], Sequence[str]] = field(default=lambda: ())  # of the trial under way, so far
 

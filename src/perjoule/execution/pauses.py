@@ -1,8 +1,10 @@
-"""Pauses of this machine and steps of its clocks during a load: a thread compares three clocks ten times a second.
+"""Pauses of this machine and steps of its clocks during a load: a thread compares three clocks ten times a
+second.
 
 The monotonic clock stands still while the machine is suspended, the one since boot does not
-(https://man7.org/linux/man-pages/man2/clock_gettime.2.html). A thread that was not run for long has a gap between two looks:
-perjoule was stopped, the machine had no time for it, or it is a virtual machine that was paused.
+(https://man7.org/linux/man-pages/man2/clock_gettime.2.html). A thread that was not run for long has a gap
+between two looks: perjoule was stopped, the machine had no time for it, or it is a virtual machine that was
+paused.
 """
 
 import threading
@@ -99,7 +101,9 @@ class Watch:
         return TIMES.stood_still(still_s=total_s) if total_s else None
 
     def set_and_back(self) -> Doubt | None:
-        """Say that the clock was set and set back; None if it was not. (What is left in the end, the run's own clocks show.)"""
+        """Say that the clock was set and set back; None if it was not. (What is left in the end, the run's
+        own clocks show.)
+        """
         sets_s = [pause.set_s for pause in self.pauses if pause.set_s]
         if not sets_s or abs(sum(sets_s)) > STEP_S:
             return None

@@ -1,4 +1,6 @@
-"""What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are possible."""
+"""What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are
+possible.
+"""
 
 from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +35,9 @@ MOST_NAMED = 3  # missing things in one sentence
 
 
 class Ready(NamedTuple):
-    """What was found before a campaign: what its drivers need and hosts lack, and the file systems that can't be measured."""
+    """What was found before a campaign: what its drivers need and hosts lack, and the file systems that
+    can't be measured.
+    """
 
     checks: tuple[Check, ...]
     without: Mapping[Deployed, PerjouleError]
@@ -45,17 +49,21 @@ def look(campaign: Campaign) -> Ready:
     return Ready(checks(campaign, without), without)
 
 
-def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True) -> tuple[Check, ...]:
+def checks(
+    campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True
+) -> tuple[Check, ...]:
     """Return what drivers of a campaign need on this machine, and what a testbed finds that its hosts lack.
 
-    Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters only if it may
-    `connect`.
+    Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters
+    only if it may `connect`.
     """
     found: dict[str, Check] = {}
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
     here = {label for label, bed in testbeds.items() if not isinstance(bed, Elsewhere)}
     testbeds = {label: bed for label, bed in testbeds.items() if connect or label in here}
-    parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
+    parts: dict[str, Testbed | FileSystem | Workload | Meter] = {
+        f"testbed {label}": bed for label, bed in testbeds.items()
+    }
     meters: dict[str, Meter] = {}
     for trial in campaign.trials:
         meters |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
@@ -70,7 +78,11 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     needed += [bed.ability_checks(abilities) for bed in testbeds.values() if isinstance(bed, HasEvents)]
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
-    answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()
+    answers = (
+        _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())])
+        if connect
+        else ()
+    )
     trials = [trial for trial in campaign.trials if deployed(trial) not in without]
     of = {label: [trial for trial in trials if trial.testbed.label == label] for label in testbeds}
     lacking = (_lacking(bed, of[label]) for label, bed in testbeds.items() if of[label])
@@ -82,7 +94,11 @@ def drawing() -> tuple[Check, ...]:
     """Return what writing a report lacks on this machine; a run does without."""
     if rendering.installed():
         return ()
-    return (Check(rendering.LIBRARY, False, f"{rendering.LACKING}: a run writes none", rendering.FIX, needed=False),)
+    return (
+        Check(
+            rendering.LIBRARY, False, f"{rendering.LACKING}: a run writes none", rendering.FIX, needed=False
+        ),
+    )
 
 
 def _answers(meters: Sequence[Meter]) -> tuple[Check, ...]:
@@ -104,10 +120,16 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
     for label in dict.fromkeys(trial.filesystem.label for trial in trials):
         group = [trial for trial in trials if trial.filesystem.label == label]
         filesystem = drivers.filesystem(group[0].filesystem)
-        workloads = [drivers.workload(trial.workload) for trial in {trial.workload.label: trial for trial in group}.values()]
+        workloads = [
+            drivers.workload(trial.workload)
+            for trial in {trial.workload.label: trial for trial in group}.values()
+        ]
         using = dict.fromkeys(role for workload in workloads for role in workload.using)
         needed = [*filesystem.checks(), *(check for workload in workloads for check in workload.checks())]
-        wanted += [*needed, *(replace(check, on=role) for check in needed if check.on == "client" for role in using)]
+        wanted += [
+            *needed,
+            *(replace(check, on=role) for check in needed if check.on == "client" for role in using),
+        ]
         wanted += [ROOT] if filesystem.needs_root else []
         wanted += _alone(filesystem)
         with suppress(CampaignError):  # `hold` refuses it
@@ -118,7 +140,9 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
 
 
 def _alone(filesystem: FileSystem) -> list[Check]:
-    """Return what hosts must not have: listeners on ports that its servers need, a site's own daemons and exports."""
+    """Return what hosts must not have: listeners on ports that its servers need, a site's own daemons and
+    exports.
+    """
     wanted: list[Check] = []
     for place, ports in filesystem.ports().items():
         if fixed := [port for port in ports if not port.last]:
@@ -128,14 +152,19 @@ def _alone(filesystem: FileSystem) -> list[Check]:
         names = " ".join(filesystem.daemons)
         wanted.append(Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all"))
     if filesystem.state:
-        wanted.append(Check("state of a site's own", True, "", _BESIDE, look=f"nothing {filesystem.state}", on="all"))
+        wanted.append(
+            Check("state of a site's own", True, "", _BESIDE, look=f"nothing {filesystem.state}", on="all")
+        )
     if filesystem.exporting:
-        wanted.append(Check("exports of a site's own", True, "", _BESIDE, look="unexported", on=filesystem.exporting))
+        wanted.append(
+            Check("exports of a site's own", True, "", _BESIDE, look="unexported", on=filesystem.exporting)
+        )
     return wanted
 
 
 def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
-    """Return the file systems that can't be measured while others can: an impossible layout, or a missing requirement.
+    """Return the file systems that can't be measured while others can: an impossible layout, or a missing
+    requirement.
 
     {} if a requirement of each is missing, as `checks` finds.
 
@@ -166,8 +195,14 @@ def missing(checked: Sequence[Check]) -> tuple[Check, ...]:
 
 def require(checked: Sequence[Check]) -> None:
     """Stop before anything is touched if a requirement is missing. Raises MachineError."""
-    if unmet := tuple({(check.name, check.detail): check for check in missing(checked)}.values()):  # two roles need one thing
+    # two roles need one thing
+    if unmet := tuple({(check.name, check.detail): check for check in missing(checked)}.values()):
         first, more_count = unmet[:MOST_NAMED], len(unmet) - MOST_NAMED
         what = "; ".join(f"{check.name}: {check.detail}" for check in first)
-        fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
-        raise MachineError(what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes))
+        fixes = [
+            *dict.fromkeys(check.fix for check in first if check.fix),
+            *(["`perjoule doctor`"] if more_count > 0 else []),
+        ]
+        raise MachineError(
+            what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes)
+        )

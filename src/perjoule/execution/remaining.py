@@ -15,7 +15,8 @@ def planned_s(plan: Plan, missing: Container[str]) -> Mapping[str, float]:
 
 
 class Remaining:
-    """A run's one account of the trials still to be kept or found unnecessary, and of the time that they take.
+    """A run's one account of the trials still to be kept or found unnecessary, and of the time that they
+    take.
 
     The run writes it; the terminal and the file for those who watch read it, in threads of their own.
 
@@ -46,11 +47,15 @@ class Remaining:
         return self.trials_count - len(self._planned_s)
 
     def left_s(self) -> float:
-        """Return the time left: the plan, corrected by the trials so far, less what the current one has taken; 0 at the end."""
+        """Return the time left: the plan, corrected by the trials so far, less what the current one has
+        taken; 0 at the end.
+        """
         if not (left_s := list(self._planned_s.values())):
             return 0.0
         rest_s = sum(left_s)
         prior_s = self._total_s * TRUST_RATIO
-        ratio = (self._kept_s - self._began_s + prior_s) / (self._total_s - rest_s + prior_s) if prior_s else 1.0
+        ratio = (
+            (self._kept_s - self._began_s + prior_s) / (self._total_s - rest_s + prior_s) if prior_s else 1.0
+        )
         current_s = left_s[0] * ratio
         return float(max(1, round(rest_s * ratio - min(time.monotonic() - self._kept_s, current_s))))

@@ -1,8 +1,9 @@
 """Resources for a campaign on this machine: disk space, memory and processes, before it starts.
 
-A campaign that does not fit is refused before anything is touched. Its needs are an estimate: the files of all its workloads at
-once with their copies or parity, an allowance for each disk that is made, the results. On every disk a reserve stays free for the
-rest of the machine (`host_disks` checks those of other machines, `disk_watch` watches all of them while the campaign runs).
+A campaign that does not fit is refused before anything is touched. Its needs are an estimate: the files of
+all its workloads at once with their copies or parity, an allowance for each disk that is made, the results.
+On every disk a reserve stays free for the rest of the machine (`host_disks` checks those of other machines,
+`disk_watch` watches all of them while the campaign runs).
 """
 
 import shutil
@@ -23,7 +24,8 @@ from perjoule.model.units import MIB, bytes_text
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
 TRIAL_BYTES = 24 * 1024  # of results: a record and the head of a series; 20 KB measured of simulated trials
 SAMPLE_BYTES = 16  # of one sample in a series, compressed; 13 measured
-CHANNELS_COUNT = 20  # of a host: its counters, and the parts of its watts; 1.5 MB a trial measured in the demo
+# of a host: its counters, and the parts of its watts; 1.5 MB a trial measured in the demo
+CHANNELS_COUNT = 20
 LOAD_BYTES = 64 * MIB  # of a host's memory: programs that load, and the page cache without which nothing runs
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
 
@@ -53,7 +55,10 @@ def checks(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> 
 
 
 def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[SpaceNeed, ...]:
-    """Return the space needed in each folder of this machine. Deployments follow one another: the largest in a folder counts."""
+    """Return the space needed in each folder of this machine.
+
+    Deployments follow one another: the largest in a folder counts.
+    """
     stored: dict[Path, int] = {}
     deployments: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
@@ -81,19 +86,25 @@ def _trial_bytes(trial: Trial, settle_s: float) -> int:
     hosts_count = 1
     with suppress(CampaignError):
         hosts_count = len(testbed.planned(trial.clients_count).all)
-    samples_hz = max((hz for spec in trial.meters if isfinite(hz := drivers.meter(spec).sampled_hz)), default=0.0)
+    samples_hz = max(
+        (hz for spec in trial.meters if isfinite(hz := drivers.meter(spec).sampled_hz)), default=0.0
+    )
     return TRIAL_BYTES + round(SAMPLE_BYTES * samples_hz * hosts_count * CHANNELS_COUNT * length_s)
 
 
 def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
     """Name the folders of this machine that trials write to."""
     pairs = {(trial.testbed.label, trial.filesystem.label): trial for trial in trials}.values()
-    found = [drivers.filesystem(trial.filesystem).folder(drivers.testbed(trial.testbed).folder) for trial in pairs]
+    found = [
+        drivers.filesystem(trial.filesystem).folder(drivers.testbed(trial.testbed).folder) for trial in pairs
+    ]
     return (*dict.fromkeys(folder for folder in found if folder is not None), results)
 
 
 def stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
-    """Return the space for one deployment: an allowance for disks and its loads, or all that ageing may fill."""
+    """Return the space for one deployment: an allowance for disks and its loads, or all that ageing may
+    fill.
+    """
     loads_bytes = _loads_bytes(group, hosts) + DISK_BYTES * len(hosts.servers)
     return max(loads_bytes, made_when_aged_bytes(group[0], hosts))
 
@@ -106,12 +117,18 @@ def _loads_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
     filesystem = drivers.filesystem(group[0].filesystem)
     explained = filesystem.amplification(hosts.without(drivers.joining(group[0].events)))
-    ratio = explained.on_mirrors(filesystem.legs_count).write.disk_written_ratio if explained else float(filesystem.legs_count)
+    ratio = (
+        explained.on_mirrors(filesystem.legs_count).write.disk_written_ratio
+        if explained
+        else float(filesystem.legs_count)
+    )
     return round(sum(largest.values()) * ratio)
 
 
 def made_when_aged_bytes(trial: Trial, hosts: Hosts) -> int:
-    """Return the size of all that is made for the data of a file system that is aged, which may fill it all; 0 if it is not."""
+    """Return the size of all that is made for the data of a file system that is aged, which may fill it
+    all; 0 if it is not.
+    """
     filesystem = drivers.filesystem(trial.filesystem)
     if not filesystem.aged or not filesystem.aged.full_ratio:
         return 0
@@ -140,11 +157,19 @@ def _disk_check(together: Sequence[SpaceNeed]) -> Check:
     first = max(together, key=lambda need: need.needed_bytes)
     usage = shutil.disk_usage(existing(first.folder))
     needed_bytes, kept_bytes = sum(need.needed_bytes for need in together), reserve_bytes(usage.total)
-    what = " and ".join(f"{bytes_text(need.needed_bytes)} of {need.what}" for need in together if need.needed_bytes)
+    what = " and ".join(
+        f"{bytes_text(need.needed_bytes)} of {need.what}" for need in together if need.needed_bytes
+    )
     left = f"{bytes_text(usage.free)} free, of which {bytes_text(kept_bytes)} stay in reserve"
-    ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0  # what has no size (/proc) says itself what is wrong
-    fix = "free space, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for results)"
-    return Check(f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix)
+    # what has no size (/proc) says itself what is wrong
+    ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0
+    fix = (
+        "free space, choose smaller sizes (--shrink), or another disk (PERJOULE_WORK for data, --into for "
+        "results)"
+    )
+    return Check(
+        f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix
+    )
 
 
 def existing(folder: Path) -> Path:
@@ -153,7 +178,9 @@ def existing(folder: Path) -> Path:
 
 
 def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
-    """Compare the daemons and clients of the largest deployment with free memory and the limit of processes."""
+    """Compare the daemons and clients of the largest deployment with free memory and the limit of
+    processes.
+    """
     needed_bytes, needed_count = PERJOULE_BYTES, 0
     for trial in {(t.testbed.label, t.filesystem.label, t.clients_count): t for t in trials}.values():
         testbed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
@@ -175,16 +202,25 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
 
 
 def _memory_of_hosts(trials: Sequence[Trial]) -> Iterator[Check]:
-    """Compare the memory that hosts are capped to with what each file system's daemons and a load take on one of them."""
+    """Compare the memory that hosts are capped to with what each file system's daemons and a load take on
+    one of them.
+    """
     for group in {(t.testbed.label, t.filesystem.label): t for t in trials}.values():
-        caps = [(host.memory_bytes, host.name) for host in (_planned([group]) or Hosts(())).all if host.memory_bytes is not None]
+        caps = [
+            (host.memory_bytes, host.name)
+            for host in (_planned([group]) or Hosts(())).all
+            if host.memory_bytes is not None
+        ]
         if not caps:
             continue
         least_bytes, name = min(caps, key=lambda cap: cap[0])
         filesystem = drivers.filesystem(group.filesystem)
         needed_bytes = max(filesystem.host_bytes, filesystem.largest_host_bytes) + LOAD_BYTES
         label = group.filesystem.label
-        detail = f"{bytes_text(least_bytes)} on {name}, where {label} and a load need about {bytes_text(needed_bytes)}"
+        detail = (
+            f"{bytes_text(least_bytes)} on {name}, where {label} and a load need about "
+            f"{bytes_text(needed_bytes)}"
+        )
         fix = "raise memory of [testbed], or set memory_cap = false"
         yield Check(f"memory of hosts for {label}", least_bytes >= needed_bytes, detail, fix)
 
@@ -200,30 +236,43 @@ def _space_beside(trials: Sequence[Trial]) -> Iterator[Check]:
             continue
         left_bytes, needed_bytes = round((1 - aged.full_ratio) * made_bytes), _loads_bytes(group, hosts)
         detail = (
-            f"{bytes_text(needed_bytes)} needed for loads, and {100 * aged.full_ratio:g} % full leaves {bytes_text(left_bytes)}"
+            f"{bytes_text(needed_bytes)} needed for loads, and {100 * aged.full_ratio:g} % full leaves "
+            f"{bytes_text(left_bytes)}"
         )
         fix = "choose smaller sizes (--shrink), larger disks, or a smaller share (full)"
         yield Check(f"space left in {group[0].filesystem.label}", needed_bytes <= left_bytes, detail, fix)
 
 
 def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
-    """Return the memory that programs can still get, by the machine and by our control group; None if unknown."""
+    """Return the memory that programs can still get, by the machine and by our control group; None if
+    unknown.
+    """
     found: list[int] = []
     with suppress(OSError, KeyError, ValueError):
         fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines())
         found.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    names = (("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"), ("", "memory.max", "memory.current"))
+    names = (
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ("", "memory.max", "memory.current"),
+    )
     found += _left(proc, cgroups, names)
     return min(found, default=None)
 
 
 def free_tasks_count(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
-    """Return how many more processes and threads our control group may have; None if it has no known limit."""
-    return min(_left(proc, cgroups, (("pids", "pids.max", "pids.current"), ("", "pids.max", "pids.current"))), default=None)
+    """Return how many more processes and threads our control group may have; None if it has no known
+    limit.
+    """
+    return min(
+        _left(proc, cgroups, (("pids", "pids.max", "pids.current"), ("", "pids.max", "pids.current"))),
+        default=None,
+    )
 
 
 def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> list[int]:
-    """Return what is left below each limit of our control group and of its parents, by cgroup v1 (a controller) and v2 ("")."""
+    """Return what is left below each limit of our control group and of its parents, by cgroup v1 (a
+    controller) and v2 ("").
+    """
     found: list[int] = []
     try:
         lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]

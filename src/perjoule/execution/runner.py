@@ -1,8 +1,8 @@
 """Runs a campaign: hold hosts, mount, measure trial after trial, keep each.
 
-A failed trial is stored as a Record with its reason, and the campaign continues; after a transient failure (a daemon died, a time
-limit passed) it continues with a fresh deployment. A trial that the user interrupts is not stored: `perjoule resume` measures it
-again.
+A failed trial is stored as a Record with its reason, and the campaign continues; after a transient failure (a
+daemon died, a time limit passed) it continues with a fresh deployment. A trial that the user interrupts is
+not stored: `perjoule resume` measures it again.
 """
 
 import shlex
@@ -38,7 +38,9 @@ FRUITLESS_COUNT = 2  # deployments in a row that did not carry a single trial, a
 
 
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
-    """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in order."""
+    """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in
+    order.
+    """
     done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
     until = StopState(campaign, results)
     return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
@@ -56,8 +58,8 @@ def run(
 ) -> None:
     """Run what is missing of a campaign into a results folder.
 
-    `ready` is what `readiness.look` has just found, `folder` the campaign file's folder, whose git state is recorded, and
-    `account` that of the trials missing, if the caller reads it too.
+    `ready` is what `readiness.look` has just found, `folder` the campaign file's folder, whose git state is
+    recorded, and `account` that of the trials missing, if the caller reads it too.
 
     Raises:
         CampaignError: a layout is impossible on these hosts.
@@ -79,7 +81,13 @@ def run(
         account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
         tell = watched.enter_context(telling(campaign.name, results, account, observe))
         group = _Group(
-            campaign, results, tell, circumstances, StopState(campaign, results), TrialPace(planned), CampaignClock(results)
+            campaign,
+            results,
+            tell,
+            circumstances,
+            StopState(campaign, results),
+            TrialPace(planned),
+            CampaignClock(results),
         )
         refused: list[PerjouleError] = []
         with disk_watch.watched(resources.folders(left, results.folder)):
@@ -116,7 +124,9 @@ class _Group:
         return f"perjoule resume {shlex.quote(str(self.results.folder))}"
 
     def run(self, todo: Sequence[Trial]) -> PerjouleError | None:
-        """Measure trials on as few deployments as failures allow; return why this file system can't be run, if it can't."""
+        """Measure trials on as few deployments as failures allow; return why this file system can't be
+        run, if it can't.
+        """
         clients_count = max(trial.clients_count for trial in todo)
         fruitless_count = 0
         while todo:
@@ -146,7 +156,9 @@ class _Group:
             self.observe(Notice("kept", trial=trial, record=failed))
         return error
 
-    def _measure(self, todo: Sequence[Trial], clients_count: int) -> tuple[Sequence[Trial], PerjouleError | None]:
+    def _measure(
+        self, todo: Sequence[Trial], clients_count: int
+    ) -> tuple[Sequence[Trial], PerjouleError | None]:
         """Measure on one deployment; return the trials that are left, and the error that ended it early."""
         left = todo
         try:
@@ -173,11 +185,16 @@ class _Group:
 
     @contextmanager
     def _up(self, todo: Sequence[Trial], clients_count: int) -> Generator[Up]:
-        """Hold the hosts and mount the file system of trials. Raises _Refused, and whatever a testbed or a file system raises."""
+        """Hold the hosts and mount the file system of trials.
+
+        Raises _Refused, and whatever a testbed or a file system raises.
+        """
         first = todo[0]
         self.observe(Notice("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
-        using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
+        using = tuple(
+            dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using)
+        )
         testbed = drivers.testbed(first.testbed)
         for words in testbed.awaited() if isinstance(testbed, Awaits) else ():
             self.observe(Notice("note", words))
@@ -218,7 +235,9 @@ class _Group:
             clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
 
     def _soundly(self, todo: Sequence[Trial], up: Up) -> Ended:
-        """Measure the first trial, again if time passed in it that no load took; return how the last attempt ended."""
+        """Measure the first trial, again if time passed in it that no load took; return how the last
+        attempt ended.
+        """
         attempts_count = 0
         while True:
             self.pace.require_time(up.hosts.lease, todo, self._again)
@@ -231,11 +250,15 @@ class _Group:
         """Measure a trial and keep its record; return how it ended."""
         began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
-            under_way = UnderWay(self.campaign, up, attempt, lambda name: self.observe(Notice("phase", name, trial=trial)))
+            under_way = UnderWay(
+                self.campaign, up, attempt, lambda name: self.observe(Notice("phase", name, trial=trial))
+            )
             doubts = under_way.doubts_so_far
             servers = up.serving(trial.clients_count)
             latest = attempt.sink.latest
-            self.observe(Notice("trial", trial=trial, latest=latest, doubts=doubts, hosts=up.hosts, servers=servers))
+            self.observe(
+                Notice("trial", trial=trial, latest=latest, doubts=doubts, hosts=up.hosts, servers=servers)
+            )
             ended = under_way.run()
             with nullcontext() if ended.failure else suppress(MachineError):  # it may not answer for a moment
                 time_limit.require_lent(up.hosts.lease, self._again)

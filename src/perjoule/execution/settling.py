@@ -1,6 +1,7 @@
 """The end of a trial: after the write-back, wait until the servers and the file system are idle.
 
-Without this, background work of the file system (copies, scrub, rebalance, trash) would fall into the next trial's windows.
+Without this, background work of the file system (copies, scrub, rebalance, trash) would fall into the next
+trial's windows.
 """
 
 import time
@@ -14,8 +15,10 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 
 LOOK_S = 0.25  # over which a rate is taken
-QUIET_BYTES_PER_S = 256 * 1024  # of all servers together, above twice what they moved idle (heartbeats, other work)
-_AGAIN_COUNT = 2  # looks after one with a gap; a rate without that of a server only makes the wait at the end stricter
+# of all servers together, above twice what they moved idle (heartbeats, other work)
+QUIET_BYTES_PER_S = 256 * 1024
+# looks after one with a gap; a rate without that of a server only makes the wait at the end stricter
+_AGAIN_COUNT = 2
 WATCHED = ("network_received_bytes", "disk_read_bytes", "disk_written_bytes")
 _Key = tuple[str, str]  # a server and its counter
 
@@ -30,7 +33,9 @@ class Tail:
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
-    """Wait, and return the rate of the servers' networks and disks meanwhile; longer if a reading is missing."""
+    """Wait, and return the rate of the servers' networks and disks meanwhile; longer if a reading is
+    missing.
+    """
     watch = _Watch(hosts)
     rate, unknown = watch.look(duration_s)
     for _ in range(_AGAIN_COUNT):
@@ -56,7 +61,8 @@ def tail(
         settle_s: the least length.
         quiet_s: the longest; 0 waits only for `settle_s`.
         idle_bytes_per_s: the servers' rate in the trial's baseline.
-        unhealthy: after events, what must happen until the file system is healthy, instead of its report of background work.
+        unhealthy: after events, what must happen until the file system is healthy, instead of its report of
+            background work.
 
     Raises:
         TransientError: a daemon has died.
@@ -100,18 +106,25 @@ def tail(
 
 
 class _Watch:
-    """Looks at the bytes that servers move. What has never been known is not waited for: not every server has all counters."""
+    """Looks at the bytes that servers move.
+
+    What has never been known is not waited for: not every server has all counters.
+    """
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts, self._known = hosts, set[_Key]()
 
     def look(self, duration_s: float) -> tuple[float, str]:
-        """Wait, and return the rate meanwhile as far as it is known, and a server of which it is not; "": of none."""
+        """Wait, and return the rate meanwhile as far as it is known, and a server of which it is not; "":
+        of none.
+        """
         began_s, before = time.monotonic(), _counted(self._hosts)
         time.sleep(duration_s)
         after = _counted(self._hosts)
         moved = _moved(before, after)
-        self._known |= {key for counted in (before, after) for key, count in counted.items() if count is not None}
+        self._known |= {
+            key for counted in (before, after) for key, count in counted.items() if count is not None
+        }
         unknown = min((name for name, _ in (self._known & after.keys()) - moved.keys()), default="")
         return sum(moved.values()) / (time.monotonic() - began_s), unknown
 
@@ -125,7 +138,11 @@ def _counted(hosts: Hosts) -> dict[_Key, int | None]:
 def _moved(before: Mapping[_Key, int | None], after: Mapping[_Key, int | None]) -> dict[_Key, int]:
     """Return the differences that are known: a missing reading and a counter that was reset have none."""
     pairs = [(key, before.get(key), ended) for key, ended in after.items()]
-    return {key: ended - began for key, began, ended in pairs if began is not None and ended is not None and ended >= began}
+    return {
+        key: ended - began
+        for key, began, ended in pairs
+        if began is not None and ended is not None and ended >= began
+    }
 
 
 def _busy(mounted: Mounted) -> str:

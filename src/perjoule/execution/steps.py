@@ -9,17 +9,23 @@ from perjoule.model import TrialEvent
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
 
 
-def steps(planned: Sequence[TrialEvent]) -> list[tuple[float, tuple[TrialEvent, ...], tuple[TrialEvent, ...]]]:
-    """Return, in order, each time at which something is begun: which disks are weighed, and which events are done.
+def steps(
+    planned: Sequence[TrialEvent],
+) -> list[tuple[float, tuple[TrialEvent, ...], tuple[TrialEvent, ...]]]:
+    """Return, in order, each time at which something is begun: which disks are weighed, and which events are
+    done.
 
-    A disk that will fail is weighed WEIGH_S before, but after the last event by which its host holds something else.
+    A disk that will fail is weighed WEIGH_S before, but after the last event by which its host holds
+    something else.
     """
     weighed: dict[float, list[TrialEvent]] = {}
     for n, event in enumerate(planned):
         if drivers.event_class(event.kind).takes == "disk":
             changed_s = (one.at_s for one in planned[:n] if one.host == event.host and _changes(one))
             weighed.setdefault(max(0.0, event.at_s - WEIGH_S, *changed_s), []).append(event)
-    found = [(at_s, (), tuple(same)) for at_s, same in itertools.groupby(planned, key=lambda event: event.at_s)]
+    found = [
+        (at_s, (), tuple(same)) for at_s, same in itertools.groupby(planned, key=lambda event: event.at_s)
+    ]
     found += [(at_s, tuple(those), ()) for at_s, those in weighed.items()]
     return sorted(found, key=lambda step: (step[0], bool(step[1])))  # events first
 

@@ -1,7 +1,8 @@
 """Trials that are no longer needed, for a campaign that repeats until an interval is narrow enough.
 
-Every attempt is kept and counts. A combination is settled when the metric's interval is narrow enough in each of its directions.
-If it never gives the metric (no meter, a refused energy), more repetitions would not help: it ends with the least count.
+Every attempt is kept and counts. A combination is settled when the metric's interval is narrow enough in each
+of its directions. If it never gives the metric (no meter, a refused energy), more repetitions would not help:
+it ends with the least count.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ class StopState:
     def __init__(self, campaign: Campaign, results: Results) -> None:
         self._rule, self._results = campaign.until, results
         self._least_count, self._widening = campaign.least_count, campaign_widening(campaign)
-        self._seen: dict[tuple[str, int], Mapping[str, float]] = {}  # of each kept attempt: direction -> value
+        # of each kept attempt: direction -> value
+        self._seen: dict[tuple[str, int], Mapping[str, float]] = {}
 
     def settled(self, trial: Trial) -> str:
         """Return why a trial is not needed; "" if it is."""
@@ -38,9 +40,13 @@ class StopState:
                 values.setdefault(direction, []).append(value)
         if not values:
             return f"{self._rule.metric} is not measured, so more repetitions would not settle it"
-        if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
+        if not all(
+            narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()
+        ):
             return ""
-        widest_ratio = max(half_width_ratio(stopped_interval(found, self._widening)) for found in values.values())
+        widest_ratio = max(
+            half_width_ratio(stopped_interval(found, self._widening)) for found in values.values()
+        )
         reached = f"{self._rule.metric} ± {uncertainty_text(widest_ratio)} % after {len(records)} repetitions"
         return f"{reached}; {unseen_text(len(records))}"
 

@@ -1,4 +1,5 @@
-"""Tells those who watch what a run does: its notices and, once a second, the last sample of each meter, into a file.
+"""Tells those who watch what a run does: its notices and, once a second, the last sample of each meter, into
+a file.
 
 `perjoule.store.progress` defines the file. Rates and watts are computed by whoever reads it.
 """
@@ -23,7 +24,8 @@ END_S = 5.0  # for which the last state is waited for
 
 @contextmanager
 def telling(name: str, results: Results, remaining: Remaining, observe: Observer) -> Generator[Observer]:
-    """Write the progress of a run during the block; yields what takes its notices, counts its trials, and passes them on.
+    """Write the progress of a run during the block; yields what takes its notices, counts its trials, and
+    passes them on.
 
     Args:
         name: of the campaign.

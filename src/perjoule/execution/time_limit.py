@@ -38,7 +38,8 @@ class TrialPace:
 
     def __init__(self, plan: Plan) -> None:
         self._planned_s = {step.trial.id: step.duration_s for step in plan.steps}
-        self._ratio = 0.0  # nothing is known yet: a plan can be far off on hosts that are not in the catalogue
+        # nothing is known yet: a plan can be far off on hosts that are not in the catalogue
+        self._ratio = 0.0
 
     def took(self, trial: Trial, took_s: float) -> None:
         """Learn from a trial."""

@@ -1,4 +1,6 @@
-"""One trial on a deployment that is up: prepare, record, run, settle; and the record of it, valid or failed."""
+"""One trial on a deployment that is up: prepare, record, run, settle; and the record of it, valid or
+failed.
+"""
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -15,7 +17,19 @@ from perjoule.execution import layouts, pauses, settling, write_back
 from perjoule.execution.ageing import AgedDeployment
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.execution.layouts import Layouts
-from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
+from perjoule.model import (
+    REBUILT,
+    WRITE_BACK,
+    Campaign,
+    Clock,
+    Happened,
+    Health,
+    HostFact,
+    Json,
+    Outcome,
+    Phase,
+    Record,
+)
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PausedError, PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
@@ -32,7 +46,9 @@ class Up:
     aged: AgedDeployment | None = None
 
     def serving(self, clients_count: int) -> frozenset[str]:
-        """Name the hosts whose watts are those of the servers, as `energy.hosts` will in the record of the trial."""
+        """Name the hosts whose watts are those of the servers, as `energy.hosts` will in the record of the
+        trial.
+        """
         idle = {client.name for client in self.hosts.clients[clients_count:]}
         holders = frozenset(self.mounted.data_hosts) - idle if self.mounted.data_hosts else None
         return serving(frozenset(host.name for host in self.hosts.servers), holders)
@@ -57,7 +73,8 @@ class Ended:
 
 
 class UnderWay:
-    """A trial that is prepared and measured by `run`; another thread may ask meanwhile what is doubted so far.
+    """A trial that is prepared and measured by `run`; another thread may ask meanwhile what is doubted so
+    far.
 
     Args:
         say: takes the name of each phase as it begins.
@@ -69,11 +86,14 @@ class UnderWay:
         self._workload = drivers.workload(trial.workload)
         self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
         self._elsewhere = isinstance(drivers.testbed(trial.testbed), Elsewhere)
-        self._course = Course(trial.events, hosts, up.mounted, late_s=LATE_OUTSIDE_S if self._elsewhere else LATE_S)
+        self._course = Course(
+            trial.events, hosts, up.mounted, late_s=LATE_OUTSIDE_S if self._elsewhere else LATE_S
+        )
         self._place: Mounted = up.mounted
         self._syncs: tuple[write_back.Sync, ...] = ()
         self._phases: list[Phase] = []
-        self._metered: tuple[Sequence[str], ...] = ()  # what each meter doubts, which grows until it has ended
+        # what each meter doubts, which grows until it has ended
+        self._metered: tuple[Sequence[str], ...] = ()
         self._doubts: list[Doubt] = []
         self._outcome: Outcome | None = None
         self._paused: PausedError | None = None
@@ -140,7 +160,8 @@ class UnderWay:
                 loaded = self._workload.run(self._clients, self._place, raw)
         self._course.end_load()
         require_time(loaded.results)
-        if drivers.joining(self._attempt.trial.events):  # hosts that joined may have a disk for the data since then
+        # hosts that joined may have a disk for the data since then
+        if drivers.joining(self._attempt.trial.events):
             self._syncs = write_back.syncs(hosts, mounted)
         self._write_back(WRITE_BACK, loaded)
         return self._workload.read_back(self._clients, self._place, raw) or loaded
@@ -186,7 +207,10 @@ class UnderWay:
             self._paused = self._paused or error
 
     def _require_sound(self) -> None:
-        """Require that nothing stood still, and file system and power states are as they were. Raises WorkloadError."""
+        """Require that nothing stood still, and file system and power states are as they were.
+
+        Raises WorkloadError.
+        """
         if self._paused:
             raise self._paused
         self._up.mounted.alive()
@@ -196,13 +220,26 @@ class UnderWay:
 
     def _ended(self, failure: PerjouleError | None) -> Ended:
         course, outcome = self._course, self._outcome
-        of_meters = (words if isinstance(words, Doubt) else METERS.doubt(words) for one in self._metered for words in one)
-        doubts = [*(outcome.doubts if outcome else ()), *of_meters, *self._doubts, *(course.doubts() if outcome else ())]
-        return Ended(failure, outcome, tuple(self._phases), tuple(doubts), course.happened, course.health, self._busy)
+        of_meters = (
+            words if isinstance(words, Doubt) else METERS.doubt(words)
+            for one in self._metered
+            for words in one
+        )
+        doubts = [
+            *(outcome.doubts if outcome else ()),
+            *of_meters,
+            *self._doubts,
+            *(course.doubts() if outcome else ()),
+        ]
+        return Ended(
+            failure, outcome, tuple(self._phases), tuple(doubts), course.happened, course.health, self._busy
+        )
 
 
 def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | None:
-    """Return the failure for lack of memory on hosts since the last call, with the one it explains; None: they had enough."""
+    """Return the failure for lack of memory on hosts since the last call, with the one it explains; None:
+    they had enough.
+    """
     killed = [f"{host.name}: {words}" for host in hosts.all if (words := host.out_of_memory())]
     if not killed:
         return None
@@ -216,7 +253,8 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     """Return the record of an attempt; without `up`, of one whose file system could not be brought up."""
     trial, hosts = attempt.trial, up.hosts if up else Hosts(())
     filesystem = drivers.filesystem(trial.filesystem)
-    beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
+    # the same on all hosts with data
+    beneath_count = max((host.copies_count for host in hosts.all), default=1)
     began = hosts.without(drivers.joining(trial.events))
     redundancy = filesystem.redundancy(began) if up else None
     amplification = filesystem.amplification(began) if up else None
@@ -228,7 +266,10 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         clock=Clock(time.monotonic(), time.time()),
         scale=hosts.scale,
         cluster=hosts.cluster.name if hosts.cluster else "",
-        hosts=tuple(HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores) for h in hosts.all),
+        hosts=tuple(
+            HostFact(h.name, h.role, h.node.name if h.node else "", h.address, h.cpu_capacity_cores)
+            for h in hosts.all
+        ),
         phases=ended.phases,
         outcome=ended.outcome,
         facts={"testbed": hosts.facts, "filesystem": up.mounted.facts} if up else {},

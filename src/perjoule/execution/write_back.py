@@ -1,7 +1,9 @@
-"""Write-back: after a load all hosts with its data sync at once, because a write counts until their disks hold the data.
+"""Write-back: after a load all hosts with its data sync at once, because a write counts until their disks
+hold the data.
 
-The list of what to sync is made before the load, so nothing but `sync` runs after it, unless hosts have joined meanwhile. Each
-host states by its own clock when its sync began and ended, so that a pause of its connection or of perjoule counts as no writing.
+The list of what to sync is made before the load, so nothing but `sync` runs after it, unless hosts have
+joined meanwhile. Each host states by its own clock when its sync began and ended, so that a pause of its
+connection or of perjoule counts as no writing.
 """
 
 import time
@@ -21,7 +23,8 @@ from perjoule.model.units import seconds_text
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
 AT_ONCE_COUNT = 1024
-LATE_S, LATE_RATIO = 2.0, 0.01  # after the last client's end, and of the load: a write whose sync begins later is not kept
+# after the last client's end, and of the load: a write whose sync begins later is not kept
+LATE_S, LATE_RATIO = 2.0, 0.01
 ROUND_TRIPS_COUNT = 12  # that bringing reports from a host takes before its sync, at most
 DOUBTED_S, DOUBTED_RATIO = 0.2, 0.05  # and a write whose sync begins later than that is doubted
 ALWAYS_DOUBTED_S = 1.0  # also after a long load
@@ -39,9 +42,11 @@ class Sync:
 
 @dataclass(frozen=True)
 class WrittenBack:
-    """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host began.
+    """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host
+    began.
 
-    `way_s` is the time that messages to the farthest host and back take without any pause, until its sync begins.
+    `way_s` is the time that messages to the farthest host and back take without any pause, until its sync
+    begins.
     """
 
     phase: Phase | None
@@ -52,7 +57,9 @@ class WrittenBack:
 
 @dataclass(frozen=True)
 class _Done:
-    """A sync, with the moments of its question and its answer (monotonic, in s), and the host's two moments in UTC."""
+    """A sync, with the moments of its question and its answer (monotonic, in s), and the host's two
+    moments in UTC.
+    """
 
     host: Host
     asked_s: float
@@ -63,18 +70,24 @@ class _Done:
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
     """Find what to sync: all mounts of each server, or the disks of clients that hold their own data.
 
-    Returns nothing if the hosts with the data are unknown. Raises WorkloadError: a host can't report its mounts.
+    Returns nothing if the hosts with the data are unknown. Raises WorkloadError: a host can't report its
+    mounts.
     """
     holders = frozenset(mounted.data_hosts)
     if any(host.name in holders for host in hosts.servers):
-        places = ((host, path) for host in hosts.servers for path in (host.directory, *mounted_below(host, host.directory)))
+        places = (
+            (host, path)
+            for host in hosts.servers
+            for path in (host.directory, *mounted_below(host, host.directory))
+        )
         return tuple(Sync(host, ("sync", "-f", str(path))) for host, path in places)
     own = (host for host in hosts.clients if host.name in holders)
     return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in own)
 
 
 def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
-    """Run all syncs at once; the phase of this name runs from the first host's begin to the last one's end, by their clocks.
+    """Run all syncs at once; the phase of this name runs from the first host's begin to the last one's end,
+    by their clocks.
 
     Raises:
         PausedError: a host's clock was set meanwhile.
@@ -87,7 +100,9 @@ def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
     if doubts := tuple(one for one in ended if isinstance(one, Doubt)):
         return WrittenBack(None, doubts)
     done = [one for one in ended if isinstance(one, _Done)]
-    clocks = dict(each(dict.fromkeys(one.host for one in done), lambda host: (host.name, host.clock_offset())))
+    clocks = dict(
+        each(dict.fromkeys(one.host for one in done), lambda host: (host.name, host.clock_offset()))
+    )
     moments_s = [_moments_s(one, clocks) for one in done]
     first_s, last_s, ended_s = (
         min(began for began, _ in moments_s),
@@ -99,18 +114,25 @@ def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
 
 
 def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt | None:
-    """Return a doubt if the last host began to sync long after the last client's end: until then it only waited.
+    """Return a doubt if the last host began to sync long after the last client's end: until then it only
+    waited.
 
-    Raises PausedError: so long that the write's time is unknown, unless the hosts are `lent` by a batch system, whose steps may
-    end seconds after their programs.
+    Raises PausedError: so long that the write's time is unknown, unless the hosts are `lent` by a batch
+    system, whose steps may end seconds after their programs.
     """
-    if written.last_began_s is None or loaded.sustained or all(one.direction != "write" for one in loaded.results):
+    if (
+        written.last_began_s is None
+        or loaded.sustained
+        or all(one.direction != "write" for one in loaded.results)
+    ):
         return None
     late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
     if not lent and late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
         what = f"the write-back began {seconds_text(late_s)} after the last client's end"
         raise PausedError(f"{what}: a host, its connection or perjoule stood still")
-    if late_s > min(max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)):
+    if late_s > min(
+        max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)
+    ):
         return TIMES.late_write_back(late_s=late_s)
     return None
 
@@ -122,14 +144,19 @@ def _synced(wanted: Sync) -> _Done | Doubt:
         answered_s = time.monotonic()
         if completed.returncode:
             lines = completed.stderr.strip().splitlines() or ["it gave no reason"]
-            raise WorkloadError(f"sync ended with {completed.returncode}: {lines[-1]}", where=wanted.host.name)
+            raise WorkloadError(
+                f"sync ended with {completed.returncode}: {lines[-1]}", where=wanted.host.name
+            )
         return _Done(wanted.host, asked_s, answered_s, _stamps_utc_s(completed, wanted.host))
     except WorkloadError as error:
         return IN_FLIGHT.not_written_back(error=str(error))
 
 
 def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | None:
-    """Read the two moments that a host printed; None if it printed nothing. Raises WorkloadError: they are none."""
+    """Read the two moments that a host printed; None if it printed nothing.
+
+    Raises WorkloadError: they are none.
+    """
     words = completed.stdout.split()
     try:
         began_utc_s, ended_utc_s = map(float, words or ("0", "0"))
@@ -141,14 +168,19 @@ def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | Non
 
 
 def _moments_s(done: _Done, clocks: Mapping[str, ClockOffset]) -> tuple[float, float]:
-    """Return when a sync began and ended, in our monotonic clock. Raises PausedError: its host's clock contradicts ours."""
+    """Return when a sync began and ended, in our monotonic clock.
+
+    Raises PausedError: its host's clock contradicts ours.
+    """
     if done.stamps_utc_s is None:
         return done.asked_s, done.answered_s
     clock, ours_s = clocks[done.host.name], time.monotonic() - time.time()
     began_s, ended_s = (stamp_utc_s - clock.offset_s + ours_s for stamp_utc_s in done.stamps_utc_s)
     unsure_s = CONTRADICTED_S + clock.uncertainty_s
     if not done.asked_s - unsure_s <= began_s <= ended_s <= done.answered_s + unsure_s:
-        raise PausedError("its clock, or that of this machine, was set during the write-back", where=done.host.name)
+        raise PausedError(
+            "its clock, or that of this machine, was set during the write-back", where=done.host.name
+        )
     return max(began_s, done.asked_s), min(ended_s, done.answered_s)
 
 

@@ -1,4 +1,6 @@
-"""Results for others: a long table as CSV or Parquet, and one file with everything, which describes and verifies itself."""
+"""Results for others: a long table as CSV or Parquet, and one file with everything, which describes and
+verifies itself.
+"""
 
 from perjoule.exporting.archive import MOST_UNPACKED_BYTES
 from perjoule.exporting.bundle import verify_bundle, write_bundle

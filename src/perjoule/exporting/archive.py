@@ -20,7 +20,8 @@ from perjoule.model.errors import MachineError
 from perjoule.model.units import bytes_text
 from perjoule.store import progress
 
-COMPUTED = ("lock", "summary", progress.NAME)  # of a results folder, and of the moment: what a bundle never has
+# of a results folder, and of the moment: what a bundle never has
+COMPUTED = ("lock", "summary", progress.NAME)
 MOST_UNPACKED_BYTES = 16 * 1024**3
 MOST_RATIO = 200  # of a file's size over its size in a bundle: fio's logs, which compress best, reach 30
 MOST_RATIO_TOGETHER = 50  # of all files: whole results reach 6
@@ -64,7 +65,9 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, most_bytes: int = MOST_UNPACKED_BYTES, advice: str = _ALLOW) -> Generator[Archive]:
+def open_archive(
+    path: Path, most_bytes: int = MOST_UNPACKED_BYTES, advice: str = _ALLOW
+) -> Generator[Archive]:
     """Open a bundle.
 
     Args:
@@ -88,10 +91,16 @@ def open_archive(path: Path, most_bytes: int = MOST_UNPACKED_BYTES, advice: str 
         files = _files(bundle, path)
         archive = Archive(path, files, bundle, file)
         _check_ratio(
-            "it", archive.unpacked_bytes, sum(entry.compress_size for entry in files.values()), MOST_RATIO_TOGETHER, path
+            "it",
+            archive.unpacked_bytes,
+            sum(entry.compress_size for entry in files.values()),
+            MOST_RATIO_TOGETHER,
+            path,
         )
         if archive.unpacked_bytes > most_bytes:
-            problem = f"it unpacks to {bytes_text(archive.unpacked_bytes)}, more than {bytes_text(most_bytes)}"
+            problem = (
+                f"it unpacks to {bytes_text(archive.unpacked_bytes)}, more than {bytes_text(most_bytes)}"
+            )
             raise MachineError(problem, where=str(path), next=advice)
         yield archive
 
@@ -111,7 +120,11 @@ def _files(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]
         elif name.partition("/")[0] in COMPUTED:
             fault = "is computed, and never part of a bundle"
         if fault:
-            raise MachineError(f"{portable.shown(name)} does not belong in a bundle: it {fault}", where=str(path), next=_STRANGE)
+            raise MachineError(
+                f"{portable.shown(name)} does not belong in a bundle: it {fault}",
+                where=str(path),
+                next=_STRANGE,
+            )
         _check_ratio(portable.shown(name), entry.file_size, entry.compress_size, MOST_RATIO, path)
         files[name] = entry
     later, earlier = portable.clash(files)
@@ -130,7 +143,10 @@ def _check_ratio(name: str, size_bytes: int, packed_bytes: int, most_ratio: int,
 
 @contextmanager
 def unpacked(archive: Archive) -> Generator[Path]:
-    """Unpack a bundle into a temporary folder, never outside it, whatever its names say. Raises MachineError, OSError."""
+    """Unpack a bundle into a temporary folder, never outside it, whatever its names say.
+
+    Raises MachineError, OSError.
+    """
     with removal.scratch("perjoule-bundle-") as folder:
         _require_space(folder, archive)
         for name in archive.files:
@@ -156,9 +172,14 @@ def _require_space(folder: Path, archive: Archive) -> None:
     disk = os.statvfs(folder)
     free_bytes, kept_bytes = disk.f_bavail * disk.f_frsize, reserve_bytes(disk.f_blocks * disk.f_frsize)
     if archive.unpacked_bytes + kept_bytes > free_bytes:
-        space = f"{bytes_text(archive.unpacked_bytes)} and {bytes_text(kept_bytes)} in reserve, {bytes_text(free_bytes)} free"
+        space = (
+            f"{bytes_text(archive.unpacked_bytes)} and {bytes_text(kept_bytes)} in reserve, "
+            f"{bytes_text(free_bytes)} free"
+        )
         problem = f"there is not enough space to unpack it ({space})"
         raise MachineError(problem, where=str(folder), next="set TMPDIR to a disk with more room")
     if disk.f_files and disk.f_favail < 2 * len(archive.files):
-        problem = f"there is no room for {len(archive.files)} files to unpack it (inodes: {disk.f_favail} free)"
+        problem = (
+            f"there is no room for {len(archive.files)} files to unpack it (inodes: {disk.f_favail} free)"
+        )
         raise MachineError(problem, where=str(folder), next="set TMPDIR to another disk")

@@ -1,4 +1,6 @@
-"""A results folder as one self-describing file, and back: written with the same bytes each time, unpacked with care."""
+"""A results folder as one self-describing file, and back: written with the same bytes each time, unpacked
+with care.
+"""
 
 import hashlib
 import shutil
@@ -9,7 +11,16 @@ from pathlib import Path
 
 from perjoule import store
 from perjoule.exporting.archive import COMPUTED, DAMAGE, MOST_UNPACKED_BYTES, Archive, open_archive, unpacked
-from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, Description, File, checksums, citation, metadata
+from perjoule.exporting.crate import (
+    CHECKSUMS,
+    CITATION,
+    METADATA,
+    Description,
+    File,
+    checksums,
+    citation,
+    metadata,
+)
 from perjoule.machine import portable, removal
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import MOST_JSON_BYTES
@@ -26,7 +37,8 @@ _CHUNK_BYTES = 1 << 20
 
 
 def write_bundle(results: Results, target: Path, table: str, description: Description) -> int:
-    """Write all kept attempts, the report if there is one, table and description to a zip file; return the number of files.
+    """Write all kept attempts, the report if there is one, table and description to a zip file; return the
+    number of files.
 
     Args:
         results: a folder.
@@ -39,7 +51,11 @@ def write_bundle(results: Results, target: Path, table: str, description: Descri
         OSError: it can't be written.
     """
     records = results.records()
-    paths = {_name(results.folder, path): path for path in kept_files(results) if path.resolve() != target.resolve()}
+    paths = {
+        _name(results.folder, path): path
+        for path in kept_files(results)
+        if path.resolve() != target.resolve()
+    }
     _check_names(results.folder, sorted(paths))
     texts = {TABLE: table, CITATION: citation(description, records)}
     files = {name: File(path.stat().st_size, _sha256(path)) for name, path in paths.items()}
@@ -49,7 +65,9 @@ def write_bundle(results: Results, target: Path, table: str, description: Descri
     texts[METADATA] = metadata(description, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
     if target.exists() and not target.is_file():
-        raise MachineError("a bundle is a file, but this is a pipe or a device", where=str(target), next="name a file")
+        raise MachineError(
+            "a bundle is a file, but this is a pipe or a device", where=str(target), next="name a file"
+        )
     partial = target.with_name(f".{target.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
     try:
@@ -88,7 +106,9 @@ def verify_bundle(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> verifica
         with unpacked(archive) as folder:
             findings = verification.verify(store.open_results(folder))
             differences = [difference.replace(f"{folder}/", "") for difference in findings.differences]
-            return verification.Findings(files_count + findings.checked_count, tuple(differences), findings.notes)
+            return verification.Findings(
+                files_count + findings.checked_count, tuple(differences), findings.notes
+            )
 
 
 def differing(archive: Archive) -> Iterator[str]:
@@ -111,7 +131,11 @@ def differing(archive: Archive) -> Iterator[str]:
         elif name not in digests:
             yield f"{name}: was not there when the bundle was written"
         else:
-            yield "" if _digest(archive, name) == digests[name] else f"{name}: differs from the file that was bundled"
+            yield (
+                ""
+                if _digest(archive, name) == digests[name]
+                else f"{name}: differs from the file that was bundled"
+            )
 
 
 def _digest(archive: Archive, name: str) -> str:
@@ -129,7 +153,9 @@ def _check_names(folder: Path, names: Sequence[str]) -> None:
     advice = "leave it out, or rename it where it comes from and import it again"
     for name in names:
         if fault := portable.fault(name):
-            raise MachineError(f"{portable.shown(name)} {fault}, so no bundle can have it", where=str(folder), next=advice)
+            raise MachineError(
+                f"{portable.shown(name)} {fault}, so no bundle can have it", where=str(folder), next=advice
+            )
     later, earlier = portable.clash(names)
     if later:
         raise MachineError(
@@ -140,7 +166,9 @@ def _check_names(folder: Path, names: Sequence[str]) -> None:
 
 
 def kept_files(results: Results) -> Iterator[Path]:
-    """Return the files of a results folder that belong to its results, without attempts that are under way."""
+    """Return the files of a results folder that belong to its results, without attempts that are under
+    way.
+    """
     folder, entries = results.folder, results.entries()
     attempts = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
     for path in sorted(folder.rglob("*")):
@@ -150,7 +178,9 @@ def kept_files(results: Results) -> Iterator[Path]:
             continue
         if path.is_relative_to(folder / ASIDE):
             continue
-        if path.is_relative_to(folder / "trials") and not any(path.is_relative_to(attempt) for attempt in attempts):
+        if path.is_relative_to(folder / "trials") and not any(
+            path.is_relative_to(attempt) for attempt in attempts
+        ):
             continue
         yield path
 

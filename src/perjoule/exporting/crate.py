@@ -1,5 +1,5 @@
-"""The description of a bundle: RO-Crate 1.1 (https://www.researchobject.org/ro-crate/specification/1.1/), a citation file
-(https://citation-file-format.github.io) and checksums in the format of sha256sum.
+"""The description of a bundle: RO-Crate 1.1 (https://www.researchobject.org/ro-crate/specification/1.1/), a
+citation file (https://citation-file-format.github.io) and checksums in the format of sha256sum.
 """
 
 import json
@@ -69,14 +69,21 @@ def metadata(description: Description, records: Sequence[Record], files: Mapping
         records: all attempts.
         files: every file except this one, by its path in the bundle.
     """
-    people: list[Json] = [{"@id": _person(name), "@type": "Person", "name": name} for name in description.authors]
+    people: list[Json] = [
+        {"@id": _person(name), "@type": "Person", "name": name} for name in description.authors
+    ]
     license_id = license_url(description.license)
     root: dict[str, Json] = {
         "@id": "./",
         "@type": "Dataset",
         "name": description.name,
-        **({"keywords": SIMULATED} if least_real(record.traits.reality for record in records) == "simulated" else {}),
-        "description": description.description or f"Measurements of the energy efficiency of storage: {description.name}",
+        **(
+            {"keywords": SIMULATED}
+            if least_real(record.traits.reality for record in records) == "simulated"
+            else {}
+        ),
+        "description": description.description
+        or f"Measurements of the energy efficiency of storage: {description.name}",
         "datePublished": date(records),
         "hasPart": [{"@id": _id(path)} for path in sorted(files)],
         "mentions": [{"@id": "#measurement"}],
@@ -92,8 +99,15 @@ def metadata(description: Description, records: Sequence[Record], files: Mapping
         "result": [{"@id": "./"}],
         **({"startTime": _iso(began_s), "endTime": _iso(ended_s)} if ended_s else {}),
     }
-    tool: Json = {"@id": "#perjoule", "@type": "SoftwareApplication", "name": "perjoule", "softwareVersion": __version__}
-    licensed: list[Json] = [{"@id": license_id, "@type": "CreativeWork", "name": description.license}] if license_id else []
+    tool: Json = {
+        "@id": "#perjoule",
+        "@type": "SoftwareApplication",
+        "name": "perjoule",
+        "softwareVersion": __version__,
+    }
+    licensed: list[Json] = (
+        [{"@id": license_id, "@type": "CreativeWork", "name": description.license}] if license_id else []
+    )
     descriptor: Json = {
         "@id": METADATA,
         "@type": "CreativeWork",
@@ -110,7 +124,11 @@ def metadata(description: Description, records: Sequence[Record], files: Mapping
 
 def citation(description: Description, records: Sequence[Record]) -> str:
     """Write CITATION.cff; its strings are JSON, which YAML also reads."""
-    lines = ["cff-version: 1.2.0", "type: dataset", 'message: "If you use these results, please cite them as below."']
+    lines = [
+        "cff-version: 1.2.0",
+        "type: dataset",
+        'message: "If you use these results, please cite them as below."',
+    ]
     lines += [f"title: {_text(description.name)}", "authors:"]
     lines += [f"  - name: {_text(name)}" for name in description.authors or ("unknown",)]
     lines += [f'date-released: "{date(records)}"']
@@ -152,7 +170,9 @@ def _file(path: str, file: File) -> Json:
 
 
 def _window(records: Sequence[Record]) -> tuple[float, float]:
-    """Return the time from the first phase of all trials to the last, in seconds of UTC; (0, 0) without phases."""
+    """Return the time from the first phase of all trials to the last, in seconds of UTC; (0, 0) without
+    phases.
+    """
     moments = [
         moment_s - record.clock.monotonic_s + record.clock.utc_s
         for record in records

@@ -1,7 +1,8 @@
-"""A results folder or a bundle to a new results folder, whose modelled watts are computed again: `perjoule recalculate`.
+"""A results folder or a bundle to a new results folder, whose modelled watts are computed again: `perjoule
+recalculate`.
 
-All else is copied byte for byte. The new folder is made beside its place under another name, is verified, and gets its name last:
-killed at any moment, it is there whole or not at all. The original is only read.
+All else is copied byte for byte. The new folder is made beside its place under another name, is verified, and
+gets its name last: killed at any moment, it is there whole or not at all. The original is only read.
 """
 
 import json
@@ -43,9 +44,13 @@ RECORD, SERIES = "record.json", "series.parquet"
 
 
 def recalculate(
-    source: Path, into: Path, write_report: Callable[[Results, Path], object], most_bytes: int = MOST_UNPACKED_BYTES
+    source: Path,
+    into: Path,
+    write_report: Callable[[Results, Path], object],
+    most_bytes: int = MOST_UNPACKED_BYTES,
 ) -> Recalculation:
-    """Write a new results folder with the modelled watts of another, or of a bundle, by the catalogue of today.
+    """Write a new results folder with the modelled watts of another, or of a bundle, by the catalogue of
+    today.
 
     Args:
         source: a results folder, which is only read, or a bundle.
@@ -55,10 +60,15 @@ def recalculate(
 
     Raises:
         CampaignError: nothing was modelled, or the catalogue has changed nothing, or more than watts.
-        MachineError: the source can't be read or does not verify, `into` holds something, or can't be written.
+        MachineError: the source can't be read or does not verify, `into` holds something, or can't be
+            written.
     """
     if into.resolve().is_relative_to(source.resolve()):
-        raise CampaignError("the new folder is in the original, which stays as it is", where=str(into), next="name another one")
+        raise CampaignError(
+            "the new folder is in the original, which stays as it is",
+            where=str(into),
+            next="name another one",
+        )
     with _opened(source, most_bytes) as results, spoken(into):
         require_ours(into)
         if into.is_symlink() or (into.exists() and not (into.is_dir() and not any(into.iterdir()))):
@@ -72,7 +82,9 @@ def recalculate(
             anew = store.open_results(folder)
             write_report(anew, folder / REPORTED[0])
             if differences := verification.verify(anew).differences:
-                raise MachineError(f"the new results don't verify: {differences[0]}", where=str(source), next=MEASURE)
+                raise MachineError(
+                    f"the new results don't verify: {differences[0]}", where=str(source), next=MEASURE
+                )
             for path in folder.rglob("*"):
                 sync(path)
             sync(folder)
@@ -92,7 +104,9 @@ def _opened(source: Path, most_bytes: int) -> Generator[Results]:
         return
     results = store.open_results(source)
     if not results.done():
-        raise MachineError("no trial has been measured here yet", where=str(source), next=f"perjoule resume {source}")
+        raise MachineError(
+            "no trial has been measured here yet", where=str(source), next=f"perjoule resume {source}"
+        )
     with spoken(source):
         require_ours(source)  # nobody swaps a file for a link while root copies it
     yield _verified(results, source)
@@ -110,7 +124,9 @@ def _require(source: Path, differences: Sequence[str]) -> None:
 
 
 def _written(results: Results, folder: Path, source: str) -> Recalculation:
-    """Fill the new folder: copies, then records and series with other watts, and the journal that vouches for them."""
+    """Fill the new folder: copies, then records and series with other watts, and the journal that vouches
+    for them.
+    """
     entries = results.entries()
     _require_no_ageing(results, source)
     attempts = [(entry, results.record(entry)) for entry in entries]
@@ -152,7 +168,9 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
             message = "the watts here were modelled with the coefficients that the catalogue has today"
             raise CampaignError(message, where=source, next="nothing is to be done")
         cells: tuple[Cell, ...] = cells_of(campaign_of(results), latest, all_points)
-        recalculation = replace(note_of_all, cells=cells, samples_count=samples_count, between_count=between_count)
+        recalculation = replace(
+            note_of_all, cells=cells, samples_count=samples_count, between_count=between_count
+        )
         keep_recalculation(place, recalculation)
     return recalculation
 
@@ -166,15 +184,27 @@ def _moves(record: Record) -> Mapping[str, Moves]:
 
 
 def _rewrite(attempt: Path, watts: Recalculated, note_of_all: Recalculation, moves: Moves) -> None:
-    """Replace the copies of an attempt's record and series; in the record only what follows from coefficients differs."""
+    """Replace the copies of an attempt's record and series; in the record only what follows from
+    coefficients differs.
+    """
     record = json_of(attempt / RECORD)
-    note = {"utc_s": note_of_all.utc_s, "by": note_of_all.by, "original": note_of_all.original, "coefficients": moves}
+    note = {
+        "utc_s": note_of_all.utc_s,
+        "by": note_of_all.by,
+        "original": note_of_all.original,
+        "coefficients": moves,
+    }
     note |= {"samples_count": watts.samples_count, "between_count": watts.between_count}
-    record |= {"hardware": to_json(watts.hardware), "environment": {**record["environment"], KEY: to_json(note)}}
+    record |= {
+        "hardware": to_json(watts.hardware),
+        "environment": {**record["environment"], KEY: to_json(note)},
+    }
     removal.remove_file(attempt / RECORD)
     removal.remove_file(attempt / SERIES)
     text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    with os.fdopen(os.open(attempt / RECORD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(attempt / RECORD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8"
+    ) as file:
         file.write(text)
     sink = ParquetSink(attempt / SERIES)
     try:
@@ -190,5 +220,8 @@ def _require_no_ageing(results: Results, source: str) -> None:
     folder = results.folder / AGEING
     names = sorted(path.name for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
     if any(modelled(ageing_series(results.folder, name)) for name in names):
-        message = "watts of the ageing of file systems were modelled, and the joules that records state of it can't be changed"
+        message = (
+            "watts of the ageing of file systems were modelled, and the joules that records state of it "
+            "can't be changed"
+        )
         raise CampaignError(message, where=source, next=MEASURE)

@@ -1,4 +1,6 @@
-"""Results as one long table for any program: a row for each trial, direction and metric, and one for each cell and metric."""
+"""Results as one long table for any program: a row for each trial, direction and metric, and one for each
+cell and metric.
+"""
 
 import csv
 import io
@@ -21,7 +23,10 @@ _pq = cast("Any", pq)
 
 
 class ExportRow(NamedTuple):
-    """One number. For a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1)."""
+    """One number.
+
+    For a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1).
+    """
 
     of: str  # "trial" or "cell"
     testbed: str  # "" of a cell
@@ -80,13 +85,21 @@ def csv_text(table: Sequence[ExportRow]) -> str:
 
 def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:
     """Write rows as Parquet. Raises OSError."""
-    types = {int: _pa.int64(), int | None: _pa.int64(), float: _pa.float64(), float | None: _pa.float64(), str: _pa.string()}
+    types = {
+        int: _pa.int64(),
+        int | None: _pa.int64(),
+        float: _pa.float64(),
+        float | None: _pa.float64(),
+        str: _pa.string(),
+    }
     schema = _pa.schema(
-        [(name, types[kind]) for name, kind in ExportRow.__annotations__.items()], metadata={"perjoule": "export 1"}
+        [(name, types[kind]) for name, kind in ExportRow.__annotations__.items()],
+        metadata={"perjoule": "export 1"},
     )
     columns = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in ExportRow._fields]
     table = _pa.Table.from_arrays(
-        [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+        [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
     )
     with path.open("wb") as file:
         _pq.write_table(table, file, compression="zstd")

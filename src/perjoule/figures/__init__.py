@@ -1,1 +1,3 @@
-"""One file, one figure: each draws its input as a Vega-Lite specification (a plain dict), and computes nothing."""
+"""One file, one figure: each draws its input as a Vega-Lite specification (a plain dict), and computes
+nothing.
+"""

@@ -1,4 +1,6 @@
-"""Parts that figures against clients share: read left, write right, means with intervals, and a point per repetition."""
+"""Parts that figures against clients share: read left, write right, means with intervals, and a point per
+repetition.
+"""
 
 from collections.abc import Sequence
 from math import isfinite, log10
@@ -14,7 +16,8 @@ from perjoule.model.units import clients_text
 DIRECTIONS = ("read", "write", "mixed")
 INTERVALS = "mean, 95 % interval, and a small mark for each repetition"
 HEIGHT = 240
-WIDEST = 2.0  # times the mean: an interval that ends beyond it would press all others together, and gets an arrow
+# times the mean: an interval that ends beyond it would press all others together, and gets an arrow
+WIDEST = 2.0
 ARROW = "arrow"
 TOOLTIP = (
     {"field": "filesystem", "title": "file system"},
@@ -30,12 +33,22 @@ def filesystems(cells: Sequence[Cell]) -> list[str]:
 
 def colour(names: Sequence[str]) -> Spec:
     """Describe the colour of a file system."""
-    return {"field": "filesystem", "type": "nominal", "scale": {"domain": list(names), "range": "category"}, "title": None}
+    return {
+        "field": "filesystem",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": "category"},
+        "title": None,
+    }
 
 
 def shape(names: Sequence[str]) -> Spec:
     """Describe the shape of a file system, which repeats its colour."""
-    return {"field": "filesystem", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "title": None}
+    return {
+        "field": "filesystem",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": "symbol"},
+        "title": None,
+    }
 
 
 def interval_text(interval: Interval, per: float) -> str:
@@ -47,7 +60,12 @@ def interval_text(interval: Interval, per: float) -> str:
 
 def in_units(interval: Interval, per: float) -> Interval:
     """Return an interval in units of `per`."""
-    return Interval(interval.mean / per, interval.low / per, interval.high / per, tuple(value / per for value in interval.values))
+    return Interval(
+        interval.mean / per,
+        interval.low / per,
+        interval.high / per,
+        tuple(value / per for value in interval.values),
+    )
 
 
 def against_clients(
@@ -84,20 +102,29 @@ def against_clients(
         "type": "quantitative",
         "title": f"{of.label}, {axis}",
         "scale": {"domain": list(frame), "nice": False} | ({"type": "log"} if logarithmic else {}),
-        # The rule of a bound would take the grid away. Vega leaves out labels of a logarithmic axis where they could touch.
+        # The rule of a bound would take the grid away. Vega leaves out labels of a logarithmic axis where
+        # they could touch.
         "axis": {"grid": True} | ({"values": _ticks(*frame), "labelOverlap": False} if logarithmic else {}),
     }
     panels = [
-        _panel(loads_cells, of, y, names, title, bounds, frame, printed) for title, loads_cells in _panels(with_metric).items()
+        _panel(loads_cells, of, y, names, title, bounds, frame, printed)
+        for title, loads_cells in _panels(with_metric).items()
     ]
-    if any(layer.get("style") == ARROW for panel in panels for layer in (layer["mark"] for layer in panel["layer"])):
+    if any(
+        layer.get("style") == ARROW
+        for panel in panels
+        for layer in (layer["mark"] for layer in panel["layer"])
+    ):
         notes = [*notes, "arrow: the interval continues beyond the frame"]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 
 def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """Return the cells of each panel, which is one load."""
-    ordered = sorted((cell for cell in cells if cell.direction in DIRECTIONS), key=lambda cell: DIRECTIONS.index(cell.direction))
+    ordered = sorted(
+        (cell for cell in cells if cell.direction in DIRECTIONS),
+        key=lambda cell: DIRECTIONS.index(cell.direction),
+    )
     by_load: dict[str, list[Cell]] = {}
     for load, name in load_names((cell.workload, cell.direction) for cell in ordered).items():
         by_load[panel_title(name)] = [cell for cell in ordered if (cell.workload, cell.direction) == load]
@@ -117,8 +144,12 @@ def _ticks(low: float, high: float) -> list[float]:
     return [value for value in values if low <= value <= high]
 
 
-def _domain(intervals: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:
-    """Return the ends of the axis: all repetitions and bounds, and all intervals that are not wider than their mean."""
+def _domain(
+    intervals: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool
+) -> tuple[float, float]:
+    """Return the ends of the axis: all repetitions and bounds, and all intervals that are not wider than
+    their mean.
+    """
     values = [v for interval in intervals for v in interval.values]
     highs = [interval.high for interval in intervals if interval.high <= WIDEST * interval.mean]
     lows = [interval.low for interval in intervals if interval.low * WIDEST >= interval.mean]
@@ -149,11 +180,19 @@ def _panel(
     for value, text in bounds:
         layers[:0] = _bound(value / metric.unit.per, text, y)
     heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
-    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+    return {
+        "title": heading,
+        "width": PANEL_WIDTH,
+        "height": HEIGHT,
+        "data": {"values": means},
+        "layer": layers,
+    }
 
 
 def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
-    """Return the data: the mean of each cell, with as much of its interval as is in the frame; and all repetitions."""
+    """Return the data: the mean of each cell, with as much of its interval as is in the frame; and all
+    repetitions.
+    """
     per, unit = metric.unit.per, metric.unit.symbol
     floor, top = frame
     means: list[Spec] = []
@@ -175,12 +214,16 @@ def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> 
                 "n": len(interval.values),
             }
         )
-        values += [key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values]
+        values += [
+            key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values
+        ]
     return means, values
 
 
 def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Sequence[str]) -> list[Spec]:
-    """Return the layers of what was measured: intervals, arrows where they leave the frame, repetitions, and means on top."""
+    """Return the layers of what was measured: intervals, arrows where they leave the frame, repetitions,
+    and means on top.
+    """
     intervals: Spec = {
         "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
         "transform": [{"filter": "isValid(datum.low)"}],
@@ -192,7 +235,14 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
     }
     arrows: list[Spec] = [
         {
-            "mark": {"type": "point", "shape": f"triangle-{point}", "filled": True, "size": 40, "yOffset": shift, "style": ARROW},
+            "mark": {
+                "type": "point",
+                "shape": f"triangle-{point}",
+                "filled": True,
+                "size": 40,
+                "yOffset": shift,
+                "style": ARROW,
+            },
             "transform": [{"filter": f"isValid(datum.{end})"}],
             "encoding": {"y": {"field": end, **y}, "color": colour(names)},
         }
@@ -223,7 +273,8 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
             ],
         },
     }
-    # Several file systems stand beside each other at a number of clients, so a line between two of them would mislead.
+    # Several file systems stand beside each other at a number of clients, so a line between two of them would
+    # mislead.
     lines = [line] if len(names) == 1 else []
     return [intervals, *lines, *arrows, repetitions, on_top]
 
@@ -235,7 +286,14 @@ def _bound(value: float, text: str, y: Spec) -> list[Spec]:
         {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
         {
             "data": {"values": [{}]},
-            "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 4, "fontSize": 11, "text": text},
+            "mark": {
+                "type": "text",
+                "align": "right",
+                "baseline": "top",
+                "dy": 4,
+                "fontSize": 11,
+                "text": text,
+            },
             "encoding": {"y": datum, "x": {"value": "width"}},
         },
     ]
@@ -247,7 +305,11 @@ def _beside(printed: Sequence[PaperNumber], metric: Metric, y: Spec, names: Sequ
     printed_rows: list[Spec] = []
     here: list[Spec] = []
     for from_paper in printed:
-        key = {"filesystem": from_paper.cell.legend, "workload": from_paper.cell.workload, "clients": from_paper.column}
+        key = {
+            "filesystem": from_paper.cell.legend,
+            "workload": from_paper.cell.workload,
+            "clients": from_paper.column,
+        }
         printed_rows.append(key | {"printed": from_paper.value / per, "value": from_paper.text})
         if from_paper.largest is not None:
             text = f"{number(from_paper.largest / per)} {unit}, {clients_text(from_paper.cell.clients_count)}"
@@ -264,7 +326,17 @@ def _beside(printed: Sequence[PaperNumber], metric: Metric, y: Spec, names: Sequ
     }
     bars: Spec = {
         "data": {"values": printed_rows},
-        "mark": {"type": "tick", "orient": "horizontal", "size": 20, "thickness": 3, "opacity": 1, "style": ["tick", "panel"]},
-        "encoding": {"y": {"field": "printed", **y}, "tooltip": [*TOOLTIP, {"field": "value", "title": "the paper"}]},
+        "mark": {
+            "type": "tick",
+            "orient": "horizontal",
+            "size": 20,
+            "thickness": 3,
+            "opacity": 1,
+            "style": ["tick", "panel"],
+        },
+        "encoding": {
+            "y": {"field": "printed", **y},
+            "tooltip": [*TOOLTIP, {"field": "value", "title": "the paper"}],
+        },
     }
     return [*([largest] if here else []), bars]

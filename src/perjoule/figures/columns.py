@@ -12,9 +12,11 @@ from perjoule.figures.vega import Spec
 
 Column = Literal["single", "double"]
 PX = {"single": 336, "double": 688}  # 3.5 and 7.16 inches, as IEEE has them, at 96 px per inch
-_SIDES, _LEAST, _TRIES_COUNT, _SLACK = 80, 80, 4, 8  # px beside a panel at first, of a panel, -, that may stay free
+# px beside a panel at first, of a panel, -, that may stay free
+_SIDES, _LEAST, _TRIES_COUNT, _SLACK = 80, 80, 4, 8
 _LINES = r"split(replace(datum.label, regexp('(.{14,}?),? ', 'g'), '$1\n'), '\n')"  # of a long name
-_LETTER, _SMALL, _BAR = 7, 6.2, 42  # px of a letter in a title and in a subtitle; of a bar whose name has several lines
+# px of a letter in a title and in a subtitle; of a bar whose name has several lines
+_LETTER, _SMALL, _BAR = 7, 6.2, 42
 
 
 def fitted(spec: Spec, column: Column, draw: Callable[[Spec], str]) -> Spec:
@@ -100,11 +102,18 @@ def _legends(spec: Spec, width: float) -> None:
         (encoding["color"], encoding.get("strokeDash"))
         for panel in _panels(spec)
         for layer in [panel, *panel.get("layer", [])]
-        if "field" in (encoding := layer.get("encoding", {})).get("color", {}) and encoding["color"].get("legend", {}) is not None
+        if "field" in (encoding := layer.get("encoding", {})).get("color", {})
+        and encoding["color"].get("legend", {}) is not None
     ]
-    longest = max((len(str(name)) for color, _ in channels for name in color.get("scale", {}).get("domain", [])), default=0)
+    longest = max(
+        (len(str(name)) for color, _ in channels for name in color.get("scale", {}).get("domain", [])),
+        default=0,
+    )
     for color, dash in channels:
-        color["legend"] = {**color.get("legend", {}), "columns": max(1, int(width // (_LETTER * longest + 32)))}
+        color["legend"] = {
+            **color.get("legend", {}),
+            "columns": max(1, int(width // (_LETTER * longest + 32))),
+        }
         if dash is not None:
             dash["legend"] = color["legend"]
 

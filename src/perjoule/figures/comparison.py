@@ -40,7 +40,14 @@ def ratios(marks: Sequence[RatioMark], relevant_ratio: float, title: str, notes:
     x = {"type": "quantitative", "title": "ratio", "scale": scale, "axis": {"format": ".3~g"}}
     y = {"field": "row", "type": "nominal", "sort": rows, "title": None}
     offset = {"yOffset": {"field": "metric", "sort": metrics}}
-    colour = {"color": {"field": "metric", "type": "nominal", "scale": {"domain": metrics, "range": "category"}, "title": None}}
+    colour = {
+        "color": {
+            "field": "metric",
+            "type": "nominal",
+            "scale": {"domain": metrics, "range": "category"},
+            "title": None,
+        }
+    }
     values = [
         {"row": m.row, "metric": m.metric, "ratio": m.ratio, "verdict": m.verdict}
         | ({"low": m.low, "high": m.high} if isfinite(m.high) else {})
@@ -65,7 +72,11 @@ def ratios(marks: Sequence[RatioMark], relevant_ratio: float, title: str, notes:
         },
     ]
     height = max(60, _ROW_HEIGHT * len(rows) * max(1, len(metrics)))
-    return titled({"width": FULL_WIDTH - 200, "height": height, "data": {"values": values}, "layer": layers}, title, notes)
+    return titled(
+        {"width": FULL_WIDTH - 200, "height": height, "data": {"values": values}, "layer": layers},
+        title,
+        notes,
+    )
 
 
 def beside(pairs: Sequence[Beside], paper: str, title: str, notes: Sequence[str]) -> Spec:

@@ -1,4 +1,6 @@
-"""A metric against the number of storage hosts, or against load, with an ideal line and the fitted law or curve."""
+"""A metric against the number of storage hosts, or against load, with an ideal line and the fitted law or
+curve.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +27,20 @@ class Growth:
     law_text: str = ""
 
 
-def growth(growths: Sequence[Growth], *, title: str, axis: str, ticks: Sequence[float] = (), notes: Sequence[str] = ()) -> Spec:
+def growth(
+    growths: Sequence[Growth],
+    *,
+    title: str,
+    axis: str,
+    ticks: Sequence[float] = (),
+    notes: Sequence[str] = (),
+) -> Spec:
     """Draw a panel for each workload, direction, number of clients and metric; `axis` is the horizontal one.
 
     `ticks` are its own; without any, the values are.
 
-    Dashed is the ideal line, solid the fitted law; marks are means with their 95 % interval and a small mark for each repetition.
+    Dashed is the ideal line, solid the fitted law; marks are means with their 95 % interval and a small mark
+    for each repetition.
     """
     names = list(dict.fromkeys(growth.filesystem for growth in growths))
     panels = [
@@ -40,7 +50,9 @@ def growth(growths: Sequence[Growth], *, title: str, axis: str, ticks: Sequence[
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 
-def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: str, ticks: Sequence[float]) -> Spec:
+def _panel(
+    title: str, growths: Sequence[Growth], names: Sequence[str], axis: str, ticks: Sequence[float]
+) -> Spec:
     means, each = _rows(growths)
     lines = {name: [_points(g, getattr(g, name)) for g in growths] for name in ("ideal", "law")}
     top = 1.06 * max([row["one"] for row in each] + [row["y"] for rows in lines["ideal"] for row in rows])
@@ -66,7 +78,10 @@ def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: st
             "mark": {"type": "line", "clip": True, **style},
             "encoding": {"y": {"field": "y", **y}},
         }
-        for name, style in (("ideal", {"strokeWidth": 1.2, "strokeDash": [5, 4]}), ("law", {"strokeWidth": 2}))
+        for name, style in (
+            ("ideal", {"strokeWidth": 1.2, "strokeDash": [5, 4]}),
+            ("law", {"strokeWidth": 2}),
+        )
         if any(lines[name])
     ]
     layers += [

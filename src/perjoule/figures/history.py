@@ -8,7 +8,8 @@ from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model.format import any_number
 
 HEIGHT = 130
-WIDE = 1.5  # times the range of the means: an interval that ends farther from its mean would press all others together
+# times the range of the means: an interval that ends farther from its mean would press all others together
+WIDE = 1.5
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Panel:
     levels: Sequence[Flat]
 
 
-def history(panels: Sequence[Panel], unit: str, campaigns_count: int, title: str, notes: Sequence[str]) -> Spec:
+def history(
+    panels: Sequence[Panel], unit: str, campaigns_count: int, title: str, notes: Sequence[str]
+) -> Spec:
     """Draw the panels, two in a row."""
     drawn = [_panel(panel, unit, campaigns_count) for panel in panels]
     return titled({"concat": drawn, "columns": min(2, len(drawn))}, title, notes)
@@ -57,14 +60,25 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     top, bottom = max(mean.mean for mean in panel.means), min(mean.mean for mean in panel.means)
     most = WIDE * max(top - bottom, 0.05 * top)
     means = [
-        {"n": mean.number, "campaign": mean.campaign, "mean": mean.mean, "value": f"{any_number(mean.mean)} {unit}"}
+        {
+            "n": mean.number,
+            "campaign": mean.campaign,
+            "mean": mean.mean,
+            "value": f"{any_number(mean.mean)} {unit}",
+        }
         | _ends(mean, most)
         for mean in panel.means
     ]
-    flats = [{"from": level.first - 0.4, "to": level.last + 0.4, "mean": level.mean} for level in panel.levels]
+    flats = [
+        {"from": level.first - 0.4, "to": level.last + 0.4, "mean": level.mean} for level in panel.levels
+    ]
     steps = [{"at": level.first - 0.5} for level in panel.levels[1:]]
     layers: list[Spec] = [
-        {"data": {"values": steps}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"field": "at", **x}}},
+        {
+            "data": {"values": steps},
+            "mark": {"type": "rule", "style": "bound"},
+            "encoding": {"x": {"field": "at", **x}},
+        },
         {
             "data": {"values": flats},
             "mark": {"type": "rule", "style": "ink", "strokeWidth": 1.5, "opacity": 0.7},
@@ -78,7 +92,13 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
         *(
             {
                 "transform": [{"filter": f"datum.cut && isValid(datum.{end})"}],
-                "mark": {"type": "point", "shape": f"triangle-{direction}", "filled": True, "size": 40, "opacity": 1},
+                "mark": {
+                    "type": "point",
+                    "shape": f"triangle-{direction}",
+                    "filled": True,
+                    "size": 40,
+                    "opacity": 1,
+                },
                 "encoding": {"x": {"field": "n", **x}, "y": {"field": end, **y}},
             }
             for end, direction in (("low", "down"), ("high", "up"))
@@ -94,7 +114,13 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
         },
     ]
     heading = {"text": panel.heading, "fontSize": 12, "anchor": "start"}
-    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+    return {
+        "title": heading,
+        "width": PANEL_WIDTH,
+        "height": HEIGHT,
+        "data": {"values": means},
+        "layer": layers,
+    }
 
 
 def _ends(mean: CampaignMean, most: float) -> Spec:

@@ -6,7 +6,9 @@ Load = tuple[str, str]  # workload, direction
 
 
 def load_names(loads: Iterable[Load]) -> Mapping[Load, str]:
-    """Name loads so that no two are alike: by direction, or by workload where a direction has several; in the given order."""
+    """Name loads so that no two are alike: by direction, or by workload where a direction has several; in
+    the given order.
+    """
     distinct = dict.fromkeys(loads)
     workloads = [workload for workload, _ in distinct]
     directions = [direction for _, direction in distinct]

@@ -33,7 +33,10 @@ def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) 
     y = {"field": "row", "type": "nominal", "sort": rows, "title": None}
     tooltip = [{"field": name} for name in ("row", "of", "value")]
     layers: list[Spec] = [
-        {"mark": {"type": "bar", "height": {"band": 0.6}}, "encoding": {"x": {"field": "mean", **x}, "y": y, "tooltip": tooltip}},
+        {
+            "mark": {"type": "bar", "height": {"band": 0.6}},
+            "encoding": {"x": {"field": "mean", **x}, "y": y, "tooltip": tooltip},
+        },
         {
             "transform": [{"filter": "isValid(datum.low)"}],
             "mark": {"type": "rule", "strokeWidth": 2},

@@ -20,7 +20,9 @@ class Predicted:
 
 
 def prediction(points: Sequence[Predicted], *, title: str, notes: Sequence[str]) -> Spec:
-    """Draw a panel for each axis: a line with its band for each direction, and dashed the bound where one is known."""
+    """Draw a panel for each axis: a line with its band for each direction, and dashed the bound where one
+    is known.
+    """
     panels = dict.fromkeys(point.panel for point in points)
     drawn = [_panel(panel, [point for point in points if point.panel == panel]) for panel in panels]
     return titled({"concat": drawn, "columns": 2, "spacing": 24}, title, notes)
@@ -38,12 +40,22 @@ def _panel(panel: str, points: Sequence[Predicted]) -> Spec:
     }
     y: Spec = {"type": "quantitative", "title": panel, "scale": {"zero": True}}
     rows = [
-        {"name": p.name, "clients": p.clients_count, "value": p.value, "low": p.low, "high": p.high, "bound": p.bound}
+        {
+            "name": p.name,
+            "clients": p.clients_count,
+            "value": p.value,
+            "low": p.low,
+            "high": p.high,
+            "bound": p.bound,
+        }
         for p in points
     ]
     tooltip = [{"field": key, "title": title} for key, title in _TOLD.items()]
     layers: list[Spec] = [
-        {"mark": {"type": "area", "opacity": 0.18}, "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}}},
+        {
+            "mark": {"type": "area", "opacity": 0.18},
+            "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+        },
         {
             "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.2},
             "transform": [{"filter": "isValid(datum.bound)"}],
@@ -60,4 +72,11 @@ def _panel(panel: str, points: Sequence[Predicted]) -> Spec:
     return {"width": PANEL_WIDTH, "height": 220, "data": {"values": rows}, "layer": layers}
 
 
-_TOLD = {"name": "direction", "clients": "clients", "value": "predicted", "low": "90 % from", "high": "to", "bound": "bound"}
+_TOLD = {
+    "name": "direction",
+    "clients": "clients",
+    "value": "predicted",
+    "low": "90 % from",
+    "high": "to",
+    "bound": "bound",
+}

@@ -15,7 +15,8 @@ class PaperNumber:
     cell: Cell
     value: float  # in SI units
     text: str  # as printed, with its place
-    largest: float | None = None  # the largest measured value, if this one is the largest with any number of clients
+    # the largest measured value, if this one is the largest with any number of clients
+    largest: float | None = None
 
     @property
     def column(self) -> int | str:

@@ -1,4 +1,6 @@
-"""Specifications drawn as SVG and PDF, and the script that draws them in a page. https://github.com/vega/vl-convert"""
+"""Specifications drawn as SVG and PDF, and the script that draws them in a page.
+https://github.com/vega/vl-convert
+"""
 
 import re
 from importlib.metadata import version
@@ -15,7 +17,9 @@ FIX = ".venv/bin/pip install 'perjoule[figures]'"
 
 
 def installed() -> bool:
-    """Whether anything can be drawn here: a host that only measures needs no figures, whose library is large."""
+    """Whether anything can be drawn here: a host that only measures needs no figures, whose library is
+    large.
+    """
     return find_spec("vl_convert") is not None
 
 
@@ -34,7 +38,9 @@ def svg(spec: Spec) -> str:
 
 
 def pdf(spec: Spec) -> bytes:
-    """Draw a specification as PDF, in the light theme, as large as the SVG: its converter takes a px for a point."""
+    """Draw a specification as PDF, in the light theme, as large as the SVG: its converter takes a px for a
+    point.
+    """
     import vl_convert
 
     def points(match: re.Match[str]) -> str:
@@ -45,12 +51,16 @@ def pdf(spec: Spec) -> bytes:
 
 
 def javascript() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script; bundling it takes seconds, so it is kept.
+    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script; bundling it takes seconds, so it is
+    kept.
 
     Raises MachineError: the library is missing.
     """
     require()
-    path, origin = kept.in_home("vega.js"), f"vl-convert {version('vl-convert-python')}, Vega-Lite {VERSION}\n"
+    path, origin = (
+        kept.in_home("vega.js"),
+        f"vl-convert {version('vl-convert-python')}, Vega-Lite {VERSION}\n",
+    )
     script = kept.read(path, origin)
     if script is None:
         import vl_convert

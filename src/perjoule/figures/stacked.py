@@ -42,4 +42,9 @@ def stacked(
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    return {"width": FULL_WIDTH - 150, "height": {"step": ROW}, "data": {"values": rows}, "layer": [bars, text]}
+    return {
+        "width": FULL_WIDTH - 150,
+        "height": {"step": ROW},
+        "data": {"values": rows},
+        "layer": [bars, text],
+    }

@@ -1,4 +1,6 @@
-"""The themes, titles and legends that all Vega-Lite specifications share. https://vega.github.io/vega-lite/docs/"""
+"""The themes, titles and legends that all Vega-Lite specifications share.
+https://vega.github.io/vega-lite/docs/
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,10 +12,11 @@ PANEL_WIDTH = 330  # of one of two panels, when a figure stands alone
 FULL_WIDTH = 700
 FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
-# Named colour ranges: "category" is for file systems and hosts throughout, "component" and "role" for what their names say,
-# "piece" for the pieces of a joule, as `metrics.PIECES` orders them. All differ for normal vision and for protanopia,
-# deuteranopia and tritanopia; the first four of "category", and neighbours in a stack, in grey too (tests/unit/figures). Shapes
-# and dashes repeat what "category" says: their counts have no common divisor with its own, so of 35 names no two look alike.
+# Named colour ranges: "category" is for file systems and hosts throughout, "component" and "role" for what
+# their names say, "piece" for the pieces of a joule, as `metrics.PIECES` orders them. All differ for normal
+# vision and for protanopia, deuteranopia and tritanopia; the first four of "category", and neighbours in a
+# stack, in grey too (tests/unit/figures). Shapes and dashes repeat what "category" says: their counts have no
+# common divisor with its own, so of 35 names no two look alike.
 _LIGHT = {
     "ink": "#1b1f24",
     "quiet": "#59636e",
@@ -34,12 +37,26 @@ _DARK = {
     "role": ["#6fa8e2", "#9a5a20", "#d3bbec", "#6a7684", "#5fd0b0"],
     "piece": ["#4c97ee", "#236a77", "#b49be0", "#5c4785", "#f09a52", "#7d4c22", "#4cc4a6"],
 }
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]
+SHAPES = [
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+]
 DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2, 1, 2, 1, 2]]
 
 
 def _config(theme: Mapping[str, Any]) -> Spec:
-    axis = {"labelColor": theme["quiet"], "titleColor": theme["quiet"], "domainColor": theme["line"], "tickColor": theme["line"]}
+    axis = {
+        "labelColor": theme["quiet"],
+        "titleColor": theme["quiet"],
+        "domainColor": theme["line"],
+        "tickColor": theme["line"],
+    }
     axis |= {"labelLimit": 0, "titleLimit": 0}  # names in full
     letters = {"font": FONT, "fontSize": 12}
     return {
@@ -47,11 +64,20 @@ def _config(theme: Mapping[str, Any]) -> Spec:
         "font": FONT,
         "padding": 4,
         "view": {"stroke": None},
-        "range": {name: theme[name] for name in ("category", "component", "role", "piece")} | {"symbol": SHAPES},
-        "axis": axis | {"gridColor": theme["line"], "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
-        "axisY": {"domain": False, "ticks": False, "minExtent": 40, "tickCount": 5},  # so that panels below each other align
+        "range": {name: theme[name] for name in ("category", "component", "role", "piece")}
+        | {"symbol": SHAPES},
+        "axis": axis
+        | {"gridColor": theme["line"], "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
+        # so that panels below each other align
+        "axisY": {"domain": False, "ticks": False, "minExtent": 40, "tickCount": 5},
         "axisX": {"grid": False, "labelAngle": 0, "labelFlush": False, "labelSeparation": 6, "tickCount": 7},
-        "legend": {"labelColor": theme["ink"], "labelFontSize": 12, "titleColor": theme["quiet"], "orient": "top", "title": None}
+        "legend": {
+            "labelColor": theme["ink"],
+            "labelFontSize": 12,
+            "titleColor": theme["quiet"],
+            "orient": "top",
+            "title": None,
+        }
         | {"labelLimit": 0},
         "title": {
             "color": theme["ink"],
@@ -86,18 +112,28 @@ PERCENT = "format(100 * datum.value, '~g') + ' %'"  # the label of a share on an
 def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
     """Add schema, title, and the notes as lines of the subtitle to a specification."""
     description = ". ".join([title, *notes])
-    return {"$schema": SCHEMA, "description": description, "title": {"text": title, "subtitle": list(notes)}, **spec}
+    return {
+        "$schema": SCHEMA,
+        "description": description,
+        "title": {"text": title, "subtitle": list(notes)},
+        **spec,
+    }
 
 
 def ratio_intervals(x: Spec, both: Spec) -> list[Spec]:
-    """Return the layers beneath points of ratios: a line at 1, and the interval from `low` to `high` of each row that has one.
+    """Return the layers beneath points of ratios: a line at 1, and the interval from `low` to `high` of each
+    row that has one.
 
     Args:
         x: the axis of ratios, without its field.
         both: the encodings that intervals share with points.
     """
     return [
-        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"datum": 1, **x}}},
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "rule", "style": "bound"},
+            "encoding": {"x": {"datum": 1, **x}},
+        },
         {
             "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "clip": True},
             "transform": [{"filter": "isValid(datum.low)"}],

@@ -1,4 +1,7 @@
-"""Daemons of a file system on its hosts: started, watched and ended together. Shared by drivers, not a driver."""
+"""Daemons of a file system on its hosts: started, watched and ended together.
+
+Shared by drivers, not a driver.
+"""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
@@ -51,16 +54,24 @@ class Daemons:
         """Return the last line of each, equal ones once."""
         last_lines: dict[tuple[str, str], list[str]] = {}
         for daemon in self._started:
-            last_lines.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
-        return [f"{name} on {', '.join(hosts)} last said: {line}" for (name, line), hosts in last_lines.items()]
+            last_lines.setdefault((daemon.name, last_words(daemon.process.output())), []).append(
+                daemon.host.name
+            )
+        return [
+            f"{name} on {', '.join(hosts)} last said: {line}" for (name, line), hosts in last_lines.items()
+        ]
 
     @contextmanager
     def explained(self) -> Generator[None]:
-        """Add the last output of all to an error in the block, and keep their logs, which are removed with the deployment."""
+        """Add the last output of all to an error in the block, and keep their logs, which are removed with
+        the deployment.
+        """
         try:
             yield
         except WorkloadError as error:
-            explanation = type(error)("; ".join([error.what, *self.last_words()]), where=error.where, next=error.next)
+            explanation = type(error)(
+                "; ".join([error.what, *self.last_words()]), where=error.where, next=error.next
+            )
             explanation.logs = {daemon.log.name: daemon.process.output() for daemon in self._started}
             raise explanation from error
 
@@ -74,7 +85,10 @@ class Daemons:
             if (code := daemon.process.returncode) is not None:
                 daemon.host.run(["true"], timeout_s=ANSWER_S, check=False)
                 output = last_words(daemon.process.output(), 3)
-                raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {output}", where=daemon.host.name)
+                raise TransientError(
+                    f"{daemon.name} ended with exit code {code}; it last said: {output}",
+                    where=daemon.host.name,
+                )
 
     def wait(self, awaited: str, ready: Callable[[], bool], *, every_s: float = 0.03) -> None:
         """Wait until something is ready, while all daemons live.
@@ -85,7 +99,8 @@ class Daemons:
             every_s: the pause between two polls.
 
         Raises:
-            TransientError: a daemon died, with its last output, or the time limit passed, with the last WorkloadError.
+            TransientError: a daemon died, with its last output, or the time limit passed, with the last
+                WorkloadError.
         """
         reason = ""
         until_s = time.monotonic() + self.patience_s
@@ -111,10 +126,15 @@ class Daemons:
             self._started.remove(daemon)
 
     def kill(self, host: Host, spared: Collection[Daemon | None] = ()) -> None:
-        """End those of a host by SIGKILL, and do not miss them until `revive`. Raises WorkloadError: there are none."""
+        """End those of a host by SIGKILL, and do not miss them until `revive`.
+
+        Raises WorkloadError: there are none.
+        """
         ended = [daemon for daemon in self._started if daemon.host is host and daemon not in spared]
         if not ended:
-            raise WorkloadError("no daemon of the file system runs here, so none can be killed", where=host.name)
+            raise WorkloadError(
+                "no daemon of the file system runs here, so none can be killed", where=host.name
+            )
         self._started = [daemon for daemon in self._started if daemon not in ended]
         self._killed += ended
         for daemon in ended:

@@ -1,7 +1,8 @@
 """How all file systems are deployed, so a driver only states what is special about its own.
 
-A driver is two classes. The one that inherits `Deployed` (in `_options`) holds its options. The one that inherits `Deployment` is
-the file system on some hosts: planned when it is made, up during the block of `mount`, and gone afterwards.
+A driver is two classes. The one that inherits `Deployed` (in `_options`) holds its options. The one that
+inherits `Deployment` is the file system on some hosts: planned when it is made, up during the block of
+`mount`, and gone afterwards.
 """
 
 import dataclasses
@@ -43,15 +44,19 @@ STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more,
 Options = TypeVar("Options", bound="Deployed")
 
 
-class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks, TellsHeld, Unmounts, Generic[Options]):
-    """One file system on its hosts. A driver implements `serve`, `attach`, `report`, `locate`, and overrides what differs.
+class Deployment(
+    Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks, TellsHeld, Unmounts, Generic[Options]
+):
+    """One file system on its hosts. A driver implements `serve`, `attach`, `report`, `locate`, and overrides
+    what differs.
 
     Making one only plans: it raises CampaignError if the layout is impossible, and touches nothing.
     """
 
     kind: ClassVar[str]  # names its folder on each host
     space_late_s: ClassVar[float] = 2.0  # by which it reports its space in use late
-    data_files: ClassVar[tuple[str, ...]] = ()  # words of find(1) that choose files with users' data among those in its stores
+    # words of find(1) that choose files with users' data among those in its stores
+    data_files: ClassVar[tuple[str, ...]] = ()
     user = group = "root"  # that servers run as, and that owns their folders
 
     def __init__(self, options: Options, hosts: Hosts) -> None:
@@ -60,7 +65,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         self.daemons = Daemons(self.patience_s)
         self.bearers = self.plan()
         if not self.bearers:
-            raise CampaignError("no host to store data on", where=self.kind, next="use a testbed with storage hosts")
+            raise CampaignError(
+                "no host to store data on", where=self.kind, next="use a testbed with storage hosts"
+            )
         self.data_hosts = tuple(host.name for host in self.bearers)
         self.directories = {user.name: self.folder(user) / "mnt" for user in hosts.users}
         self.facts = {}
@@ -69,7 +76,10 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         self._attached: dict[str, Daemon | None] = {}  # of each client that has mounted, its running daemon
 
     def plan(self) -> tuple[Host, ...]:
-        """Choose the hosts that carry data, those for `beneath`. Raises CampaignError when they can't carry the layout."""
+        """Choose the hosts that carry data, those for `beneath`.
+
+        Raises CampaignError when they can't carry the layout.
+        """
         return self.hosts.by_role("storage")
 
     def require(self) -> None:
@@ -91,21 +101,32 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
                     listener.require_ours(host)
 
     def wait_listening(self, host: Host, number: int) -> None:
-        """Wait until a program of ours listens on a port of a host, before anybody speaks to it. Raises MachineError."""
+        """Wait until a program of ours listens on a port of a host, before anybody speaks to it.
+
+        Raises MachineError.
+        """
         if host.mark:
             self.daemons.wait(f"a listener on port {number} of {host.name}", lambda: listens(host, number))
 
     def _ports(self, host: Host) -> list[int]:
         """Return the ports that its servers must have on a host."""
         placed = self.options.ports().items()
-        return [port.number for place, ports in placed if host in self.hosts.at(place) for port in ports if not port.last]
+        return [
+            port.number
+            for place, ports in placed
+            if host in self.hosts.at(place)
+            for port in ports
+            if not port.last
+        ]
 
     @abstractmethod
     def serve(self) -> None:
         """Start the servers and wait until they are healthy."""
 
     def attach(self, client: Host, place: Path) -> Daemon | None:
-        """Start what mounts it on a folder of a client: a daemon, or a command that ends when it is mounted."""
+        """Start what mounts it on a folder of a client: a daemon, or a command that ends when it is
+        mounted.
+        """
         raise NotImplementedError
 
     def unattached(self, client: Host) -> str:
@@ -122,7 +143,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """Return the settings that are not the file system's own, with those that only emulated hosts need."""
+        """Return the settings that are not the file system's own, with those that only emulated hosts
+        need.
+        """
         return ()
 
     @property
@@ -139,7 +162,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         """Do nothing if only the hosts' kernels cache; otherwise see `remount`."""
 
     def lost(self) -> str:
-        """Return what redundancy has lost although all daemons run, as the file system itself reports it; "" is nothing."""
+        """Return what redundancy has lost although all daemons run, as the file system itself reports it;
+        "" is nothing.
+        """
         return ""
 
     def kill(self, host: Host) -> None:
@@ -151,7 +176,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         self.daemons.revive(host)
 
     def stores(self, host: Host) -> tuple[Path, ...]:
-        """Return the folders that hold users' data on a host, and nothing else; () where that is not known."""
+        """Return the folders that hold users' data on a host, and nothing else; () where that is not
+        known.
+        """
         return ()
 
     def held_bytes(self, host: Host) -> int:
@@ -168,7 +195,10 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
 
     def replace(self, host: Host) -> None:
         """Make its stores again, empty, and start its daemons on them."""
-        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
+        host.run(
+            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)],
+            timeout_s=SHORT_S,
+        )
         self.revive(host)
 
     def add(self, host: Host) -> None:
@@ -181,7 +211,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         self._note_logs()
 
     def join(self, host: Host) -> None:
-        """Start its servers on a further host, the last of `bearers`, and have them take their share of the data."""
+        """Start its servers on a further host, the last of `bearers`, and have them take their share of
+        the data.
+        """
         raise WorkloadError(Growable.lack, where=host.name)
 
     def age(self, wanted: Aged) -> Mapping[str, Json]:
@@ -190,7 +222,10 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
             return Ageing(wanted, clients, self.hosts.scale, self.space_late_s).run()
 
     def alive(self) -> None:
-        """Check that every daemon runs, every mount exists and redundancy is complete, but for events. Raises TransientError."""
+        """Check that every daemon runs, every mount exists and redundancy is complete, but for events.
+
+        Raises TransientError.
+        """
         self.daemons.alive()
         for client in self._mounting():
             by_kernel = client.name in self._attached and self._attached[client.name] is None
@@ -210,7 +245,12 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         clients = self._mounting()
         each(clients, self._attach)
         self.configure()
-        each(clients, lambda client: self.daemons.retry(f"a first write on {client.name}", partial(self.write_first, client)))
+        each(
+            clients,
+            lambda client: self.daemons.retry(
+                f"a first write on {client.name}", partial(self.write_first, client)
+            ),
+        )
         self.note()
 
     def down(self) -> None:
@@ -222,9 +262,12 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
 
     def abandon(self, client: Host) -> None:
         """Unmount on a client whatever still uses it, as far as possible."""
-        # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
+        # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be
+        # removed.
         with suppress(WorkloadError):
-            client.run(["umount", "--force", "--lazy", self.directories[client.name]], timeout_s=SHORT_S, check=False)
+            client.run(
+                ["umount", "--force", "--lazy", self.directories[client.name]], timeout_s=SHORT_S, check=False
+            )
 
     def clean(self, host: Host) -> None:
         """Remove the content of its folder on a host."""
@@ -250,13 +293,17 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
             each(self._mounting(), self._attach)
 
     def detach(self, client: Host) -> None:
-        """Unmount on a client and let its daemon end by itself: it may write back after the kernel has released it."""
+        """Unmount on a client and let its daemon end by itself: it may write back after the kernel has
+        released it.
+        """
         client.run(["umount", self.directories[client.name]], timeout_s=self.patience_s)
         if daemon := self._attached.pop(client.name):
             try:
                 daemon.process.wait(timeout_s=self.patience_s)
             except TimeoutError:
-                raise TransientError(f"{daemon.name} did not end within {self.patience_s:g} s", where=client.name) from None
+                raise TransientError(
+                    f"{daemon.name} did not end within {self.patience_s:g} s", where=client.name
+                ) from None
             self.daemons.drop(client, daemon.name)
 
     def folder(self, host: Host) -> Path:
@@ -265,7 +312,11 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
 
     def store(self, host: Host) -> Path:
         """Return the folder of the data on a host: on the disk beneath, or else in its folder."""
-        return host.directory / "beneath" / self.kind if self.options.beneath and host in self.bearers else self.folder(host)
+        return (
+            host.directory / "beneath" / self.kind
+            if self.options.beneath and host in self.bearers
+            else self.folder(host)
+        )
 
     def log(self, host: Host, name: str) -> Path:
         """Return the log of a daemon."""
@@ -281,20 +332,35 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         return ("setpriv", f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups")
 
     def furnish(self, host: Host, *rooms: Path) -> None:
-        """Make its folder and these on a host, owned by the servers' user. Raises MachineError if that user can't reach them."""
+        """Make its folder and these on a host, owned by the servers' user.
+
+        Raises MachineError if that user can't reach them.
+        """
         folders = [self.folder(host), *rooms]
-        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S)
-        if host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
+        host.run(
+            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S
+        )
+        if (
+            host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode
+            != 0
+        ):
             problem = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
-            raise MachineError(problem, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
+            raise MachineError(
+                problem, where=host.name, next="let other users traverse the folders above it (chmod o+x)"
+            )
 
     def mount(self, client: Host, place: Path, kind: str, source: str, options: str = "") -> None:
-        """Mount it by a client's kernel. Raises TransientError with what `mount` reported, or with the end of a daemon."""
+        """Mount it by a client's kernel.
+
+        Raises TransientError with what `mount` reported, or with the end of a daemon.
+        """
         argv = ["mount", "-t", kind, *(["-o", options] if options else []), source, place]
         completed = client.run(argv, timeout_s=self.patience_s, check=False)
         if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(f"mount -t {kind} failed: {last_words(completed.stderr, 3)}", where=client.name)
+            raise TransientError(
+                f"mount -t {kind} failed: {last_words(completed.stderr, 3)}", where=client.name
+            )
 
     def bind(self, host: Host, folder: Path, path: Path) -> None:
         """Bind a folder to a system path until the end, on a host with its own mounts."""
@@ -321,7 +387,9 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
     def write_first(self, client: Host) -> None:
         """Have a client write a file and remove it."""
         probe = self.directories[client.name] / f".{client.name}-probe"
-        client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
+        client.run(
+            ["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s
+        )
         client.run(["rm", probe], timeout_s=self.patience_s)
 
     def note(self) -> None:
@@ -329,7 +397,10 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         self.facts, host = {**self.report(), "changed": as_facts(self.changed)}, self.bearers[0]
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
-            self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
+            self.facts = {
+                **self.facts,
+                "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror},
+            }
             remains = each(self.bearers, left_by_zfs) if mirror == "zfs" else []
             self.undropped = next((remain for remain in remains if remain), "")
         self._note_logs()

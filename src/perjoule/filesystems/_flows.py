@@ -1,14 +1,15 @@
 """Bytes per user byte by who encodes and who forwards. Shared by drivers, not a driver.
 
-Only data count: no headers, metadata, journals or caches. A read takes only data parts, as all file systems here do while all
-servers are up.
+Only data count: no headers, metadata, journals or caches. A read takes only data parts, as all file systems
+here do while all servers are up.
 """
 
 from perjoule.model import Amplification, Flow, Redundancy
 
 
 def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
-    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the first one's server.
+    """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the
+    first one's server.
 
     Whole copies are a code of one data part: each further copy is a parity part that equals it.
     """
@@ -17,7 +18,11 @@ def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
     all_ratio = parts_count / data_count
     sent_ratio, passed_ratio, gathered_ratio = all_ratio, 0.0, 0.0
     if not by_client:
-        sent_ratio, passed_ratio, gathered_ratio = 1.0, (parts_count - 1) / data_count, (data_count - 1) / data_count
+        sent_ratio, passed_ratio, gathered_ratio = (
+            1.0,
+            (parts_count - 1) / data_count,
+            (data_count - 1) / data_count,
+        )
     write = Flow(
         client_sent_ratio=sent_ratio,
         storage_received_ratio=sent_ratio + passed_ratio,

@@ -25,7 +25,8 @@ class OnOwnDevices(FileSystem):
     size_bytes: Bytes = 4 * 1024**3
     """Size of the sparse file that stands in for a device; has no effect on a named one."""
     device: str = ""
-    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
+    """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and
+    only if `overwrite`
     above the tables lists it and you confirm it."""
 
     def checks(self) -> tuple[Check, ...]:
@@ -52,18 +53,27 @@ class OnOwnDevices(FileSystem):
 
 
 class OnClients(Mounted, Ages):
-    """A file system without daemons of ours, and without caches except the kernel's page cache, which the hosts drop."""
+    """A file system without daemons of ours, and without caches except the kernel's page cache, which the
+    hosts drop.
+    """
 
     def __init__(
-        self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
+        self,
+        hosts: Hosts,
+        directories: Mapping[str, Path],
+        facts: Mapping[str, Json],
+        lost: Callable[[Host], str],
     ) -> None:
         self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
         self.sharing: tuple[str, ...] = (hosts.clients[0].name,)
         self._scale = hosts.scale
-        self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
+        # which says what of it a client has lost; "" is nothing
+        self._clients, self._lost = hosts.clients, lost
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the clients that share the first one's folder, if data lie on clients; what a mount leads to is unknown here."""
+        """Return the clients that share the first one's folder, if data lie on clients; what a mount leads
+        to is unknown here.
+        """
         return self.sharing if self.data_hosts else ()
 
     def drop_caches(self) -> None:

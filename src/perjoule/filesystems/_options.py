@@ -27,16 +27,20 @@ from perjoule.model.units import Seconds
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Deployed(FileSystem):
-    """A file system that is deployed from scratch; a driver names its programs and returns its `Deployment`."""
+    """A file system that is deployed from scratch; a driver names its programs and returns its
+    `Deployment`.
+    """
 
     # Its programs, each with the Debian package that has it, by the hosts that run them (`Hosts.at`)
     runs: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     in_user_space: ClassVar[bool] = True  # its client is one of FUSE
     removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
-    copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
+    # clients send all copies or parts themselves; otherwise a server passes them on
+    copied_by_client: ClassVar[bool]
 
     beneath: Beneath = None
-    """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's
+    own disk if
     omitted."""
     aged: Aged | None = None
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
@@ -45,20 +49,28 @@ class Deployed(FileSystem):
 
     @abstractmethod
     def deployment(self, hosts: Hosts) -> Deployment[Any]:
-        """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
+        """Plan it on these hosts, touching nothing.
+
+        Raises CampaignError if its layout is impossible there.
+        """
 
     def require_fit(self, hosts: Hosts) -> None:
         """Plan it: a layout that is impossible is refused then, and so is ageing on disks that others use."""
         self.deployment(hosts)
         if self.aged and self.made_bytes(hosts) is None:
-            problem = "aged fills only disks that are made for the file system, and its data would lie on a disk that others use"
+            problem = (
+                "aged fills only disks that are made for the file system, and its data would lie on a disk "
+                "that others use"
+            )
             raise CampaignError(problem, next='set beneath = {kind = "xfs", size = "4 GiB"}')
 
     def made_bytes(self, hosts: Hosts) -> int | None:
         """Return the size of the disks beneath, or of those of the hosts."""
         bearers = self.deployment(hosts).bearers
         if self.beneath:
-            return 0 if self.beneath.device else self.beneath.size_bytes * self.beneath.legs_count * len(bearers)
+            return (
+                0 if self.beneath.device else self.beneath.size_bytes * self.beneath.legs_count * len(bearers)
+            )
         sizes = [host.disk_bytes for host in bearers]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
@@ -78,7 +90,12 @@ class Deployed(FileSystem):
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, FUSE, and the file system beneath."""
         of_programs = (check for place, packages in self.runs.items() for check in programs(packages, place))
-        return (*of_programs, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
+        return (
+            *of_programs,
+            *([fuse()] if self.in_user_space else []),
+            *needs_beneath(self.beneath),
+            *_ageing.needs(self.aged),
+        )
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
@@ -97,7 +114,9 @@ class Deployed(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Deployment[Any]]:
-        """Bring it up and mount it; healthy means that the servers report so and every client has written a file."""
+        """Bring it up and mount it; healthy means that the servers report so and every client has written
+        a file.
+        """
         self.deployment(hosts).require_clients()
         with self.serve(hosts) as deployment:
             with deployment.daemons.explained():
@@ -114,16 +133,24 @@ class SelfBuilt(Deployed):
     packaged: ClassVar[str] = "/opt"  # where its makers' packages put programs, beyond the PATH
 
     roles: Literal["separate", "both"] = "separate"
-    """"separate": data on the storage hosts, metadata only on the metadata host; "both": both on all hosts with disks."""
+    """"separate": data on the storage hosts, metadata only on the metadata host; "both": both on all hosts
+    with disks.
+    """
     prefix: InstalledFolder = ""
-    """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
+    """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then
+    the PATH.
+    """
 
     @abstractmethod
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Its programs, by who runs them: "metadata", "data", "management" or "client"; "a or b" is any of both."""
+        """Its programs, by who runs them: "metadata", "data", "management" or "client"; "a or b" is any of
+        both.
+        """
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for its programs, the tool that starts them as another user, FUSE, and the file system beneath."""
+        """Check for its programs, the tool that starts them as another user, FUSE, and the file system
+        beneath.
+        """
         fix = f"install {self.installation} and set {self.variable} to its prefix"
         place = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
 
@@ -133,15 +160,24 @@ class SelfBuilt(Deployed):
             return Check(name, bool(path), path or place, fix, look=look, on=on)
 
         separate = self.roles == "separate"
-        places = {"metadata": "metadata" if separate else "bricks", "data": "storage" if separate else "bricks"}
-        installed = (check(name, places.get(whose, whose)) for whose, names in self.names().items() for name in names)
+        places = {
+            "metadata": "metadata" if separate else "bricks",
+            "data": "storage" if separate else "bricks",
+        }
+        installed = (
+            check(name, places.get(whose, whose)) for whose, names in self.names().items() for name in names
+        )
         return (*installed, *programs({"setpriv": "util-linux"}, "bricks"), *super().checks())
 
     @property
     def path(self) -> str:
         """Return the PATH on which this machine looks for it."""
         prefix = self._prefix()
-        return f"{prefix}/bin:{prefix}/sbin" if prefix else f"{os.environ.get('PATH', '')}:{SYSTEM}:{self.packaged}"
+        return (
+            f"{prefix}/bin:{prefix}/sbin"
+            if prefix
+            else f"{os.environ.get('PATH', '')}:{SYSTEM}:{self.packaged}"
+        )
 
     @property
     def environment(self) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""The output of programs, read strictly: what is missing or unknown in it is an error, never "none". Shared by parsers."""
+"""The output of programs, read strictly: what is missing or unknown in it is an error, never "none".
+
+Shared by parsers.
+"""
 
 import re
 
@@ -6,7 +9,10 @@ from perjoule.model.errors import WorkloadError
 
 
 def found(pattern: str, output: str, program: str) -> str:
-    """Return the first group of a pattern (^ and $ match at lines) in a program's output. Raises WorkloadError."""
+    """Return the first group of a pattern (^ and $ match at lines) in a program's output.
+
+    Raises WorkloadError.
+    """
     if (match := re.search(pattern, output, re.MULTILINE)) is None:
         raise unexpected(output, program)
     return match[1]
@@ -14,4 +20,6 @@ def found(pattern: str, output: str, program: str) -> str:
 
 def unexpected(output: str, program: str) -> WorkloadError:
     """Return the error for output that is not understood."""
-    return WorkloadError(f"unexpected output: {' | '.join(output.splitlines())[:200] or 'nothing'}", where=program)
+    return WorkloadError(
+        f"unexpected output: {' | '.join(output.splitlines())[:200] or 'nothing'}", where=program
+    )

@@ -1,9 +1,9 @@
 """CephFS: a parallel file system on RADOS objects. https://docs.ceph.com/en/pacific/cephfs/
 
-The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object storage daemons
-(OSDs) for data on all storage hosts. A dedicated metadata host carries OSDs for the metadata pool only, as in the paper. All
-daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; clients mount with ceph-fuse or by the kernel, each
-with its own key.
+The monitor and the manager run on the management host, the metadata server (MDS) on the metadata host, object
+storage daemons (OSDs) for data on all storage hosts. A dedicated metadata host carries OSDs for the metadata
+pool only, as in the paper. All daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2;
+clients mount with ceph-fuse or by the kernel, each with its own key.
 """
 
 from dataclasses import field
@@ -37,7 +37,8 @@ acknowledged = 1
 NO_CLIENT = "the kernel has no client of CephFS"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
-    "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
+    "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], "
+    "'ceph.file.layout').decode())"
 )
 
 SET_LAYOUT = "import os, sys; os.setxattr(sys.argv[1], 'ceph.dir.layout', sys.argv[2].encode())"
@@ -53,17 +54,23 @@ class CephFs(ceph.Ceph):
     in_user_space: ClassVar = False  # its checks depend on the client
 
     client: Literal["fuse", "kernel"] = "fuse"
-    """"fuse": ceph-fuse; "kernel": the kernel's client (since Linux 5.11), which caches file data in the page cache. Its CPU time
+    """"fuse": ceph-fuse; "kernel": the kernel's client (since Linux 5.11), which caches file data in the page
+    cache. Its CPU time
     is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
-    client_cache_bytes: Annotated[Bytes | None, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = None
-    """Object cache of each ceph-fuse, half of which may be dirty; Ceph's own of 200 MiB if omitted, on emulated hosts "32 MiB".
+    client_cache_bytes: Annotated[
+        Bytes | None, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)
+    ] = None
+    """Object cache of each ceph-fuse, half of which may be dirty; Ceph's own of 200 MiB if omitted, on
+    emulated hosts "32 MiB".
     Files that are not much larger are read back from it. The kernel's client has none but the page cache."""
     object_bytes: Annotated[Bytes, Tunable(("1 MiB", "4 MiB", "16 MiB"), scale=True)] = 4 * 1024**2
     """Size of a file's objects."""
     stripe_unit_bytes: Annotated[Bytes, Tunable(("512 KiB", "1 MiB", "4 MiB"), scale=True)] = 4 * 1024**2
-    """Bytes of a file that go to one object before the next one's turn; an object holds a whole number of them."""
+    """Bytes of a file that go to one object before the next one's turn; an object holds a whole number of
+    them.
+    """
     stripe_objects_count: Annotated[int, Field(ge=1, le=64), Tunable((1, 2, 4), scale=True)] = 1
     """Objects that take turns."""
     conf: Annotated[
@@ -71,13 +78,16 @@ class CephFs(ceph.Ceph):
         Tunable(("1", "4", "16"), scale=True, key="client_readahead_max_periods", otherwise="4"),
         Tunable(("131072", "4194304"), scale=True, key="client_readahead_min", otherwise="131072"),
     ] = field(default_factory=dict[str, str])
-    """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"}); those that tune
+    """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"});
+    those that tune
     (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
     def _cached_by_it(self) -> Self:
         if self.client == "kernel" and self.client_cache_bytes is not None:
-            raise ValueError('client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"')
+            raise ValueError(
+                'client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"'
+            )
         return self
 
     def checks(self) -> tuple[Check, ...]:
@@ -95,11 +105,14 @@ class CephFs(ceph.Ceph):
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         redundancy = self.redundancy(hosts)
         if redundancy.data_count and self.store == "memstore":
-            problem = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
+            problem = (
+                f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
+            )
             raise CampaignError(problem, where="cephfs", next='set store = "bluestore"')
         if self.stripe_unit_bytes % LEAST_UNIT_BYTES or self.object_bytes % self.stripe_unit_bytes:
             problem = (
-                f"objects of {bytes_text(self.object_bytes)} can't hold stripe units of {bytes_text(self.stripe_unit_bytes)}"
+                f"objects of {bytes_text(self.object_bytes)} can't hold stripe units of "
+                f"{bytes_text(self.stripe_unit_bytes)}"
             )
             then = "choose a stripe_unit that is a multiple of 64 KiB, and an object that is a multiple of it"
             raise CampaignError(problem, where="cephfs", next=then)
@@ -115,7 +128,13 @@ class CephFs(ceph.Ceph):
         osds = self.osds((*hosts.by_role("storage"), *metadata), metadata_count=self.metadata_osds_count)
         striping = ceph.Striping(self.object_bytes, self.stripe_unit_bytes, self.stripe_objects_count)
         return ceph.CephLayout(
-            self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping
+            self,
+            hosts.management.address,
+            osds,
+            pools,
+            hosts.metadata.name,
+            self.client_cache_bytes,
+            striping,
         )
 
 
@@ -154,7 +173,9 @@ class _CephFs(CephCluster, TakesSnapshots):
         return {**super().report(), **layout, "client": self.options.client, "mounts": self.mounts()}
 
     def snapshot(self, name: str) -> None:
-        """Have a client take one of the root folder: https://docs.ceph.com/en/pacific/dev/cephfs-snapshots/"""
+        """Have a client take one of the root folder:
+        https://docs.ceph.com/en/pacific/dev/cephfs-snapshots/
+        """
         client = self.hosts.clients[0]
         client.run(["mkdir", self.directories[client.name] / ".snap" / name], timeout_s=self.patience_s)
 
@@ -165,7 +186,9 @@ class _CephFs(CephCluster, TakesSnapshots):
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
-        stdout = self.hosts.clients[0].run([ceph.PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
+        stdout = (
+            self.hosts.clients[0].run([ceph.PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
+        )
         return self.holders(*answers.objects(stdout))
 
     def drop_caches(self) -> None:

@@ -1,7 +1,8 @@
-"""A raw block device, without a file system, as the system under test. https://docs.kernel.org/block/index.html
+"""A raw block device, without a file system, as the system under test.
+https://docs.kernel.org/block/index.html
 
-Each client has one: a named device that may be overwritten, or a sparse file as a loop device. Its content is lost. A load uses
-it by its path; only loads for devices can (`kind = "device"`).
+Each client has one: a named device that may be overwritten, or a sparse file as a loop device. Its content is
+lost. A load uses it by its path; only loads for devices can (`kind = "device"`).
 """
 
 from collections.abc import Generator
@@ -32,7 +33,10 @@ class RawDevice(OnOwnDevices):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the tools that make loop devices and examine devices, and for the device."""
-        return (*programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"}), *super().checks())
+        return (
+            *programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"}),
+            *super().checks(),
+        )
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -53,7 +57,9 @@ class RawDevice(OnOwnDevices):
             with suppress(WorkloadError):
                 identity_now = _identity(client, path)
             return (
-                "" if identity_now == number else f"{path} is no longer the device that was lent ({number}, now {identity_now})"
+                ""
+                if identity_now == number
+                else f"{path} is no longer the device that was lent ({number}, now {identity_now})"
             )
 
         facts = {client.name: self._facts(client, devices[client.name]) for client in hosts.clients}
@@ -62,10 +68,19 @@ class RawDevice(OnOwnDevices):
         yield mounted
 
     def _facts(self, client: Host, path: Path) -> dict[str, Json]:
-        device_facts: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
-        for name, file in {"model": "device/model", "size_sectors_count": "size", **{q: f"queue/{q}" for q in QUEUE}}.items():
+        device_facts: dict[str, Json] = {
+            "device": self.device or "a sparse file as a loop device",
+            "path": str(path),
+        }
+        for name, file in {
+            "model": "device/model",
+            "size_sectors_count": "size",
+            **{q: f"queue/{q}" for q in QUEUE},
+        }.items():
             with suppress(WorkloadError):  # a loop device has no model
-                device_facts[name] = client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
+                device_facts[name] = (
+                    client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
+                )
         return device_facts
 
 

@@ -1,10 +1,10 @@
 """An existing folder: a file system that is already mounted, or a local disk.
 https://man7.org/linux/man-pages/man8/findmnt.8.html
 
-Nothing is deployed or tuned here. Clients work in a new empty folder inside the given one, all in the same if they share the file
-system, and only that is removed at the end. Caches other than the hosts' page caches are not dropped: a doubt names those that a
-mount's type is known for, as GPFS's pagepool, which holds data outside of the page cache.
-https://www.ibm.com/docs/en/storage-scale/5.2.3?topic=considerations-cache-usage
+Nothing is deployed or tuned here. Clients work in a new empty folder inside the given one, all in the same if
+they share the file system, and only that is removed at the end. Caches other than the hosts' page caches are
+not dropped: a doubt names those that a mount's type is known for, as GPFS's pagepool, which holds data
+outside of the page cache. https://www.ibm.com/docs/en/storage-scale/5.2.3?topic=considerations-cache-usage
 """
 
 from collections.abc import Generator, Mapping
@@ -66,7 +66,9 @@ class Directory(FileSystem):
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
-        """Make a folder, and one more on each client that does not see it; remove these folders at the end."""
+        """Make a folder, and one more on each client that does not see it; remove these folders at the
+        end.
+        """
         directories: dict[str, Path] = {}
         first, *further = hosts.clients
 
@@ -90,7 +92,9 @@ class Directory(FileSystem):
             each(further, find)
             mounts_of = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": mounts_of}, lost)
-            mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
+            mounted.sharing = tuple(
+                name for name, made in directories.items() if made == directories[first.name]
+            )
             caches = each(hosts.clients, lambda client: _own_cache(client, mounts_of[client.name]))
             mounted.undropped = ", ".join(dict.fromkeys(filter(None, caches)))
             mounted.data_hosts = tuple(directories) if all(map(is_local, mounts_of.values())) else ()
@@ -101,9 +105,13 @@ class Directory(FileSystem):
     def _folder(self, client: Host) -> Path:
         if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:
             raise MachineError(
-                f"{self.path} is not a folder", where=client.name, next="mount it there, or correct path in the campaign"
+                f"{self.path} is not a folder",
+                where=client.name,
+                next="mount it there, or correct path in the campaign",
             )
-        made = client.run(["mktemp", "-d", "-p", self.path, "perjoule-XXXXXXXXXX"], timeout_s=SHORT_S, check=False)
+        made = client.run(
+            ["mktemp", "-d", "-p", self.path, "perjoule-XXXXXXXXXX"], timeout_s=SHORT_S, check=False
+        )
         if made.returncode != 0:
             reason = made.stderr.strip().rsplit(": ", 1)[-1].lower()
             next_step = "choose a writable folder"

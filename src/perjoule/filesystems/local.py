@@ -1,7 +1,9 @@
-"""A local file system as the system under test: no network, no servers. https://docs.kernel.org/filesystems/index.html
+"""A local file system as the system under test: no network, no servers.
+https://docs.kernel.org/filesystems/index.html
 
-Each client has its own on a separate disk, freshly made and mounted with noatime; ext4 without lazy initialisation, so no
-background work remains during the measurement. Data are cached only in the kernel's page cache, which the hosts drop.
+Each client has its own on a separate disk, freshly made and mounted with noatime; ext4 without lazy
+initialisation, so no background work remains during the measurement. Data are cached only in the kernel's
+page cache, which the hosts drop.
 """
 
 from collections.abc import Generator
@@ -35,16 +37,23 @@ class LocalFileSystem(OnOwnDevices):
     type: Literal["ext4", "xfs", "btrfs", "f2fs"]
     """The file system."""
     block_bytes: Bytes | None = None
-    """Its block size (btrfs: sector size); mkfs's default if absent. Kernels mount blocks larger than a memory page (4 KiB on
+    """Its block size (btrfs: sector size); mkfs's default if absent. Kernels mount blocks larger than a
+    memory page (4 KiB on
     most machines) only on xfs, since Linux 6.12."""
     journal: Annotated[Journal | None, EXT4_JOURNAL] = None
-    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its default), data as
-    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old blocks)."""
+    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its
+    default), data as
+    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old
+    blocks).
+    """
     log_buffer_bytes: Annotated[LogBufferBytes | None, XFS_LOG_BUFFER] = None
-    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
+    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the
+    kernel's choice,
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
-    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune (docs/reference/permitted.md)."""
+    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune
+    (docs/reference/permitted.md).
+    """
     options: tuple[str, ...] = ()
     """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
     aged: Aged | None = None
@@ -58,7 +67,9 @@ class LocalFileSystem(OnOwnDevices):
         return self
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for mkfs, kernel support, findmnt and the device; f2fs, which many kernels lack, is reported in any case."""
+        """Check for mkfs, kernel support, findmnt and the device; f2fs, which many kernels lack, is
+        reported in any case.
+        """
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
         tools = (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
         return (*tools, *super().checks(), *_ageing.needs(self.aged))
@@ -67,8 +78,16 @@ class LocalFileSystem(OnOwnDevices):
     def disk(self) -> Disk:
         """Return the disk of each client."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes, "log_buffer": self.log_buffer_bytes}
-        options: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
-        options |= {"kind": self.type, "device": self.device, "journal": self.journal, "make": self.make, "options": self.options}
+        options: dict[str, Any] = {
+            name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None
+        }
+        options |= {
+            "kind": self.type,
+            "device": self.device,
+            "journal": self.journal,
+            "make": self.make,
+            "options": self.options,
+        }
         return Disk(**options)
 
     @contextmanager
@@ -83,7 +102,11 @@ class LocalFileSystem(OnOwnDevices):
         places = dict(zip((client.name for client in hosts.clients), each(hosts.clients, made), strict=True))
 
         def lost(client: Host) -> str:
-            return "" if is_mounted(client, places[client.name]) else f"{places[client.name]} is no longer mounted"
+            return (
+                ""
+                if is_mounted(client, places[client.name])
+                else f"{places[client.name]} is no longer mounted"
+            )
 
         facts_of = {client.name: facts(client, places[client.name]) for client in hosts.clients}
         yield OnClients(hosts, {name: place / "work" for name, place in places.items()}, facts_of, lost)

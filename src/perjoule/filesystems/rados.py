@@ -1,7 +1,9 @@
-"""RADOS: Ceph's object store without a file system, a pool for each client. https://docs.ceph.com/en/pacific/rados/
+"""RADOS: Ceph's object store without a file system, a pool for each client.
+https://docs.ceph.com/en/pacific/rados/
 
-The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`, but no metadata server and no mount: each client
-has a pool of its own, with a key that opens no other. It is for workloads that use objects.
+The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`, but no metadata server and no
+mount: each client has a pool of its own, with a key that opens no other. It is for workloads that use
+objects.
 """
 
 from collections.abc import Mapping

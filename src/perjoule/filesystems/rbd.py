@@ -1,8 +1,8 @@
 """RBD: block devices on RADOS objects, mapped by the clients' kernels. https://docs.ceph.com/en/pacific/rbd/
 
-The same monitor, manager and object storage daemons (OSDs) as beneath `rados`, with one pool for all images. Each client has an
-image of its own and maps it to a block device without a file system (/dev/rbd0). It is for loads that use devices
-(`kind = "device"`).
+The same monitor, manager and object storage daemons (OSDs) as beneath `rados`, with one pool for all images.
+Each client has an image of its own and maps it to a block device without a file system (/dev/rbd0). It is for
+loads that use devices (`kind = "device"`).
 """
 
 import re
@@ -40,7 +40,8 @@ POOL = "rbd"
 NO_CLIENT = "the kernel has no RADOS block devices"
 FIX = "modprobe rbd, or use hosts whose kernel has CONFIG_BLK_DEV_RBD"
 FEATURES = Setting("image features", "layering", "comparability")  # what every kernel can map
-FULL = Setting("abort_on_full", "set", "observation")  # a load fails on a full pool, instead of waiting forever
+# a load fails on a full pool, instead of waiting forever
+FULL = Setting("abort_on_full", "set", "observation")
 SECTOR_BYTES = 512
 STEP_S = 30  # for each of the kernel's own steps of map and unmap, as when the servers are gone at the end
 NAMEABLE = re.compile(r"[\w./+-]+", re.ASCII)  # what the kernel's command takes as part of an image's name
@@ -64,8 +65,9 @@ class Rbd(ceph.Ceph):
     size_bytes: Annotated[Bytes, Field(ge=SECTOR_BYTES, multiple_of=SECTOR_BYTES)] = 4 * 1024**3
     """Size of each client's image, which takes space only where it was written."""
     request_timeout_s: Annotated[Seconds, Field(ge=1)] = 120.0
-    """Time limit of each request of a client's kernel to an OSD, at scale 1; slower testbeds get more. One that takes longer is
-    an I/O error and ends the trial; without a limit, it would wait for dead OSDs forever. OSDs that are cut off are given up
+    """Time limit of each request of a client's kernel to an OSD, at scale 1; slower testbeds get more. One
+    that takes longer is an I/O error and ends the trial; without a limit, it would wait for dead OSDs
+    forever. OSDs that are cut off are given up
     after 60 s."""
 
     def checks(self) -> tuple[Check, ...]:
@@ -113,7 +115,9 @@ class _Rbd(CephCluster):
 
         def make(client: Host) -> None:
             like = ["--size", f"{self.options.size_bytes}B", "--image-feature", FEATURES.value]
-            host.run([*self._rbd(host, "admin"), "create", *like, self._spec(client)], timeout_s=self.patience_s)
+            host.run(
+                [*self._rbd(host, "admin"), "create", *like, self._spec(client)], timeout_s=self.patience_s
+            )
 
         each(self.hosts.clients, make)
 
@@ -123,14 +127,17 @@ class _Rbd(CephCluster):
 
     def attach(self, client: Host, place: Path) -> None:
         """Map its image; the kernel chooses the device."""
-        # Events of udev do not reach a network namespace, those of the kernel do. The monitor speaks msgr2 only.
+        # Events of udev do not reach a network namespace, those of the kernel do. The monitor speaks msgr2
+        # only.
         limit_s = max(1, round(self.options.request_timeout_s / self.hosts.scale))
         options = f"noudev,ms_mode=crc,mount_timeout={STEP_S},{FULL.name},osd_request_timeout={limit_s}"
         argv = [*self._rbd(client), "device", "map", "--options", options, self._spec(client)]
         completed = client.run(argv, timeout_s=self.patience_s, check=False)
         if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(f"rbd device map failed: {last_words(completed.stderr, 3)}", where=client.name)
+            raise TransientError(
+                f"rbd device map failed: {last_words(completed.stderr, 3)}", where=client.name
+            )
         self._mapped[client.name] = Path(completed.stdout.strip())
 
     def unattached(self, client: Host) -> str:
@@ -138,17 +145,30 @@ class _Rbd(CephCluster):
         if re.fullmatch(r"/dev/rbd\d+", str(path)):
             with suppress(WorkloadError):
                 image = client.read(mapped.DEVICES / path.name.removeprefix("rbd") / "name").decode().strip()
-        return "" if image == mapped.image_name(client.directory) else f"{path} is no longer mapped to the client's image"
+        return (
+            ""
+            if image == mapped.image_name(client.directory)
+            else f"{path} is no longer mapped to the client's image"
+        )
 
     def write_first(self, client: Host) -> None:
         """Have a client write a sector, all zeros as it was."""
-        argv = ["dd", "if=/dev/zero", f"of={self.devices[client.name]}", f"bs={SECTOR_BYTES}", "count=1", "conv=fsync,notrunc"]
+        argv = [
+            "dd",
+            "if=/dev/zero",
+            f"of={self.devices[client.name]}",
+            f"bs={SECTOR_BYTES}",
+            "count=1",
+            "conv=fsync,notrunc",
+        ]
         client.run([*argv, "status=none"], timeout_s=self.patience_s)
 
     def detach(self, client: Host) -> None:
         """Unmap it, once who looks at new devices has closed it. Raises WorkloadError if it is still open."""
         argv = [*self._rbd(client), "device", "unmap", "--options", "noudev", self._spec(client)]
-        self.daemons.retry(f"the end of {self.devices[client.name]}", lambda: client.run(argv, timeout_s=self.patience_s))
+        self.daemons.retry(
+            f"the end of {self.devices[client.name]}", lambda: client.run(argv, timeout_s=self.patience_s)
+        )
         del self._attached[client.name], self._mapped[client.name]
 
     def abandon(self, client: Host) -> None:
@@ -156,7 +176,9 @@ class _Rbd(CephCluster):
             client.run(mapped.unmapping(client.directory), timeout_s=SHORT_S, check=False)
 
     def report(self) -> dict[str, Json]:
-        images: dict[str, Json] = {name: {"path": str(path), **self._image(name).facts} for name, path in self.devices.items()}
+        images: dict[str, Json] = {
+            name: {"path": str(path), **self._image(name).facts} for name, path in self.devices.items()
+        }
         return {**super().report(), "images": images}
 
     def locate(self, path: Path) -> tuple[str, ...]:

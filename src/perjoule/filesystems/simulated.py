@@ -1,4 +1,6 @@
-"""A file system that moves nothing, at a known speed: folders on the clients' own disks, for the simulated workload."""
+"""A file system that moves nothing, at a known speed: folders on the clients' own disks, for the simulated
+workload.
+"""
 
 import time
 from collections.abc import Generator, Mapping, Set
@@ -57,7 +59,8 @@ class SimulatedFileSystem(FileSystem):
     """Throughput of each client."""
 
     serial_ratio: Ratio | None = None
-    """If set, the throughput is that of one storage host, and more hosts speed it up by Amdahl's law with this serial share;
+    """If set, the throughput is that of one storage host, and more hosts speed it up by Amdahl's law with
+    this serial share;
     otherwise their number makes no difference."""
 
     copies_count: Annotated[int, Field(ge=1)] = 1
@@ -78,7 +81,9 @@ class SimulatedFileSystem(FileSystem):
     read_ahead_bytes: Annotated[Bytes, Tunable(("128 KiB", "512 KiB", "2 MiB"), scale=True)] = 128 * 1024
     """Read-ahead that it claims to have, which makes no difference."""
 
-    journal: Annotated[Literal["safe", "fast"], Tunable(("safe", "fast"), less_durable={"fast": "the last writes"})] = "safe"
+    journal: Annotated[
+        Literal["safe", "fast"], Tunable(("safe", "fast"), less_durable={"fast": "the last writes"})
+    ] = "safe"
     """Whether it claims to write its journal at once; "fast" gains `gain` and gives up durability."""
 
     gain_ratio: Annotated[Ratio, Field(le=0.3)] = 0.0
@@ -91,7 +96,8 @@ class SimulatedFileSystem(FileSystem):
     """Throughput that it loses by being 100 % full, and in proportion below."""
 
     rebuild_s: SecondsOrZero = 0.0
-    """For how long it claims to rebuild after a server is back or has joined, and uses CPU time of a simulated host, or to scrub
+    """For how long it claims to rebuild after a server is back or has joined, and uses CPU time of a
+    simulated host, or to scrub
     when an event begins that."""
 
     scrub_s: SecondsOrZero = 0.0
@@ -101,17 +107,25 @@ class SimulatedFileSystem(FileSystem):
     """What each server claims to hold of users' data."""
 
     failure: Literal["none", "layout", "daemon", "death"] = "none"
-    """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
+    """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the
+    first trial.
+    """
 
     def require_fit(self, hosts: Hosts) -> None:
         """Possible unless configured otherwise."""
         if self.failure == "layout":
             raise CampaignError(
-                "the layout is impossible on these hosts, as configured", where="simulated", next='set failure = "none"'
+                "the layout is impossible on these hosts, as configured",
+                where="simulated",
+                next='set failure = "none"',
             )
         if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
-            problem = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
-            raise CampaignError(problem, where="simulated", next=f"set least_servers to at most {there_count}")
+            problem = (
+                f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
+            )
+            raise CampaignError(
+                problem, where="simulated", next=f"set least_servers to at most {there_count}"
+            )
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The configured redundancy."""
@@ -136,11 +150,17 @@ class SimulatedFileSystem(FileSystem):
             directory.mkdir(parents=True)
         facts: dict[str, Json] = {
             "version": "simulated",
-            "throughput_bytes_per_s": self.throughput_bytes_per_s * self._speedup(len(hosts.by_role("storage"))) * self._tuned(),
+            "throughput_bytes_per_s": self.throughput_bytes_per_s
+            * self._speedup(len(hosts.by_role("storage")))
+            * self._tuned(),
             "noise_ratio": self.noise_ratio,
             "seed": self.seed,
         }
-        lost = 'a simulated daemon died, as configured; it last said: "goodbye"' if self.failure == "death" else ""
+        lost = (
+            'a simulated daemon died, as configured; it last said: "goodbye"'
+            if self.failure == "death"
+            else ""
+        )
         mounted = _OnServers(hosts, directories, facts, lambda client: lost)
         mounted.scrubbed_s = time.monotonic() + self.scrub_s
         mounted.rebuild_s, mounted.each_bytes = self.rebuild_s, self.held_bytes

@@ -1,7 +1,8 @@
 """Import what other tools measured into a results folder, joined by time of day.
 
-`sources` finds files and their formats, `runs` combines their contents into trials, `counters` and `power` read the data of
-hosts, `missing` lists what was not measured. Times of imported results are seconds of UTC on either clock.
+`sources` finds files and their formats, `runs` combines their contents into trials, `counters` and `power`
+read the data of hosts, `missing` lists what was not measured. Times of imported results are seconds of UTC on
+either clock.
 """
 
 import hashlib
@@ -76,17 +77,24 @@ def bring(
     if not all_loads:
         paths = ", ".join(str(source.path) for source in read_sources)
         raise CampaignError(
-            "there are counters, but no run that they belong to", where=paths, next="also name the output of the run"
+            "there are counters, but no run that they belong to",
+            where=paths,
+            next="also name the output of the run",
         )
     clients = {client for load in all_loads for client in load.clients}
     with results.hold() as untold:
         digests = {digest for entry in results.entries() for digest in entry.files.values()}
         before = [clocks.of_record(record) for record in results.records()]
-        lost = [source.path for source in read_sources if source.format != COUNTERS and source.path in dict(unread)]
+        lost = [
+            source.path
+            for source in read_sources
+            if source.format != COUNTERS and source.path in dict(unread)
+        ]
         ran = clocks.Others([*before, *map(clocks.of_load, all_loads)])
         trials, seen_count = _trials(results, all_loads, digests)
         records: list[Record] = []
-        stored: dict[Path, Path] = {}  # logs and counters that a trial of this import has, for the others to share
+        # logs and counters that a trial of this import has, for the others to share
+        stored: dict[Path, Path] = {}
         series_of: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **roles_given}
@@ -96,15 +104,32 @@ def bring(
             series_of[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in roles_given))
     everyone = {**dict.fromkeys(sorted(clients), "client"), **roles_given}
-    files = [(source.path, s) for name in everyone for source, counted in nodes.get(name, ()) for s in counted.series]
+    files = [
+        (source.path, s)
+        for name in everyone
+        for source, counted in nodes.get(name, ())
+        for s in counted.series
+    ]
     files += [(log.path, s) for log in logs for s in log.series]
-    return Brought(tuple(records), series_of, seen_count, without, everyone, tuple(_elsewhen(records, files)), unread, untold)
+    return Brought(
+        tuple(records),
+        series_of,
+        seen_count,
+        without,
+        everyone,
+        tuple(_elsewhen(records, files)),
+        unread,
+        untold,
+    )
 
 
 def _read(
     read_sources: Sequence[Source],
 ) -> tuple[list[SourceRun], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
-    """Read the runs and the counters of each node, and say which files can't be read. Raises WorkloadError: none can be."""
+    """Read the runs and the counters of each node, and say which files can't be read.
+
+    Raises WorkloadError: none can be.
+    """
     ran: list[SourceRun] = []
     nodes: dict[str, list[tuple[Source, Counted]]] = {}
     faults: list[tuple[Path, WorkloadError]] = []
@@ -120,7 +145,9 @@ def _read(
     if faults and not ran:
         raise faults[0][1]
     for node_files in nodes.values():  # a node's files follow each other
-        node_files.sort(key=lambda file_counted: min((float(s.t_s[0]) for s in file_counted[1].series), default=0.0))
+        node_files.sort(
+            key=lambda file_counted: min((float(s.t_s[0]) for s in file_counted[1].series), default=0.0)
+        )
     return ran, nodes, tuple((path, str(error)) for path, error in faults)
 
 
@@ -134,7 +161,9 @@ def _elsewhen(records: Sequence[Record], files: Sequence[tuple[Path, Series]]) -
         of_path = [series for file, series in files if file == path and len(series.t_s)]
         if of_path and not any(near(series, *window) for series in of_path for window in windows):
             span = _span_text(min(float(s.t_s[0]) for s in of_path), max(float(s.t_s[-1]) for s in of_path))
-            yield f"{path.name} is of another time, {span}, than the runs, {ran}: check its time zone and date"
+            yield (
+                f"{path.name} is of another time, {span}, than the runs, {ran}: check its time zone and date"
+            )
 
 
 def _span_text(began_s: float, ended_s: float) -> str:

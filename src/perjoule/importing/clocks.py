@@ -1,7 +1,7 @@
 """Clients whose files use their own clocks: doubts about combining them, or keeping them separate.
 
-Files that overlap in time are the clients of one trial. If clocks are apart, clients of one trial seem to have run one after the
-other, like repetitions.
+Files that overlap in time are the clients of one trial. If clocks are apart, clients of one trial seem to
+have run one after the other, like repetitions.
 """
 
 import json
@@ -56,11 +56,14 @@ class Others:
         for alike in self._by_work.values():
             alike.sort(key=lambda ran_load: ran_load.began_s)
         self._longest_s = {
-            work: max(ran_load.ended_s - ran_load.began_s for ran_load in alike) for work, alike in self._by_work.items()
+            work: max(ran_load.ended_s - ran_load.began_s for ran_load in alike)
+            for work, alike in self._by_work.items()
         }
 
     def near(self, ran: RanLoad) -> list[RanLoad]:
-        """Return the same load of other clients within a day, in order of time: at most the nearest few before and after."""
+        """Return the same load of other clients within a day, in order of time: at most the nearest few
+        before and after.
+        """
         work = _key(ran.work)
         alike = self._by_work.get(work, [])
         reach_s = NEAR_S + self._longest_s.get(work, 0.0)
@@ -79,14 +82,18 @@ class Others:
 
 
 def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
-    """Return doubts about the clocks of a load's clients, given what else ran: about the nearest loads, which stand for all."""
+    """Return doubts about the clocks of a load's clients, given what else ran: about the nearest loads,
+    which stand for all.
+    """
     ran = of_load(load)
     if ran is None:
         return
     if len({part.source.path for part in load.found}) > 1:
         yield TIMES.own_clocks()
     for near_ran in ran_loads.near(ran):
-        names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (", ..." if len(near_ran.clients) > NAMED_COUNT else "")
+        names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (
+            ", ..." if len(near_ran.clients) > NAMED_COUNT else ""
+        )
         if _gap_s(ran, near_ran) < 0:
             yield APART.same_load_elsewhere(clients=names)
         else:

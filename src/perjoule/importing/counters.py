@@ -52,27 +52,42 @@ def counters(source: Source) -> Mapping[str, Counted]:
     try:
         hosts = [host for document in documents(text, "sysstat") for host in document["sysstat"]["hosts"]]
         if tool := _other_tool(hosts):
-            raise WorkloadError(f"this is the JSON of {tool}, which has no dates or zones", where=str(source.path), next=SADF)
+            raise WorkloadError(
+                f"this is the JSON of {tool}, which has no dates or zones", where=str(source.path), next=SADF
+            )
         by_node: dict[str, Counted] = {}
         for host in hosts:
             name = str(host["nodename"])
             counted = _counted(host, source.told.zone)
             before = by_node.get(name, Counted(()))
-            by_node[name] = Counted((*before.series, *counted.series), tuple(dict.fromkeys((*before.doubts, *counted.doubts))))
+            by_node[name] = Counted(
+                (*before.series, *counted.series), tuple(dict.fromkeys((*before.doubts, *counted.doubts)))
+            )
         return by_node
     except UNEXPECTED as error:
         place = str(source.path)
-        if tool := next((name for name, form in _OTHER_TOOLS.items() if name == "iostat" and form.search(text)), ""):
-            raise WorkloadError(f"this is the JSON of {tool}, which has no dates or zones", where=place, next=SADF) from error
+        if tool := next(
+            (name for name, form in _OTHER_TOOLS.items() if name == "iostat" and form.search(text)), ""
+        ):
+            raise WorkloadError(
+                f"this is the JSON of {tool}, which has no dates or zones", where=place, next=SADF
+            ) from error
         if _COMMA.search(text):
-            raise WorkloadError("its numbers have decimal commas, which is not JSON", where=place, next=SADF) from error
-        raise WorkloadError(f"this can't be read as sadf's JSON: {words(error)}", where=place, next=SADF) from error
+            raise WorkloadError(
+                "its numbers have decimal commas, which is not JSON", where=place, next=SADF
+            ) from error
+        raise WorkloadError(
+            f"this can't be read as sadf's JSON: {words(error)}", where=place, next=SADF
+        ) from error
 
 
 def _other_tool(hosts: Intervals) -> str:
     """Name the program of sysstat that wrote this, if not sadf: its timestamps are objects."""
     intervals = [interval for host in hosts for interval in host.get("statistics", ())]
-    if any("avg-cpu" in interval or any("disk_device" in disk for disk in interval.get("disk", ())) for interval in intervals):
+    if any(
+        "avg-cpu" in interval or any("disk_device" in disk for disk in interval.get("disk", ()))
+        for interval in intervals
+    ):
         return "iostat"
     stamps = [interval.get("timestamp") for interval in intervals]
     return "mpstat or pidstat" if any(not isinstance(stamp, dict) for stamp in stamps) else ""
@@ -88,7 +103,9 @@ def _counted(host: Mapping[str, Any], zone: str) -> Counted:
     doubts: list[Doubt] = []
 
     def add(quantity: Quantity, index: int, rate: float) -> None:
-        samples.setdefault(quantity, []).append((ended_s[index], float(intervals[index]["timestamp"]["interval"]), rate))
+        samples.setdefault(quantity, []).append(
+            (ended_s[index], float(intervals[index]["timestamp"]["interval"]), rate)
+        )
 
     for index, interval in enumerate(intervals):
         for rate in _cpu(interval, int(host["number-of-cpus"])):
@@ -115,19 +132,25 @@ def _series(name: str, quantity: Quantity, rows: Sequence[tuple[float, float, fl
 
 
 def _chosen(
-    kind: DeviceKind, intervals: Sequence[Mapping[str, Mapping[str, Any]]], rates: Sequence[Callable[[Mapping[str, Any]], float]]
+    kind: DeviceKind,
+    intervals: Sequence[Mapping[str, Mapping[str, Any]]],
+    rates: Sequence[Callable[[Mapping[str, Any]], float]],
 ) -> tuple[frozenset[str], str]:
     """Return which devices count, by what they moved in each interval, and a doubt about it."""
     names = dict.fromkeys(name for devices in intervals for name in devices)
     moved = {
-        name: [sum(rate(devices[name]) for rate in rates) if name in devices else 0.0 for devices in intervals] for name in names
+        name: [
+            sum(rate(devices[name]) for rate in rates) if name in devices else 0.0 for devices in intervals
+        ]
+        for name in names
     }
     choice = chosen(kind, moved)
     return choice.names, choice.doubt
 
 
 def _moment_s(stamp: Mapping[str, Any], timezone: str | None, zone: str) -> float:
-    """Return a timestamp as seconds of UTC: before sysstat 12.7.1 it has "utc": 1 or 0, since then its zone as "tz".
+    """Return a timestamp as seconds of UTC: before sysstat 12.7.1 it has "utc": 1 or 0, since then its zone
+    as "tz".
 
     Raises:
         ValueError: its zone is an abbreviation that is not that of the declared zone.
@@ -144,7 +167,8 @@ def _moment_s(stamp: Mapping[str, Any], timezone: str | None, zone: str) -> floa
         if _abbreviation(text, name) == stated_zone or ("/" in stated_zone and name == stated_zone):
             return moment_s(text, DATE, name)
     raise ValueError(
-        f'its times are of the zone "{stated_zone}", which is not what {zone} is called at {text}: write them in UTC (sadf '
+        f'its times are of the zone "{stated_zone}", which is not what {zone} is called at {text}: write '
+        "them in UTC (sadf "
         "without -t and -T), or name the zone (--timezone Europe/Berlin)"
     )
 

@@ -1,6 +1,8 @@
-"""Which devices of a host are hardware, by their names: bytes of those that are built from others would count twice.
+"""Which devices of a host are hardware, by their names: bytes of those that are built from others would count
+twice.
 
-Names: https://systemd.io/PREDICTABLE_INTERFACE_NAMES, https://www.kernel.org/doc/html/latest/admin-guide/devices.html
+Names: https://systemd.io/PREDICTABLE_INTERFACE_NAMES,
+https://www.kernel.org/doc/html/latest/admin-guide/devices.html
 """
 
 import re
@@ -23,7 +25,8 @@ class DeviceKind:
     noun: str
     hardware: re.Pattern[str]
     stacked: re.Pattern[str]
-    sums: re.Pattern[str]  # of the stacked ones: always of hardware alone, for which they stand where none is listed
+    # of the stacked ones: always of hardware alone, for which they stand where none is listed
+    sums: re.Pattern[str]
 
 
 _SCSI = r"dev(?:8|6[5-9]|7[01]|12[89]|13[0-5])"
@@ -31,14 +34,15 @@ _WHOLE = f"(?:{'|'.join(str(minor) for minor in range(0, 256, 16))})"
 
 DISKS = DeviceKind(
     "disks",
-    # SCSI, ATA and USB; virtio, Xen; NVMe namespaces; MMC; s390; persistent memory; Smart Array; SCSI by number (majors 8, 65 to
-    # 71, 128 to 135, of which every sixteenth minor is a whole disk)
+    # SCSI, ATA and USB; virtio, Xen; NVMe namespaces; MMC; s390; persistent memory; Smart Array; SCSI by
+    # number (majors 8, 65 to 71, 128 to 135, of which every sixteenth minor is a whole disk)
     re.compile(
         r"(?:sd|hd|vd|xvd|ubd|dasd)[a-z]+|nvme\d+n\d+|mmcblk\d+|pmem\d+|cciss[/!]c\d+d\d+"
         rf"|{_SCSI}-{_WHOLE}"
     ),
-    # Partitions; loops, memory, CDs; device mapper (also as volume groups with their volumes, by persistent names, or by number),
-    # multipath, RAID, caches, DRBD, ZFS volumes; paths of NVMe multipath; boot areas of MMC
+    # Partitions; loops, memory, CDs; device mapper (also as volume groups with their volumes, by persistent
+    # names, or by number), multipath, RAID, caches, DRBD, ZFS volumes; paths of NVMe multipath; boot areas of
+    # MMC
     re.compile(
         r"(?:sd|hd|vd|xvd|dasd)[a-z]+\d+|(?:nvme\d+n\d+|mmcblk\d+|pmem\d+|cciss[/!]c\d+d\d+)p\d+|mmcblk\d+(?:boot\d+|rpmb)"
         r"|(?:loop|ram|zram|sr|fd|scd|dm-|md|bcache|drbd|zd|mpath)\w*|nvme\d+c\d+n\d+(?:p\d+)?"
@@ -53,7 +57,8 @@ NETWORKS = DeviceKind(
         r"eth\d+|em\d+|p\d+p\d+|en(?:o\d+|x[0-9a-f]{12}|d\d+|b\d+|c\w+|a\w+|(?:P\d+)?[psv]\d+\w*)"
         r"|(?:ib|ib[ps]|hsn|ipogif|opa|roce|wlan|wwan|usb)\d+|(?:ib|sl|wl|ww|roce)(?:P\d+)?[ops]\d+\w*"
     ),
-    # Loopback; bridges, bonds, VLANs, tunnels and what containers and machines have; functions and representors of SR-IOV
+    # Loopback; bridges, bonds, VLANs, tunnels and what containers and machines have; functions and
+    # representors of SR-IOV
     re.compile(
         r"lo|(?:bond|team|br|virbr|vmbr|docker|veth|vnet|tap|tun|wg|dummy|ifb|vlan|vxlan|gre|gretap|sit|ip6tnl|ip6gre|tunl|ipvlan"
         r"|macvlan|macvtap|cali|cilium|flannel|cni|kube|lxc|lxd|ovs|nerdctl|podman|fwbr|fwln|fwpr|geneve|erspan|vti|nat|weave|azv"
@@ -74,8 +79,8 @@ class Chosen:
 def chosen(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     """Choose the devices of a host whose bytes count.
 
-    A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built from it. If it
-    moved less, nobody knows, and nothing counts.
+    A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built
+    from it. If it moved less, nobody knows, and nothing counts.
 
     Args:
         kind: of the devices.
@@ -94,12 +99,20 @@ def chosen(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
         (more if _exceeds(rates[name], sums) else open_names).append(name)
     if open_names or (len(more) > 1 and not hardware):
         names = _listed([*more, *open_names])
-        return Chosen(frozenset(), f"{kind.noun} don't count: whether {names} {_are(names)} hardware is unknown from the name")
+        return Chosen(
+            frozenset(),
+            f"{kind.noun} don't count: whether {names} {_are(names)} hardware is unknown from the name",
+        )
     if more:
-        return Chosen(frozenset(hardware | set(more)), f"{_listed(more)} counts with the {kind.noun} that are hardware")
+        return Chosen(
+            frozenset(hardware | set(more)), f"{_listed(more)} counts with the {kind.noun} that are hardware"
+        )
     if twins := _twins(rates, hardware) if kind is NETWORKS else []:
         names = "; ".join(_listed(pair) for pair in twins)
-        reason = "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count twice"
+        reason = (
+            "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count "
+            "twice"
+        )
         choice = "choose: `sadf -j -- -n DEV --iface=NAME`"
         return Chosen(frozenset(hardware), f"{names} moved the same at all times: {reason} ({choice})")
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):
@@ -108,10 +121,14 @@ def chosen(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
 
 
 def _twins(rates: Mapping[str, Sequence[float]], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of devices that moved as much as each other in every interval in which either was busy."""
+    """Return the pairs of devices that moved as much as each other in every interval in which either was
+    busy.
+    """
     twins: list[tuple[str, str]] = []
     for first, second in combinations(sorted(names), 2):
-        busy = [pair for pair in zip(rates[first], rates[second], strict=True) if max(pair) > TWIN_BYTES_PER_S]
+        busy = [
+            pair for pair in zip(rates[first], rates[second], strict=True) if max(pair) > TWIN_BYTES_PER_S
+        ]
         if len(busy) >= TWIN_COUNT and all(max(pair) - min(pair) <= TWIN_RATIO * max(pair) for pair in busy):
             twins.append((first, second))
     return twins
@@ -122,7 +139,9 @@ def _negligible(values: Sequence[float], sums: Sequence[float]) -> bool:
 
 
 def _exceeds(values: Sequence[float], sums: Sequence[float]) -> bool:
-    return not sums or any(value > MORE_RATIO * total + IDLE_BYTES_PER_S for value, total in zip(values, sums, strict=True))
+    return not sums or any(
+        value > MORE_RATIO * total + IDLE_BYTES_PER_S for value, total in zip(values, sums, strict=True)
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -33,12 +33,16 @@ def keep(
     apart: Sequence[Doubt],
     stored: dict[Path, Path],
 ) -> tuple[Record, tuple[Series, ...]]:
-    """Store a load as a trial, with the counters and logs of its time; `stored` grows by the files that it has."""
+    """Store a load as a trial, with the counters and logs of its time; `stored` grows by the files that it
+    has.
+    """
     shared: dict[Path, Path] = {}
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
             for number, part_series in enumerate(load.found):
-                _copy([part_series.source.files[name] for name in part_series.files], attempt.raw / str(number))
+                _copy(
+                    [part_series.source.files[name] for name in part_series.files], attempt.raw / str(number)
+                )
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, "", drivers.workload(trial.workload)
         try:
@@ -49,14 +53,19 @@ def keep(
         local = load.found[0].source.format in LOCAL_TIMES
         if outcome is not None:
             counted = [
-                (s, source.path) for name in hosts for source, counted_of in nodes.get(name, ()) for s in counted_of.series
+                (s, source.path)
+                for name in hosts
+                for source, counted_of in nodes.get(name, ())
+                for s in counted_of.series
             ]
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
             series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
             for part_series in (*outcome.series, *series):
                 attempt.sink.extend(part_series)
         judged = (
-            [doubt for name in hosts for _, counted_of in nodes.get(name, ()) for doubt in counted_of.doubts] if series else []
+            [doubt for name in hosts for _, counted_of in nodes.get(name, ()) for doubt in counted_of.doubts]
+            if series
+            else []
         )
         powered = any(s.channel.quantity in ("power", "energy") for s in series)
         local |= powered and any(log.zone_assumed for log in logs)
@@ -90,9 +99,15 @@ def keep(
 
 
 def _joined(
-    attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float, stored: Mapping[Path, Path]
+    attempt: Attempt,
+    those: Sequence[tuple[Series, Path]],
+    began_s: float,
+    ended_s: float,
+    stored: Mapping[Path, Path],
 ) -> tuple[list[Series], dict[Path, Path]]:
-    """Take the samples around a window, and keep the whole files that they come from; return where, in its raw folder."""
+    """Take the samples around a window, and keep the whole files that they come from; return where, in its
+    raw folder.
+    """
     clipped: list[Series] = []
     files: dict[Path, None] = {}
     for series, path in those:
@@ -131,4 +146,6 @@ def manifest_of(load: ImportedLoad) -> str:
 
 
 def _part(number: int, part: SourceRun) -> RunPart:
-    return RunPart(part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told)
+    return RunPart(
+        part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told
+    )

@@ -11,9 +11,17 @@ WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that rep
 
 def damaged(brought: Brought) -> tuple[str, ...]:
     """List the parts of files that are damaged or missing, and why trials failed for it."""
-    doubts_of = [(doubt, record.trial.workload.label) for record in brought.records for doubt in (record.reason, *record.doubts)]
+    doubts_of = [
+        (doubt, record.trial.workload.label)
+        for record in brought.records
+        for doubt in (record.reason, *record.doubts)
+    ]
     return tuple(
-        dict.fromkeys(f"{label}: {doubt.removeprefix(DAMAGED)}" for doubt, label in doubts_of if doubt.startswith(DAMAGED))
+        dict.fromkeys(
+            f"{label}: {doubt.removeprefix(DAMAGED)}"
+            for doubt, label in doubts_of
+            if doubt.startswith(DAMAGED)
+        )
     )
 
 
@@ -27,10 +35,16 @@ def missing(brought: Brought) -> Iterator[str]:
     if bare:
         yield f"no power in {bare} of {len(valid)} trials: name logs with --power"
     elif any(s.channel.component == "total" for s in _all(brought)):
-        yield "power is taken to cover the servers and the switch: use --covers servers if it covers the servers alone"
+        yield (
+            "power is taken to cover the servers and the switch: use --covers servers if it covers the "
+            "servers alone"
+        )
     if brought.nodes:
         example = f"--role {brought.nodes[0]}=storage"
-        yield f"counters of {', '.join(brought.nodes)} were left out because their role is unknown: state it ({example})"
+        yield (
+            f"counters of {', '.join(brought.nodes)} were left out because their role is unknown: state it "
+            f"({example})"
+        )
     counted = {s.channel.host for s in _all(brought) if s.channel.meter == "sadf"}
     storage = [name for name, role in brought.hosts.items() if role != "client"]
     if not storage:
@@ -54,6 +68,8 @@ def _powered(record: Record, series: tuple[Series, ...]) -> bool:
     assert record.outcome is not None
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
     return any(
-        s.channel.quantity in ("power", "energy") and float((s.t_s - s.duration_s)[0]) <= began_s and float(s.t_s[-1]) >= ended_s
+        s.channel.quantity in ("power", "energy")
+        and float((s.t_s - s.duration_s)[0]) <= began_s
+        and float(s.t_s[-1]) >= ended_s
         for s in series
     )

@@ -1,4 +1,6 @@
-"""Power logs, joined by the time of day: CSV with declared columns, or the output of `perjoule meters record`."""
+"""Power logs, joined by the time of day: CSV with declared columns, or the output of `perjoule meters
+record`.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,7 +44,9 @@ class Log:
         """
         if self.meter is None:
             return self.series
-        placed = boundary(self.meter.label, _covered(self.covers, roles, self.path), Hosts(()), self.meter.component)
+        placed = boundary(
+            self.meter.label, _covered(self.covers, roles, self.path), Hosts(()), self.meter.component
+        )
         return tuple(replace(series, channel=self.meter.declared(placed)) for series in self.series)
 
 
@@ -90,7 +94,9 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
         raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
     if meter.clock not in ("date", "unix"):
         problem = f'times with clock = "{meter.clock}" can\'t be joined with anything'
-        raise CampaignError(problem, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
+        raise CampaignError(
+            problem, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"'
+        )
     path = meter.path.expanduser()
     t_s, values, duration_s = _samples(meter, path)
     if not len(t_s):
@@ -106,14 +112,20 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     plain = meter.plain(content_of(path))
     if plain is not None:
         return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))
-    rows = np.array(list(meter.samples(text_of(path, encoding=meter.encoding), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
+    rows = np.array(
+        list(meter.samples(text_of(path, encoding=meter.encoding), UTC_CLOCK)), dtype=np.float64
+    ).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 
 
 def _listed(text: str) -> str:
     """Accept a single time column like any other option: time=Time."""
     name, _, value = text.partition("=")
-    return f"time={json.dumps([value])}" if name.strip() == "time" and not value.lstrip().startswith("[") else text
+    return (
+        f"time={json.dumps([value])}"
+        if name.strip() == "time" and not value.lstrip().startswith("[")
+        else text
+    )
 
 
 def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tuple[str, ...]:
@@ -127,5 +139,11 @@ def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tup
     hosts_of = {"servers": servers or clients, "clients": clients, "switch": ["switch"]}
     if strange := [name for name in covers if name not in (*hosts_of, *roles)]:
         names = ", ".join((*roles, *hosts_of))
-        raise CampaignError(f'no host is called "{strange[0]}"', where=str(path), next=f"known: {names}; name hosts with --role")
-    return tuple(dict.fromkeys(name for name_given in covers for name in hosts_of.get(name_given, [name_given])))
+        raise CampaignError(
+            f'no host is called "{strange[0]}"',
+            where=str(path),
+            next=f"known: {names}; name hosts with --role",
+        )
+    return tuple(
+        dict.fromkeys(name for name_given in covers for name in hosts_of.get(name_given, [name_given]))
+    )

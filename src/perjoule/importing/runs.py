@@ -31,13 +31,18 @@ class ImportedLoad:
     def options(self) -> Mapping[str, Json]:
         """The options of the workload `imported`."""
         first = self.found[0]
-        run, ways = first.run, {r.direction for one in self.found if one.run.outcome for r in one.run.outcome.results}
+        run, ways = (
+            first.run,
+            {r.direction for one in self.found if one.run.outcome for r in one.run.outcome.results},
+        )
         return {
             "format": first.source.format,
             "operation": run.operation,
             **({"transfer": exact_text(run.transfer_bytes, BYTES)} if run.transfer_bytes else {}),
             **({"details": ", ".join(run.details)} if run.details else {}),
-            "direction": "both" if len(ways) == 2 else next(iter(ways), "read" if "read" in run.operation else "write"),
+            "direction": "both"
+            if len(ways) == 2
+            else next(iter(ways), "read" if "read" in run.operation else "write"),
         }
 
     @property
@@ -61,15 +66,25 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
         found = read(source.format, texts, source.told)
     except WorkloadError as error:
         raise WorkloadError(error.what, where=str(source.path), next=error.next) from error
-    return tuple(SourceRun(source, number, run, told_files(source.format, run, texts)) for number, run in enumerate(found))
+    return tuple(
+        SourceRun(source, number, run, told_files(source.format, run, texts))
+        for number, run in enumerate(found)
+    )
 
 
 def loads(found: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
     """Join runs to loads, in order of time; failed runs stay separate, at the end."""
     grouped: list[list[SourceRun]] = []
-    running: dict[object, list[list[SourceRun]]] = {}  # by what they do: groups that have not ended when the next run begins
+    # by what they do: groups that have not ended when the next run begins
+    running: dict[object, list[list[SourceRun]]] = {}
     for one in sorted((f for f in found if f.run.outcome), key=_began_s):
-        key = (one.source.format, one.run.operation, one.run.details, one.run.transfer_bytes, filesystem or one.run.folder)
+        key = (
+            one.source.format,
+            one.run.operation,
+            one.run.details,
+            one.run.transfer_bytes,
+            filesystem or one.run.folder,
+        )
         alike = [members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(one)]
         members = next((members for members in reversed(alike) if _together(one, members)), list[SourceRun]())
         if not members:
@@ -79,12 +94,14 @@ def loads(found: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ..
         running[key] = alike
     alone = [[one] for one in found if one.run.outcome is None]
     return tuple(
-        ImportedLoad(tuple(members), filesystem or members[0].run.folder or "imported") for members in (*grouped, *alone)
+        ImportedLoad(tuple(members), filesystem or members[0].run.folder or "imported")
+        for members in (*grouped, *alone)
     )
 
 
 def labels(all_loads: Sequence[ImportedLoad], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:
-    """Name the workload of each load: with the short name, or with all parameters if the short name would fit several.
+    """Name the workload of each load: with the short name, or with all parameters if the short name would fit
+    several.
 
     Args:
         all_loads: loads.
@@ -115,7 +132,9 @@ def _work(options: Mapping[str, Json]) -> Json:
 def _together(one: SourceRun, members: Sequence[SourceRun]) -> bool:
     """Return whether a run is of other clients than these, at a time that overlaps theirs."""
     apart = _clients(one).isdisjoint(client for member in members for client in _clients(member))
-    return apart and any(_began_s(one) < _ended_s(other) and _began_s(other) < _ended_s(one) for other in members)
+    return apart and any(
+        _began_s(one) < _ended_s(other) and _began_s(other) < _ended_s(one) for other in members
+    )
 
 
 def _clients(one: SourceRun) -> set[str]:

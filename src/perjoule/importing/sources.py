@@ -53,7 +53,8 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
         zone: for times without a time zone.
 
     Raises:
-        CampaignError: a path is missing, a named file has an unknown format, or no bundle could have a file's name.
+        CampaignError: a path is missing, a named file has an unknown format, or no bundle could have a file's
+            name.
         MachineError: a file can't be read.
     """
     found: dict[tuple[Path, tuple[str, ...]], Source] = {}
@@ -70,9 +71,13 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
             else:
                 strange.append(source)
     if not found:
-        raise CampaignError("nothing recognised in it", where=", ".join(words), next=f"known formats: {FORMATS}")
+        raise CampaignError(
+            "nothing recognised in it", where=", ".join(words), next=f"known formats: {FORMATS}"
+        )
     named = {path for path, clients in found if clients}  # as in `run/ client-1=run/a.json`
-    return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
+    return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(
+        strange
+    )
 
 
 def content_of(path: Path) -> bytes:
@@ -82,7 +87,10 @@ def content_of(path: Path) -> bytes:
 
 
 def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
-    """Read a file, or its first characters, replacing invalid ones. A byte order mark beats the encoding. Raises MachineError."""
+    """Read a file, or its first characters, replacing invalid ones. A byte order mark beats the encoding.
+
+    Raises MachineError.
+    """
     with _readable(path):
         if most_count < 0:
             return untrusted.foreign_text_of(path, encoding)
@@ -104,7 +112,10 @@ def _readable(path: Path) -> Generator[None]:
 
 
 def why_not(path: Path) -> str:
-    """Say why a file of none of the known formats can't be read: what it is, where that is known. Raises MachineError."""
+    """Say why a file of none of the known formats can't be read: what it is, where that is known.
+
+    Raises MachineError.
+    """
     head = text_of(path, _HEAD)
     named = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
     return f"this is {named}" if named else "unrecognised format"
@@ -117,7 +128,9 @@ def format_of(text: str) -> str:
         return "mdtest"
     if re.search(r"^IOR-\S+: MPI Coordinated Test", head, re.MULTILINE):
         return "ior"
-    return next((name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), "")
+    return next(
+        (name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), ""
+    )
 
 
 def _split(word: str) -> tuple[tuple[str, ...], Path]:
@@ -143,7 +156,8 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         yield path
         return
     require_portable(path)
-    # What a format has no use for is left out, so that the same file is recognised: only rados bench reports no time at all.
+    # What a format has no use for is left out, so that the same file is recognised: only rados bench reports
+    # no time at all.
     ended_s = path.stat().st_mtime if found == "rados" else 0.0
     told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
     yield Source(path, found, {path.name: path}, told)
@@ -157,20 +171,29 @@ def require_portable(path: Path) -> None:
 
 
 def _io500(folder: Path) -> bool:
-    """Return whether a folder holds an IO500's results itself, and not a copy of the summary above the folder that does."""
+    """Return whether a folder holds an IO500's results itself, and not a copy of the summary above the
+    folder that does.
+    """
     if not any((folder / name).is_file() for name in IO500_FILES):
         return False
     phases = (*folder.glob("ior[-_]*.txt"), *folder.glob("mdtest[-_]*.txt"))
-    return bool(phases) or not any(p.name in IO500_FILES for p in folder.rglob("result*.txt") if p.parent != folder)
+    return bool(phases) or not any(
+        p.name in IO500_FILES for p in folder.rglob("result*.txt") if p.parent != folder
+    )
 
 
 def _submission(folder: Path, clients: tuple[str, ...], zone: str) -> Source:
     kinds = (".txt", ".csv", ".ini")
-    files = {p.name: p for p in sorted(folder.iterdir()) if p.suffix in kinds and p.is_file() and not p.name.startswith(".")}
+    files = {
+        p.name: p
+        for p in sorted(folder.iterdir())
+        if p.suffix in kinds and p.is_file() and not p.name.startswith(".")
+    }
     for path in files.values():
         require_portable(path)
     source = Source(folder, "io500", files, Told(folder.name, clients, zone))
     if dated(source.texts()):
         return source
-    ended_s = max(files[name].stat().st_mtime for name in IO500_FILES if name in files)  # nothing else says when it ran
+    # nothing else says when it ran
+    ended_s = max(files[name].stat().st_mtime for name in IO500_FILES if name in files)
     return replace(source, told=replace(source.told, ended_s=ended_s))

@@ -1,7 +1,8 @@
-"""The audit of submissions to the IO500 list: what their numbers can't be, by the rules that papers are audited by.
+"""The audit of submissions to the IO500 list: what their numbers can't be, by the rules that papers are
+audited by.
 
-The score is recomputed from the phases, each rate compared wherever it is stated, and amounts, times and free space with one
-another. A submission states no network, no disks and no power; that is listed as unchecked.
+The score is recomputed from the phases, each rate compared wherever it is stated, and amounts, times and free
+space with one another. A submission states no network, no disks and no power; that is listed as unchecked.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,15 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES
 from perjoule.papers.audit import AuditVerdict, Recipe, Span, Values, exactly, judge
 from perjoule.papers.published import PrintedNumber
-from perjoule.workloads.imported import BANDWIDTHS, IO500_FILES, RATES, Submission, SubmittedPhase, recomputed, submission
+from perjoule.workloads.imported import (
+    BANDWIDTHS,
+    IO500_FILES,
+    RATES,
+    Submission,
+    SubmittedPhase,
+    recomputed,
+    submission,
+)
 
 LEAST_S = 300.0  # of a phase that writes: https://io500.org/rules-submission
 READS_WHAT = {
@@ -66,37 +75,64 @@ def score_text(of: Submission) -> str:
 
 def audit_submission(of: Submission) -> tuple[AuditVerdict, ...]:
     """Judge a submission by its own numbers."""
-    rates = {one.stated.name: _rate(one, one.stated.rate or one.stated.score, _SUMMARY) for one in of.phases if _stated(one)}
+    rates = {
+        one.stated.name: _rate(one, one.stated.rate or one.stated.score, _SUMMARY)
+        for one in of.phases
+        if _stated(one)
+    }
     recipes = [
         *_scores(of, rates),
-        *(recipe for one in of.phases if one.stated.name in rates for recipe in _of_phase(one, rates[one.stated.name])),
+        *(
+            recipe
+            for one in of.phases
+            if one.stated.name in rates
+            for recipe in _of_phase(one, rates[one.stated.name])
+        ),
         *_amounts(of),
         *_order(of),
     ]
-    numbers = list({number.id: number for recipe in recipes for number in (recipe.subject, *recipe.inputs)}.values())
-    excess_s = [recipe.result().low - recipe.subject.value for recipe in recipes if recipe.rule == TIME and not recipe.holds()]
+    numbers = list(
+        {number.id: number for recipe in recipes for number in (recipe.subject, *recipe.inputs)}.values()
+    )
+    excess_s = [
+        recipe.result().low - recipe.subject.value
+        for recipe in recipes
+        if recipe.rule == TIME and not recipe.holds()
+    ]
     rule = "IO500's own checks"
     invalid = [
-        AuditVerdict("disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}")
+        AuditVerdict(
+            "disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}"
+        )
         for one in of.phases
         for words in one.stated.invalid
     ]
     lacking = "the submission's files state neither networks and disks nor copies nor power"
-    bounds = AuditVerdict("unchecked", "throughput <= networks and disks", _SUMMARY, "all bandwidths", cause=lacking)
+    bounds = AuditVerdict(
+        "unchecked", "throughput <= networks and disks", _SUMMARY, "all bandwidths", cause=lacking
+    )
     return (*(_with_clocks(v, excess_s) for v in judge(recipes, numbers)), *invalid, bounds)
 
 
 def _scores(of: Submission, rates: dict[str, PrintedNumber]) -> Iterator[Recipe]:
     if of.score is None:
         return
-    bandwidth = _number("bandwidth score", "throughput", of.score.bandwidth, "GiB/s", _SUMMARY, {"what": "score"})
+    bandwidth = _number(
+        "bandwidth score", "throughput", of.score.bandwidth, "GiB/s", _SUMMARY, {"what": "score"}
+    )
     iops = _number("metadata score", "rate", of.score.iops, "kIOPS", _SUMMARY, {"what": "score"})
     total = _number("score", "score", of.score.total, "", _SUMMARY, {})
     for number, names, words in ((bandwidth, BANDWIDTHS, "four bandwidths"), (iops, RATES, "eight rates")):
         inputs = tuple(rates[name] for name in names if name in rates)
         if len(inputs) == len(names):
             mean = (("the arithmetic mean", _arithmetic(inputs)),)
-            yield Recipe(f"score = geometric mean of the {words}", number, inputs, _geometric(inputs), alternatives=mean)
+            yield Recipe(
+                f"score = geometric mean of the {words}",
+                number,
+                inputs,
+                _geometric(inputs),
+                alternatives=mean,
+            )
     root = _geometric((bandwidth, iops), plain=True)
 
     def product(v: Values) -> Span:
@@ -126,11 +162,16 @@ def _of_phase(one: SubmittedPhase, rate: PrintedNumber) -> Iterator[Recipe]:
 
 
 def _with_clocks(verdict: AuditVerdict, excess_s: Sequence[float]) -> AuditVerdict:
-    """Add a cause: IOR's time is from the first start to the last end of all ranks, each by the clock of its node."""
+    """Add a cause: IOR's time is from the first start to the last end of all ranks, each by the clock of
+    its node.
+    """
     concerned = verdict.kind == "disagrees" and verdict.rule in (TIME, ORDER)
     if not concerned or len(excess_s) < 2 or max(excess_s) > ALIKE_RATIO * min(excess_s):
         return verdict
-    words = f"clocks of the nodes that differ by about {median(excess_s):.3g} s ({len(excess_s)} phases lack as much)"
+    words = (
+        f"clocks of the nodes that differ by about {median(excess_s):.3g} s ({len(excess_s)} phases lack as "
+        "much)"
+    )
     return replace(verdict, cause=words)
 
 
@@ -144,7 +185,9 @@ def _amounts(of: Submission) -> Iterator[Recipe]:
     wrote = of.phase("ior-easy-write")
     if of.free_bytes and wrote and wrote.count is not None:
         low, high = (value / _GIB for value in of.free_bytes)
-        free = _number("free space", "size", f"{(low + high) / 2:.6g}", "GiB", wrote.file, {"what": "free space"})
+        free = _number(
+            "free space", "size", f"{(low + high) / 2:.6g}", "GiB", wrote.file, {"what": "free space"}
+        )
         count = _count(wrote)
         rule = "bytes written <= free space (without compression)"
         yield Recipe(rule, count, (free,), lambda _: Span(low * _GIB, high * _GIB), "at most")
@@ -161,7 +204,12 @@ def _order(of: Submission) -> Iterator[Recipe]:
         gap = f"{after.began_s - before.began_s:.0f}"
         name = f"{before.stated.name} start to next start"
         room = _number(
-            name, "duration", gap, "s", before.file or _RESULT, {"phase": before.stated.name, "what": "start to start"}
+            name,
+            "duration",
+            gap,
+            "s",
+            before.file or _RESULT,
+            {"phase": before.stated.name, "what": "start to start"},
         )
         count, rate = _count(before), _rate(before, before.stated.rate or before.stated.score, _SUMMARY)
         yield Recipe(
@@ -200,12 +248,22 @@ def _geometric(inputs: Sequence[PrintedNumber], *, plain: bool = False) -> Calla
 
 
 def _arithmetic(inputs: Sequence[PrintedNumber]) -> Callable[[Values], Span]:
-    return lambda v: Span(*(sum(ends) / len(inputs) for ends in zip(*((v(n).low, v(n).high) for n in inputs), strict=True)))
+    return lambda v: Span(
+        *(sum(ends) / len(inputs) for ends in zip(*((v(n).low, v(n).high) for n in inputs), strict=True))
+    )
 
 
 def _rate(one: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> PrintedNumber:
     quantity = "throughput" if one.stated.moves else "rate"
-    return _number(f"{one.stated.name} {place}", quantity, digits, one.stated.unit, place, {"phase": one.stated.name}, slack)
+    return _number(
+        f"{one.stated.name} {place}",
+        quantity,
+        digits,
+        one.stated.unit,
+        place,
+        {"phase": one.stated.name},
+        slack,
+    )
 
 
 def _count(one: SubmittedPhase) -> PrintedNumber:
@@ -218,7 +276,15 @@ def _count(one: SubmittedPhase) -> PrintedNumber:
 
 
 def _number(
-    id: str, quantity: str, digits: str, unit: str, place: str, facts: dict[str, str], slack: float = 0.0, *, exact: bool = False
+    id: str,
+    quantity: str,
+    digits: str,
+    unit: str,
+    place: str,
+    facts: dict[str, str],
+    slack: float = 0.0,
+    *,
+    exact: bool = False,
 ) -> PrintedNumber:
     """Return a printed number, with the range that its digits allow, or a share `slack` of it."""
     per = {"GiB/s": _GIB, "GiB": _GIB, "kIOPS": 1000.0}.get(unit, 1.0)

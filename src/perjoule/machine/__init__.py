@@ -1,1 +1,3 @@
-"""What several packages ask of a computer: programs, mounts, disks, mirrors, environment, locks, removal, outside input."""
+"""What several packages ask of a computer: programs, mounts, disks, mirrors, environment, locks, removal,
+outside input.
+"""

@@ -50,4 +50,6 @@ def _size_bytes() -> int:
 
 def _available_bytes() -> int:
     lines = Path("/proc/meminfo").read_text().splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), MOST_BYTES)
+    return next(
+        (int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), MOST_BYTES
+    )

@@ -1,4 +1,5 @@
-"""Disks of hosts: what of them stays free, what making a local file system on one needs, and how one was made.
+"""Disks of hosts: what of them stays free, what making a local file system on one needs, and how one was
+made.
 
 https://man7.org/linux/man-pages/man8/xfs_info.8.html, https://man7.org/linux/man-pages/man8/dumpe2fs.8.html,
 https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
@@ -28,7 +29,10 @@ def reserve_bytes(total_bytes: int) -> int:
 
 
 def space_bytes(host: Host, folder: Path) -> tuple[int, int]:
-    """Return the free bytes of the file system that a folder of a host is in, and all of them. Raises WorkloadError."""
+    """Return the free bytes of the file system that a folder of a host is in, and all of them.
+
+    Raises WorkloadError.
+    """
     said = host.run(["df", "--block-size=1", "--output=avail,size", folder], timeout_s=SHORT_S).stdout.split()
     free_bytes, total_bytes = (int(word) for word in said[-2:])
     return free_bytes, total_bytes
@@ -42,18 +46,26 @@ def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
 
 
 def facts(host: Host, path: Path) -> dict[str, Json]:
-    """Return how the local file system mounted there was made and mounted, by its own tools. Raises WorkloadError."""
+    """Return how the local file system mounted there was made and mounted, by its own tools.
+
+    Raises WorkloadError.
+    """
     mount = findmnt(host, path)
     source, kind = str(mount["source"]), str(mount["type"])
     if kind not in TOLD:
         return mount
     argv, parse = TOLD[kind]
-    return {**mount, **parse(host.run([*argv, source if kind in ("ext4", "btrfs") else path], timeout_s=SHORT_S).stdout)}
+    return {
+        **mount,
+        **parse(host.run([*argv, source if kind in ("ext4", "btrfs") else path], timeout_s=SHORT_S).stdout),
+    }
 
 
 def ext4_facts(said: str) -> dict[str, Json]:
     """Parse `dumpe2fs -h`."""
-    words = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())}
+    words = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())
+    }
     return {
         "block_bytes": int(words["Block size"]),
         "made": {
@@ -71,14 +83,18 @@ def xfs_facts(said: str) -> dict[str, Json]:
     for line in said.splitlines():
         head, _, rest = line.partition("=")
         section = head.strip() or section
-        found |= {f"{section} {name}": value.rstrip(",") for name, value in re.findall(r"([\w-]+)=\s*(\S+)", rest)}
+        found |= {
+            f"{section} {name}": value.rstrip(",") for name, value in re.findall(r"([\w-]+)=\s*(\S+)", rest)
+        }
     return {"block_bytes": int(str(found["data bsize"])), "made": found}
 
 
 def btrfs_facts(said: str) -> dict[str, Json]:
     """Parse `btrfs inspect-internal dump-super`."""
     words = {line.split()[0]: line.split()[1:] for line in said.splitlines() if len(line.split()) > 1}
-    flags = re.findall(r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0])
+    flags = re.findall(
+        r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0]
+    )
     return {
         "block_bytes": int(words["sectorsize"][0]),
         "made": {
@@ -108,5 +124,9 @@ def lack_of(path: Path) -> str:
         with suppress(OSError):
             state = os.statvfs(place)
             out_of_inodes = state.f_files and not state.f_favail and state.f_bavail
-            return "the disk has no inodes left, although it has space (`df -i`)" if out_of_inodes else "the disk is full"
+            return (
+                "the disk has no inodes left, although it has space (`df -i`)"
+                if out_of_inodes
+                else "the disk is full"
+            )
     return "the disk is full"

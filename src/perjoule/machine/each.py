@@ -11,6 +11,8 @@ AT_ONCE_COUNT = 64
 
 
 def each(things: Iterable[T], work: Callable[[T], R]) -> list[R]:
-    """Run a function for all (usually hosts) in parallel, and return the results in order; the first error is raised."""
+    """Run a function for all (usually hosts) in parallel, and return the results in order; the first error
+    is raised.
+    """
     with ThreadPoolExecutor(AT_ONCE_COUNT) as pool:
         return list(pool.map(work, things))

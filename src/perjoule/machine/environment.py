@@ -15,15 +15,24 @@ MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 
 
 def environment(
-    campaign_folder: Path | None = None, drivers_packages: Sequence[str] = (), of_others: Mapping[str, Json] | None = None
+    campaign_folder: Path | None = None,
+    drivers_packages: Sequence[str] = (),
+    of_others: Mapping[str, Json] | None = None,
 ) -> Mapping[str, Json]:
     """Describe this machine; unknown values are None. Never fails.
 
     Args:
-        campaign_folder: the campaign file's folder, for its git commit and whether it has uncommitted changes.
+        campaign_folder: the campaign file's folder, for its git commit and whether it has uncommitted
+            changes.
         of_others: drivers and measures that are not perjoule's, each with its package.
     """
-    query = ["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *dict.fromkeys([*PACKAGES, *drivers_packages])]
+    query = [
+        "dpkg-query",
+        "--show",
+        "--showformat",
+        "${Package}\t${Version}\n",
+        *dict.fromkeys([*PACKAGES, *drivers_packages]),
+    ]
     return {
         "kernel": platform.release(),
         "machine": platform.machine(),
@@ -32,7 +41,10 @@ def environment(
         "cores_count": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip() or None,
-        "clock": clock(_output(["chronyc", "-c", "tracking"]), _output(["timedatectl", "show", "--property=NTPSynchronized"])),
+        "clock": clock(
+            _output(["chronyc", "-c", "tracking"]),
+            _output(["timedatectl", "show", "--property=NTPSynchronized"]),
+        ),
         "python": platform.python_version(),
         "modules": {name: _module(name) for name in MODULES},
         "packages": packages(_output(query)),
@@ -49,7 +61,8 @@ def cpu_model(cpuinfo: str) -> str:
 
 
 def clock(tracking: str, timedatectl: str) -> Json:
-    """Read the possible offset of this machine's clock: chrony's "tracking" as CSV, or else whether it is synchronised.
+    """Read the possible offset of this machine's clock: chrony's "tracking" as CSV, or else whether it is
+    synchronised.
 
     chrony estimates the offset and limits its error to root delay / 2 + root dispersion:
     https://chrony-project.org/doc/4.3/chronyc.html
@@ -68,7 +81,9 @@ def clock(tracking: str, timedatectl: str) -> Json:
 
 
 def packages(listing: str) -> Mapping[str, Json]:
-    """Read dpkg-query's lines of name, tab, version; a package that is known but not installed has no version."""
+    """Read dpkg-query's lines of name, tab, version; a package that is known but not installed has no
+    version.
+    """
     pairs = (line.partition("\t") for line in listing.splitlines())
     return {name: number for name, _, number in pairs if number}
 
@@ -77,7 +92,10 @@ def _git(folder: Path) -> Json:
     commit = _output(["git", "-C", str(folder), "rev-parse", "HEAD"]).strip()
     if not commit:
         return None
-    return {"commit": commit, "dirty": bool(_output(["git", "-C", str(folder), "status", "--porcelain", "--", "."]))}
+    return {
+        "commit": commit,
+        "dirty": bool(_output(["git", "-C", str(folder), "status", "--porcelain", "--", "."])),
+    }
 
 
 def _distribution() -> Json:
@@ -102,7 +120,8 @@ def _text(path: str) -> str:
 
 
 def _output(argv: list[str]) -> str:
-    # The exit code says nothing: dpkg-query fails when one of many packages is unknown, and prints the others.
+    # The exit code says nothing: dpkg-query fails when one of many packages is unknown, and prints the
+    # others.
     try:
         return subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):

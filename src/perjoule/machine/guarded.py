@@ -1,6 +1,8 @@
-"""Folders that nobody but us and root can change or lead elsewhere: opened part by part, each judged by its descriptor.
+"""Folders that nobody but us and root can change or lead elsewhere: opened part by part, each judged by its
+descriptor.
 
-What is judged and then used by its path is the same folder, since only its owner and root could put another there.
+What is judged and then used by its path is the same folder, since only its owner and root could put another
+there.
 """
 
 import errno
@@ -14,14 +16,16 @@ MODE = 0o711  # of folders that are made: others pass through, and can't list or
 
 
 def opened(path: Path, *, make: bool = False) -> int:
-    """Open a folder. A link on the way is followed if it is ours or root's, and judged as the rest of the way is.
+    """Open a folder. A link on the way is followed if it is ours or root's, and judged as the rest of the way
+    is.
 
     Args:
         path: the folder.
         make: whether to make it, and what is missing above it.
 
     Raises:
-        OSError: it can't be opened or made; PermissionError if another user could write there, or rename what is on the way.
+        OSError: it can't be opened or made; PermissionError if another user could write there, or rename what
+            is on the way.
     """
     missing = list(reversed(path.absolute().parts[1:]))
     descriptor, place, links_count = os.open("/", _PART), Path("/"), 0
@@ -75,7 +79,10 @@ def _made(part: str, above: int) -> bool:
 
 
 def _judge(state: os.stat_result, place: Path) -> None:
-    """Refuse a folder that others could change. With the sticky bit they can't rename or remove what is ours or root's."""
+    """Refuse a folder that others could change.
+
+    With the sticky bit they can't rename or remove what is ours or root's.
+    """
     if state.st_uid not in (0, os.geteuid()):
         raise PermissionError(errno.EPERM, "belongs to another user", str(place))
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:

@@ -1,4 +1,5 @@
-"""Locks whose files only their owner can open, so nobody else can hold them; if somebody does, the holder is named.
+"""Locks whose files only their owner can open, so nobody else can hold them; if somebody does, the holder is
+named.
 
 https://man7.org/linux/man-pages/man2/flock.2.html, https://man7.org/linux/man-pages/man5/proc_locks.5.html
 """
@@ -16,19 +17,26 @@ GRACE_S = 1.0  # for which a lock is waited for without a word
 
 
 def opened(path: Path) -> int:
-    """Open a lock file, creating it if necessary, with access for its owner alone; follows no link. Raises OSError."""
+    """Open a lock file, creating it if necessary, with access for its owner alone; follows no link.
+
+    Raises OSError.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     state = os.fstat(descriptor)
-    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:  # a pipe; or a hard link, whose other name may be anything of ours
+    # a pipe; or a hard link, whose other name may be anything of ours
+    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a lock file, but a pipe, a device or a hard link", str(path))
-    if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) != 0o600:  # an older perjoule made it for all to read
+    # an older perjoule made it for all to read
+    if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) != 0o600:
         os.fchmod(descriptor, 0o600)
     return descriptor
 
 
 def close(descriptor: int) -> None:
-    """Close a lock file, which gives the lock back; there is nothing in it that a file system which is gone could have lost."""
+    """Close a lock file, which gives the lock back; there is nothing in it that a file system which is
+    gone could have lost.
+    """
     with contextlib.suppress(OSError):
         os.close(descriptor)
 

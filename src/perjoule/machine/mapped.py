@@ -1,7 +1,8 @@
-"""Block devices of Ceph that a kernel has mapped: whose each is stands in the name of its image, which is the owner's folder.
+"""Block devices of Ceph that a kernel has mapped: whose each is stands in the name of its image, which is the
+owner's folder.
 
-Nothing that ends with its programs holds such a device: it stays until it is unmapped, and what waits for it waits as long.
-https://docs.kernel.org/admin-guide/abi-testing.html#abi-sys-bus-rbd-remove
+Nothing that ends with its programs holds such a device: it stays until it is unmapped, and what waits for it
+waits as long. https://docs.kernel.org/admin-guide/abi-testing.html#abi-sys-bus-rbd-remove
 """
 
 import contextlib
@@ -12,8 +13,8 @@ import time
 from pathlib import Path
 
 DEVICES = Path("/sys/bus/rbd/devices")  # a folder for each, /dev/rbdN is N
-# For bash. $1 is a folder. Each device of it, or of a folder below, is unmapped, side by side: requests on their way end first,
-# by their time limit at the latest, and all later ones fail.
+# For bash. $1 is a folder. Each device of it, or of a folder below, is unmapped, side by side: requests on
+# their way end first, by their time limit at the latest, and all later ones fail.
 UNMAP = r"""
 unmap() ( # a shell of its own, which waits for no other jobs
   mark=${1//\//%2F}
@@ -48,19 +49,26 @@ def below(folder: Path) -> list[str]:
 
 
 def unmapping(folder: Path) -> list[str]:
-    """Return the command that unmaps the devices of a folder and of those below it, on the host that has them."""
+    """Return the command that unmaps the devices of a folder and of those below it, on the host that has
+    them.
+    """
     return ["bash", "--norc", "-c", UNMAPPING, "perjoule-unmap", str(folder)]
 
 
 def unmap(folder: Path) -> list[str]:
-    """Unmap the devices of a folder and of those below it; return those that wait for requests and are unmapped after them."""
+    """Unmap the devices of a folder and of those below it; return those that wait for requests and are
+    unmapped after them.
+    """
     if below(folder):
         nothing = subprocess.DEVNULL
-        ending = subprocess.Popen(unmapping(folder), stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        ending = subprocess.Popen(
+            unmapping(folder), stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        )
         try:
             ending.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            os.killpg(ending.pid, signal.SIGKILL)  # the kernel then waits for requests, but not for servers to hear of the end
+            # the kernel then waits for requests, but not for servers to hear of the end
+            os.killpg(ending.pid, signal.SIGKILL)
             ending.wait()
     until_s = time.monotonic() + STUBBORN_S
     while (left := below(folder)) and time.monotonic() < until_s:

@@ -35,7 +35,10 @@ STEAD = "xfs"  # the file system on a single disk without ZFS
 
 
 def lacking(mirror: str, *, root: Path = Path("/")) -> str:
-    """Return why this machine can't make such a mirror, as in "this kernel has no md"; "" if it can. Changes nothing."""
+    """Return why this machine can't make such a mirror, as in "this kernel has no md"; "" if it can.
+
+    Changes nothing.
+    """
     way = WAYS[mirror]
     return lack_of(mirror, module=available(way.module, root=root), tool=shutil.which(way.tool) is not None)
 
@@ -62,12 +65,16 @@ def single(wanted: Disk) -> Disk:
     if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
         words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
         sizes = {"block": wanted.block_bytes, "log_buffer": wanted.log_buffer_bytes}
-        words |= {name: exact_text(size, BYTES) for name, size in sizes.items() if size} | {"journal": wanted.journal}
+        words |= {name: exact_text(size, BYTES) for name, size in sizes.items() if size} | {
+            "journal": wanted.journal
+        }
     return Disk(**words)
 
 
 def doubt(lack: str, *, stead: str = "") -> Doubt:
-    """Return the record's doubt that data are on a single disk; `stead` is the file system there instead of ZFS."""
+    """Return the record's doubt that data are on a single disk; `stead` is the file system there instead
+    of ZFS.
+    """
     return UNLIKE.no_mirror(lack=lack, stead=stead)
 
 
@@ -76,7 +83,13 @@ def check(mirror: str) -> Check:
     lack = lacking(mirror)
     detail = f"{lack}: each server would hold one copy of the data" if lack else "there"
     way = WAYS[mirror]
-    return Check(f"mirror by {mirror}", not lack, detail, f"apt install {way.package}; modprobe {way.module}", needed=False)
+    return Check(
+        f"mirror by {mirror}",
+        not lack,
+        detail,
+        f"apt install {way.package}; modprobe {way.module}",
+        needed=False,
+    )
 
 
 def loaded(module: str, *, root: Path = Path("/")) -> bool:
@@ -96,7 +109,10 @@ def _loadable(module: str, root: Path) -> bool:
     folder = root / "lib/modules" / os.uname().release
     for index in (folder / "modules.builtin", folder / "modules.dep"):
         if index.is_file():
-            names = (line.partition(":")[0].rpartition("/")[2].partition(".")[0] for line in index.read_text().splitlines())
+            names = (
+                line.partition(":")[0].rpartition("/")[2].partition(".")[0]
+                for line in index.read_text().splitlines()
+            )
             if module in (name.replace("-", "_") for name in names):
                 return True
     return False

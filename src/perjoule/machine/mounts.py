@@ -1,4 +1,6 @@
-"""What is mounted on hosts, and what their kernels can mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
+"""What is mounted on hosts, and what their kernels can mount.
+https://man7.org/linux/man-pages/man8/findmnt.8.html
+"""
 
 import os
 import platform
@@ -25,23 +27,33 @@ SHORT_S = 20.0  # for commands that only ask
 
 
 def in_kernel(kind: str) -> bool:
-    """Return whether this machine's kernel has a file system or a driver, built in or as a module, which its first use loads."""
+    """Return whether this machine's kernel has a file system or a driver, built in or as a module, which
+    its first use loads.
+    """
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
     there = kind in registered or Path("/sys/module", kind).is_dir()
     return there or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
 
 
 def can_mount(host: Host, kind: str) -> bool:
-    """Return whether a host's kernel has a file system or a driver, or would load it; nothing is loaded to find out."""
+    """Return whether a host's kernel has a file system or a driver, or would load it; nothing is loaded to
+    find out.
+    """
     if f"\t{kind}\n".encode() in host.read(Path("/proc/filesystems")):
         return True
     with suppress(WorkloadError):  # a host without modprobe loads nothing
-        return host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=SHORT_S, check=False).returncode == 0
+        return (
+            host.run(["modprobe", "--dry-run", "--quiet", kind], timeout_s=SHORT_S, check=False).returncode
+            == 0
+        )
     return False
 
 
 def require_mountable(clients: Iterable[Host], kind: str, lack: str, fix: str) -> None:
-    """Check that the kernel of every client has a file system or a driver. Raises MachineError with the first that can't."""
+    """Check that the kernel of every client has a file system or a driver.
+
+    Raises MachineError with the first that can't.
+    """
     for client in clients:
         if not can_mount(client, kind):
             raise MachineError(lack, where=client.name, next=fix)
@@ -54,7 +66,9 @@ def kernel_check(name: str, kind: str, lack: str, fix: str, *, needed: bool = Tr
 
 
 def device_check(name: str, path: Path, fix: str) -> Check:
-    """Report whether this machine's kernel has what connects it to a file system's own programs, by a path that shows it."""
+    """Report whether this machine's kernel has what connects it to a file system's own programs, by a path
+    that shows it.
+    """
     found = path.exists()
     return Check(name, found, str(path) if found else f"no {path}", fix, look=f"path {path}")
 
@@ -64,7 +78,9 @@ def folder_check(path: Path, fix: str) -> Check:
     try:
         there = stat.S_ISDIR(path.stat().st_mode)
         writable = os.access(path, os.W_OK | os.X_OK)
-        detail = "writable" if there and writable else "not writable by this user" if there else "not a folder"
+        detail = (
+            "writable" if there and writable else "not writable by this user" if there else "not a folder"
+        )
     except OSError as error:
         detail = (error.strerror or str(error)).lower()
     except ValueError as error:  # a NUL in the path
@@ -83,7 +99,9 @@ def is_mounted(host: Host, path: Path) -> bool:
 
 
 def has_own_mounts(host: Host) -> bool:
-    """Return whether a host has its own mount namespace, so a mount over a system path hides nothing of this machine."""
+    """Return whether a host has its own mount namespace, so a mount over a system path hides nothing of
+    this machine.
+    """
     there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip()
     return there != str(Path("/proc/self/ns/mnt").readlink())
 
@@ -103,12 +121,23 @@ def mount_facts(said: str) -> dict[str, Json]:
 def is_local(mount: Mapping[str, Json]) -> bool:
     """Return whether a mount keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
-    return mount["type"] in ("tmpfs", "ramfs", "zfs") or (source.startswith("/dev/") and not source.startswith(_REMOTE))
+    return mount["type"] in ("tmpfs", "ramfs", "zfs") or (
+        source.startswith("/dev/") and not source.startswith(_REMOTE)
+    )
 
 
 def mounted_below(host: Host, folder: Path) -> list[Path]:
     """Return where local file systems on disks are mounted below a folder of a host."""
-    argv = ["findmnt", "--raw", "--noheadings", "--real", "--output", "TARGET", "--types", "ext4,xfs,btrfs,f2fs,zfs"]
+    argv = [
+        "findmnt",
+        "--raw",
+        "--noheadings",
+        "--real",
+        "--output",
+        "TARGET",
+        "--types",
+        "ext4,xfs,btrfs,f2fs,zfs",
+    ]
     said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
     targets = (Path(line.encode().decode("unicode_escape")) for line in said.splitlines() if line)
     return [target for target in targets if folder in target.parents]

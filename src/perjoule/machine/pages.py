@@ -5,7 +5,9 @@ import hashlib
 
 
 def policy(*scripts: str) -> str:
-    """Return a content security policy: its own scripts run, by their digests; nothing else does, or comes from elsewhere."""
+    """Return a content security policy: its own scripts run, by their digests; nothing else does, or comes
+    from elsewhere.
+    """
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

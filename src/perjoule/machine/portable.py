@@ -1,6 +1,8 @@
-"""Names of files that mean one file on every computer: printed as they are, and kept apart by every file system.
+"""Names of files that mean one file on every computer: printed as they are, and kept apart by every file
+system.
 
-https://learn.microsoft.com/windows/win32/fileio/naming-a-file, https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing
+https://learn.microsoft.com/windows/win32/fileio/naming-a-file,
+https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing
 """
 
 import re
@@ -15,7 +17,9 @@ _RESERVED_CHARACTERS = frozenset('<>:"|?*\\')
 
 
 def fault(path: str) -> str:
-    """Return why a relative path in POSIX notation does not name one file on every computer; "" if it does."""
+    """Return why a relative path in POSIX notation does not name one file on every computer; "" if it
+    does.
+    """
     parts = path.split("/")
     if len(parts) > MOST_FOLDERS:
         return f"lies more than {MOST_FOLDERS} folders deep"
@@ -23,7 +27,9 @@ def fault(path: str) -> str:
 
 
 def shown(path: str) -> str:
-    """Return a path in quotes, whatever is in it: what is not printed as an escape sequence, and no more than a line."""
+    """Return a path in quotes, whatever is in it: what is not printed as an escape sequence, and no more
+    than a line.
+    """
     text = path if path.isprintable() else ascii(path)[1:-1]
     return f'"{text}"' if len(text) <= _MOST_SHOWN else f'"{text[:_MOST_SHOWN]}..."'
 
@@ -31,7 +37,8 @@ def shown(path: str) -> str:
 def _fault_of_name(name: str) -> str:
     if name in ("", ".", ".."):
         return "leads elsewhere, or is empty"
-    if not name.isprintable():  # control and formatting characters, which turn the direction of text, and odd blanks
+    # control and formatting characters, which turn the direction of text, and odd blanks
+    if not name.isprintable():
         return "has a character that is not printed"
     if len(name.encode()) > MOST_NAME_BYTES:
         return f"has a part of more than {MOST_NAME_BYTES} bytes"
@@ -43,11 +50,13 @@ def _fault_of_name(name: str) -> str:
 
 
 def clash(paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that some file system takes for an earlier one, and that one; ("", "") if all can lie side by side.
+    """Return the first path that some file system takes for an earlier one, and that one; ("", "") if all can
+    lie side by side.
 
     Capitals and composed characters don't distinguish names everywhere, and no file is the folder of another.
     """
-    spelled: dict[str, tuple[str, bool]] = {}  # each path and folder by what file systems may make of it; whether it is a file
+    # each path and folder by what file systems may make of it; whether it is a file
+    spelled: dict[str, tuple[str, bool]] = {}
     for path in paths:
         parts = path.split("/")
         for depth in range(1, len(parts) + 1):

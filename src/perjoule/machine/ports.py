@@ -10,11 +10,11 @@ from perjoule.drivers.protocols import Host
 from perjoule.model.errors import MachineError
 
 SHORT_S = 20.0
-# For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on any address; "0 ?"
-# is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME" of processes with the names $@ in the
-# network of this host: those of virtual hosts have one of their own. `started` is whether grep $2... finds a mark in the
-# environment of process $1 or of its session: a daemon may have cleaned its own or written its title over it, but not left its
-# session.
+# For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on
+# any address; "0 ?" is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME"
+# of processes with the names $@ in the network of this host: those of virtual hosts have one of their own.
+# `started` is whether grep $2... finds a mark in the environment of process $1 or of its session: a daemon
+# may have cleaned its own or written its title over it, but not left its session.
 LISTENERS = r"""
 listeners() {
   local port place state inode fd pid name line
@@ -58,7 +58,8 @@ others() {
   done
 }
 """
-# $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours" or "theirs".
+# $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours"
+# or "theirs".
 WHOSE = (
     LISTENERS
     + r"""
@@ -91,7 +92,9 @@ class Listener:
         """Raises MachineError: it is somebody else, whom nothing of ours may speak to."""
         if not self.ours:
             what = f"{self.text}, which perjoule has not started, and so does not speak to"
-            raise MachineError(what, where=host.name, next="measure on hosts where nothing listens there, or end it")
+            raise MachineError(
+                what, where=host.name, next="measure on hosts where nothing listens there, or end it"
+            )
 
 
 def listener_text(pid: str, name: str) -> str:
@@ -110,7 +113,9 @@ def require_free(host: Host, ports: Collection[int]) -> None:
     """Raises MachineError: somebody listens on one of these ports, whom our programs would meet there."""
     if taken := listeners(host, ports):
         what = "; ".join(listener.text for listener in taken)
-        raise MachineError(what, where=host.name, next="measure on hosts where nothing listens there, or end it")
+        raise MachineError(
+            what, where=host.name, next="measure on hosts where nothing listens there, or end it"
+        )
 
 
 def listens(host: Host, port: int) -> bool:

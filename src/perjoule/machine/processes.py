@@ -1,4 +1,6 @@
-"""Which process is which, even after its number went to another one: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html"""
+"""Which process is which, even after its number went to another one:
+https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+"""
 
 import os
 import signal
@@ -31,14 +33,18 @@ def own() -> Identity:
 
 
 def alive(process: Identity) -> bool | None:
-    """Return whether a process still runs; None if that can't be seen from here (another machine, another container)."""
+    """Return whether a process still runs; None if that can't be seen from here (another machine, another
+    container).
+    """
     if (process.boot, process.pids) != (_boot(), _pids()):
         return None
     return _birth_ticks(process.pid) == process.birth_ticks
 
 
 def end(entry: str) -> None:
-    """Kill all other processes with this entry ("NAME=VALUE") in their environment, and what they start meanwhile."""
+    """Kill all other processes with this entry ("NAME=VALUE") in their environment, and what they start
+    meanwhile.
+    """
     until_s = time.monotonic() + END_S
     while (found := list(_with(entry))) and time.monotonic() < until_s:
         for pid in found:
@@ -72,7 +78,9 @@ def _pids() -> str:
 
 
 def _birth_ticks(pid: int) -> int | None:
-    """Return when a process started; None if there is no such process, or it has ended and only waits to be forgotten."""
+    """Return when a process started; None if there is no such process, or it has ended and only waits to
+    be forgotten.
+    """
     try:
         state, *numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

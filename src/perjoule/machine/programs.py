@@ -6,16 +6,21 @@ from collections.abc import Mapping
 
 from perjoule.drivers.protocols import Check
 
-SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where programs are that the PATH may not name
+# where programs are that the PATH may not name
+SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def programs(packages: Mapping[str, str], on: str = "client") -> tuple[Check, ...]:
-    """Check that programs are installed on this machine; `packages` maps each to its Debian package, `on` is a Check's."""
+    """Check that programs are installed on this machine; `packages` maps each to its Debian package, `on`
+    is a Check's.
+    """
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
     def check(program: str, package: str) -> Check:
         found = shutil.which(program, path=path)
         fix, look = f"apt install {package}", f"program {program}"
-        return Check(program, found is not None, found or "not installed", fix, package=package, look=look, on=on)
+        return Check(
+            program, found is not None, found or "not installed", fix, package=package, look=look, on=on
+        )
 
     return tuple(check(*item) for item in packages.items())

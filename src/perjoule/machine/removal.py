@@ -1,7 +1,7 @@
 """The only module that removes files and folders, and scratch folders for the duration of a block.
 
-It removes a folder only if it bears our mark: a file in it, removed last, so a removal can be killed anywhere and continued
-later. It follows no link and enters no mount. It names what stays.
+It removes a folder only if it bears our mark: a file in it, removed last, so a removal can be killed anywhere
+and continued later. It follows no link and enters no mount. It names what stays.
 """
 
 import contextlib
@@ -129,7 +129,9 @@ def _is_file(folder: int, name: str) -> bool:
 
 
 def _mount(descriptor: int) -> str:
-    """Return the mount of an open folder; if the kernel does not state it, its device, which does not identify a bind mount."""
+    """Return the mount of an open folder; if the kernel does not state it, its device, which does not
+    identify a bind mount.
+    """
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next((line for line in lines if line.startswith("mnt_id")), str(os.fstat(descriptor).st_dev))
 
@@ -144,7 +146,8 @@ def _mount_of(folder: Path) -> str:
 
 @contextlib.contextmanager
 def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
-    """Create a folder of ours for the duration of the block, by default in the temporary directory; others can't read it.
+    """Create a folder of ours for the duration of the block, by default in the temporary directory; others
+    can't read it.
 
     Its lock tells `sweep` that it is in use: the lock of a killed perjoule is free.
 
@@ -169,7 +172,9 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
         os.close(descriptor)
 
 
-def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def sweep(
+    within: Path | None = None, *, free: Callable[[Path], None] | None = None
+) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Remove the scratch folders of killed runs.
 
     Args:
@@ -177,7 +182,8 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
         free: called with each such folder first, to end what is in use there.
 
     Returns:
-        The folders removed, and a sentence for each folder of such a name that stays; those in use are skipped.
+        The folders removed, and a sentence for each folder of such a name that stays; those in use are
+        skipped.
     """
     removed: list[Path] = []
     left: list[str] = []
@@ -193,7 +199,9 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
         except FileNotFoundError:
             continue
         except OSError as error:
-            left.append(f"{folder}: {'a link' if folder.is_symlink() else (error.strerror or 'unreadable').lower()}")
+            left.append(
+                f"{folder}: {'a link' if folder.is_symlink() else (error.strerror or 'unreadable').lower()}"
+            )
             continue
         try:
             if os.fstat(descriptor).st_uid != os.geteuid():
@@ -209,7 +217,9 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
                 _empty(descriptor, folder)
             if stays := remove_folder(folder):
                 left.append(
-                    f"{folder}: not marked as made by perjoule" if stays == (folder,) else f"{stays[0]}: can't be removed"
+                    f"{folder}: not marked as made by perjoule"
+                    if stays == (folder,)
+                    else f"{stays[0]}: can't be removed"
                 )
             else:
                 removed.append(folder)
@@ -221,7 +231,10 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
 
 
 def _require_guarded(within: Path) -> None:
-    """Require, as root, that nobody else can put another folder in the place of one of ours. Raises OSError."""
+    """Require, as root, that nobody else can put another folder in the place of one of ours.
+
+    Raises OSError.
+    """
     if os.geteuid() == 0:
         guarded.require(within)
 
@@ -235,7 +248,10 @@ def _use(folder: Path) -> str:
         "something is still mounted there": [Path("/proc/self/mountinfo")],
         "a process still listens there": [Path("/proc/net/unix")],
     }
-    return next((use for use, paths in uses.items() if any(f"{folder.resolve()}/" in _text(path) for path in paths)), "")
+    return next(
+        (use for use, paths in uses.items() if any(f"{folder.resolve()}/" in _text(path) for path in paths)),
+        "",
+    )
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,5 @@
-"""An HTTP server that slow connections can't hold shut: of too many, the oldest ends for the newest, and none lasts long.
+"""An HTTP server that slow connections can't hold shut: of too many, the oldest ends for the newest, and none
+lasts long.
 
 A timeout of a socket is one of each read: a header sent byte by byte never meets it.
 """
@@ -64,7 +65,8 @@ class LimitedServer(ThreadingHTTPServer):
     def _hang_up(self, connection: Any) -> None:
         del self._began_s[connection]
         with suppress(OSError):  # it has ended
-            connection.shutdown(socket.SHUT_RDWR)  # its thread, which waits for the next byte, gets none and closes it
+            # its thread, which waits for the next byte, gets none and closes it
+            connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of one who hung up."""

@@ -1,7 +1,8 @@
-"""Texts in CSV files, which spreadsheets would otherwise run as formulas: https://owasp.org/www-community/attacks/CSV_Injection.
+"""Texts in CSV files, which spreadsheets would otherwise run as formulas:
+https://owasp.org/www-community/attacks/CSV_Injection.
 
-An apostrophe stands before a text that begins like a formula, or with an apostrophe, so each text can be read back. Numbers are
-written without: -5 stays -5.
+An apostrophe stands before a text that begins like a formula, or with an apostrophe, so each text can be read
+back. Numbers are written without: -5 stays -5.
 """
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -1,4 +1,5 @@
-"""Which other users could put something of theirs in the place of a file or folder that root is about to write.
+"""Which other users could put something of theirs in the place of a file or folder that root is about to
+write.
 
 Whoever may write to a folder, without the sticky bit, may rename and replace what is in it: links included.
 """
@@ -13,10 +14,12 @@ MOST_LINKS_COUNT = 40  # of one path, as in Linux
 
 
 def meddlers(folder: Path) -> str:
-    """Say which user could replace a folder that root uses, or what is in it: "" if none, or if we are not root.
+    """Say which user could replace a folder that root uses, or what is in it: "" if none, or if we are not
+    root.
 
-    Each folder that its path leads through must belong to root, or to the user who called sudo, and be closed to all others; one
-    above it may be open to all if it is sticky. Raises OSError: the path can't be followed.
+    Each folder that its path leads through must belong to root, or to the user who called sudo, and be closed
+    to all others; one above it may be open to all if it is sticky. Raises OSError: the path can't be
+    followed.
     """
     if os.geteuid() != 0 or not _rules_all_users():
         return ""
@@ -36,7 +39,9 @@ def meddlers(folder: Path) -> str:
 
 
 def _rules_all_users() -> bool:
-    """Whether root here is root of the machine: in a user namespace, files of its real root seem to be somebody else's."""
+    """Whether root here is root of the machine: in a user namespace, files of its real root seem to be
+    somebody else's.
+    """
     return Path("/proc/self/uid_map").read_text().split()[:2] == ["0", "0"]
 
 

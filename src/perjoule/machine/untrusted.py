@@ -1,7 +1,7 @@
 """Input from outside, within limits: files and JSON of other tools, of results folders, of meters.
 
-Files have a maximum size, JSON a maximum size and depth. JSON has no NaN and no infinity (RFC 8259), and a number that no float
-can hold is invalid: all three are refused. A record writes them as `{"$float": "inf"}`.
+Files have a maximum size, JSON a maximum size and depth. JSON has no NaN and no infinity (RFC 8259), and a
+number that no float can hold is invalid: all three are refused. A record writes them as `{"$float": "inf"}`.
 """
 
 import codecs
@@ -40,7 +40,8 @@ _MARKS = {  # https://www.unicode.org/faq/utf_bom.html#bom4; the longer marks fi
 }
 _LEAST_BYTES = 8  # in which zeros say that a text is UTF-16
 
-# What reading a text trips over that is not as its reader expects. To be caught around a reader, and never around anything else.
+# What reading a text trips over that is not as its reader expects. To be caught around a reader, and never
+# around anything else.
 UNEXPECTED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration, csv.Error)
 
 T = TypeVar("T")
@@ -54,13 +55,20 @@ def words(error: BaseException) -> str:
         return f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
     if isinstance(error, ValueError | csv.Error):
         return str(error)
-    what = "a number in it is impossible" if isinstance(error, ArithmeticError) else "something in it has an unexpected type"
+    what = (
+        "a number in it is impossible"
+        if isinstance(error, ArithmeticError)
+        else "something in it has an unexpected type"
+    )
     return f"{what} ({error or type(error).__name__})"
 
 
 @contextmanager
 def opened(path: Path) -> Generator[BufferedReader]:
-    """Open a file to read it. A pipe would wait for its other end, and a device may never end: raises OSError for both."""
+    """Open a file to read it.
+
+    A pipe would wait for its other end, and a device may never end: raises OSError for both.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -86,24 +94,35 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
 
 
 def foreign_text_of(path: Path, encoding: str = "utf-8") -> str:
-    """Read a text file of any program, as `foreign_text` does. Raises OSError; ValueError if it is too long."""
+    """Read a text file of any program, as `foreign_text` does.
+
+    Raises OSError; ValueError if it is too long.
+    """
     return foreign_text(bytes_of(path), encoding)
 
 
 def foreign_text(content: bytes, encoding: str = "utf-8") -> str:
-    """Decode the text of any program, in the encoding of its `marked_encoding`, else as declared; what is invalid is replaced."""
-    return _lines(content.decode(marked_encoding(content) or encoding, errors="replace").removeprefix("\ufeff"))
+    """Decode the text of any program, in the encoding of its `marked_encoding`, else as declared; what is
+    invalid is replaced.
+    """
+    return _lines(
+        content.decode(marked_encoding(content) or encoding, errors="replace").removeprefix("\ufeff")
+    )
 
 
 def marked_encoding(content: bytes) -> str:
-    """Return the encoding that a byte order mark names, or UTF-16 if every other byte of the first is 0; "" for any other."""
+    """Return the encoding that a byte order mark names, or UTF-16 if every other byte of the first is 0;
+    "" for any other.
+    """
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             return encoding
     head = content[:200]
     if len(head) < _LEAST_BYTES:
         return ""
-    return next((name for name, at in (("utf-16-le", 1), ("utf-16-be", 0)) if not any(head[at::2]) and any(head)), "")
+    return next(
+        (name for name, at in (("utf-16-le", 1), ("utf-16-be", 0)) if not any(head[at::2]) and any(head)), ""
+    )
 
 
 def _lines(text: str) -> str:
@@ -117,7 +136,10 @@ def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:
 
 
 def json_at(text: str, begin: int) -> tuple[Any, int]:
-    """Read the JSON that begins within a text (see `check_size`), and return where it ends. Raises ValueError."""
+    """Read the JSON that begins within a text (see `check_size`), and return where it ends.
+
+    Raises ValueError.
+    """
     value, end = _decoded(_DECODER.raw_decode, text, begin)
     return _shallow(value), end
 
@@ -131,7 +153,10 @@ def json_of(path: Path) -> Any:
 
 
 def read_as(cls: type[T], path: Path) -> T:
-    """Read a dataclass that was written as JSON. Raises OSError; ValueError that names the file and the key."""
+    """Read a dataclass that was written as JSON.
+
+    Raises OSError; ValueError that names the file and the key.
+    """
     try:
         return from_json(cls, json_of(path))
     except ValueError as error:
@@ -151,7 +176,9 @@ def check_size(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> None:
     """Check that JSON stays small in memory. Raises ValueError."""
     if len(text) > most_bytes:
         raise ValueError(f"longer than {bytes_text(most_bytes)}")
-    counts = (text.count("["), text.count("{")) if isinstance(text, str) else (text.count(b"["), text.count(b"{"))
+    counts = (
+        (text.count("["), text.count("{")) if isinstance(text, str) else (text.count(b"["), text.count(b"{"))
+    )
     if sum(counts) > MOST_TABLES:
         raise ValueError(f"more than {MOST_TABLES} tables and lists in one text")
 
@@ -169,7 +196,9 @@ def _shallow(value: Any) -> Any:
     for _ in range(MOST_DEPTH):
         if not level:
             return value
-        level = [one for outer in level for one in _nested(outer.values() if isinstance(outer, dict) else outer)]
+        level = [
+            one for outer in level for one in _nested(outer.values() if isinstance(outer, dict) else outer)
+        ]
     if not level:
         return value
     raise ValueError(f"nested deeper than {MOST_DEPTH} tables and lists")
@@ -232,4 +261,7 @@ def _fault(name: str, error: ErrorDetails) -> str:
         case "value_error":
             return f"{place}: {error.get('ctx', {}).get('error')}"
         case _:
-            return f"{place}: {error['msg'].replace('Input should be', 'expected')}, found {json.dumps(error['input'])[:60]}"
+            return (
+                f"{place}: {error['msg'].replace('Input should be', 'expected')}, found "
+                f"{json.dumps(error['input'])[:60]}"
+            )

@@ -1,10 +1,10 @@
 """Measured bytes per user byte against what redundancy alone explains, and a doubt if they differ.
 
-Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514, 4.6 % more, and
-every other one is acknowledged with 66 bytes; if the kernel hands over 64 KiB at once (GSO), headers nearly vanish. So network
-bytes have an expected range: from no headers to all of them, and 3 % on either side. Disks have no headers, but also take the
-journals and metadata of the file system and its daemons: up to another 3 % (measured: MooseFS 0.1 %, GlusterFS 0.7 %, CephFS
-3.0 %).
+Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514,
+4.6 % more, and every other one is acknowledged with 66 bytes; if the kernel hands over 64 KiB at once (GSO),
+headers nearly vanish. So network bytes have an expected range: from no headers to all of them, and 3 % on
+either side. Disks have no headers, but also take the journals and metadata of the file system and its
+daemons: up to another 3 % (measured: MooseFS 0.1 %, GlusterFS 0.7 %, CephFS 3.0 %).
 """
 
 from collections.abc import Mapping
@@ -68,17 +68,21 @@ def measure(load: "Load") -> Numbers:
     return compare(load.record, load.results[0].direction, load.numbers(overhead.measure).metrics)
 
 
-def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Numbers:
+def compare(
+    record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]
+) -> Numbers:
     """Compare measurements in one direction with what the file system derived from its layout.
 
     Args:
-        record: with the amplification; without one, or if both directions ran in the trial, nothing is compared.
+        record: with the amplification; without one, or if both directions ran in the trial, nothing is
+            compared.
         direction: of the user's bytes.
-        measured: metrics per user byte; missing ones are not compared, nor are networks if the load ran on servers, which the
-            layout ignores.
+        measured: metrics per user byte; missing ones are not compared, nor are networks if the load ran on
+            servers, which the layout ignores.
 
     Returns:
-        Derived numbers ("derived_" before the key of the measured one), and a doubt for each that does not explain it.
+        Derived numbers ("derived_" before the key of the measured one), and a doubt for each that does not
+        explain it.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
     if record.amplification is None or direction == "idle" or directions != {direction}:
@@ -86,13 +90,18 @@ def compare(record: Record, direction: Literal["write", "read", "idle"], measure
     flow = record.amplification.write if direction == "write" else record.amplification.read
     derived: dict[str, float] = asdict(flow)
     telling = set(MEASURED) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
-    ratios = {name: measured[metric] for name, metric in MEASURED.items() if metric in measured and name in telling}
+    ratios = {
+        name: measured[metric] for name, metric in MEASURED.items() if metric in measured and name in telling
+    }
     doubts = [_doubt(direction, name, value, derived) for name, value in ratios.items()]
-    return Numbers.plain({f"derived_{MEASURED[name]}": derived[name] for name in ratios}, tuple(d for d in doubts if d))
+    return Numbers.plain(
+        {f"derived_{MEASURED[name]}": derived[name] for name in ratios}, tuple(d for d in doubts if d)
+    )
 
 
 def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float]:
-    """Return each field of a flow as it was measured, per user byte, if redundancy, headers and journals don't explain that.
+    """Return each field of a flow as it was measured, per user byte, if redundancy, headers and journals
+    don't explain that.
 
     Only what `compare` compared counts: metrics that have a derived one beside them.
     """
@@ -101,7 +110,9 @@ def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float
 
 
 def bounds(flow: Flow, name: str) -> tuple[float, float]:
-    """Return the least and the most that may be measured if redundancy, headers and journals explain everything."""
+    """Return the least and the most that may be measured if redundancy, headers and journals explain
+    everything.
+    """
     return _bounds(asdict(flow), name)
 
 
@@ -119,11 +130,14 @@ def _unlike(derived: Mapping[str, float], name: str, measured: float) -> Literal
     return "more" if measured > most else "less" if measured < least else ""
 
 
-def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> Doubt | None:
+def _doubt(
+    direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]
+) -> Doubt | None:
     size = _unlike(derived, name, measured)
     if not size:
         return None
-    # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
+    # without what was measured, so that repetitions say the same: the table of bytes per user byte has the
+    # numbers
     fewer = IN_FLIGHT.written_too_little if direction == "write" else CACHE.read_too_little
     words = TRAFFIC.too_much if size == "more" else fewer
     cause = _cause(direction, name, size)
@@ -135,9 +149,19 @@ def _cause(direction: Literal["write", "read"], name: str, size: Literal["more",
     if size == "less":
         if direction == "write":
             return "some data is not yet written back" if disk else "a cache still holds the rest"
-        return "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"
+        return (
+            "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"
+        )
     if name == "disk_written_ratio":
-        return "a journal, metadata, or whole blocks for parts" if direction == "write" else "write-back of older data"
+        return (
+            "a journal, metadata, or whole blocks for parts"
+            if direction == "write"
+            else "write-back of older data"
+        )
     if name == "disk_read_ratio":
-        return "blocks read to write parts of them" if direction == "write" else "read-ahead, metadata, or whole blocks for parts"
+        return (
+            "blocks read to write parts of them"
+            if direction == "write"
+            else "read-ahead, metadata, or whole blocks for parts"
+        )
     return "many small requests, metadata, background copies or retransmissions"

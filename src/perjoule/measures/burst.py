@@ -1,4 +1,6 @@
-"""A write's numbers up to the last client's fsync, from the channels of its headline, and the share that was on disk by then."""
+"""A write's numbers up to the last client's fsync, from the channels of its headline, and the share that
+was on disk by then.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,10 +24,14 @@ def measure(load: "Load") -> Numbers:
     if not span.durable:
         return Numbers()
     duration_s = load.emulated(span.burst_s - span.began_s)
-    power = energies.of_window(load.reading, span.began_s, span.burst_s, replace(energies.work(load), duration_s=duration_s))
+    power = energies.of_window(
+        load.reading, span.began_s, span.burst_s, replace(energies.work(load), duration_s=duration_s)
+    )
     rates = Numbers.plain(throughput.rates(load.record, load.moved_bytes, load.operations_count, duration_s))
     numbers = {
-        metric_of(key).burst: number.bare for key, number in {**rates.by_key, **power.by_key}.items() if number.value is not None
+        metric_of(key).burst: number.bare
+        for key, number in {**rates.by_key, **power.by_key}.items()
+        if number.value is not None
     }
     numbers.pop("", None)
     missed = () if power.grade == load.reading.metering.servers.grade else power.doubts
@@ -40,5 +46,7 @@ def durable_ratio(load: "Load") -> dict[str, float]:
     """
     span, hosts = load.span, server_names(load.record)
     began_s, _ = load.around(span.began_s, span.ended_s)
-    early, all_bytes = (load.total("disk_written", hosts, began_s, end_s).value for end_s in (span.burst_s, span.ended_s))
+    early, all_bytes = (
+        load.total("disk_written", hosts, began_s, end_s).value for end_s in (span.burst_s, span.ended_s)
+    )
     return {} if early is None or not all_bytes else {DURABLE: early / all_bytes}

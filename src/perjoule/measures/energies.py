@@ -1,9 +1,9 @@
 """A window's energy to numbers: each boundary with its power, its work per joule, and its uncertainty.
 
-Each energy and each work per joule has half a 95 % interval, from all known errors of one trial, and the part of it from the
-errors that all repetitions on the same meter share, which their scatter does not show. Shared errors are also listed by source,
-so a comparison knows what cancels. The uncertainty of modelled power comes from the sigmas of the catalogue's coefficients;
-nameplates have no known uncertainty.
+Each energy and each work per joule has half a 95 % interval, from all known errors of one trial, and the part
+of it from the errors that all repetitions on the same meter share, which their scatter does not show. Shared
+errors are also listed by source, so a comparison knows what cancels. The uncertainty of modelled power comes
+from the sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,8 @@ UNBUDGETED = ("nameplate",)
 class Work:
     """The work of a window's joules, with its metric per joule: bytes or operations, in this (emulated) time.
 
-    The work of an idle file system is to keep data: capacity times time. It has no energy-delay product, and no dynamic energy.
+    The work of an idle file system is to keep data: capacity times time. It has no energy-delay product, and
+    no dynamic energy.
     """
 
     per_j: Metric | None  # None if it is not known
@@ -67,13 +68,17 @@ def work(load: "Load") -> Work:
 
 
 def measure(load: "Load") -> Numbers:
-    """Return the energies of the headline window, and those of its processors and disks by their own meters."""
+    """Return the energies of the headline window, and those of its processors and disks by their own
+    meters.
+    """
     from perjoule.energy.power import joules
 
     numbers = of_window(load.reading, *load.window, work(load))
     disks = load.reading.metering.disks
     disks_j = joules(load.reading.signed(disks.net), *load.window) if disks else None
-    return replace(numbers, by_key={**numbers.by_key, **_bare("device", disks_j and load.emulated(disks_j), work(load))})
+    return replace(
+        numbers, by_key={**numbers.by_key, **_bare("device", disks_j and load.emulated(disks_j), work(load))}
+    )
 
 
 def of(load: "Load", boundary: str) -> Number:
@@ -86,7 +91,11 @@ def of_window(reading: "Reading", began_s: float, ended_s: float, work: Work) ->
     from perjoule.trial.energies import energies
 
     energies_of = energies(reading, began_s, ended_s, loaded=work.loaded)
-    by_key = {key: number for name, budget in energies_of.budgets.items() for key, number in _of(name, budget, energies_of, work)}
+    by_key = {
+        key: number
+        for name, budget in energies_of.budgets.items()
+        for key, number in _of(name, budget, energies_of, work)
+    }
     if work.loaded and (net := energies_of.budgets.get(NET)) is not None:
         by_key |= _edp(net, _stated(NET, net, energies_of), reading.dilation.emulated(TIMER_S), work)
     # grades, and why an energy is missing, stand with the energies themselves
@@ -117,7 +126,9 @@ def _of(boundary: str, budget: "Budget", energies: "Energies", work: Work) -> It
 
 
 def _values(energy_j: float, work: Work) -> Iterator[tuple[Metric, float, float]]:
-    """Return each metric of an energy, its value, and what a joule more moves it by; 0 if it has no uncertainty of its own."""
+    """Return each metric of an energy, its value, and what a joule more moves it by; 0 if it has no
+    uncertainty of its own.
+    """
     yield ENERGY, energy_j, 1.0
     yield POWER, energy_j / work.duration_s, 0.0
     if work.per_j:
@@ -128,7 +139,11 @@ def _values(energy_j: float, work: Work) -> Iterator[tuple[Metric, float, float]
 
 def _bare(boundary: str, energy_j: float | None, work: Work) -> dict[str, Number]:
     """Return the numbers of a boundary without a budget."""
-    return {metric.of(boundary).key: Number(value) for metric, value, _ in _values(energy_j, work)} if energy_j else {}
+    return (
+        {metric.of(boundary).key: Number(value) for metric, value, _ in _values(energy_j, work)}
+        if energy_j
+        else {}
+    )
 
 
 def _stated(boundary: str, budget: "Budget", energies: "Energies") -> bool:

@@ -1,8 +1,9 @@
-"""What an event costs: rate and power before, during and after it, the time and the joules until healthy, and the stalls.
+"""What an event costs: rate and power before, during and after it, the time and the joules until healthy, and
+the stalls.
 
-A load has up to four stages: "before" the first event, "during" the time from the first to the last event, "healing" until the
-file system is healthy, and "after". Each is cut to the time in which clients load. Definitions are in
-docs/explanations/how-numbers-are-made.md.
+A load has up to four stages: "before" the first event, "during" the time from the first to the last event,
+"healing" until the file system is healthy, and "after". Each is cut to the time in which clients load.
+Definitions are in docs/explanations/how-numbers-are-made.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +30,8 @@ PERCENTILES = {
 HEALING = Metric("event_healing_s", "s until healthy", S, "time from the last event until the file system was healthy", "lower",
                  event=True)  # fmt: skip
 HEALING_ENERGY = Metric("event_healing_j", "J until healthy", J,
-                        "energy of the servers without the switch from the last event until the file system was healthy",
+                        "energy of the servers without the switch from the last event until the file "
+                        "system was healthy",
                         "lower", energy=True, event=True)  # fmt: skip
 STALLED = Metric(
     "event_stalled_s",
@@ -50,10 +52,29 @@ LONGEST_STALL = Metric(
 GAINED = Metric("event_gained_bytes", "MiB gained", MEBIBYTES,
                 "bytes of users' data, as copies or parts, that hosts which joined held in the end", event=True)  # fmt: skip
 PER_GAINED = Metric("event_gained_per_byte_j", "kJ/TiB gained", KJ_PER_TIB,
-                    "energy of the servers without the switch from the last event until the file system was healthy / bytes "
+                    "energy of the servers without the switch from the last event until the file system was "
+                    "healthy / bytes "
                     "that hosts which joined held in the end", "lower", energy=True, event=True)  # fmt: skip
-LATE = Metric("event_late_s", "s late", S, "most by which an event was done later than planned, wall time", "lower", event=True)
-METRICS = (RATE, POWER, *PERCENTILES.values(), HEALING, HEALING_ENERGY, STALLED, LONGEST_STALL, GAINED, PER_GAINED, LATE)
+LATE = Metric(
+    "event_late_s",
+    "s late",
+    S,
+    "most by which an event was done later than planned, wall time",
+    "lower",
+    event=True,
+)
+METRICS = (
+    RATE,
+    POWER,
+    *PERCENTILES.values(),
+    HEALING,
+    HEALING_ENERGY,
+    STALLED,
+    LONGEST_STALL,
+    GAINED,
+    PER_GAINED,
+    LATE,
+)
 
 LEAST_S = 1.0  # of a stage, wall time: two samples of a client's log
 PAUSES_RATIO = 0.05  # of the time before the first event, from which pauses are the load's own
@@ -115,8 +136,12 @@ def stages(record: Record, began_s: float, ended_s: float) -> Mapping[str, tuple
     return {name: (from_s, to_s) for name, (from_s, to_s) in cut.items() if to_s - from_s >= LEAST_S}
 
 
-def _latencies_s(returned: "Calls", spans: Mapping[str, tuple[float, float]], ended_s: float) -> dict[str, float]:
-    """Return the percentiles of each stage, wall time; of the last one also with the calls after the logs' last whole samples."""
+def _latencies_s(
+    returned: "Calls", spans: Mapping[str, tuple[float, float]], ended_s: float
+) -> dict[str, float]:
+    """Return the percentiles of each stage, wall time; of the last one also with the calls after the logs'
+    last whole samples.
+    """
     return {
         metric.of(stage).key: returned.percentile_s(percent, from_s, to_s if to_s < ended_s else inf)
         for stage, (from_s, to_s) in spans.items()
@@ -138,7 +163,10 @@ def _doubts(load: "Load", logs: Sequence[Series], began_s: float, first_s: float
     if at_scale := load.reading.dilation.text:
         yield UNDILATED.timeouts(scale=at_scale)
     if healthy_since(record.events, record.health) is None:
-        last = next((health.words for health in reversed(record.health) if health.words), "it was not asked often enough")
+        last = next(
+            (health.words for health in reversed(record.health) if health.words),
+            "it was not asked often enough",
+        )
         yield EVENTS.not_healthy(state=last)
     paused_s = sum(sum(stalls_s(log, began_s, first_s)) for log in logs)
     if logs and first_s > began_s and paused_s > PAUSES_RATIO * len(logs) * (first_s - began_s):

@@ -1,8 +1,8 @@
 """What an idle file system draws and does by itself, by role, and how long its disks could have slept.
 
-Seconds are emulated ones, as everywhere. A disk's gap is the time between two samples of its counters between which neither rose.
-An access lies somewhere between two samples, so a gap may be up to two sampling periods longer than stated. Definitions are in
-docs/explanations/how-numbers-are-made.md.
+Seconds are emulated ones, as everywhere. A disk's gap is the time between two samples of its counters between
+which neither rose. An access lies somewhere between two samples, so a gap may be up to two sampling periods
+longer than stated. Definitions are in docs/explanations/how-numbers-are-made.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,9 +32,18 @@ PER_RAW_BYTE = Metric("{boundary}raw_w_per_byte", "kJ/TB-day raw", _KJ_PER_TB_DA
                       "energy of {boundary} without a load / duration / capacity of the data hosts' disks", "lower", energy=True,
                       headline=True, budgeted=True, idle=True)  # fmt: skip
 PER_USABLE_BYTE = Metric("{boundary}usable_w_per_byte", "kJ/TB-day", _KJ_PER_TB_DAY,
-                         "energy of {boundary} without a load / duration / capacity that redundancy leaves to user data",
+                         "energy of {boundary} without a load / duration / capacity that redundancy leaves "
+                         "to user data",
                          "lower", energy=True, headline=True, budgeted=True, idle=True)  # fmt: skip
-OF_ROLE = Metric("idle_{role}_w", "idle W", W, "energy of {role} without a load / duration", "lower", energy=True, idle=True)
+OF_ROLE = Metric(
+    "idle_{role}_w",
+    "idle W",
+    W,
+    "energy of {role} without a load / duration",
+    "lower",
+    energy=True,
+    idle=True,
+)
 COUNTED: Mapping[Quantity, Metric] = {
     "cpu": Metric("idle_cpu_{role}_ratio", "idle CPU", PERCENT, "CPU time of {role} without a load / duration; 1: one core",
                   "lower", idle=True),
@@ -73,7 +82,9 @@ def storing(load: "Load") -> Work:
 
 
 def capacities_bytes(record: Record) -> tuple[float, ...]:
-    """Return the capacity of the disks of each data host by the catalogue; empty if a host has no disk there."""
+    """Return the capacity of the disks of each data host by the catalogue; empty if a host has no disk
+    there.
+    """
     node_of = _nodes(record)
     holders = [node_of.get(name) for name in data_hosts(record)]
     each = [sum(disk.capacity_bytes.value for disk in node.disks) if node else 0.0 for node in holders]
@@ -87,7 +98,9 @@ def _nodes(record: Record) -> Mapping[str, Node]:
 
 
 def measure(load: "Load") -> Numbers:
-    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks; nothing of a load."""
+    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks;
+    nothing of a load.
+    """
     if not load.idle:
         return Numbers()
     from perjoule.trial.counters import disk_gaps_s
@@ -110,7 +123,9 @@ def measure(load: "Load") -> Numbers:
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
         gaps = [disk_gaps_s(reading.series, name, began_s, ended_s) for name in with_disks]
         known_gaps = [
-            (reading.dilation.emulated(host_gaps[0]), load.emulated(host_gaps[1])) for host_gaps in gaps if host_gaps is not None
+            (reading.dilation.emulated(host_gaps[0]), load.emulated(host_gaps[1]))
+            for host_gaps in gaps
+            if host_gaps is not None
         ]
         if known_gaps:
             numbers[LONGEST.of(role).key] = max(float(own_s.max(initial=0.0)) for own_s, _ in known_gaps)

@@ -1,4 +1,6 @@
-"""The CPU share of programs outside the trial on the machine of all hosts, which no cap of the testbed limits."""
+"""The CPU share of programs outside the trial on the machine of all hosts, which no cap of the testbed
+limits.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -11,11 +13,14 @@ from perjoule.model.metrics import PERCENT, Metric
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
-STRANGERS = Metric("strangers_cpu_ratio", "% strangers", PERCENT, "CPU time of strangers / the machine's", "lower")
+STRANGERS = Metric(
+    "strangers_cpu_ratio", "% strangers", PERCENT, "CPU time of strangers / the machine's", "lower"
+)
 METRICS = (STRANGERS,)
 
-# Of the machine's CPU time. On quiet machines up to 10 % is charged to no host and to no kernel thread that is still there:
-# interrupts of networks and disks, workers that came and went. From there on capped hosts wait for their turn.
+# Of the machine's CPU time. On quiet machines up to 10 % is charged to no host and to no kernel thread that
+# is still there: interrupts of networks and disks, workers that came and went. From there on capped hosts
+# wait for their turn.
 MOST_RATIO = 0.1
 
 
@@ -26,9 +31,11 @@ def measure(load: "Load") -> Numbers:
 
 
 def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
-    """Return the share of the machine's CPU time that strangers took while clients loaded; None if not recorded.
+    """Return the share of the machine's CPU time that strangers took while clients loaded; None if not
+    recorded.
 
-    All programs and kernel threads, less the hosts, perjoule itself, and kernel threads from the first to the last sample.
+    All programs and kernel threads, less the hosts, perjoule itself, and kernel threads from the first to the
+    last sample.
     """
     from perjoule.energy.amount import amount
     from perjoule.trial.counters import total, window
@@ -40,7 +47,8 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
     covered = parts["machine"].channel.covers
     apart = frozenset(h.name for h in record.hosts if h.name not in covered)
-    # What runs on a host that is the whole machine was started by us and counts when it has ended, which is after the window.
+    # What runs on a host that is the whole machine was started by us and counts when it has ended, which is
+    # after the window.
     own_span = window(record, began_s, ended_s) if covered else (began_s, ended_s)
     spent_s = [amount(parts["machine"], began_s, ended_s).value, amount(parts["perjoule"], *own_span).value]
     spent_s += [total(series, "cpu", apart, began_s, ended_s).value] if apart else [0.0]
@@ -52,7 +60,9 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
-    """Doubt a trial in which strangers took enough to matter; in tenths, so repetitions have the same text."""
+    """Doubt a trial in which strangers took enough to matter; in tenths, so repetitions have the same
+    text.
+    """
     ratio = cpu_ratio(record, series)
     if ratio is not None and ratio > MOST_RATIO:
         yield MACHINE.strangers(share_ratio=min(10, round(10 * ratio)) / 10)

@@ -23,13 +23,18 @@ def measure(load: "Load") -> Numbers:
 
 
 def latencies_s(results: Sequence[ClientResult]) -> dict[str, float]:
-    """Weight the clients' percentiles by operations; like the percentile of all together, the result lies between theirs.
+    """Weight the clients' percentiles by operations; like the percentile of all together, the result lies
+    between theirs.
 
     By key, in seconds of the wall clock, without those that a client lacks.
     """
     latencies: dict[str, float] = {}
     for name, metric in PERCENTILES.items():
-        counted = [(r.latency_s[name], r.operations_count) for r in results if name in r.latency_s and r.operations_count]
+        counted = [
+            (r.latency_s[name], r.operations_count)
+            for r in results
+            if name in r.latency_s and r.operations_count
+        ]
         count = sum(n for _, n in counted)
         if count and len(counted) == len(results):
             latencies[metric.key] = sum(value * n for value, n in counted) / count

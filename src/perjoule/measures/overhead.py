@@ -1,8 +1,9 @@
-"""The cost of a user's byte by role: CPU seconds, network and disk bytes, and how busy disks are, from the hosts' counters.
+"""The cost of a user's byte by role: CPU seconds, network and disk bytes, and how busy disks are, from the
+hosts' counters.
 
-Bytes are counted from the idle time before the load to that after it: they belong to nothing else, and the last ones may be late.
-CPU time is that of the window in which bytes moved: programs start before it and report after it, at a cost that a load of twice
-the bytes has only once, and idle daemons work all the time.
+Bytes are counted from the idle time before the load to that after it: they belong to nothing else, and the
+last ones may be late. CPU time is that of the window in which bytes moved: programs start before it and
+report after it, at a cost that a load of twice the bytes has only once, and idle daemons work all the time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,15 +31,29 @@ COUNTED: Mapping[Quantity, Metric] = {
                            "bytes that disks of {role} wrote / bytes moved", "lower"),
 }  # fmt: skip
 UNCERTAINTY = Metric("cpu_{role}_uncertainty_s_per_byte", "CPU uncertainty", MS_PER_MIB,
-                     "most by which CPU time of {role} may differ from that, since readings of counters lie beside the window's "
+                     "most by which CPU time of {role} may differ from that, since readings of counters lie "
+                     "beside the window's "
                      "ends")  # fmt: skip
-BUSY = Metric("disk_busy_{role}_ratio", "% disk busy", PERCENT, "share of the time with requests in flight, disks of {role}")
-USE = Metric("disk_use_{role}_ratio", "% disk use", PERCENT, "rate of the disks of {role} / what the catalogue's disks can do")
+BUSY = Metric(
+    "disk_busy_{role}_ratio",
+    "% disk busy",
+    PERCENT,
+    "share of the time with requests in flight, disks of {role}",
+)
+USE = Metric(
+    "disk_use_{role}_ratio",
+    "% disk use",
+    PERCENT,
+    "rate of the disks of {role} / what the catalogue's disks can do",
+)
 METRICS = (*COUNTED.values(), UNCERTAINTY, BUSY, USE)
 
 MOST_UNSURE_RATIO = 0.5  # of CPU time, by which a window's edges may make it wrong
 LEAST_CORES = 0.001  # of a role that takes less, such as an idle manager, half of it is nothing
-SELDOM = "CPU time per byte of {roles} omitted: counters were read too seldom to tell the load's from what came before and after"
+SELDOM = (
+    "CPU time per byte of {roles} omitted: counters were read too seldom to tell the load's from what came "
+    "before and after"
+)
 
 
 def measure(load: "Load") -> Numbers:
@@ -47,14 +62,18 @@ def measure(load: "Load") -> Numbers:
     counts = Numbers()
     if load.moved_bytes:
         counts = overhead(load.record, load.reading.series, began_s, ended_s, load.moved_bytes)
-    return Numbers({**counts.by_key, **Numbers.plain(disk_use(load.reading, began_s, ended_s)).by_key}, counts.doubts)
+    return Numbers(
+        {**counts.by_key, **Numbers.plain(disk_use(load.reading, began_s, ended_s)).by_key}, counts.doubts
+    )
 
 
-def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: float, user_bytes: int) -> Numbers:
+def overhead(
+    record: Record, series: Sequence[Series], began_s: float, ended_s: float, user_bytes: int
+) -> Numbers:
     """Divide the counts of each role's hosts by the users' bytes, in the window in which these moved.
 
-    Only the clients that loaded count as clients; "servers" are all hosts except clients. If a host lacks a counter, its role has
-    no such metric.
+    Only the clients that loaded count as clients; "servers" are all hosts except clients. If a host lacks a
+    counter, its role has no such metric.
     """
     from perjoule.trial.counters import edges_error, total, window
 
@@ -77,15 +96,17 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
             values[metric.of(role).key] = counted.value / user_bytes
     missing = Number(why_not=SELDOM.format(roles=", ".join(unsure)))
     numbers = Numbers.plain(values, tuple(doubts))
-    return Numbers({**numbers.by_key, **{COUNTED[CPU].of(role).key: missing for role in unsure}}, numbers.doubts)
+    return Numbers(
+        {**numbers.by_key, **{COUNTED[CPU].of(role).key: missing for role in unsure}}, numbers.doubts
+    )
 
 
 def disk_use(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str, float]:
     """Return how busy disks were in a window, by role, in two ways.
 
-    "busy" is the share of time with requests in flight (the mean over hosts of their disks' sum), "use" the bytes read and
-    written over the rate of the catalogue's disks. On emulated hosts only the second is meaningful: requests wait for the cap
-    above the device.
+    "busy" is the share of time with requests in flight (the mean over hosts of their disks' sum), "use" the
+    bytes read and written over the rate of the catalogue's disks. On emulated hosts only the second is
+    meaningful: requests wait for the cap above the device.
     """
     from perjoule.trial.counters import ACCESS, total
 
@@ -97,7 +118,9 @@ def disk_use(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
             values[BUSY.of(role).key] = busy_s / (len(names) * (ended_s - began_s))
         limits = disk_limits(reading, names)
         moved = [total(series, quantity, names, began_s, ended_s).value for quantity in ACCESS]
-        shares = [m / limit for m, limit in zip(moved, limits, strict=True) if m is not None] if limits else []
+        shares = (
+            [m / limit for m, limit in zip(moved, limits, strict=True) if m is not None] if limits else []
+        )
         if len(shares) == len(moved):
             values[USE.of(role).key] = sum(shares) / (ended_s - began_s)
     return values
@@ -106,7 +129,8 @@ def disk_use(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
 def disk_limits(reading: "Reading", hosts: Iterable[str]) -> tuple[float, float] | None:
     """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time.
 
-    None if the catalogue has no disk of one of them: the bytes of all would be held against the disks of some.
+    None if the catalogue has no disk of one of them: the bytes of all would be held against the disks of
+    some.
     """
     record = reading.record
     cluster = hardware(record)
@@ -116,6 +140,9 @@ def disk_limits(reading: "Reading", hosts: Iterable[str]) -> tuple[float, float]
     if not disks_of or not all(disks_of):
         return None
     disks = [disk for of_host in disks_of for disk in of_host]
-    read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
+    read, written = (
+        sum(d.read_bytes_per_s.value for d in disks),
+        sum(d.write_bytes_per_s.value for d in disks),
+    )
     a_second_s = reading.dilation.emulated(1.0)
     return read * a_second_s, written * a_second_s

@@ -1,8 +1,9 @@
 """Overlap of clients: for how much of the time all load, and what they move meanwhile.
 
-A trial of N clients is one of N clients only while all of them load. The overlap is the time from the last client's start to the
-first client's end, over the whole window (0 if they share no moment). Below `DOUBTED_RATIO` the window is that of stragglers,
-which is a doubt; below `REFUSED_RATIO` no rate of all clients together is meaningful, and all are refused.
+A trial of N clients is one of N clients only while all of them load. The overlap is the time from the last
+client's start to the first client's end, over the whole window (0 if they share no moment). Below
+`DOUBTED_RATIO` the window is that of stragglers, which is a doubt; below `REFUSED_RATIO` no rate of all
+clients together is meaningful, and all are refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,8 @@ COMMON = Metric("common_throughput_bytes_per_s", "common MiB/s", MIB_PER_S, "byt
 METRICS = (COMMON,)
 
 DOUBTED_RATIO = 2 / 3
-CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
+# by which a log's bytes may differ from those moved: a window may cut its first and last sample
+CONSERVED_RATIO = 0.05
 BOUND_RATIO = 1.02  # caps are kept to 2 %
 SPREAD_RATIO = 0.05
 UNEVEN_RATIO = 1.5  # times its even share, from which a host's share of the bytes explains why clients wait
@@ -36,10 +38,12 @@ def measure(load: "Load") -> Numbers:
 
 
 def common_rate(load: "Load") -> float | None:
-    """Return the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
+    """Return the throughput while all clients ran: bytes from the last start to the first end, over that
+    time, in emulated time.
 
-    A byte counts when its write or read call returned. None if a client has no log, a log does not add up to its client's bytes,
-    or the rate is above what clients or servers can carry: then caches took bytes, and moved them later.
+    A byte counts when its write or read call returned. None if a client has no log, a log does not add up to
+    its client's bytes, or the rate is above what clients or servers can carry: then caches took bytes, and
+    moved them later.
     """
     from perjoule.energy.amount import amount
 
@@ -56,9 +60,14 @@ def common_rate(load: "Load") -> float | None:
         if result.host not in logged:
             return None
         log_bytes, shared = (
-            amount(logged[result.host], *span).value for span in ((result.began_s, result.ended_s), (began_s, ended_s))
+            amount(logged[result.host], *span).value
+            for span in ((result.began_s, result.ended_s), (began_s, ended_s))
         )
-        if log_bytes is None or shared is None or abs(log_bytes - result.moved_bytes) > CONSERVED_RATIO * result.moved_bytes:
+        if (
+            log_bytes is None
+            or shared is None
+            or abs(log_bytes - result.moved_bytes) > CONSERVED_RATIO * result.moved_bytes
+        ):
             return None
         common_bytes += shared
     rate = common_bytes / load.emulated(ended_s - began_s)
@@ -67,7 +76,9 @@ def common_rate(load: "Load") -> float | None:
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
-    """Name the clients that did not load together; several users come and go on purpose and have doubts of their own."""
+    """Name the clients that did not load together; several users come and go on purpose and have doubts of
+    their own.
+    """
     results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
         return
@@ -102,7 +113,9 @@ def _stalled(result: ClientResult, series: Sequence[Series]) -> Iterator[str]:
     for log in series:
         if log.channel.quantity == "goodput" and log.channel.host == result.host:
             inside = (log.t_s > result.began_s) & (log.t_s <= result.ended_s) & (log.value == 0)
-            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (result.ended_s - result.began_s):
+            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (
+                result.ended_s - result.began_s
+            ):
                 yield f"it transferred nothing for {stalled_s:.3g} s"
 
 
@@ -119,8 +132,11 @@ def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Se
         yield f"{busiest} {verb} {100 * share:.0f} % of the bytes, where {even}"
 
 
-def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Mapping[str, float]:
-    """Return what each data host without a load received (write) or sent (read) while one direction's clients loaded.
+def served_bytes(
+    results: Sequence[ClientResult], record: Record, series: Sequence[Series]
+) -> Mapping[str, float]:
+    """Return what each data host without a load received (write) or sent (read) while one direction's clients
+    loaded.
 
     Empty if a counter is missing, or all are 0.
     """
@@ -129,6 +145,10 @@ def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequen
     quantity: Quantity = "network_received" if results[0].direction == "write" else "network_sent"
     span = min(r.began_s for r in results), max(r.ended_s for r in results)
     hosts = data_hosts(record) - {r.host for r in results}
-    moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
+    moved = {
+        s.channel.host: amount(s, *span).value
+        for s in series
+        if s.channel.quantity == quantity and s.channel.host in hosts
+    }
     known_bytes = {host: value for host, value in moved.items() if value is not None}
     return known_bytes if known_bytes.keys() == hosts and any(known_bytes.values()) else {}

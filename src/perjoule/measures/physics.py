@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
 _MICROJOULES = Unit("µJ", "J", 1e-6)
-RATE = Metric("events_per_s", "events/s", Unit("events/s", "1/s"), "events / duration", "higher", together=True)
+RATE = Metric(
+    "events_per_s", "events/s", Unit("events/s", "1/s"), "events / duration", "higher", together=True
+)
 PER_EVENT = {  # by boundary
     "net": Metric("energy_per_event_j", "µJ/event", _MICROJOULES, "energy of the servers without the switch / events", "lower",
                   energy=True),

@@ -1,4 +1,6 @@
-"""Doubts about a trial: physical bounds, caches, clients that did not run together, slow hosts, an exhausted machine."""
+"""Doubts about a trial: physical bounds, caches, clients that did not run together, slow hosts, an
+exhausted machine.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -28,7 +30,13 @@ def measure(load: "Load") -> Numbers:
 # Physical objections: numbers that can't be those of the hardware, or of one load.
 IDS = frozenset(
     {
-        *(CACHE.above_network.id, CACHE.above_peak.id, CACHE.above_disks.id, CACHE.of_clients.id, CACHE.of_servers.id),
+        *(
+            CACHE.above_network.id,
+            CACHE.above_peak.id,
+            CACHE.above_disks.id,
+            CACHE.of_clients.id,
+            CACHE.of_servers.id,
+        ),
         *(APART.starts.id, APART.little_overlap.id, APART.mixed.id),
         *(SLOW_HOST.straggler.id, MACHINE.busy.id, MACHINE.strangers.id),
     }
@@ -36,7 +44,9 @@ IDS = frozenset(
 
 
 def doubts(reading: "Reading") -> tuple[Doubt, ...]:
-    """Return the doubts about a valid trial, each in one sentence; those about meters are in `energy.power`."""
+    """Return the doubts about a valid trial, each in one sentence; those about meters are in
+    `energy.power`.
+    """
     record, series = reading.record, reading.series
     if record.outcome is None or not record.outcome.results:
         return ()
@@ -100,7 +110,9 @@ def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: C
     }
     for r in (r for r in results if r.host in of):
         disks = of[r.host].disks
-        most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
+        most = sum(
+            (d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks
+        )
         span = spans[r.direction]
         ended_s = span.ended_s if span.durable else r.ended_s
         rate = r.moved_bytes / max(1e-9, reading.dilation.emulated(ended_s - r.began_s))
@@ -112,7 +124,8 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     from perjoule.trial.counters import total, window
 
     read_bytes = sum(r.moved_bytes for r in reads)
-    if not read_bytes or record.amplification is not None:  # `measures.amplification` compares then, and more closely
+    # `measures.amplification` compares then, and more closely
+    if not read_bytes or record.amplification is not None:
         return
     span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
     clients = frozenset(r.host for r in reads)

@@ -1,9 +1,11 @@
 """A record and its series to the numbers of the trial: one Point per direction.
 
-A write counts until the disks hold it, see `windows`; numbers up to the last client's fsync have the prefix "burst_".
+A write counts until the disks hold it, see `windows`; numbers up to the last client's fsync have the prefix
+"burst_".
 
-If several users loaded at once there is one Point for all of them, because joules can't be attributed to one of them. Its
-direction is "mixed" if some read and some wrote, and each user's own numbers are among its metrics (see `users`).
+If several users loaded at once there is one Point for all of them, because joules can't be attributed to one
+of them. Its direction is "mixed" if some read and some wrote, and each user's own numbers are among its
+metrics (see `users`).
 """
 
 from collections.abc import Sequence
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 def points(record: Record, series: Sequence[Series]) -> tuple[Point, ...]:
     """Return the numbers of a valid trial, one Point per direction with any work; none for a failed one.
 
-    If no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted; an idle file
-    system has neither. A metric that was not measured, or whose amount is refused, is not among the keys; the doubts say why.
+    If no bytes are moved (metadata), operations are counted instead, and metrics per byte are omitted; an
+    idle file system has neither. A metric that was not measured, or whose amount is refused, is not among the
+    keys; the doubts say why.
     """
     from perjoule.trial.reading import Reading
 
@@ -40,8 +43,15 @@ def points_of(reading: "Reading") -> tuple[Point, ...]:
 @cache
 def measures() -> "tuple[Measure, ...]":
     """Find the `measure` of every module of this folder that has one, and those of other packages."""
-    having = ((member, its_entries) for member, its_entries in metrics.measures() if "measure" in vars(member.load()))
-    return tuple(_of_another(member, its_entries) if member.package else member.load().measure for member, its_entries in having)
+    having = (
+        (member, its_entries)
+        for member, its_entries in metrics.measures()
+        if "measure" in vars(member.load())
+    )
+    return tuple(
+        _of_another(member, its_entries) if member.package else member.load().measure
+        for member, its_entries in having
+    )
 
 
 def _of_another(member: Member, its_entries: Sequence[Metric]) -> "Measure":
@@ -63,7 +73,9 @@ def _point(load: "Load") -> Point:
     measured = composed([load.numbers(measure) for measure in measures()])
     numbers = Numbers({**itself.by_key, **measured.by_key})
     if not load.together:  # then no rate of all clients at once means anything
-        numbers = Numbers({key: number for key, number in numbers.by_key.items() if not metric_of(key).together})
+        numbers = Numbers(
+            {key: number for key, number in numbers.by_key.items() if not metric_of(key).together}
+        )
     simulated = record.traits.reality == "simulated"  # then whatever a meter or a model says of it is, too
     return Point(
         numbers.graded("simulated") if simulated else numbers.by_key,
@@ -75,7 +87,10 @@ def _point(load: "Load") -> Point:
 
 
 def composed(several: Sequence[Numbers]) -> Numbers:
-    """Put the numbers of measures together, in any order. Raises ValueError: two of them have the same one."""
+    """Put the numbers of measures together, in any order.
+
+    Raises ValueError: two of them have the same one.
+    """
     by_key: dict[str, Number] = {}
     for numbers in several:
         if twice := by_key.keys() & numbers.by_key.keys():

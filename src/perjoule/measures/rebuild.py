@@ -1,7 +1,8 @@
 """What the rebuild of failed disks moved and cost, held against what redundancy alone explains.
 
-Without a load, whatever moves beyond what moved before the failure is the rebuild's. With one it is not known whose bytes they
-are, so bytes are added up and nothing is divided by those lost. Definitions are in docs/explanations/how-numbers-are-made.md.
+Without a load, whatever moves beyond what moved before the failure is the rebuild's. With one it is not known
+whose bytes they are, so bytes are added up and nothing is divided by those lost. Definitions are in
+docs/explanations/how-numbers-are-made.md.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,8 @@ DERIVED: Mapping[Quantity, Metric] = {
                            "what redundancy explains of bytes that disks of data hosts wrote for the rebuild", rebuild=True),
 }  # fmt: skip
 ENERGY = Metric("rebuild_energy_per_byte_j", "rebuild kJ/TiB", KJ_PER_TIB,
-                "energy of the servers without the switch from the failure until healthy / bytes that failed disks held",
+                "energy of the servers without the switch from the failure until healthy / bytes that "
+                "failed disks held",
                 "lower", energy=True, rebuild=True)  # fmt: skip
 ADDED = Metric("rebuild_added_per_byte_j", "rebuild kJ/TiB added", KJ_PER_TIB,
                "energy of the rebuild beyond what the servers drew before the failure / bytes that failed disks held", "lower",
@@ -73,12 +75,16 @@ SUBJECTS: Mapping[Quantity, str] = {
 def explained(redundancy: Redundancy) -> Mapping[Quantity, float]:
     """Return the bytes that redundancy alone moves for each byte that a failed disk held.
 
-    A copy is read once, sent once and written once. A part of a code of k data parts needs k others, read on k hosts. One host
-    computes it: either the one that gets it, to which k parts are sent, or one that has a part, to which k - 1 are sent, and
-    which sends the new one.
+    A copy is read once, sent once and written once. A part of a code of k data parts needs k others, read on
+    k hosts. One host computes it: either the one that gets it, to which k parts are sent, or one that has a
+    part, to which k - 1 are sent, and which sends the new one.
     """
     parts_count = float(redundancy.data_count or 1)
-    return {"network_received": parts_count, "disk_read": parts_count, "disk_written": float(redundancy.beneath_count)}
+    return {
+        "network_received": parts_count,
+        "disk_read": parts_count,
+        "disk_written": float(redundancy.beneath_count),
+    }
 
 
 def measure(load: "Load") -> Numbers:
@@ -95,7 +101,9 @@ def measure(load: "Load") -> Numbers:
     numbers = {LOST.key: float(lost_bytes)}
     written = next((phase for phase in record.phases if phase.name == REBUILT), None)
     if other_kinds := sorted({happened.event.kind for happened in record.events} - PARTS):
-        return Numbers.plain(numbers, (EVENTS.rebuild_beside(events=", ".join(other_kinds), count=len(other_kinds)),))
+        return Numbers.plain(
+            numbers, (EVENTS.rebuild_beside(events=", ".join(other_kinds), count=len(other_kinds)),)
+        )
     if healthy_s is None or written is None:
         return Numbers.plain(numbers)
     first_s, last_s = failed[0].began_s, written.ended_s
@@ -130,11 +138,15 @@ def measure(load: "Load") -> Numbers:
     ]
     numbers |= {DERIVED[quantity].key: ratio for quantity, ratio, _ in due}
     apart = (
-        _doubt(quantity, measured, ratio) for quantity, ratio, measured in due if abs(measured / ratio - 1) > EXPLAINED_RATIO
+        _doubt(quantity, measured, ratio)
+        for quantity, ratio, measured in due
+        if abs(measured / ratio - 1) > EXPLAINED_RATIO
     )
     return Numbers.plain(numbers, tuple(apart))
 
 
 def _doubt(quantity: Quantity, measured: float, due: float) -> Doubt:
     more = measured > due
-    return TRAFFIC.rebuild(subject=SUBJECTS[quantity], more=more, derived_ratio=due, margin_ratio=EXPLAINED_RATIO)
+    return TRAFFIC.rebuild(
+        subject=SUBJECTS[quantity], more=more, derived_ratio=due, margin_ratio=EXPLAINED_RATIO
+    )

@@ -1,8 +1,10 @@
-"""Where a window's joules went: processors, disks and the rest of servers and clients, and the switch, as far as meters tell.
+"""Where a window's joules went: processors, disks and the rest of servers and clients, and the switch, as far
+as meters tell.
 
-Modelled watts: the processors' joules are those of boards above idle; the rest is boards at idle and the supply's losses.
-Measured watts: the processors' joules are those of their own counters (RAPL), the disks' those of meters on their supply; the
-rest is what the hosts' meters count besides. If a part of a side is unknown, the remainder of the side is "not split".
+Modelled watts: the processors' joules are those of boards above idle; the rest is boards at idle and the
+supply's losses. Measured watts: the processors' joules are those of their own counters (RAPL), the disks'
+those of meters on their supply; the rest is what the hosts' meters count besides. If a part of a side is
+unknown, the remainder of the side is "not split".
 """
 
 from collections.abc import Mapping
@@ -19,18 +21,28 @@ if TYPE_CHECKING:
     from perjoule.trial.load import Load
     from perjoule.trial.reading import Reading
 
-PART = Metric("part_{piece}_j", "J of", J, "energy of both sides and the switch that went to: {piece}", "lower", energy=True)
+PART = Metric(
+    "part_{piece}_j",
+    "J of",
+    J,
+    "energy of both sides and the switch that went to: {piece}",
+    "lower",
+    energy=True,
+)
 METRICS = (PART,)
 
 UNSPLIT = "unsplit"
-LEAST_RATIO = 1e-6  # of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
+# of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
+LEAST_RATIO = 1e-6
 
 
 def measure(load: "Load") -> Numbers:
     """Return the joules of each piece; the pieces add up to what meters know of both sides."""
     pieces = pieces_j(load.reading, *load.window)
     least_j = LEAST_RATIO * sum(map(abs, pieces.values()))
-    return Numbers.plain({PART.of(name).key: load.emulated(pieces[name]) for name in PIECES if pieces.get(name, 0.0) > least_j})
+    return Numbers.plain(
+        {PART.of(name).key: load.emulated(pieces[name]) for name in PIECES if pieces.get(name, 0.0) > least_j}
+    )
 
 
 def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str, float]:
@@ -45,7 +57,10 @@ def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
         pieces[UNSPLIT] = both_sides.all.net_j  # a meter of both sides, which are not known apart
     else:
         metering = reading.metering
-        for side, energy, choice in (("server", servers, metering.servers), ("client", both_sides.loading, metering.clients)):
+        for side, energy, choice in (
+            ("server", servers, metering.servers),
+            ("client", both_sides.loading, metering.clients),
+        ):
             for name, part_j in _side(reading, side, energy, choice, began_s, ended_s).items():
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
@@ -54,7 +69,12 @@ def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
 
 
 def _side(
-    reading: "Reading", side: str, energy: "Boundaries", choice: "ChosenChannels", began_s: float, ended_s: float
+    reading: "Reading",
+    side: str,
+    energy: "Boundaries",
+    choice: "ChosenChannels",
+    began_s: float,
+    ended_s: float,
 ) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
     from perjoule.energy.choosing import DILATED
@@ -64,7 +84,10 @@ def _side(
         return {}
     span = (began_s, ended_s)
     if energy.grade == "modelled":
-        cpu_j, disks_j = _above_idle_j(reading, energy.parts, *span), _component_j(reading, energy.parts, "disks", *span)
+        cpu_j, disks_j = (
+            _above_idle_j(reading, energy.parts, *span),
+            _component_j(reading, energy.parts, "disks", *span),
+        )
     elif energy.grade in DILATED:
         cpu_j, disks_j = None, None
     else:
@@ -96,7 +119,9 @@ def _above_idle_j(reading: "Reading", parts: "BoundaryParts", began_s: float, en
     return sum(sign * (amount(summand, began_s, ended_s).value or 0.0) for sign, summand in above)
 
 
-def _component_j(reading: "Reading", parts: "BoundaryParts", component: str, began_s: float, ended_s: float) -> float:
+def _component_j(
+    reading: "Reading", parts: "BoundaryParts", component: str, began_s: float, ended_s: float
+) -> float:
     from perjoule.energy.amount import amount
 
     summands = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]

@@ -1,8 +1,8 @@
 """Data hosts that were far slower than the others: they set the pace of all.
 
-Two signs name such a host ("Stragglers" in docs/explanations/how-numbers-are-made.md defines them). Which of them shows depends
-on the file system: a host that serves files or chunks of its own takes longer; where every request waits for several hosts, only
-the slow one is busy all the time.
+Two signs name such a host ("Stragglers" in docs/explanations/how-numbers-are-made.md defines them). Which of
+them shows depends on the file system: a host that serves files or chunks of its own takes longer; where every
+request waits for several hosts, only the slow one is busy all the time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +37,11 @@ class HostWork:
 
 
 def work(counter: Series, began_s: float, ended_s: float) -> HostWork | None:
-    """Return the work that a counter of bytes shows in a window; None if samples are missing or nothing was moved.
+    """Return the work that a counter of bytes shows in a window; None if samples are missing or nothing was
+    moved.
 
-    Between two readings, bytes are spread evenly. `took_s` is the least time in which 90 % of the bytes were moved, so pauses,
-    in which others serve, do not count.
+    Between two readings, bytes are spread evenly. `took_s` is the least time in which 90 % of the bytes were
+    moved, so pauses, in which others serve, do not count.
     """
     import numpy as np
 
@@ -60,7 +61,9 @@ def work(counter: Series, began_s: float, ended_s: float) -> HostWork | None:
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
-    """Name each data host that was far slower than the others, with what shows it; several users come and go on purpose."""
+    """Name each data host that was far slower than the others, with what shows it; several users come and
+    go on purpose.
+    """
     results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
         return
@@ -70,7 +73,10 @@ def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
 
 
 def _named(
-    record: Record, series: Sequence[Series], counters: Sequence[tuple[Quantity, str]], results: Sequence[ClientResult]
+    record: Record,
+    series: Sequence[Series],
+    counters: Sequence[tuple[Quantity, str]],
+    results: Sequence[ClientResult],
 ) -> Iterator[Doubt]:
     span = windows(record, results)
     signs_of: dict[str, list[str]] = {}
@@ -84,17 +90,37 @@ def _named(
 
 
 def _works(
-    record: Record, series: Sequence[Series], quantity: Quantity, results: Sequence[ClientResult], span: Windows
+    record: Record,
+    series: Sequence[Series],
+    quantity: Quantity,
+    results: Sequence[ClientResult],
+    span: Windows,
 ) -> Mapping[str, HostWork]:
-    """Return the work of the data hosts that had some; of none if a counter is missing, or hardly saw the load."""
+    """Return the work of the data hosts that had some; of none if a counter is missing, or hardly saw the
+    load.
+    """
     names = data_hosts(record) - loading(record)
-    counters = {s.channel.host: s for s in series if s.channel.quantity == quantity and s.channel.host in names}
-    worked = {host: shown_work for host in sorted(counters) if (shown_work := work(counters[host], span.began_s, span.ended_s))}
+    counters = {
+        s.channel.host: s for s in series if s.channel.quantity == quantity and s.channel.host in names
+    }
+    worked = {
+        host: shown_work
+        for host in sorted(counters)
+        if (shown_work := work(counters[host], span.began_s, span.ended_s))
+    }
     whole_bytes = sum(shown_work.moved_bytes for shown_work in worked.values())
-    if counters.keys() != names or not worked or whole_bytes < DATA_RATIO * sum(r.moved_bytes for r in results):
+    if (
+        counters.keys() != names
+        or not worked
+        or whole_bytes < DATA_RATIO * sum(r.moved_bytes for r in results)
+    ):
         return {}
     most_bytes = max(shown_work.moved_bytes for shown_work in worked.values())
-    return {host: shown_work for host, shown_work in worked.items() if shown_work.moved_bytes >= WORK_RATIO * most_bytes}
+    return {
+        host: shown_work
+        for host, shown_work in worked.items()
+        if shown_work.moved_bytes >= WORK_RATIO * most_bytes
+    }
 
 
 def _longer(works: Mapping[str, HostWork], span: Windows, verb: str) -> Iterator[tuple[str, str]]:
@@ -103,33 +129,58 @@ def _longer(works: Mapping[str, HostWork], span: Windows, verb: str) -> Iterator
     for host, host_work in works.items():
         fair_s = usual_s[host] * max(1.0, host_work.moved_bytes / usual_bytes[host])
         if host_work.took_s >= max(LONGER_FACTOR * fair_s, fair_s + LEAST_S, AT_WORK_RATIO * span.length_s):
-            yield host, f"{verb} took it {seconds_text(host_work.took_s)}, the others {seconds_text(usual_s[host])}"
+            yield (
+                host,
+                f"{verb} took it {seconds_text(host_work.took_s)}, the others {seconds_text(usual_s[host])}",
+            )
 
 
 def _busy(
     works: Mapping[str, HostWork], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
 ) -> Iterator[tuple[str, str]]:
-    """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in the network."""
+    """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in
+    the network.
+    """
     from perjoule.energy.amount import amount
 
     of: Quantity = "disk_busy" if quantity.startswith("disk") else "cpu"
-    busy_s = {s.channel.host: amount(s, span.began_s, span.ended_s).value for s in series if s.channel.quantity == of}
-    costs = {host: own_s / host_work.moved_bytes for host, host_work in works.items() if (own_s := busy_s.get(host)) is not None}
+    busy_s = {
+        s.channel.host: amount(s, span.began_s, span.ended_s).value
+        for s in series
+        if s.channel.quantity == of
+    }
+    costs = {
+        host: own_s / host_work.moved_bytes
+        for host, host_work in works.items()
+        if (own_s := busy_s.get(host)) is not None
+    }
     if costs.keys() != works.keys():
         return
     cores = {host.name: host.cpu_capacity_cores for host in record.hosts}
     for host, usual in medians_of_others(costs).items():
         capacity = cores.get(host)
-        parallel = 1.0 if of == "disk_busy" or capacity is None else min(1.0, capacity)  # a daemon may have one thread
+        # a daemon may have one thread
+        parallel = 1.0 if of == "disk_busy" or capacity is None else min(1.0, capacity)
         own_s = costs[host] * works[host].moved_bytes
         if own_s >= BUSY_RATIO * parallel * span.length_s and costs[host] >= COSTLY_FACTOR * usual:
-            times = f"{costs[host] / usual:.2g} times as long per byte as the others'" if usual else "those of the others never"
-            yield host, f"its {'disks were' if of == 'disk_busy' else 'CPUs were'} busy for {seconds_text(own_s)}, {times}"
+            times = (
+                f"{costs[host] / usual:.2g} times as long per byte as the others'"
+                if usual
+                else "those of the others never"
+            )
+            yield (
+                host,
+                f"its {'disks were' if of == 'disk_busy' else 'CPUs were'} busy for {seconds_text(own_s)}, "
+                f"{times}",
+            )
 
 
 def medians_of_others(values: Mapping[str, float]) -> Mapping[str, float]:
     """Return, for each of two hosts or more, the median of all others' values."""
     ordered = sorted(values, key=lambda host: values[host])
     low, high = (len(ordered) - 2) // 2, (len(ordered) - 1) // 2  # the middle of all but one
-    without = {host: (ordered[low + (place <= low)], ordered[high + (place <= high)]) for place, host in enumerate(ordered)}
+    without = {
+        host: (ordered[low + (place <= low)], ordered[high + (place <= high)])
+        for place, host in enumerate(ordered)
+    }
     return {host: (values[below] + values[above]) / 2 for host, (below, above) in without.items()}

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
 LENGTH = Metric("tail_s", "tail", S, "length of the tail", "lower")
-ENERGY = Metric("tail_energy_j", "tail J", J, "energy of the servers without the switch in the tail", "lower", energy=True)
+ENERGY = Metric(
+    "tail_energy_j", "tail J", J, "energy of the servers without the switch in the tail", "lower", energy=True
+)
 MOVED: "Mapping[Quantity, Metric]" = {
     "network_received": Metric("tail_network_received_bytes", "tail received", MEBIBYTES,
                                "bytes that all hosts but clients received in the tail", "lower"),

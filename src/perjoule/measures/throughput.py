@@ -13,8 +13,12 @@ THROUGHPUT = Metric(RATES[0], "MiB/s", MIB_PER_S, "bytes moved / duration", "hig
                     quantity="throughput")  # fmt: skip
 OPERATIONS = Metric(RATES[1], "op/s", OP_PER_S, "operations / duration, of a load that moves no bytes", "higher", together=True,
                     headline=True)  # fmt: skip
-OF_PEAK_RATIO = Metric(OF_PEAK, "% TPP", PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share")
-PEAK_RATE = Metric(PEAK, "TPP", MIB_PER_S, "theoretical peak performance: the least of data hosts and clients")
+OF_PEAK_RATIO = Metric(
+    OF_PEAK, "% TPP", PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share"
+)
+PEAK_RATE = Metric(
+    PEAK, "TPP", MIB_PER_S, "theoretical peak performance: the least of data hosts and clients"
+)
 METRICS = (
     Metric(DURATION, "s", S, "length of the window", "lower", headline=True, quantity="duration"),
     *(THROUGHPUT, OPERATIONS, OF_PEAK_RATIO, PEAK_RATE),

@@ -1,7 +1,8 @@
 """Several users at once: each one's own numbers, and their fairness.
 
-A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each client's equal share is
-divided equally among its users. The energy of a trial is that of all users together; no part of it can be assigned to one user.
+A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each
+client's equal share is divided equally among its users. The energy of a trial is that of all users together;
+no part of it can be assigned to one user.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,9 @@ from perjoule.model.metrics import FAIRNESS, ONE, PERCENT, RATES, SHARE, Metric,
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
-TOGETHER = Metric("together_ratio", "% together", PERCENT, "time in which several users loaded / time in which any did")
+TOGETHER = Metric(
+    "together_ratio", "% together", PERCENT, "time in which several users loaded / time in which any did"
+)
 BUSY = Metric("busy_s", "busy", S, "time in which a user's jobs ran")
 METRICS = (
     TOGETHER,
@@ -26,15 +29,17 @@ METRICS = (
 
 
 def measure(load: "Load") -> Numbers:
-    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; none without users."""
+    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; none
+    without users.
+    """
     return Numbers.plain(user_metrics(load.results, load.emulated))
 
 
 def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], float]) -> dict[str, float]:
     """Return the same by key, with times of the wall clock as this function emulates them.
 
-    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
-    with any load in which several users ran.
+    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the
+    share of the time with any load in which several users ran.
     """
     from perjoule.statistics.users import jain
 
@@ -46,7 +51,10 @@ def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], fl
     numbers: dict[str, float] = {}
     rates: dict[str, float] = {}
     for user, user_results in by_user.items():
-        busy_s, moved_bytes = emulated(covered_s([user_results], 1)), sum(result.moved_bytes for result in user_results)
+        busy_s, moved_bytes = (
+            emulated(covered_s([user_results], 1)),
+            sum(result.moved_bytes for result in user_results),
+        )
         work = moved_bytes or sum(result.operations_count for result in user_results)
         rates[user] = work / busy_s
         of_user = {RATES[0] if moved_bytes else RATES[1]: rates[user], BUSY.key: busy_s}
@@ -56,7 +64,8 @@ def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], fl
     if len(by_user) > 1:
         every = list(by_user.values())
         numbers[TOGETHER.key] = covered_s(every, 2) / covered_s(every, 1)
-        if all(sum(r.moved_bytes for r in user_results) for user_results in every):  # bytes are not operations
+        # bytes are not operations
+        if all(sum(r.moved_bytes for r in user_results) for user_results in every):
             shares = _fair_shares(by_user)
             numbers[FAIRNESS] = jain([rates[user] / shares[user] for user in by_user])
     return numbers

@@ -22,12 +22,15 @@ _ADDRESS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 ADDRESS = (
-    """Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR"."""
+    'Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", '
+    'or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR".'
 )
 
 
 def is_path(address: str) -> bool:
-    """Return whether an address is written as a serial line: a path below /dev, as links of udev may be called."""
+    """Return whether an address is written as a serial line: a path below /dev, as links of udev may be
+    called.
+    """
     return _WRITTEN.fullmatch(address) is not None and ".." not in address.split("/")
 
 
@@ -53,7 +56,10 @@ def require_instrument(address: str) -> None:
     pyvisa-py takes URLs for serial lines, one of which writes all that is said to a file that it names.
     """
     if not _ADDRESS.fullmatch(address) and not is_path(address.removeprefix("ASRL").removesuffix("::INSTR")):
-        raise ValueError(f'"{address}" is not an address of an instrument (write one as in "192.0.2.50:5025" or "/dev/ttyUSB0")')
+        raise ValueError(
+            f'"{address}" is not an address of an instrument (write one as in "192.0.2.50:5025" or '
+            '"/dev/ttyUSB0")'
+        )
 
 
 InstrumentAddress = Annotated[str, passed_on(require_instrument), Field(description=ADDRESS)]

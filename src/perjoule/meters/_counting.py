@@ -1,8 +1,8 @@
 """The counters of hosts, read for all meters that want them at the same rate.
 
-Reading is the cost of measuring: on ten virtual hosts at 5 Hz, two meters with readings of their own would read everything twice.
-One thread asks all hosts at the moments of the samples, and another hears their answers, so a host that is slow to answer delays
-nobody's next sample.
+Reading is the cost of measuring: on ten virtual hosts at 5 Hz, two meters with readings of their own would
+read everything twice. One thread asks all hosts at the moments of the samples, and another hears their
+answers, so a host that is slow to answer delays nobody's next sample.
 """
 
 import threading
@@ -117,16 +117,21 @@ _changing = threading.Lock()
 
 
 @contextmanager
-def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, switches: bool = False) -> Generator[list[Doubt]]:
+def counting(
+    name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, switches: bool = False
+) -> Generator[list[Doubt]]:
     """Read the counters of all hosts once before the block, during it, and once at its end; return doubts.
 
-    `take` gets each round's readings by the host's name. A host that fails is not in it (a gap); a doubt says how often and why.
-    Meters of the same hosts at the same rate share one thread and its readings. An exception in `take` ends it for this meter and
-    is raised when the block ends. One meter at most may ask for context switches (`Host.ask_counters` says why).
+    `take` gets each round's readings by the host's name. A host that fails is not in it (a gap); a doubt says
+    how often and why. Meters of the same hosts at the same rate share one thread and its readings. An
+    exception in `take` ends it for this meter and is raised when the block ends. One meter at most may ask
+    for context switches (`Host.ask_counters` says why).
     """
     taker, doubts = _Taker(name, hosts, take, switches), list[Doubt]()
     with _changing:
-        rounds = next((r for r in _open if r.rate_hz == rate_hz and _shares(r, hosts)), None) or _Rounds(rate_hz)
+        rounds = next((r for r in _open if r.rate_hz == rate_hz and _shares(r, hosts)), None) or _Rounds(
+            rate_hz
+        )
         rounds.join(taker)
         if rounds not in _open:
             _open.append(rounds)
@@ -139,7 +144,9 @@ def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, sw
             rounds.leave(taker)
             if not rounds.takers:
                 _open.remove(rounds)
-        doubts += left_out(name, rounds.sampler.late_count - late_count, rounds.sampler.taken_count - taken_count)
+        doubts += left_out(
+            name, rounds.sampler.late_count - late_count, rounds.sampler.taken_count - taken_count
+        )
         for host, reasons in taker.misses.items():
             counts, error = {"count": len(reasons), "all_count": taker.rounds_count}, str(reasons[-1])
             doubts.append(METERS.host_reads_failed(meter=name, host=host, error=error, **counts))
@@ -150,6 +157,8 @@ def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, sw
 
 
 def _shares(rounds: _Rounds, hosts: Sequence[Host]) -> bool:
-    """Return whether these hosts are among those already read, or vice versa: hosts of other testbeds may have the same names."""
+    """Return whether these hosts are among those already read, or vice versa: hosts of other testbeds may
+    have the same names.
+    """
     read = {id(host) for taker in rounds.takers for host in taker.hosts}
     return bool(hosts) and (read >= (own := {id(host) for host in hosts}) or read <= own)

@@ -1,4 +1,6 @@
-"""A log or a number whose meaning only the user knows: unit, semantics, grade and accuracy are declared, never guessed."""
+"""A log or a number whose meaning only the user knows: unit, semantics, grade and accuracy are declared,
+never guessed.
+"""
 
 from typing import Annotated, Literal, Self
 
@@ -14,7 +16,8 @@ _FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
 
 _UNIT = "The unit of its numbers."
 _SEMANTICS = (
-    "What a number means: energy so far (counter), the mean of its own window, the power at one moment, or a running average."
+    "What a number means: energy so far (counter), the mean of its own window, the power at one moment, or "
+    "a running average."
 )
 _GRADE = "The kind of meter it came from."
 _WINDOW = "The length of a window mean's window, which ends at its time."
@@ -24,17 +27,27 @@ _RESOLUTION = "The smallest step of a power."
 _STEP = "The smallest step of a counter."
 _PERIOD = "The interval at which the meter itself updates."
 _LATENCY = "How much older than its timestamp a number may be."
-_CLOCK = "Standard uncertainty of the offset between the clock that dates its samples and this machine's; unknown when absent."
+_CLOCK = (
+    "Standard uncertainty of the offset between the clock that dates its samples and this machine's; "
+    "unknown when absent."
+)
 _RANGE = "The value at which a counter wraps; without it, steps down are not counted."
-_MOST = "A power that is never exceeded; with `range` it distinguishes a counter that wrapped from one that was reset."
+_MOST = (
+    "A power that is never exceeded; with `range` it distinguishes a counter that wrapped from one that was "
+    "reset."
+)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Declared(Metered):
     """The declared meaning of a number. The descriptions are not docstrings for the reason in Metered."""
 
-    unit: Annotated[Literal["W", "mW", "uW", "kW", "J", "mJ", "uJ", "kJ", "MJ", "Wh", "kWh"], Field(description=_UNIT)]
-    semantics: Annotated[Literal["counter", "window mean", "instantaneous", "average"], Field(description=_SEMANTICS)]
+    unit: Annotated[
+        Literal["W", "mW", "uW", "kW", "J", "mJ", "uJ", "kJ", "MJ", "Wh", "kWh"], Field(description=_UNIT)
+    ]
+    semantics: Annotated[
+        Literal["counter", "window mean", "instantaneous", "average"], Field(description=_SEMANTICS)
+    ]
     grade: Annotated[Literal["wall", "PDU", "BMC", "component", "modelled"], Field(description=_GRADE)]
     window_s: Annotated[Seconds | None, Field(description=_WINDOW)] = None
     accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
@@ -51,7 +64,9 @@ class Declared(Metered):
     def _consistent(self) -> Self:
         counts = self.unit not in WATTS and self.unit != "uW"
         if counts != (self.semantics == "counter"):
-            raise ValueError(f'{self.unit} and "{self.semantics}" do not go together (energy is a counter, power is not)')
+            raise ValueError(
+                f'{self.unit} and "{self.semantics}" do not go together (energy is a counter, power is not)'
+            )
         if self.semantics == "window mean" and self.window_s is None and not self.tells_window:
             raise ValueError("a window mean needs its window (set window)")
         return self
@@ -67,9 +82,14 @@ class Declared(Metered):
         return _FACTORS[self.unit]
 
     def factor_of(self, unit: str) -> float:
-        """Return the factor from the unit that a number states, to W or J. Raises ValueError: it is of another quantity."""
+        """Return the factor from the unit that a number states, to W or J.
+
+        Raises ValueError: it is of another quantity.
+        """
         if unit not in _FACTORS or (unit not in WATTS) != (self.semantics == "counter"):
-            raise ValueError(f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)')
+            raise ValueError(
+                f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)'
+            )
         return _FACTORS[unit]
 
     def declared(self, where: Boundary) -> Channel:

@@ -1,4 +1,6 @@
-"""Meters that sit at the supplies of single drives: each probe has a name, and says which drive of which host it feeds."""
+"""Meters that sit at the supplies of single drives: each probe has a name, and says which drive of which
+host it feeds.
+"""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -31,17 +33,27 @@ class AtDrives(Metered):
     @property
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """What it feeds, and the hosts of the drives."""
-        return {**super().named, "drives": tuple(fed.partition("/")[0] for fed in self.drives.values() if fed)}
+        return {
+            **super().named,
+            "drives": tuple(fed.partition("/")[0] for fed in self.drives.values() if fed),
+        }
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream the probes' readings. Raises CampaignError: no host has such a name, or two probes feed the same."""
+        """Stream the probes' readings.
+
+        Raises CampaignError: no host has such a name, or two probes feed the same.
+        """
         for host in self.named["drives"]:
             boundary(self.label, (host,), hosts)
         if self.drives:
             where = boundary(self.label, self.covers, hosts, self.component)
             each = {self.drives[probe] if self.adds_up else probe: probe for probe in self.drives}
-            apart(self.label, "drives", {name: self.fed(where, self.drives[probe], probe) for name, probe in each.items()})
+            apart(
+                self.label,
+                "drives",
+                {name: self.fed(where, self.drives[probe], probe) for name, probe in each.items()},
+            )
         with super().record(hosts, sink) as doubts:
             yield doubts
 

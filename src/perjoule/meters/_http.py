@@ -1,6 +1,7 @@
 """JSON over HTTP with the authentication of plugs: none, Basic (RFC 7617), Digest (RFC 7616, MD5 or SHA-256).
 
-https://www.rfc-editor.org/rfc/rfc7616. One connection per request: plugs support few at once, and a broken one does no harm.
+https://www.rfc-editor.org/rfc/rfc7616. One connection per request: plugs support few at once, and a broken
+one does no harm.
 """
 
 import hashlib
@@ -24,7 +25,10 @@ class Http:
         self._asked_count = 0
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """Get the JSON object at a path. Raises OSError, ValueError (not a JSON object), MachineError (refused)."""
+        """Get the JSON object at a path.
+
+        Raises OSError, ValueError (not a JSON object), MachineError (refused).
+        """
         try:
             return self._get(path)
         except LoginWanted as wanted:
@@ -42,8 +46,11 @@ class Http:
         return replace(self._place, headers=headers).json(path)
 
 
-def authorization(challenge: str, path: str, user: str, password: str, nonce: str, count: int) -> dict[str, str]:
-    """Return the header that answers a challenge to a GET; `nonce` is the client's own, `count` the uses of the server's.
+def authorization(
+    challenge: str, path: str, user: str, password: str, nonce: str, count: int
+) -> dict[str, str]:
+    """Return the header that answers a challenge to a GET; `nonce` is the client's own, `count` the uses of
+    the server's.
 
     Raises:
         OSError: the challenge asks for an unknown method.
@@ -61,7 +68,14 @@ def authorization(challenge: str, path: str, user: str, password: str, nonce: st
 
     secret, asked = digest(f"{user}:{words['realm']}:{password}"), digest(f"GET:{path}")
     answer = digest(f"{secret}:{words['nonce']}:{count:08x}:{nonce}:auth:{asked}")
-    parts = {"username": user, "realm": words["realm"], "nonce": words["nonce"], "uri": path, "response": answer, "cnonce": nonce}
+    parts = {
+        "username": user,
+        "realm": words["realm"],
+        "nonce": words["nonce"],
+        "uri": path,
+        "response": answer,
+        "cnonce": nonce,
+    }
     opaque = {"opaque": words["opaque"]} if "opaque" in words else {}
     quoted = ", ".join(f'{part}="{value}"' for part, value in (parts | opaque).items())
     return {"Authorization": f"Digest {quoted}, algorithm={algorithm}, qop=auth, nc={count:08x}"}

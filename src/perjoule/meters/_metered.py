@@ -1,4 +1,6 @@
-"""Parts that meters of real power share: what they cover, how often they are polled, and gaps for failed reads."""
+"""Parts that meters of real power share: what they cover, how often they are polled, and gaps for failed
+reads.
+"""
 
 import math
 import threading
@@ -35,9 +37,10 @@ RATE = "How often it is polled, on average; polls are jittered so that they can'
 class MeterReading:
     """One reading of a meter; NaN if the meter reports that it has none.
 
-    `t_s` is the end of the sample's window on CLOCK_MONOTONIC if that is known; None stands for the middle of the request.
-    `dated` says that it comes from a clock other than ours. `duration_s` is the window's length of a "window mean". `asked_s` and
-    `arrived_s` are the times of request and answer, if the driver knows them more exactly than the whole request.
+    `t_s` is the end of the sample's window on CLOCK_MONOTONIC if that is known; None stands for the middle of
+    the request. `dated` says that it comes from a clock other than ours. `duration_s` is the window's length
+    of a "window mean". `asked_s` and `arrived_s` are the times of request and answer, if the driver knows
+    them more exactly than the whole request.
     """
 
     channel: Channel
@@ -49,15 +52,18 @@ class MeterReading:
     arrived_s: float | None = None
 
 
-MOST_AHEAD_S = 1.0  # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
-Read = Callable[[], Iterable[MeterReading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
+# of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
+MOST_AHEAD_S = 1.0
+# asks the meter once; may raise PerjouleError, OSError or ValueError
+Read = Callable[[], Iterable[MeterReading]]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Metered(Meter):
     """A meter that is polled, with what it covers."""
 
-    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit these fields.
+    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit
+    # these fields.
     covers: Annotated[tuple[str, ...], Field(description=_COVERS)] = ("servers", SWITCH)
     component: Annotated[str, Field(description=_COMPONENT)] = ""
     name: Annotated[str, Field(description=_NAME)] = ""
@@ -97,7 +103,10 @@ class Metered(Meter):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream its readings. A first read that fails stops at once; later failures are gaps, with a doubt."""
+        """Stream its readings.
+
+        A first read that fails stops at once; later failures are gaps, with a doubt.
+        """
         where = boundary(self.label, self.covers, hosts, self.component)
         with ExitStack() as stack:
             poll = _Poll(self.label, lambda: self.connect(where), sink, stack)
@@ -128,9 +137,13 @@ def _judged(label: str, readings: Iterable[MeterReading]) -> Check:
     shown = [one for one in readings if math.isfinite(one.value)]
     for one in shown:
         if one.channel.quantity == "power" and one.value < 0:
-            return _silent(label, f"it shows {number(one.value)} W", "turn its clamp or its wires: power flows one way")
+            return _silent(
+                label, f"it shows {number(one.value)} W", "turn its clamp or its wires: power flows one way"
+            )
     detail = ", ".join(f"{number(one.value)} {one.channel.unit}" for one in shown[:3])
-    return Check(f"answer of meter {label}", ok=True, detail=detail or "it answers, with no number at this moment")
+    return Check(
+        f"answer of meter {label}", ok=True, detail=detail or "it answers, with no number at this moment"
+    )
 
 
 def _silent(label: str, what: str, fix: str = "") -> Check:
@@ -141,7 +154,9 @@ def _silent(label: str, what: str, fix: str = "") -> Check:
 class _Poll:
     """One meter's connection, kept while it works and renewed when it breaks."""
 
-    def __init__(self, label: str, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack) -> None:
+    def __init__(
+        self, label: str, connect: Callable[[], AbstractContextManager[Read]], sink: Sink, stack: ExitStack
+    ) -> None:
         self._label, self._connect, self._sink = label, connect, sink
         self._connection = stack.enter_context(ExitStack())
         self._read: Read | None = None
@@ -163,7 +178,10 @@ class _Poll:
             if self._asked_count == 1:
                 if isinstance(error, PerjouleError):
                     raise
-                where, advice = f"meter {self._label}", "check that it is connected and that its [[meter]] table is correct"
+                where, advice = (
+                    f"meter {self._label}",
+                    "check that it is connected and that its [[meter]] table is correct",
+                )
                 raise MachineError(f"it can't be read: {words}", where=where, next=advice) from error
             self._failures.append(words)
             with suppress(PerjouleError, OSError):  # what is broken may not even close
@@ -179,7 +197,10 @@ class _Poll:
         """Say how often polls failed, and why."""
         if not self._failures:
             return []
-        counts, error = {"count": len(self._failures), "all_count": self._asked_count}, str(self._failures[-1])
+        counts, error = (
+            {"count": len(self._failures), "all_count": self._asked_count},
+            str(self._failures[-1]),
+        )
         return [METERS.reads_failed(meter=self._label, error=error, **counts)]
 
 
@@ -189,12 +210,15 @@ def _timely(readings: Iterable[MeterReading]) -> None:
     if ahead_s > MOST_AHEAD_S:
         digits = ".1f" if ahead_s < 10 else ".0f"
         raise ValueError(
-            f"its clock is at least {ahead_s:{digits}} s ahead: samples are dated after their arrival (check its clock and zone)"
+            f"its clock is at least {ahead_s:{digits}} s ahead: samples are dated after their arrival "
+            "(check its clock and zone)"
         )
 
 
 def _timed(reading: MeterReading, began_s: float, ended_s: float) -> tuple[float, float, float, float, float]:
-    """Return a reading's time, value, length, and times of request and answer, for a request from `began_s` to `ended_s`."""
+    """Return a reading's time, value, length, and times of request and answer, for a request from
+    `began_s` to `ended_s`.
+    """
     asked_s = began_s if reading.asked_s is None else reading.asked_s
     arrived_s = ended_s if reading.arrived_s is None else reading.arrived_s
     if reading.t_s is None:

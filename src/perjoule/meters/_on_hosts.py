@@ -1,8 +1,10 @@
-"""Sensors on other machines: sampled there, stamped by the host's own clock, and mapped to ours when the recording ends.
+"""Sensors on other machines: sampled there, stamped by the host's own clock, and mapped to ours when the
+recording ends.
 
-A script on each host reads the kernel's files, or runs a program, at the meter's rate. What it prints comes over the host's
-connection about once a second, and nobody looks at it before the end: many hosts cost this machine little. The clocks are
-compared at both ends; if one was set meanwhile, the host's samples are left out. A host that no longer answers leaves a gap.
+A script on each host reads the kernel's files, or runs a program, at the meter's rate. What it prints comes
+over the host's connection about once a second, and nobody looks at it before the end: many hosts cost this
+machine little. The clocks are compared at both ends; if one was set meanwhile, the host's samples are left
+out. A host that no longer answers leaves a gap.
 """
 
 import itertools
@@ -22,13 +24,15 @@ from perjoule.model import Channel
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
-SET_S, DRIFT_RATIO = 0.05, 5e-4  # a clock that moved by more than both together was set: no oscillator is that bad
+# a clock that moved by more than both together was set: no oscillator is that bad
+SET_S, DRIFT_RATIO = 0.05, 5e-4
 SHORT_S = 20.0
 LOOK_S = 0.1  # between two looks at whether a host has sampled, each of which opens a file
 STOP_S = 10.0  # a busy host takes its last sample by then
 _BASH = ("bash", "--norc", "-c")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-# $1 is a folder of folders, the rest are patterns. Prints FILE, its text and its folder's device, each with a NUL at its end.
+# $1 is a folder of folders, the rest are patterns. Prints FILE, its text and its folder's device, each with a
+# NUL at its end.
 _LIST = r"""
 shopt -s nullglob
 root=$1; shift
@@ -43,8 +47,9 @@ for folder in "$root"/*/; do
   done
 done
 """
-# Each takes a sample: a line with the time before, the number ("nan" if it is missing) and the time after, for each sensor. The
-# arguments are files. Nothing but bash runs: under load the start of another program would take longer than the sample.
+# Each takes a sample: a line with the time before, the number ("nan" if it is missing) and the time after,
+# for each sensor. The arguments are files. Nothing but bash runs: under load the start of another program
+# would take longer than the sample.
 _FILES = r"""
 sample() {
   local file asked value
@@ -71,8 +76,8 @@ sample() {
   text+=$'\n'
 }
 """
-# Before it: microseconds between samples on average. One more sample at SIGTERM, whose trap only leaves a word, which is read
-# every 0.2 s: bash 5.2 can wait forever if a trap starts a program while `read` waits.
+# Before it: microseconds between samples on average. One more sample at SIGTERM, whose trap only leaves a
+# word, which is read every 0.2 s: bash 5.2 can wait forever if a trap starts a program while `read` waits.
 _LOOP = rf"""
 exec 3<> <(:)
 say() {{ printf %s "$text"; text= said_us=${{EPOCHREALTIME/[.,]/}}; }}
@@ -96,7 +101,9 @@ say
 
 @dataclass(frozen=True)
 class SensorCommand:
-    """A program on a host that prints a number for each sensor: the groups of a POSIX extended regular expression."""
+    """A program on a host that prints a number for each sensor: the groups of a POSIX extended regular
+    expression.
+    """
 
     argv: tuple[str, ...]
     pattern: str
@@ -121,7 +128,12 @@ class Sampled:
     """A host's sensors while they are sampled."""
 
     def __init__(
-        self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path, command: SensorCommand | None = None
+        self,
+        host: Host,
+        sensors: Sequence[Sensor],
+        rate_hz: float,
+        folder: Path,
+        command: SensorCommand | None = None,
     ) -> None:
         """Begin; the first sample has been taken.
 
@@ -162,7 +174,8 @@ class Sampled:
                 return line
             time.sleep(LOOK_S)
         raise TransientError(
-            f"its sensors can't be sampled ({self._program.output().strip() or 'no answer'})", where=self._host.name
+            f"its sensors can't be sampled ({self._program.output().strip() or 'no answer'})",
+            where=self._host.name,
         )
 
     def stop(self) -> None:
@@ -186,7 +199,9 @@ class Sampled:
 
 @dataclass(frozen=True)
 class HostSamples:
-    """What was sampled on a host: lines of (time before, number, time after) for each sensor, by the host's clock."""
+    """What was sampled on a host: lines of (time before, number, time after) for each sensor, by the
+    host's clock.
+    """
 
     host: str
     sensors: Sequence[Sensor]
@@ -211,7 +226,9 @@ class HostSamples:
                 sink.append(channel, (asked_s + arrived_s) / 2, value, sensor.duration_s, asked_s, arrived_s)
             begins_s.append(self._ours_s(triples[0][0]))
         absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]
-        return doubts + left_out(f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s))
+        return doubts + left_out(
+            f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s)
+        )
 
     @cached_property
     def _length_s(self) -> float:
@@ -236,12 +253,16 @@ class HostSamples:
             words = line.split()
             with suppress(ValueError):  # a line that was cut when the connection was lost
                 if len(words) == 3 * len(self.sensors):
-                    yield [(float(words[n]), words[n + 1], float(words[n + 2])) for n in range(0, len(words), 3)]
+                    yield [
+                        (float(words[n]), words[n + 1], float(words[n + 2])) for n in range(0, len(words), 3)
+                    ]
 
 
 def _dated(channel: Channel, uncertainty_s: float) -> Channel:
     """Return a channel whose times are known to this, either way."""
-    return replace(channel, specification=replace(channel.specification, clock_s=uncertainty_s / math.sqrt(3)))
+    return replace(
+        channel, specification=replace(channel.specification, clock_s=uncertainty_s / math.sqrt(3))
+    )
 
 
 def copied(host: Host, root: Path, patterns: Sequence[str], within: Path) -> Path:

@@ -20,7 +20,10 @@ from perjoule.model import OPTIONS
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 
-_ON = 'Hosts whose own sensors are read, each for itself: "servers", "clients", names. Without it, this machine\'s are read.'
+_ON = (
+    'Hosts whose own sensors are read, each for itself: "servers", "clients", names. Without it, this '
+    "machine's are read."
+)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -47,11 +50,17 @@ class Placed(Metered):
 
     @abstractmethod
     def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
-        """Sample on a host, with `folder` for what comes from it; return also doubts. Raises PerjouleError."""
+        """Sample on a host, with `folder` for what comes from it; return also doubts.
+
+        Raises PerjouleError.
+        """
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream this machine's readings, or sample on the hosts. Raises PerjouleError: a sensor can't be found or read."""
+        """Stream this machine's readings, or sample on the hosts.
+
+        Raises PerjouleError: a sensor can't be found or read.
+        """
         if not self.on:
             with super().record(hosts, sink) as doubts:
                 yield doubts
@@ -62,7 +71,9 @@ class Placed(Metered):
         with removal.scratch("perjoule-meter-") as folder, ThreadPoolExecutor(32) as pool:
 
             def begin(host: Host) -> None:
-                sampled, found = self.begin(host, Boundary(self.label, host.name, self.component or "all"), folder)
+                sampled, found = self.begin(
+                    host, Boundary(self.label, host.name, self.component or "all"), folder
+                )
                 begun.append(sampled)
                 doubts.extend(doubt.about(host.name) for doubt in found)
 

@@ -1,4 +1,6 @@
-"""Parts that metered plugs share: an address, instantaneous power, an energy counter, and their errors as far as stated."""
+"""Parts that metered plugs share: an address, instantaneous power, an energy counter, and their errors as
+far as stated.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,8 @@ from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.units import JOULES, Hertz, Ratio, Seconds
 
 JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
-PHASE_ZERO_W, PHASE_ZERO_RATIO = 1.0, 0.01  # by which a phase without a load may be below zero, and of the largest phase
+# by which a phase without a load may be below zero, and of the largest phase
+PHASE_ZERO_W, PHASE_ZERO_RATIO = 1.0, 0.01
 MOST = 1e15  # of what any plug counts
 
 ADDRESS = 'Its host name or IP address, with ":port" if not the default.'
@@ -29,7 +32,8 @@ _ACCURACY = "The largest error of its readings, from its maker for this model or
 class Plug(Metered):
     """A plug at the wall with a network connection: both its power and its energy counter are recorded."""
 
-    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit these fields.
+    # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit
+    # these fields.
     address: Annotated[str, Field(description=ADDRESS)]
     timeout_s: Annotated[Seconds, Field(description=TIMEOUT)] = 1.0
     accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
@@ -42,12 +46,16 @@ class Plug(Metered):
         """The password, "" if none is needed. Raises MachineError: its file can't be read."""
         return secret(self.password_file)
 
-    def power(self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None) -> Channel:
+    def power(
+        self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None
+    ) -> Channel:
         """Its instantaneous power."""
         stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_w, period_s=period_s)
         return where.channel("power", "instantaneous", "wall", stated)
 
-    def energy(self, where: Boundary, *, resolution_j: float | None = None, period_s: float | None = None) -> Channel:
+    def energy(
+        self, where: Boundary, *, resolution_j: float | None = None, period_s: float | None = None
+    ) -> Channel:
         """Its energy counter, which lags by `period_s` at most."""
         stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s)
         return where.channel("energy", "counter", "wall", stated)

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 
 from perjoule.model.doubts import METERS, Doubt
 
-JITTER = 0.4  # of a period, either way: a strict period aliases with flushers and timers (5 s flushers cost up to 88 %)
+# of a period, either way: a strict period aliases with flushers and timers (5 s flushers cost up to 88 %)
+JITTER = 0.4
 
 
 def moments(began_s: float, period_s: float, dice: random.Random) -> Iterator[float]:
-    """Plan the moments of samples: one per period, at random in it, so the mean rate is kept and nothing can lock to it."""
+    """Plan the moments of samples: one per period, at random in it, so the mean rate is kept and nothing
+    can lock to it.
+    """
     index = 0
     while True:
         index += 1
@@ -20,7 +23,8 @@ def moments(began_s: float, period_s: float, dice: random.Random) -> Iterator[fl
 
 
 class Sampler:
-    """A thread that calls `sample` once per period, from `start` to `stop`; `taken_count` and `late_count` show how it kept up.
+    """A thread that calls `sample` once per period, from `start` to `stop`; `taken_count` and `late_count`
+    show how it kept up.
 
     `failures` holds the exception in `sample` that ended it, if any, so none is lost in a thread.
     """
@@ -45,7 +49,8 @@ class Sampler:
         try:
             for moment_s in moments(time.monotonic(), self._period_s, random.Random()):
                 wait_s = moment_s - time.monotonic()
-                if wait_s < -self._period_s:  # a whole period behind: this sample is left out, and not made up for
+                # a whole period behind: this sample is left out, and not made up for
+                if wait_s < -self._period_s:
                     self.late_count += 1
                     continue
                 if self._stop.wait(max(wait_s, 0)):

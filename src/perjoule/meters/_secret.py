@@ -19,11 +19,16 @@ def secret(file: Path | None) -> str:
         return ""
     try:
         text = text_of(file.expanduser(), MOST_BYTES).rstrip("\n")
-        if control_character(text):  # a key, or another file of several lines, that a campaign would have sent to its address
+        # a key, or another file of several lines, that a campaign would have sent to its address
+        if control_character(text):
             raise ValueError("it has more than one line, or a control character")
         return text
     except ValueError as error:
-        raise MachineError(f"this is not a password: {error}", where=str(file), next="write the password into it") from None
+        raise MachineError(
+            f"this is not a password: {error}", where=str(file), next="write the password into it"
+        ) from None
     except OSError as error:
         fix = "write the password into it, mode 600"
-        raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None
+        raise MachineError(
+            f"the password can't be read ({error.strerror})", where=str(file), next=fix
+        ) from None

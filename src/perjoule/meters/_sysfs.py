@@ -27,7 +27,9 @@ class Sensor:
 
     def value(self, number: float) -> float:
         """Return a reading in the channel's unit, NaN if the sensor has none."""
-        return math.nan if number >= self.unknown or (self.zero_unknown and not number) else number * self.factor
+        return (
+            math.nan if number >= self.unknown or (self.zero_unknown and not number) else number * self.factor
+        )
 
 
 def word(path: Path) -> str:
@@ -71,7 +73,10 @@ def whole(path: Path, *, what: str) -> int:
 
 
 def _text(path: Path) -> str:
-    """Read an attribute without waiting. Raises OSError, ValueError: it is a pipe or a device, or longer than an attribute."""
+    """Read an attribute without waiting.
+
+    Raises OSError, ValueError: it is a pipe or a device, or longer than an attribute.
+    """
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):

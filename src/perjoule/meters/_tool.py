@@ -1,4 +1,6 @@
-"""What a program prints that reads a meter: bounded in time and in bytes, because the program trusts what the meter sends."""
+"""What a program prints that reads a meter: bounded in time and in bytes, because the program trusts what
+the meter sends.
+"""
 
 import os
 import resource
@@ -22,13 +24,17 @@ def printed(
     """
     streams = [os.memfd_create(name) for name in ("stdout", "stderr")]
     try:
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=streams[0], stderr=streams[1], env=env) as child:
+        with subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=streams[0], stderr=streams[1], env=env
+        ) as child:
             try:
                 # Where it prints more, the kernel ends it by SIGXFSZ.
                 resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
                 code = child.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                raise TransientError(f"{argv[0]} did not answer within {timeout_s:g} s", where=where) from None
+                raise TransientError(
+                    f"{argv[0]} did not answer within {timeout_s:g} s", where=where
+                ) from None
             finally:
                 child.kill()  # whatever interrupts us: leaving the block waits for its end
         if any(os.fstat(stream).st_size >= MOST_BYTES for stream in streams):

@@ -37,7 +37,9 @@ class Place:
     verify: bool = True
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def asked(self, path: str, *, method: str = "GET", body: bytes | None = None) -> tuple[bytes, Mapping[str, str]]:
+    def asked(
+        self, path: str, *, method: str = "GET", body: bytes | None = None
+    ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request, and return body and headers of the answer.
 
         Raises:
@@ -49,9 +51,15 @@ class Place:
         place = url.partition("?")[0]  # a password may follow
         if not url.startswith(("http://", "https://")):
             raise MachineError(
-                "this is not the address of a web service", where=url, next='begin it with "http://" or "https://"'
+                "this is not the address of a web service",
+                where=url,
+                next='begin it with "http://" or "https://"',
             )
-        sent = {"Accept": "*/*"} | dict(self.headers) | ({"Content-Type": "application/json"} if body is not None else {})
+        sent = (
+            {"Accept": "*/*"}
+            | dict(self.headers)
+            | ({"Content-Type": "application/json"} if body is not None else {})
+        )
         deadline = Deadline(self.timeout_s)
         opener = _opener(deadline, self._context)
         try:
@@ -63,16 +71,21 @@ class Place:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
-                wanted = LoginWanted(f"it refused the login ({error.code})", where=place, next="set user and password_file")
+                wanted = LoginWanted(
+                    f"it refused the login ({error.code})", where=place, next="set user and password_file"
+                )
                 wanted.challenge = error.headers.get("WWW-Authenticate", "")
                 raise wanted from None
-            phrase = http.client.responses.get(error.code, "unknown")  # the server's own words may repeat the query
+            # the server's own words may repeat the query
+            phrase = http.client.responses.get(error.code, "unknown")
             raise OSError(f"{place}: HTTP status {error.code} ({phrase})") from None
         except (urllib.error.URLError, ssl.SSLError) as error:
             reason = error.reason
             if isinstance(reason, ssl.SSLCertVerificationError):
                 fix = "set authorities to its certificate's file, or verify = false"
-                raise MachineError(f"its certificate is not trusted ({reason.verify_message})", where=place, next=fix) from None
+                raise MachineError(
+                    f"its certificate is not trusted ({reason.verify_message})", where=place, next=fix
+                ) from None
             if isinstance(reason, TimeoutError):
                 raise OSError(f"{place}: no answer within {self.timeout_s:g} s") from None
             raise OSError(f"{place}: {reason}") from None
@@ -98,7 +111,9 @@ class Place:
         return said  # pyright: ignore[reportUnknownVariableType]
 
     def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.authorities.expanduser() if self.authorities else None)
+        context = ssl.create_default_context(
+            cafile=self.authorities.expanduser() if self.authorities else None
+        )
         context.sslsocket_class = TimedTls
         if not self.verify:
             context.check_hostname = False
@@ -137,17 +152,28 @@ class _SecureConnection(http.client.HTTPSConnection):
 
 
 class _OfHost(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to another path, or from http to https, on the same host only, because no other may see the login."""
+    """Follows redirects to another path, or from http to https, on the same host only, because no other
+    may see the login.
+    """
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
     ) -> urllib.request.Request | None:
         fp.close()  # what else it says may be without end
         was, there = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if there.hostname != was.hostname:  # the rest of the address may repeat the login
             raise OSError(f"{was.hostname} redirects to {there.hostname}, which is another host")
         if _service(there) != _service(was) and (was.scheme, there.scheme) != ("http", "https"):
-            raise OSError(f"{was.hostname} redirects from {' port '.join(_service(was))} to {' port '.join(_service(there))}")
+            raise OSError(
+                f"{was.hostname} redirects from {' port '.join(_service(was))} to "
+                f"{' port '.join(_service(there))}"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -178,7 +204,11 @@ class _Opens(urllib.request.AbstractHTTPHandler):
 def _opener(deadline: Deadline, context: Callable[[], ssl.SSLContext]) -> urllib.request.OpenerDirector:
     """Return an opener for http and https only, without a proxy, because meters are near."""
     opener = urllib.request.OpenerDirector()
-    errors = (urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor(), urllib.request.UnknownHandler())
+    errors = (
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    )
     for handler in (_Opens(deadline, context), _OfHost(), *errors):
         opener.add_handler(handler)
     return opener

@@ -1,6 +1,8 @@
-"""Line-based instruments over TCP, serial lines, or pyvisa-py: https://pyvisa.readthedocs.io/projects/pyvisa-py
+"""Line-based instruments over TCP, serial lines, or pyvisa-py:
+https://pyvisa.readthedocs.io/projects/pyvisa-py
 
-Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::INSTR", "USB::0x0957::0x1234::SERIAL::INSTR".
+Addresses are "192.0.2.50:5025", "/dev/ttyUSB0", or VISA's: "TCPIP::192.0.2.50::INSTR",
+"USB::0x0957::0x1234::SERIAL::INSTR".
 """
 
 import importlib.util
@@ -44,7 +46,10 @@ class Wire(Protocol):
 
 
 class Instrument:
-    """An open instrument; every failure is an OSError. No answer takes longer than its time limit, or is endless."""
+    """An open instrument; every failure is an OSError.
+
+    No answer takes longer than its time limit, or is endless.
+    """
 
     def __init__(self, address: str, wire: Wire, timeout_s: float) -> None:
         self._address, self._wire, self._timeout_s = address, wire, timeout_s
@@ -69,7 +74,9 @@ class Instrument:
             return self._taken(end + 1).decode("ascii", "replace").strip()
 
     def block(self, text: str) -> bytes:
-        """Send a query that is answered by a block of bytes of stated length (IEEE 488.2, "#800001000...")."""
+        """Send a query that is answered by a block of bytes of stated length (IEEE 488.2,
+        "#800001000...").
+        """
         self.tell(text)
         with _as_os_error(self._address):
             deadline = Deadline(self._timeout_s)
@@ -135,7 +142,9 @@ class _Serial:
         import serial
 
         by_line, by_sign = flow == "rts/cts", flow == "xon/xoff"
-        self._port = serial.Serial(path, baud, timeout=0, write_timeout=timeout_s, rtscts=by_line, xonxoff=by_sign)
+        self._port = serial.Serial(
+            path, baud, timeout=0, write_timeout=timeout_s, rtscts=by_line, xonxoff=by_sign
+        )
 
     def write(self, data: bytes) -> None:
         self._port.write(data)
@@ -158,7 +167,9 @@ class _Visa:
     def __init__(self, address: str, timeout_s: float) -> None:
         import pyvisa
 
-        self._resource: Any = pyvisa.ResourceManager("@py").open_resource(address, open_timeout=round(timeout_s * 1000))
+        self._resource: Any = pyvisa.ResourceManager("@py").open_resource(
+            address, open_timeout=round(timeout_s * 1000)
+        )
         self._resource.timeout = timeout_s * 1000
 
     def write(self, data: bytes) -> None:
@@ -168,7 +179,8 @@ class _Visa:
         self._resource.timeout = timeout_s * 1000
         with self._resource.ignore_warning(*_MORE):
             data, status = self._resource.visalib.read(self._resource.session, CHUNK_BYTES)
-        return data if status in _MORE or data.endswith(b"\n") else bytes(data) + b"\n"  # the message's end is the line's
+        # the message's end is the line's
+        return data if status in _MORE or data.endswith(b"\n") else bytes(data) + b"\n"
 
     def close(self) -> None:
         with suppress(Exception):  # what is broken may not even close
@@ -176,7 +188,9 @@ class _Visa:
 
 
 @contextmanager
-def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow = "none") -> Generator[Instrument]:
+def instrument(
+    address: str, *, timeout_s: float, baud: int = 115200, flow: Flow = "none"
+) -> Generator[Instrument]:
     """Open an instrument; `baud` and `flow` apply to serial lines. Raises OSError, MachineError."""
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
@@ -209,7 +223,8 @@ def libraries() -> tuple[Check, ...]:
     needed = {"pyvisa": "pyvisa", "pyvisa-py": "pyvisa_py", "pyserial": "serial"}
     found = {name: importlib.util.find_spec(module) is not None for name, module in needed.items()}
     return tuple(
-        Check(name, ok, "it speaks to instruments" if ok else "it is missing", "" if ok else FIX) for name, ok in found.items()
+        Check(name, ok, "it speaks to instruments" if ok else "it is missing", "" if ok else FIX)
+        for name, ok in found.items()
     )
 
 

@@ -1,8 +1,10 @@
-"""A part's power as a number that was measured once: https://www.iariajournals.org/software/ (Green Storage, section V-C a)
+"""A part's power as a number that was measured once: https://www.iariajournals.org/software/ (Green Storage,
+section V-C a)
 
-The paper meters the supply of everything and subtracts the switch's idle power, 15.46 W, measured over one hour with a standard
-deviation of 1.13 W. So a meter of the whole cluster and this number give the energy of the servers alone. The number is not a
-reading: its error is the same in every window, and each trial says that it was not measured there.
+The paper meters the supply of everything and subtracts the switch's idle power, 15.46 W, measured over one
+hour with a standard deviation of 1.13 W. So a meter of the whole cluster and this number give the energy of
+the servers alone. The number is not a reading: its error is the same in every window, and each trial says
+that it was not measured there.
 """
 
 import math
@@ -40,7 +42,9 @@ class Constant(Meter):
     """Its power."""
 
     uncertainty_w: Watts = Field(ge=0)
-    """The number's standard uncertainty: at least that of its mean; the standard deviation of its samples covers more."""
+    """The number's standard uncertainty: at least that of its mean; the standard deviation of its samples
+    covers more.
+    """
 
     grade: Literal["wall", "PDU"] = "wall"
     """How it was measured: that of the meter from which it is subtracted, because grades are never mixed."""

@@ -1,11 +1,13 @@
 """Power sensors of the kernel (INA2xx, ACPI power meters): https://docs.kernel.org/hwmon/sysfs-interface.html
 
-hwmonN is renumbered at each boot, so a sensor is identified by its chip's name and its device. An INA2xx computes watts from the
-voltage over a shunt; if the fitted shunt is not the one that the kernel assumes, all watts are wrong by the same factor.
+hwmonN is renumbered at each boot, so a sensor is identified by its chip's name and its device. An INA2xx
+computes watts from the voltage over a shunt; if the fitted shunt is not the one that the kernel assumes, all
+watts are wrong by the same factor.
 
-A label says what a sensor measures, and is often a part of a processor: that is what its channel is of, whatever host it feeds.
-Processors' counters (amd_energy) are read by socket. A battery's sensor shows what charges it, and is never chosen. ACPI power
-meters have their label in power1_oem_info, and, with kernels that register them the old way, all of it in hwmonN/device.
+A label says what a sensor measures, and is often a part of a processor: that is what its channel is of,
+whatever host it feeds. Processors' counters (amd_energy) are read by socket. A battery's sensor shows what
+charges it, and is never chosen. ACPI power meters have their label in power1_oem_info, and, with kernels that
+register them the old way, all of it in hwmonN/device.
 """
 
 import math
@@ -42,10 +44,13 @@ shunt_correction = 1.0
 ROOT = Path("/sys/class/hwmon")
 ACPI = "power_meter"
 INVALID_UW = 0xFFFFFFFF * 1000  # what ACPI means by "not known" in mW, shown as 4.29 MW
-BATTERY = re.compile(r"BAT\d*|CMB\d*|.*battery.*|ucsi_source_psy_.*|AC\d*|ADP\d*", re.IGNORECASE)  # power_supply's chips
+# power_supply's chips
+BATTERY = re.compile(r"BAT\d*|CMB\d*|.*battery.*|ucsi_source_psy_.*|AC\d*|ADP\d*", re.IGNORECASE)
 SOCKETS = {"amd_energy": re.compile(r"Esocket(\d+)")}  # chips whose sensors are cores and sockets
 PROCESSORS = frozenset({"fam15h_power", "amd_hsmp_hwmon"})  # chips that measure one, without a label
-PROCESSOR = re.compile(r"\b(e?core\d*|e?socket\d+|cpu|gpu|ppt|sysio|soc|svi2_p_\w+|pkg|package|vdd\w*)\b", re.IGNORECASE)
+PROCESSOR = re.compile(
+    r"\b(e?core\d*|e?socket\d+|cpu|gpu|ppt|sysio|soc|svi2_p_\w+|pkg|package|vdd\w*)\b", re.IGNORECASE
+)
 SEMANTICS: dict[str, Semantics] = {"energy": "counter", "average": "average", "input": "instantaneous"}
 
 
@@ -77,7 +82,9 @@ class Attribute:
 
     @property
     def part(self) -> str:
-        """The part of a processor that it measures, as its label has it; "" if it is something else, or that is not known."""
+        """The part of a processor that it measures, as its label has it; "" if it is something else, or
+        that is not known.
+        """
         if self.chip in PROCESSORS and not self.label:
             return "processor"
         named = self.chip in SOCKETS or PROCESSOR.search(self.label)
@@ -104,17 +111,22 @@ class Hwmon(Sensed):
     """The chip's device ("1-0040"), to distinguish chips of one name."""
 
     sensor: int | None = Field(default=None, ge=1)
-    """Which of the chip's sensors, by number: 1 is power1 or energy1; without it and `sensor_label`, 1, or each socket of
+    """Which of the chip's sensors, by number: 1 is power1 or energy1; without it and `sensor_label`, 1, or
+    each socket of
     amd_energy."""
 
     sensor_label: str = ""
     """Which of them, by the label that the chip's driver gives it: "Esocket0", "Module Power Socket 0"."""
 
     reading: Literal["", "energy", "average", "input"] = ""
-    """The energy counter, the chip's own average, or the instantaneous power; by default the first of these that exists."""
+    """The energy counter, the chip's own average, or the instantaneous power; by default the first of
+    these that exists.
+    """
 
     shunt_correction_ratio: float | None = Field(default=None, gt=0)
-    """The resistance that the kernel assumes for the shunt over that of the fitted one; 1 states that you have checked."""
+    """The resistance that the kernel assumes for the shunt over that of the fitted one; 1 states that you
+    have checked.
+    """
 
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
@@ -146,14 +158,25 @@ class Hwmon(Sensed):
         try:
             chosen = self._chosen(self.root)
         except MachineError as error:
-            return (Check("power sensor", ok=False, detail=str(error), fix=error.next or "name another chip or device"),)
+            return (
+                Check(
+                    "power sensor",
+                    ok=False,
+                    detail=str(error),
+                    fix=error.next or "name another chip or device",
+                ),
+            )
         return (Check("power sensor", ok=True, detail=", ".join(sensor.text for sensor in chosen)),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find all chips of this machine with a power sensor, by name and device."""
-        found = {(s.chip, s.device, s.sensor): s for s in attributes(ROOT) if s.socket or s.chip not in SOCKETS}
-        return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": n} for chip, device, n in found)
+        found = {
+            (s.chip, s.device, s.sensor): s for s in attributes(ROOT) if s.socket or s.chip not in SOCKETS
+        }
+        return tuple(
+            {"kind": "hwmon", "chip": chip, "device": device, "sensor": n} for chip, device, n in found
+        )
 
     def _meant(self, sensor: Attribute) -> bool:
         number = self.sensor or (sensor.sensor if self.sensor_label or sensor.socket else 1)
@@ -161,7 +184,11 @@ class Hwmon(Sensed):
         if not self.reading:
             names = {f"energy{number}_input", f"power{number}_average", f"power{number}_input"}
         socket = sensor.socket or sensor.chip not in SOCKETS or bool(self.sensor or self.sensor_label)
-        named = self.sensor_label in ("", sensor.label) and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
+        named = (
+            self.sensor_label in ("", sensor.label)
+            and self.chip in ("", sensor.chip)
+            and self.device in ("", sensor.device)
+        )
         return bool(socket) and named and sensor.name in names
 
     def _chosen(self, root: Path) -> list[Attribute]:
@@ -171,10 +198,18 @@ class Hwmon(Sensed):
         if not meant:
             others = ", ".join(sensor.text for sensor in there) or "no power sensor"
             wanted = f'label "{self.sensor_label}"' if self.sensor_label else f"sensor {self.sensor or 1}"
-            raise MachineError(f"no {self.chip or 'chip'} with {wanted}", where=str(root), next=f"known: {others}")
+            raise MachineError(
+                f"no {self.chip or 'chip'} with {wanted}", where=str(root), next=f"known: {others}"
+            )
         if len({sensor.folder for sensor in meant}) > 1:
-            places = ", ".join(f'{s.chip} at "{s.device}"' + (f' ("{s.label}")' if s.label else "") for s in meant)
-            raise MachineError(f"several sensors match: {places}", where=str(root), next="name chip and device, or sensor_label")
+            places = ", ".join(
+                f'{s.chip} at "{s.device}"' + (f' ("{s.label}")' if s.label else "") for s in meant
+            )
+            raise MachineError(
+                f"several sensors match: {places}",
+                where=str(root),
+                next="name chip and device, or sensor_label",
+            )
         best: dict[int, Attribute] = {}
         for sensor in meant:
             best.setdefault(sensor.sensor, sensor)
@@ -182,12 +217,20 @@ class Hwmon(Sensed):
 
 
 def attributes(root: Path) -> list[Attribute]:
-    """List the attributes of power and energy, the best of each sensor first; none of batteries, or of what charges them."""
+    """List the attributes of power and energy, the best of each sensor first; none of batteries, or of
+    what charges them.
+    """
     found: list[Attribute] = []
     for chip_folder in sorted(root.iterdir()) if root.is_dir() else []:
         behind = chip_folder / "device"
         name, device = _sysfs.word(chip_folder / "name"), behind.resolve().name
-        if BATTERY.fullmatch(name) or _sysfs.word(behind / "type") in ("Battery", "Mains", "USB", "UPS", "Wireless"):
+        if BATTERY.fullmatch(name) or _sysfs.word(behind / "type") in (
+            "Battery",
+            "Mains",
+            "USB",
+            "UPS",
+            "Wireless",
+        ):
             continue
         for folder in (chip_folder, behind):
             chip = name or _sysfs.word(folder / "name")
@@ -212,11 +255,15 @@ def _quantity(sensor: Attribute) -> Literal["energy", "power"]:
 def _channel(where: Boundary, sensor: Attribute) -> Channel:
     kind = "energy" if _quantity(sensor) == "energy" else sensor.name.partition("_")[2]
     grade: Grade = "BMC" if sensor.chip == ACPI and not sensor.label else "component"
-    return where.channel(_quantity(sensor), SEMANTICS[kind], grade, _specification(sensor), component=sensor.part)
+    return where.channel(
+        _quantity(sensor), SEMANTICS[kind], grade, _specification(sensor), component=sensor.part
+    )
 
 
 def _specification(sensor: Attribute) -> Specification:
-    """Return the specification that the chip's driver states, which never includes the tolerance of a shunt."""
+    """Return the specification that the chip's driver states, which never includes the tolerance of a
+    shunt.
+    """
 
     def number(name: str, factor: float) -> float | None:
         found = _sysfs.number(sensor.folder / name)

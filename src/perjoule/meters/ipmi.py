@@ -1,9 +1,10 @@
-"""The power reading of a server's management controller (DCMI), through ipmitool: https://github.com/ipmitool/ipmitool
+"""The power reading of a server's management controller (DCMI), through ipmitool:
+https://github.com/ipmitool/ipmitool
 
-DCMI (v1.5, section 6.6.1) gives whole watts but not the averaging window, which the vendor chooses. So readings are averages with
-a latency, and only steady windows are sure. A server that answers draws power: 0 W are a missing value, as of a deactivated
-reading, and so are 65535 W. OpenBMC calls each of its readings deactivated
-(https://github.com/openbmc/phosphor-host-ipmid/issues/167), so a power beside that word counts.
+DCMI (v1.5, section 6.6.1) gives whole watts but not the averaging window, which the vendor chooses. So
+readings are averages with a latency, and only steady windows are sure. A server that answers draws power: 0 W
+are a missing value, as of a deactivated reading, and so are 65535 W. OpenBMC calls each of its readings
+deactivated (https://github.com/openbmc/phosphor-host-ipmid/issues/167), so a power beside that word counts.
 """
 
 import os
@@ -45,11 +46,15 @@ _FIX = "sudo apt install ipmitool"
 _POWER = re.compile(r"Instantaneous power reading:\s*(\d+) Watts")
 _STATE = re.compile(r"Power reading state is:\s*(\w+)")
 # The same for bash on a host.
-_POWER_IN_BASH = "Instantaneous power reading:[[:space:]]*([0-9]+) Watts.*Power reading state is:[[:space:]]*(de)?activated"
+_POWER_IN_BASH = (
+    "Instantaneous power reading:[[:space:]]*([0-9]+) Watts.*Power reading state "
+    "is:[[:space:]]*(de)?activated"
+)
 _UNKNOWN_W = 0xFFFF  # two bytes, all of whose bits are set
 _THERE = "apt install ipmitool on it, modprobe ipmi_devintf ipmi_si, and log in as root"
 _RESOLUTION_W = 1.0
-_PROBE = bytes.fromhex("0600ff0700000000000000000009 2018c8 8100388e04b5")  # "get channel authentication capabilities"
+# "get channel authentication capabilities"
+_PROBE = bytes.fromhex("0600ff0700000000000000000009 2018c8 8100388e04b5")
 _PROBE_S = 1.0
 
 
@@ -70,7 +75,9 @@ class Ipmi(Placed):
     """The user name; the privilege "user" is enough."""
 
     password_file: Path | None = None
-    """A file that contains only the password; without it ipmitool takes it from the environment (IPMI_PASSWORD)."""
+    """A file that contains only the password; without it ipmitool takes it from the environment
+    (IPMI_PASSWORD).
+    """
 
     cipher: int = Field(default=3, ge=0, le=17)
     """The cipher suite: all BMCs support 3 (SHA1), newer ones 17 (SHA256)."""
@@ -109,28 +116,44 @@ class Ipmi(Placed):
         argv = ("timeout", f"{self.timeout_s:g}", *self._argv())
         done = host.run(argv, timeout_s=SHORT_S, check=False)
         if done.returncode:
-            words = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |") or f"exit code {done.returncode}"
+            words = (
+                " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
+                or f"exit code {done.returncode}"
+            )
             raise MachineError(f"ipmitool failed ({words})", where=host.name, next=_THERE)
         power_w(done.stdout, where=host.name)
         sensor = Sensor(self._channel(where), Path(), 1.0, _UNKNOWN_W, zero_unknown=True)
         return Sampled(host, [sensor], self.rate_hz, folder, SensorCommand(argv, _POWER_IN_BASH)), ()
 
     def _channel(self, where: Boundary) -> Channel:
-        return where.channel("power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s))
+        return where.channel(
+            "power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check for ipmitool, and for access to the BMC."""
         if self.on:  # on the hosts, when recording begins
             return ()
         tool = shutil.which(self.tool)
-        found = [Check(_TOOL, ok=tool is not None, detail=tool or f"{_TOOL} is missing", fix="" if tool else _FIX)]
+        found = [
+            Check(_TOOL, ok=tool is not None, detail=tool or f"{_TOOL} is missing", fix="" if tool else _FIX)
+        ]
         if not self.address:
             there = any(Path("/dev").glob("ipmi[0-9]*"))
             fix = "" if there else "sudo modprobe ipmi_devintf ipmi_si, or set address"
-            found.append(Check("BMC", ok=there, detail="/dev/ipmi0" if there else "no BMC found on this machine", fix=fix))
+            found.append(
+                Check(
+                    "BMC", ok=there, detail="/dev/ipmi0" if there else "no BMC found on this machine", fix=fix
+                )
+            )
         elif self.password_file and not (file := self.password_file.expanduser()).is_file():
             found.append(
-                Check("password", ok=False, detail=f"{file} does not exist", fix=f"write the password into {file}, mode 600")
+                Check(
+                    "password",
+                    ok=False,
+                    detail=f"{file} does not exist",
+                    fix=f"write the password into {file}, mode 600",
+                )
             )
         return tuple(found)
 
@@ -147,7 +170,8 @@ class Ipmi(Placed):
             return [self.tool, "-I", "open", "dcmi", "power", "reading"]
         password = ["-f", str(self.password_file.expanduser())] if self.password_file else ["-E"]
         login = ["-U", self.user, *password, "-L", "USER", "-C", str(self.cipher)]
-        patience = ["-N", "1", "-R", "1"]  # one question, one second: a reading that comes later is worth nothing
+        # one question, one second: a reading that comes later is worth nothing
+        patience = ["-N", "1", "-R", "1"]
         return [
             self.tool,
             "-I",
@@ -164,7 +188,8 @@ class Ipmi(Placed):
         ]
 
     def _asked(self, argv: Sequence[str]) -> str:
-        environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}  # without a password ipmitool would ask the terminal
+        # without a password ipmitool would ask the terminal
+        environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}
         done = printed(argv, timeout_s=self.timeout_s, where=f"meter {self.label}", env=environment)
         said, complained = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         if done.returncode:
@@ -182,14 +207,21 @@ def power_w(text: str, *, where: str = "") -> float:
     state, power = _STATE.search(text), _POWER.search(text)
     if power is None:
         raise MachineError(
-            "the BMC gives no power reading", where=where, next="check whether it supports DCMI: ipmitool dcmi discover"
+            "the BMC gives no power reading",
+            where=where,
+            next="check whether it supports DCMI: ipmitool dcmi discover",
         )
     if state is None or state[1] not in ("activated", "deactivated"):
         what = f"the power reading is {state[1] if state else 'in no known state'}"
         raise MachineError(what, where=where, next="read the BMC by Redfish, or use a meter at the wall")
     if not 0 < int(power[1]) < _UNKNOWN_W:
-        advice = "turn power readings on in the BMC's setup if it has them (on OpenBMC, the sensor total_power must exist)"
-        raise MachineError(f"the BMC shows {power[1]} W ({state[1]}), which is not a reading", where=where, next=advice)
+        advice = (
+            "turn power readings on in the BMC's setup if it has them (on OpenBMC, the sensor total_power "
+            "must exist)"
+        )
+        raise MachineError(
+            f"the BMC shows {power[1]} W ({state[1]}), which is not a reading", where=where, next=advice
+        )
     return float(power[1])
 
 

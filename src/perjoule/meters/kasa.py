@@ -1,8 +1,9 @@
 """Kasa and Tapo plugs by TP-Link, through python-kasa: https://python-kasa.readthedocs.io
 
-The first protocol (TCP port 9999: HS110, KP115, HS300, ...) needs no login. Newer plugs need user and password of the TP-Link
-account, and are identified by UDP first (never tried here with a real one). Power is instantaneous. The counter has steps of 1 Wh
-(3.6 kJ) and restarts with the plug, in newer ones at midnight: a fall is a reset, never a wrap.
+The first protocol (TCP port 9999: HS110, KP115, HS300, ...) needs no login. Newer plugs need user and
+password of the TP-Link account, and are identified by UDP first (never tried here with a real one). Power is
+instantaneous. The counter has steps of 1 Wh (3.6 kJ) and restarts with the plug, in newer ones at midnight: a
+fall is a reset, never a wrap.
 """
 
 import asyncio
@@ -43,7 +44,9 @@ Run = Callable[[Coroutine[Any, Any, Any], float], Any]
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Kasa(Plug):
-    """A plug or strip by TP-Link at the wall: its instantaneous power, and its energy counter if it has one."""
+    """A plug or strip by TP-Link at the wall: its instantaneous power, and its energy counter if it has
+    one.
+    """
 
     socket: int | None = None
     """Which socket of a strip, from 0; all of them if absent."""
@@ -53,7 +56,10 @@ class Kasa(Plug):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Connect and check what the plug meters. Raises OSError, MachineError, ValueError (it has no power meter)."""
+        """Connect and check what the plug meters.
+
+        Raises OSError, MachineError, ValueError (it has no power meter).
+        """
         if self.password_file is None:
             _check_short(self.address, self.timeout_s)
         with _running(self.address) as run:
@@ -71,7 +77,9 @@ class Kasa(Plug):
                     """Watts and kWh. Here the library trips over them, too: it divides what the plug said."""
                     status = await energy.get_status()
                     power_w, total_kwh = status.power, status.total
-                    return math.nan if power_w is None else float(power_w), None if total_kwh is None else float(total_kwh)
+                    return math.nan if power_w is None else float(
+                        power_w
+                    ), None if total_kwh is None else float(total_kwh)
 
                 def read() -> list[MeterReading]:
                     power_w, total_kwh = run(numbers(), self.timeout_s)
@@ -93,7 +101,9 @@ class Kasa(Plug):
     def checks(self) -> tuple[Check, ...]:
         """Check for python-kasa."""
         ok = importlib.util.find_spec("kasa") is not None
-        return (Check("python-kasa", ok, "it speaks to the plug" if ok else "it is missing", "" if ok else FIX),)
+        return (
+            Check("python-kasa", ok, "it speaks to the plug" if ok else "it is missing", "" if ok else FIX),
+        )
 
     async def _device(self) -> "Device":
         from kasa import Device, DeviceConfig, Discover
@@ -118,7 +128,10 @@ def _meters(address: str) -> bool:
 
 
 def _check_short(address: str, timeout_s: float) -> None:
-    """Check for a short answer in the first protocol, because the library accepts any length. Raises OSError."""
+    """Check for a short answer in the first protocol, because the library accepts any length.
+
+    Raises OSError.
+    """
     host, _, port = address.partition(":")
     key, asked = KEY, bytearray()
     for byte in WHO:
@@ -157,7 +170,9 @@ class _Loop(asyncio.SelectorEventLoop):
 
 @contextmanager
 def _running(address: str) -> Generator[Run]:
-    """Return a runner of coroutines with a time limit: a loop in its own thread, because the caller may have another."""
+    """Return a runner of coroutines with a time limit: a loop in its own thread, because the caller may
+    have another.
+    """
     if importlib.util.find_spec("kasa") is None:
         raise MachineError("python-kasa is not installed", where="meter kasa", next=FIX)
     from kasa.exceptions import AuthenticationError
@@ -177,7 +192,9 @@ def _running(address: str) -> Generator[Run]:
             raise OSError(f"{address} does not answer within {timeout_s:g} s") from None
         except Exception as error:  # the library's own, and what it trips over in a strange answer
             if loop.left_bytes < 0:
-                raise OSError(f"{address}: answers of more than {MOST_ANSWERS_BYTES} bytes can't come from a plug") from error
+                raise OSError(
+                    f"{address}: answers of more than {MOST_ANSWERS_BYTES} bytes can't come from a plug"
+                ) from error
             raise OSError(f"{address}: {error or type(error).__name__}") from error
 
     try:

@@ -1,9 +1,10 @@
-"""Power from a linear model with the catalogue's coefficients, driven by each host's counters: never a measurement.
+"""Power from a linear model with the catalogue's coefficients, driven by each host's counters: never a
+measurement.
 
-Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply = the power
-supply's losses on both. Clients of a cluster are at the wall, without such losses: its supply is that of the servers. The switch
-is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a
-Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
+Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply =
+the power supply's losses on both. Clients of a cluster are at the wall, without such losses: its supply is
+that of the servers. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power
+Provisioning for a Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 """
 
 import time
@@ -33,7 +34,8 @@ COUNTERS = {  # what drives the model, and the consequence for hosts without it
     "disk_read_bytes": METERS.no_disk_reads,
     "disk_written_bytes": METERS.no_disk_writes,
 }
-AHEAD_S = 1.0  # emulated; bursts of counters are shorter, hardware that is faster than its rating is soon ahead by more
+# emulated; bursts of counters are shorter, hardware that is faster than its rating is soon ahead by more
+AHEAD_S = 1.0
 
 
 @cache
@@ -47,9 +49,9 @@ def use_ratios(
 ) -> Mapping[Component, float]:
     """Return the work of a host's board and disks between two readings, over what they can do in that time.
 
-    None if CPU time is missing or a counter fell. Unknown disk bytes count as zero: a lower bound. `scale` slows disks, but does
-    not change their watts. Counters grow in bursts, so a short time can have more than 1; energy follows the work, so nothing is
-    cut off.
+    None if CPU time is missing or a counter fell. Unknown disk bytes count as zero: a lower bound. `scale`
+    slows disks, but does not change their watts. Counters grow in bursts, so a short time can have more than
+    1; energy follows the work, so nothing is cut off.
     """
     duration_s = after.t_s - before.t_s
     grown = {counter: _grown(getattr(before, counter), getattr(after, counter)) for counter in COUNTERS}
@@ -57,7 +59,9 @@ def use_ratios(
     if cpu_s is None or any(growth is not None and growth < 0 for growth in grown.values()):
         return {}
     read_bytes, written_bytes = (grown[name] or 0.0 for name in ("disk_read_bytes", "disk_written_bytes"))
-    return watts.use_ratios(node, cpu_s, read_bytes, written_bytes, duration_s, capacity_cores=capacity_cores, scale=scale)
+    return watts.use_ratios(
+        node, cpu_s, read_bytes, written_bytes, duration_s, capacity_cores=capacity_cores, scale=scale
+    )
 
 
 def _grown(before: float | None, after: float | None) -> float | None:
@@ -66,18 +70,23 @@ def _grown(before: float | None, after: float | None) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Modelled(Meter):
-    """Watts of the servers, the switch and clients of known hardware, modelled from the catalogue and the hosts' counters."""
+    """Watts of the servers, the switch and clients of known hardware, modelled from the catalogue and the
+    hosts' counters.
+    """
 
     rate_hz: Hertz = 5.0
-    """How often the counters are read, on average; each sample is the mean over the time since the one before."""
+    """How often the counters are read, on average; each sample is the mean over the time since the one
+    before.
+    """
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream modelled watts per host and component, and the switch. Clients of unknown hardware or capacity are left out.
+        """Stream modelled watts per host and component, and the switch. Clients of unknown hardware or
+        capacity are left out.
 
         Raises:
-            CampaignError: the testbed, or a server, has no hardware in the catalogue, a server states no CPU capacity, or power
-                states of a host were set.
+            CampaignError: the testbed, or a server, has no hardware in the catalogue, a server states no CPU
+                capacity, or power states of a host were set.
         """
         cluster, nodes = _hardware(hosts)
         capacity_cores = _capacity_cores(hosts)
@@ -106,27 +115,44 @@ def _metered(hosts: Hosts) -> tuple[Host, ...]:
 
 def _beside(hosts: Hosts) -> tuple[Host, ...]:
     """Return the clients beside servers whose hardware the catalogue knows."""
-    return tuple(host for host in hosts.clients if host.node and host.cpu_capacity_cores) if hosts.servers else ()
+    return (
+        tuple(host for host in hosts.clients if host.node and host.cpu_capacity_cores)
+        if hosts.servers
+        else ()
+    )
 
 
 def _hardware(hosts: Hosts) -> tuple[Cluster, dict[str, Node]]:
-    where, remedy = 'meter "modelled"', 'give the testbed a cluster (cluster = "odroid-hc4"), or remove this meter'
+    where, remedy = (
+        'meter "modelled"',
+        'give the testbed a cluster (cluster = "odroid-hc4"), or remove this meter',
+    )
     if hosts.cluster is None:
         raise CampaignError(
-            "power is modelled from the catalogue, but this testbed has no cluster in it", where=where, next=remedy
+            "power is modelled from the catalogue, but this testbed has no cluster in it",
+            where=where,
+            next=remedy,
         )
     nodes = {host.name: host.node for host in _metered(hosts)}
     bare = [name for name, node in nodes.items() if node is None]
     if bare:
-        raise CampaignError(f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy)
+        raise CampaignError(
+            f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy
+        )
     if changed := [host.name for host in (*_metered(hosts), *_beside(hosts)) if host.check_power]:
-        what = f"the catalogue does not know the watts of {', '.join(changed)} in the power states of this campaign"
+        what = (
+            f"the catalogue does not know the watts of {', '.join(changed)} in the power states of this "
+            "campaign"
+        )
         raise CampaignError(what, where=where, next="use a power meter, or remove power from the testbed")
     return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
 
 
 def _capacity_cores(hosts: Hosts) -> dict[str, float]:
-    """Return each host's CPU capacity. This machine's cores are not those of an emulated board, so there is no fallback."""
+    """Return each host's CPU capacity.
+
+    This machine's cores are not those of an emulated board, so there is no fallback.
+    """
     stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
     if unknown := [name for name, cores in stated.items() if not cores]:
         raise CampaignError(
@@ -141,7 +167,12 @@ class _Model:
     """The model's state from one round of readings to the next."""
 
     def __init__(
-        self, hosts: Hosts, cluster: Cluster, nodes: Mapping[str, Node], capacity_cores: Mapping[str, float], sink: Sink
+        self,
+        hosts: Hosts,
+        cluster: Cluster,
+        nodes: Mapping[str, Node],
+        capacity_cores: Mapping[str, float],
+        sink: Sink,
     ) -> None:
         self._cluster, self._nodes, self._sink, self._scale = cluster, nodes, sink, hosts.scale
         self._capacity_cores = capacity_cores
@@ -162,16 +193,24 @@ class _Model:
                     self._host(name, before, after)
         now_s = time.monotonic()
         if self._switch_s is not None:
-            self._sink.append(channel("", "switch"), now_s, self._cluster.switch_w.value, now_s - self._switch_s)
+            self._sink.append(
+                channel("", "switch"), now_s, self._cluster.switch_w.value, now_s - self._switch_s
+            )
         self._switch_s = now_s
 
     def doubts(self) -> Iterator[Doubt]:
-        """Return doubts about missing counters, and about hosts that did more than the catalogue's hardware can."""
+        """Return doubts about missing counters, and about hosts that did more than the catalogue's
+        hardware can.
+        """
         for counter, hosts in self._untold.items():
             if hosts:
                 yield COUNTERS[counter](hosts=", ".join(sorted(hosts)))
         for component in ("board", "disks"):
-            fast = sorted(name for (name, one), s in self._most_ahead_s.items() if one == component and s * self._scale > AHEAD_S)
+            fast = sorted(
+                name
+                for (name, one), s in self._most_ahead_s.items()
+                if one == component and s * self._scale > AHEAD_S
+            )
             if fast:
                 yield METERS.ratings_too_low(component=component, hosts=", ".join(fast))
 

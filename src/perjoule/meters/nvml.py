@@ -1,9 +1,11 @@
 """Energy counters of NVIDIA's GPUs by nvidia-ml-py: https://docs.nvidia.com/deploy/nvml-api/
 
-On hosts (`on`), nvidia-smi is polled, which shows the same power, but no counter: https://docs.nvidia.com/deploy/nvidia-smi/
+On hosts (`on`), nvidia-smi is polled, which shows the same power, but no counter:
+https://docs.nvidia.com/deploy/nvidia-smi/
 
-The counter (Volta and later) is best. The power is an average over about a second on most GPUs. On A100 and H100 its sensor
-samples only a quarter of the time (https://arxiv.org/abs/2312.02741), so a periodic load may be misjudged by far.
+The counter (Volta and later) is best. The power is an average over about a second on most GPUs. On A100 and
+H100 its sensor samples only a quarter of the time (https://arxiv.org/abs/2312.02741), so a periodic load may
+be misjudged by far.
 """
 
 import importlib.util
@@ -72,7 +74,10 @@ class Nvml(Placed):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Find the GPUs. Raises MachineError if the driver or such a GPU is missing, or it doesn't support the quantity."""
+        """Find the GPUs.
+
+        Raises MachineError if the driver or such a GPU is missing, or it doesn't support the quantity.
+        """
         with _library() as nvml:
             found = [(gpu, self._channel(nvml, gpu, where)) for gpu in self._chosen(nvml)]
 
@@ -88,7 +93,9 @@ class Nvml(Placed):
         done = host.run(argv, timeout_s=SHORT_S, check=False)
         if done.returncode:
             words = (done.stderr or done.stdout).strip().partition("\n")[0] or f"exit code {done.returncode}"
-            raise MachineError(f"nvidia-smi failed ({words})", where=host.name, next="install NVIDIA's driver on it")
+            raise MachineError(
+                f"nvidia-smi failed ({words})", where=host.name, next="install NVIDIA's driver on it"
+            )
         there = {uuid: name for uuid, name, _ in _GPU.findall(done.stdout)}
         missing = [uuid for uuid in self.gpus if uuid not in there]
         if missing or not there:
@@ -124,17 +131,26 @@ class Nvml(Placed):
             return (Check("nvidia-ml-py", ok=False, detail="missing", fix=_FIX),)
         try:
             with _library() as nvml:
-                return (Check("GPU", ok=True, detail=", ".join(_uuid(nvml, gpu) for gpu in self._chosen(nvml))),)
+                return (
+                    Check("GPU", ok=True, detail=", ".join(_uuid(nvml, gpu) for gpu in self._chosen(nvml))),
+                )
         except MachineError as error:
             return (Check("GPU", ok=False, detail=error.what, fix=error.next or "remove this meter"),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find this machine's GPUs."""
-        return ({"kind": "nvml"},) if importlib.util.find_spec("pynvml") and all(check.ok for check in cls().checks()) else ()
+        return (
+            ({"kind": "nvml"},)
+            if importlib.util.find_spec("pynvml") and all(check.ok for check in cls().checks())
+            else ()
+        )
 
     def _chosen(self, nvml: Any) -> list[Any]:
-        found = {_uuid(nvml, gpu): gpu for gpu in map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))}
+        found = {
+            _uuid(nvml, gpu): gpu
+            for gpu in map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+        }
         missing = [uuid for uuid in self.gpus if uuid not in found]
         if missing or not found:
             what = f"no GPU is called {missing[0]}" if missing else "no GPU found"
@@ -145,10 +161,16 @@ class Nvml(Placed):
         counts = _counts(nvml, gpu)
         if self.quantity == "energy" and not counts:
             name = _text(nvml.nvmlDeviceGetName(gpu))
-            raise MachineError(f"{name} has no energy counter", where=f"meter {self.label}", next='set quantity = "power"')
+            raise MachineError(
+                f"{name} has no energy counter", where=f"meter {self.label}", next='set quantity = "power"'
+            )
         if counts and self.quantity != "power":
             return where.channel(
-                "energy", "counter", "component", Specification(resolution=_STEP), component=_part(_uuid(nvml, gpu))
+                "energy",
+                "counter",
+                "component",
+                Specification(resolution=_STEP),
+                component=_part(_uuid(nvml, gpu)),
             )
         return _power(where, _uuid(nvml, gpu), _STEP)
 
@@ -163,7 +185,11 @@ def _part(uuid: str) -> str:
 
 
 def _value(nvml: Any, gpu: Any, channel: Channel) -> float:
-    ask = nvml.nvmlDeviceGetTotalEnergyConsumption if channel.quantity == "energy" else nvml.nvmlDeviceGetPowerUsage
+    ask = (
+        nvml.nvmlDeviceGetTotalEnergyConsumption
+        if channel.quantity == "energy"
+        else nvml.nvmlDeviceGetPowerUsage
+    )
     try:
         return ask(gpu) * _STEP
     except nvml.NVMLError as error:
@@ -192,7 +218,10 @@ def _text(said: str | bytes) -> str:
 
 @contextmanager
 def _library() -> Generator[Any]:
-    """Return NVIDIA's library, initialised. Raises MachineError with its message, or because the driver doesn't answer."""
+    """Return NVIDIA's library, initialised.
+
+    Raises MachineError with its message, or because the driver doesn't answer.
+    """
     try:
         import pynvml
     except ImportError:
@@ -201,7 +230,9 @@ def _library() -> Generator[Any]:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise MachineError(f"no NVIDIA driver answers ({error})", next="install NVIDIA's driver, or remove this meter") from None
+        raise MachineError(
+            f"no NVIDIA driver answers ({error})", next="install NVIDIA's driver, or remove this meter"
+        ) from None
     try:
         yield nvml
     except nvml.NVMLError as error:
@@ -212,7 +243,8 @@ def _library() -> Generator[Any]:
 
 
 class _Driver:
-    """NVIDIA's library, with a time limit: a call that hangs can't be interrupted, so each runs in a thread that may stay behind.
+    """NVIDIA's library, with a time limit: a call that hangs can't be interrupted, so each runs in a thread
+    that may stay behind.
 
     While one has not returned there is no other.
     """
@@ -242,4 +274,6 @@ class _Driver:
         try:
             return answer.result(_CALL_S)
         except TimeoutError:
-            raise MachineError(f"the NVIDIA driver does not answer within {_CALL_S:g} s", next=_HUNG) from None
+            raise MachineError(
+                f"the NVIDIA driver does not answer within {_CALL_S:g} s", next=_HUNG
+            ) from None

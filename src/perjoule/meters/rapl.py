@@ -1,7 +1,8 @@
 """Energy counters inside the CPU (Intel, AMD): https://docs.kernel.org/power/powercap/powercap.html
 
-They cover the CPU, at most its memory: never a disk, a board or a supply. Zones overlap ("core" lies in "package", "package" and
-"dram" in "psys"), so they are separate channels of grade "component", which are never added.
+They cover the CPU, at most its memory: never a disk, a board or a supply. Zones overlap ("core" lies in
+"package", "package" and "dram" in "psys"), so they are separate channels of grade "component", which are
+never added.
 """
 
 import os
@@ -32,8 +33,10 @@ rate = "5 Hz"
 
 ROOT = Path("/sys/class/powercap")
 _ZONE = re.compile(r"(intel-rapl(?:-mmio|-tpmi)?):(\d+)(?::\d+)?")  # AMD's are called so, too
-_REGISTER_STEPS = 2**32  # of the counter; the range shown is its highest value (linux/drivers/powercap/intel_rapl_common.c)
-_UPDATE_S = 1e-3  # Intel 64 and IA-32 manual, volume 3B, "RAPL interfaces": the counters are updated about every millisecond
+# of the counter; the range shown is its highest value (linux/drivers/powercap/intel_rapl_common.c)
+_REGISTER_STEPS = 2**32
+# Intel 64 and IA-32 manual, volume 3B, "RAPL interfaces": the counters are updated about every millisecond
+_UPDATE_S = 1e-3
 _POLL_RATIO = 0.4  # of the time in which a counter can wrap: asked more seldom, a wrap could pass unseen
 
 
@@ -65,7 +68,8 @@ class Rapl(Sensed):
     """Only these ("package-0", "dram-0", "psys"); all by default."""
 
     most_w: Watts = 1000.0
-    """A power that no zone ever exceeds: it distinguishes a wrapped counter from a reset one, and sets the polling rate
+    """A power that no zone ever exceeds: it distinguishes a wrapped counter from a reset one, and sets the
+    polling rate
     needed."""
 
     @contextmanager
@@ -74,7 +78,9 @@ class Rapl(Sensed):
         covered = () if self.on else boundary(self.label, self.covers, hosts).covers
         if hosts.all and hosts.machine is None and len(covered) > 1:
             what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
-            raise CampaignError(what, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers')
+            raise CampaignError(
+                what, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers'
+            )
         with super().record(hosts, sink) as doubts:
             yield doubts
 
@@ -88,14 +94,18 @@ class Rapl(Sensed):
         chosen = zones(root)
         if strange := set(self.zones) - {zone.component for zone in chosen}:
             there = ", ".join(zone.component for zone in chosen) or "none"
-            raise CampaignError(f"no such zone: {', '.join(sorted(strange))}", where=str(root), next=f"known: {there}")
+            raise CampaignError(
+                f"no such zone: {', '.join(sorted(strange))}", where=str(root), next=f"known: {there}"
+            )
         chosen = [zone for zone in chosen if not self.zones or zone.component in self.zones]
         if not chosen:
             raise MachineError("no RAPL zone", where=str(root), next=_ABSENT)
         shortest_s = min(zone.range_j for zone in chosen) / self.most_w
         if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
             enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
-            raise CampaignError(f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough)
+            raise CampaignError(
+                f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough
+            )
         return [Sensor(_channel(zone, where, self.most_w), zone.energy, 1e-6) for zone in chosen]
 
     def checks(self) -> tuple[Check, ...]:
@@ -106,9 +116,12 @@ class Rapl(Sensed):
         if not files:
             return (Check("RAPL", ok=False, detail=f"no zone in {self.root}", fix=_ABSENT),)
         locked = [file for file in files if not os.access(file, os.R_OK)]
-        # Root alone may read them since 5.10: their changes betray what other programs compute (CVE-2020-8694).
+        # Root alone may read them since 5.10: their changes betray what other programs compute
+        # (CVE-2020-8694).
         fix = f"sudo chmod a+r {' '.join(map(str, locked))}" if locked else ""
-        detail = f"{len(files)} counters" + (f", {len(locked)} of them readable by root only (Linux >= 5.10)" if locked else "")
+        detail = f"{len(files)} counters" + (
+            f", {len(locked)} of them readable by root only (Linux >= 5.10)" if locked else ""
+        )
         return (Check("RAPL", ok=not locked, detail=detail, fix=fix),)
 
     @classmethod
@@ -140,7 +153,9 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _component(folder: Path) -> str:
-    """Return a zone's name: "package-0" and "psys" as in the kernel, those inside a package with its number ("dram-0")."""
+    """Return a zone's name: "package-0" and "psys" as in the kernel, those inside a package with its
+    number ("dram-0").
+    """
     name, match = _sysfs.word(folder / "name") or folder.name, _ZONE.fullmatch(folder.name)
     if match is None or folder.name.count(":") == 1:
         return name
@@ -149,10 +164,14 @@ def _component(folder: Path) -> str:
 
 
 def _channel(zone: Zone, where: Boundary, most_w: float) -> Channel:
-    return where.channel("energy", "counter", "component", _specification(zone, most_w), component=zone.component)
+    return where.channel(
+        "energy", "counter", "component", _specification(zone, most_w), component=zone.component
+    )
 
 
 def _specification(zone: Zone, most_w: float) -> Specification:
     # Intel and AMD state no accuracy: gain and offset stay unknown.
     resolution_j = zone.range_j / (_REGISTER_STEPS - 1)
-    return Specification(resolution=resolution_j, period_s=_UPDATE_S, range_value=zone.range_j + resolution_j, most_w=most_w)
+    return Specification(
+        resolution=resolution_j, period_s=_UPDATE_S, range_value=zone.range_j + resolution_j, most_w=most_w
+    )

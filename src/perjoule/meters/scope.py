@@ -1,8 +1,10 @@
-"""An oscilloscope's voltage and current channels, multiplied: Agilent and Keysight InfiniiVision (DSO6014A, ...) by SCPI
+"""An oscilloscope's voltage and current channels, multiplied: Agilent and Keysight InfiniiVision (DSO6014A,
+...) by SCPI
 
-https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf. The power is the mean of u x i over an
-acquisition, point by point; the mean of u times the mean of i differs if both vary. It sees nothing between acquisitions, so its
-readings are instantaneous. Tested with a simulator, never with a real one.
+https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf. The power is the mean of u
+x i over an acquisition, point by point; the mean of u times the mean of i differs if both vary. It sees
+nothing between acquisitions, so its readings are instantaneous. Tested with a simulator, never with a real
+one.
 """
 
 import math
@@ -42,13 +44,16 @@ current_zero = "2.5 V"        # ... around half of its supply
 """
 
 KNOWN = r"(AGILENT|KEYSIGHT).*,\s*(DSO|MSO|EDUX)"
-HOLE, LOWEST, HIGHEST = 0, 1, 255  # bytes of a waveform that are not values: nothing there, below the screen, above it
+# bytes of a waveform that are not values: nothing there, below the screen, above it
+HOLE, LOWEST, HIGHEST = 0, 1, 255
 NOTHING = 9e37  # 9.9E+37 is a measurement that could not be made
 POINTS = 1000
 PAIR = re.compile(r"(\d)x(\d)")
 DRIVES = (
-    'What each pair of a voltage and a current channel ("1x2") feeds, if it isn\'t one pair for what `covers` says: a drive as '
-    '"storage-1/sda", all disks of a host as "storage-1". Pairs of the same drive, such as its 5 V and its 12 V, are added.'
+    'What each pair of a voltage and a current channel ("1x2") feeds, if it isn\'t one pair for what '
+    "`covers` says: a drive as "
+    '"storage-1/sda", all disks of a host as "storage-1". Pairs of the same drive, such as its 5 V and its '
+    "12 V, are added."
 )
 
 Pair = tuple[int, int]  # the channels of a voltage and of its current
@@ -115,7 +120,10 @@ class Scope(AtDrives):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Identify it, set it up, and acquire. Raises OSError, ValueError, MachineError (not a known oscilloscope)."""
+        """Identify it, set it up, and acquire.
+
+        Raises OSError, ValueError, MachineError (not a known oscilloscope).
+        """
         feeds = self._feeds()
         numbers = sorted({number for pairs in feeds.values() for pair in pairs for number in pair})
         with instrument(self.address, timeout_s=self.timeout_s) as device:
@@ -131,7 +139,10 @@ class Scope(AtDrives):
                 device.hear(self.window_s + self.timeout_s)
                 middle_s = time.monotonic() - self.window_s / 2
                 seen_v = {number: shown_v(device, number) for number in numbers}
-                return [MeterReading(channel, self._power_w(feeds[fed], seen_v), middle_s) for fed, channel in channels.items()]
+                return [
+                    MeterReading(channel, self._power_w(feeds[fed], seen_v), middle_s)
+                    for fed, channel in channels.items()
+                ]
 
             yield read
 
@@ -179,7 +190,9 @@ class Scope(AtDrives):
             voltage_v = (shown_v[voltage] - self.voltage_zero_v) * self.volt_per_volt_ratio
             current_a = (shown_v[current] - self.current_zero_v) * self.ampere_per_volt_ratio
             if len(voltage_v) != len(current_a):
-                raise ValueError(f"channels {voltage} and {current} have {len(voltage_v)} and {len(current_a)} points")
+                raise ValueError(
+                    f"channels {voltage} and {current} have {len(voltage_v)} and {len(current_a)} points"
+                )
             power_w += float(np.mean(voltage_v * current_a))
         return power_w
 
@@ -196,7 +209,8 @@ def identified(device: Instrument) -> str:
     identity = device.ask("*IDN?")
     if not re.search(KNOWN, identity, re.IGNORECASE):
         raise MachineError(
-            f"it identifies itself as {identity!r}", next="supported: Agilent and Keysight InfiniiVision (DSO, MSO)"
+            f"it identifies itself as {identity!r}",
+            next="supported: Agilent and Keysight InfiniiVision (DSO, MSO)",
         )
     return identity
 
@@ -214,7 +228,9 @@ def of_mean(device: Instrument, number: int) -> Floats:
 
 
 def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:
-    """Commands before the first acquisition: the channels on, a window that begins without waiting for an edge, bytes."""
+    """Commands before the first acquisition: the channels on, a window that begins without waiting for an
+    edge, bytes.
+    """
     shown = tuple(f":CHAN{channel}:DISP ON" for channel in channels)
     window = (f":TIM:RANG {window_s:g}", ":TRIG:SWE AUTO", ":ACQ:TYPE NORM")
     return ("*CLS", *shown, *window, ":WAV:FORM BYTE", ":WAV:UNS ON", f":WAV:POIN {POINTS}")
@@ -238,7 +254,10 @@ class Preamble:
 
 
 def volts(block: bytes, preamble: Preamble) -> Floats:
-    """Return the volts shown, shape (N,); NaN for holes and points off the screen. Raises ValueError: there are none."""
+    """Return the volts shown, shape (N,); NaN for holes and points off the screen.
+
+    Raises ValueError: there are none.
+    """
     if not block:
         raise ValueError("an acquisition without data points")
     raw = np.frombuffer(block, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Shelly plugs and meters over HTTP: https://shelly-api-docs.shelly.cloud/
 
-Gen1 counts watt-minutes (its EM and 3EM watt-hours), Gen2 and later watt-hours. Power is instantaneous. The counter steps once a
-minute, so the power is better for a window of a few minutes.
+Gen1 counts watt-minutes (its EM and 3EM watt-hours), Gen2 and later watt-hours. Power is instantaneous. The
+counter steps once a minute, so the power is better for a window of a few minutes.
 """
 
 import math
@@ -37,7 +37,10 @@ UNMETERED = frozenset({"SHSW-1", "SHSW-L", "SHUNI-1", "SHIX3-1"})
 PHASES = ("a_act_power", "b_act_power", "c_act_power")
 # Gen2: component -> name of its power, component of its counter, name of the counter.
 COMPONENTS = {
-    **{name: ("apower", name, "aenergy") for name in ("switch", "pm1", "cover", "light", "rgb", "rgbw", "cct", "rgbcct")},
+    **{
+        name: ("apower", name, "aenergy")
+        for name in ("switch", "pm1", "cover", "light", "rgb", "rgbw", "cct", "rgbcct")
+    },
     "em1": ("act_power", "em1data", "total_act_energy"),
     "em": ("total_act_power", "emdata", "total_act"),
 }
@@ -48,17 +51,24 @@ class Shelly(Plug):
     """A plug, relay or meter by Shelly, Gen1 to Gen4, at the wall."""
 
     output: int | None = Field(default=None, ge=0)
-    """Which of its outputs or inputs, from 0; without it all phases of a meter of three, else the first one."""
+    """Which of its outputs or inputs, from 0; without it all phases of a meter of three, else the first
+    one.
+    """
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Find its generation, then poll its status. Raises OSError, MachineError, ValueError (no such output)."""
+        """Find its generation, then poll its status.
+
+        Raises OSError, MachineError, ValueError (no such output).
+        """
         plug = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
         identity = plug.json("/shelly")
         generation = _generation(identity)
         if generation == 1 and _meterless(identity):
             advice = "use one with PM in its name, or a plug"
-            raise MachineError(f"a Shelly of type {identity.get('type')} has no power meter", where=self.address, next=advice)
+            raise MachineError(
+                f"a Shelly of type {identity.get('type')} has no power meter", where=self.address, next=advice
+            )
         power = self.power(where, resolution_w=POWER_STEP_W[generation])
         energy = self.energy(where, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
 
@@ -102,7 +112,8 @@ def _meterless(identity: Mapping[str, Any]) -> bool:
 
 
 def gen1(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
-    """Parse watts and joules of an output, or all phases of a 3EM, in a Gen1's /status; NaN if it marks them invalid.
+    """Parse watts and joules of an output, or all phases of a 3EM, in a Gen1's /status; NaN if it marks them
+    invalid.
 
     Raises:
         ValueError: it has no such output, or a phase is negative.
@@ -121,7 +132,9 @@ def gen1(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
 def _valid(meter: Mapping[str, Any], joules: float) -> tuple[float, float]:
     """Return the watts and joules of a Gen1's meter; NaN if it marks them invalid."""
     valid = meter.get("is_valid", True)
-    return (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
+    return (
+        (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
+    )
 
 
 def gen2(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:

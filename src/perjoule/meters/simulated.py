@@ -1,7 +1,8 @@
-"""A power meter that reads a known waveform: perjoule's test double, https://en.wikipedia.org/wiki/Test_double
+"""A power meter that reads a known waveform: perjoule's test double,
+https://en.wikipedia.org/wiki/Test_double
 
-The waveform is a function of the monotonic clock, so `Simulated.energy_j` knows the true energy of any window, whatever the
-meter's faults: noise, resolution, lost samples, a counter that wraps, a clock that lags.
+The waveform is a function of the monotonic clock, so `Simulated.energy_j` knows the true energy of any
+window, whatever the meter's faults: noise, resolution, lost samples, a counter that wraps, a clock that lags.
 """
 
 import math
@@ -45,7 +46,9 @@ class Simulated(Meter):
     """A known waveform, with the faults of real meters on request."""
 
     waveform: Shape = "square"
-    """Constant (at high), bursts of high in each period, a sine between low and high, or high in periods drawn at random."""
+    """Constant (at high), bursts of high in each period, a sine between low and high, or high in periods
+    drawn at random.
+    """
 
     low_w: Watts = 40.0
     """The lowest power."""
@@ -60,7 +63,8 @@ class Simulated(Meter):
     """The share of high: within a period (square), or of all periods (random)."""
 
     semantics: Semantics = "window mean"
-    """What a sample is: energy so far, mean since the last one, instantaneous power, a running average, or low or high
+    """What a sample is: energy so far, mean since the last one, instantaneous power, a running average, or
+    low or high
     (state)."""
 
     rate_hz: Hertz = 20.0
@@ -140,7 +144,9 @@ class Simulated(Meter):
         return self.truth.energy_j(began_s, ended_s)
 
     def samples(self, moments_s: Iterable[float]) -> Iterator[WaveSample | None]:
-        """Return the meter's samples at these moments, in order; None is a lost sample (and the first of a window mean)."""
+        """Return the meter's samples at these moments, in order; None is a lost sample (and the first of a
+        window mean).
+        """
         truth, dice = self.truth, random.Random(self.seed)
         last_s: float | None = None
         counted_j = 0.0
@@ -157,14 +163,18 @@ class Simulated(Meter):
                     yield None
                     continue
                 duration_s = true_s - before_s
-                sample = WaveSample(t_s, self._said_w(truth.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
+                sample = WaveSample(
+                    t_s, self._said_w(truth.energy_j(before_s, true_s) / duration_s + noise_w), duration_s
+                )
             elif self.semantics == "average":
                 mean_w = truth.energy_j(true_s - self.window_s, true_s) / self.window_s
                 sample = WaveSample(t_s, self._said_w(mean_w + noise_w))
             elif self.semantics == "instantaneous":
                 sample = WaveSample(t_s, self._said_w(truth.power_w(true_s) + noise_w))
             else:  # state: one of two labelled powers
-                sample = WaveSample(t_s, self.high_w if truth.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
+                sample = WaveSample(
+                    t_s, self.high_w if truth.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w
+                )
             yield None if lost else sample
 
     def _said_w(self, power_w: float) -> float:

@@ -1,8 +1,9 @@
-"""Slurm's own energy of the nodes of a job, as `sstat` prints it: https://slurm.schedmd.com/acct_gather.conf.html
+"""Slurm's own energy of the nodes of a job, as `sstat` prints it:
+https://slurm.schedmd.com/acct_gather.conf.html
 
-It covers compute nodes, never storage, and as much of a node as the plugin's sensor does. It is a check on other meters. Each
-step counts whole joules of its node since the step's start. `sstat` shows what the plugin reads at that moment (`pm_counters`),
-or the last of its polls (`ipmi`: every 30 s by default).
+It covers compute nodes, never storage, and as much of a node as the plugin's sensor does. It is a check on
+other meters. Each step counts whole joules of its node since the step's start. `sstat` shows what the plugin
+reads at that moment (`pm_counters`), or the last of its polls (`ipmi`: every 30 s by default).
 """
 
 import re
@@ -36,7 +37,9 @@ _UNKNOWN_J = 2**63  # Slurm's mark for no value is above
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class SlurmEnergy(Metered):
-    """The energy that Slurm counts for the job's nodes; without energy accounting a doubt says so, and nothing is recorded."""
+    """The energy that Slurm counts for the job's nodes; without energy accounting a doubt says so, and
+    nothing is recorded.
+    """
 
     covers: tuple[str, ...] = ()
     """The nodes, each of which is a channel of its own; by default all hosts but those outside of the job."""
@@ -60,7 +63,9 @@ class SlurmEnergy(Metered):
         job = self.job or str(facts.get("job", ""))
         if not job:
             advice = "use testbed slurm, set job, or remove this meter"
-            raise CampaignError("these hosts belong to no Slurm job", where=f"meter {self.label}", next=advice)
+            raise CampaignError(
+                "these hosts belong to no Slurm job", where=f"meter {self.label}", next=advice
+            )
         try:
             if not (kind := configured(_asked("scontrol", "show", "config"))):
                 raise MachineError("AcctGatherEnergyType is not set")
@@ -72,7 +77,9 @@ class SlurmEnergy(Metered):
         own = copy(self)  # `replace` can't: options have other names than fields
         object.__setattr__(own, "job", job)
         outside = facts.get("outside")
-        nodes = tuple(host.name for host in hosts.all if not (isinstance(outside, list) and host.name in outside))
+        nodes = tuple(
+            host.name for host in hosts.all if not (isinstance(outside, list) and host.name in outside)
+        )
         object.__setattr__(own, "covers", self.covers or nodes)
         with super(SlurmEnergy, own).record(hosts, sink) as doubts:
             yield doubts
@@ -101,7 +108,15 @@ class SlurmEnergy(Metered):
     def checks(self) -> tuple[Check, ...]:
         """Check for Slurm's command; whether energy is counted, the recording says."""
         path = shutil.which("sstat")
-        return (Check("sstat", bool(path), path or "missing", "run perjoule where Slurm's commands are", needed=False),)
+        return (
+            Check(
+                "sstat",
+                bool(path),
+                path or "missing",
+                "run perjoule where Slurm's commands are",
+                needed=False,
+            ),
+        )
 
     def answers(self) -> tuple[Check, ...]:
         """Ask nothing: without a job, which the testbed has only when it is held, Slurm counts no energy."""
@@ -111,23 +126,31 @@ class SlurmEnergy(Metered):
 def channel(meter: str, node: str, kind: str) -> Channel:
     """Return the channel of a node, as much of which is covered as the plugin's sensor sees."""
     grade: Grade = "component" if kind in _PARTS else "BMC"
-    return Boundary(meter, node, _PARTS.get(kind, "all")).channel("energy", "counter", grade, Specification(resolution=1.0))
+    return Boundary(meter, node, _PARTS.get(kind, "all")).channel(
+        "energy", "counter", grade, Specification(resolution=1.0)
+    )
 
 
 def configured(said: str) -> str:
-    """Parse the plugin's name in the output of `scontrol show config`; "" if there is no energy accounting."""
+    """Parse the plugin's name in the output of `scontrol show config`; "" if there is no energy
+    accounting.
+    """
     found = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\w+)", said, re.MULTILINE)
     return found[1] if found and found[1] != "none" else ""
 
 
 def counters(said: str) -> dict[str, dict[str, float]]:
-    """Parse the output of sstat: the joules of each step that runs on one node, by node and step, the oldest step first."""
+    """Parse the output of sstat: the joules of each step that runs on one node, by node and step, the
+    oldest step first.
+    """
     found: dict[str, dict[str, float]] = {}
     for line in said.splitlines():
         step, joules, nodes = (*line.split("|"), "", "")[:3]
         if joules.isdecimal() and int(joules) < _UNKNOWN_J and re.fullmatch(r"[\w.-]+", nodes):
             found.setdefault(nodes, {})[step] = float(joules)
-    return {node: dict(sorted(steps.items(), key=lambda item: _number(item[0]))) for node, steps in found.items()}
+    return {
+        node: dict(sorted(steps.items(), key=lambda item: _number(item[0]))) for node, steps in found.items()
+    }
 
 
 def _number(step: str) -> int:
@@ -141,11 +164,16 @@ def _sstat(job: str) -> list[str]:
 
 
 def _asked(*argv: str) -> str:
-    """Return what a command of Slurm prints. Raises MachineError with its message, or TransientError as `printed` does."""
+    """Return what a command of Slurm prints.
+
+    Raises MachineError with its message, or TransientError as `printed` does.
+    """
     try:
         done = printed(argv, timeout_s=ANSWER_S)
     except OSError as error:
-        raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
+        raise MachineError(
+            f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands"
+        ) from None
     if done.returncode:
         words = (done.stderr.decode(errors="replace").strip() or "no message").splitlines()[-1]
         raise MachineError(f"{argv[0]} failed ({words})")

@@ -1,11 +1,11 @@
 """CPU seconds, context switches, network bytes, disk bytes and disk seconds of every host:
 https://docs.kernel.org/filesystems/proc.html
 
-Counters are cumulative, as in the kernel: activity during a gap is in the next sample. Counters that a host lacks are not
-recorded.
+Counters are cumulative, as in the kernel: activity during a gap is in the next sample. Counters that a host
+lacks are not recorded.
 
-If all hosts share a machine, it also records the CPU seconds of that machine, of perjoule itself and, at both ends, of kernel
-threads.
+If all hosts share a machine, it also records the CPU seconds of that machine, of perjoule itself and, at both
+ends, of kernel threads.
 """
 
 import time
@@ -45,7 +45,9 @@ def channel(host: str, counter: str) -> Channel:
 
 
 def machine_channel(component: Literal["machine", "perjoule", "kernel"], covers: tuple[str, ...]) -> Channel:
-    """Return the channel of CPU time that belongs to no host; `covers` are hosts that are the whole machine."""
+    """Return the channel of CPU time that belongs to no host; `covers` are hosts that are the whole
+    machine.
+    """
     return Channel("system", "", component, "cpu", "s", "counter", "counter", covers)
 
 
@@ -61,7 +63,9 @@ class System(Meter):
         """Stream the counters of servers and clients, and of the machine that they share."""
         machine = hosts.machine
         covers = machine.covers if machine else ()
-        channels = {host.name: {counter: channel(host.name, counter) for counter in QUANTITIES} for host in hosts.all}
+        channels = {
+            host.name: {counter: channel(host.name, counter) for counter in QUANTITIES} for host in hosts.all
+        }
 
         def take(readings: Mapping[str, Counters]) -> None:
             for host, counters in readings.items():

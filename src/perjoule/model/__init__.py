@@ -1,7 +1,9 @@
-"""Frozen values that all other code uses: requests (Campaign, Trial) and observations (Series, Outcome, Record).
+"""Frozen values that all other code uses: requests (Campaign, Trial) and observations (Series, Outcome,
+Record).
 
-Times whose names end in `_s` are seconds of CLOCK_MONOTONIC of the machine that runs perjoule; a record's Clock maps them to UTC.
-Nothing here is scaled: on an emulated testbed these are wall seconds, and only `perjoule.trial` dilates them.
+Times whose names end in `_s` are seconds of CLOCK_MONOTONIC of the machine that runs perjoule; a record's
+Clock maps them to UTC. Nothing here is scaled: on an emulated testbed these are wall seconds, and only
+`perjoule.trial` dilates them.
 """
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
@@ -45,7 +47,18 @@ from perjoule.model.records import (
 )
 from perjoule.model.redundancy import WHOLE_FILE, Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement, Worn
-from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, UNMETERED, Channel, Grade, Quantity, Semantics, Series, Specification
+from perjoule.model.series import (
+    DRIVE,
+    SAMPLE,
+    UNMEASURED,
+    UNMETERED,
+    Channel,
+    Grade,
+    Quantity,
+    Semantics,
+    Series,
+    Specification,
+)
 
 __all__ = [
     "DRIVE",

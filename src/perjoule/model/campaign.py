@@ -29,7 +29,9 @@ class Spec:
 
 @dataclass(frozen=True)
 class Trial:
-    """One measurement: a workload by a number of clients on a file system on a testbed, for the n-th time (from 1)."""
+    """One measurement: a workload by a number of clients on a file system on a testbed, for the n-th time
+    (from 1).
+    """
 
     testbed: Spec
     filesystem: Spec
@@ -95,10 +97,13 @@ class Campaign:
     least_count: int = 1  # of repetitions, which all combinations get
     overwrite: tuple[Overwrite, ...] = ()  # raw devices that the file names
     confirmed: tuple[Permit, ...] = ()  # of these, what the user has confirmed
-    overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
-    files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their relative path
+    # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
+    overrides: tuple[str, ...] = ()
+    # text files that it names, by their relative path
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     reproduces: str = ""  # the paper whose study it repeats
-    # "lab.toml line 12" of each testbed and file system, by ("filesystem", its label), for errors that are found later
+    # "lab.toml line 12" of each testbed and file system, by ("filesystem", its label), for errors that are
+    # found later
     places: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str], compare=False)
 
     @property

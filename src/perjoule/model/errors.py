@@ -59,9 +59,13 @@ class TransientError(WorkloadError):
 
 
 class PausedError(WorkloadError):
-    """Time passed that no load took, or a clock was set: the numbers would be wrong, and another attempt may be right."""
+    """Time passed that no load took, or a clock was set: the numbers would be wrong, and another attempt
+    may be right.
+    """
 
-    def __init__(self, what: str, *, where: str = "", next: str = "measure it again with `perjoule resume --failed`") -> None:
+    def __init__(
+        self, what: str, *, where: str = "", next: str = "measure it again with `perjoule resume --failed`"
+    ) -> None:
         super().__init__(what, where=where, next=next)
 
 

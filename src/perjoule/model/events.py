@@ -1,4 +1,6 @@
-"""What happens to hosts or the file system while the load of a trial runs: as the campaign asks for it, and as it came about."""
+"""What happens to hosts or the file system while the load of a trial runs: as the campaign asks for it,
+and as it came about.
+"""
 
 import math
 import re
@@ -12,7 +14,8 @@ from pydantic_core import CoreSchema, core_schema
 from perjoule.model.options import Json
 from perjoule.model.units import exact_text, units_of
 
-# Options that records of each kind have, without effect where the kind has no such option: they had no others at first.
+# Options that records of each kind have, without effect where the kind has no such option: they had no others
+# at first.
 AT_FIRST: Final[Mapping[str, float]] = {"factor": 1.0, "loss_ratio": 0.0}
 NAMED = re.compile(r"[a-z][a-z0-9_]{0,63}")  # kinds and their options
 
@@ -24,16 +27,27 @@ class TrialEvent:
     at_s: float  # after the beginning of the phase "measure"
     kind: str  # a driver of `perjoule.events`
     host: str = ""  # "": it is done to the file system as a whole
-    options: Mapping[str, Json] = field(default_factory=dict[str, Json])  # of its kind, by field: {"factor": 10.0}
+    # of its kind, by field: {"factor": 10.0}
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def text(self) -> str:
         """Its name in tables and figures: "kill storage-2", "slow storage-2 10 times", "scrub"."""
-        return " ".join(filter(None, (self.kind, self.host, *(_text(name, value) for name, value in self.options.items()))))
+        return " ".join(
+            filter(
+                None, (self.kind, self.host, *(_text(name, value) for name, value in self.options.items()))
+            )
+        )
 
     def identity(self) -> Mapping[str, Json]:
         """What makes two of them equal; a loss only where there is one, so that trials keep their names."""
-        return {"at_s": self.at_s, "kind": self.kind, "host": self.host, "factor": AT_FIRST["factor"], **self.options}
+        return {
+            "at_s": self.at_s,
+            "kind": self.kind,
+            "host": self.host,
+            "factor": AT_FIRST["factor"],
+            **self.options,
+        }
 
     @property
     def data(self) -> Mapping[str, Json]:
@@ -52,10 +66,20 @@ class TrialEvent:
         if strange := next((name for name in (kind, *fields) if not NAMED.fullmatch(name)), None):
             raise ValueError(f'"{strange[:60]}" is not the name of a kind of event or of an option')
         if strange := next(
-            (name for name, value in fields.items() if not (isinstance(value, str | bool) or _is_number(value))), None
+            (
+                name
+                for name, value in fields.items()
+                if not (isinstance(value, str | bool) or _is_number(value))
+            ),
+            None,
         ):
             raise ValueError(f"{strange} of an event is neither text nor a number")
-        return cls(float(at_s), kind, host, {name: value for name, value in fields.items() if value != AT_FIRST.get(name)})
+        return cls(
+            float(at_s),
+            kind,
+            host,
+            {name: value for name, value in fields.items() if value != AT_FIRST.get(name)},
+        )
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -71,7 +95,11 @@ def _is_number(value: object) -> bool:
 def option_text(name: str, value: Json) -> Json:
     """Write an option as a campaign has it, a size or a time with its unit."""
     units = units_of(name)
-    return exact_text(value, units) if units and isinstance(value, int | float) and not isinstance(value, bool) else value
+    return (
+        exact_text(value, units)
+        if units and isinstance(value, int | float) and not isinstance(value, bool)
+        else value
+    )
 
 
 def _text(name: str, value: Json) -> str:
@@ -89,8 +117,8 @@ class Happened:
     event: TrialEvent
     planned_s: float
     began_s: float
-    # When it was done: the last daemon had ended or was started, the link was down or up, a command was given, a host had begun
-    # to join.
+    # When it was done: the last daemon had ended or was started, the link was down or up, a command was
+    # given, a host had begun to join.
     ended_s: float
     lost_bytes: int | None = None  # of the file system's data, that a failed disk held shortly before
     gained_bytes: int | None = None  # the same, that a host which joined held at the end of the tail
@@ -101,7 +129,8 @@ class Happened:
         return self.ended_s - self.planned_s
 
 
-SURE_COUNT = 5  # answers in a row that it is healthy: after the loss of an OSD, Ceph reports healthy PGs for some seconds
+# answers in a row that it is healthy: after the loss of an OSD, Ceph reports healthy PGs for some seconds
+SURE_COUNT = 5
 
 
 @dataclass(frozen=True)
@@ -114,7 +143,8 @@ class Health:
 
 
 def healthy_since(happened: Sequence[Happened], health: Sequence[Health]) -> float | None:
-    """Return the first of the healthy answers with which the row of answers ends, all asked after the last event.
+    """Return the first of the healthy answers with which the row of answers ends, all asked after the last
+    event.
 
     None if there are fewer than `SURE_COUNT`, or nothing happened.
     """

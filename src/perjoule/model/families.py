@@ -1,9 +1,10 @@
-"""The members of each family: files in perjoule's package of that name, and modules that other packages name by entry points.
+"""The members of each family: files in perjoule's package of that name, and modules that other packages name
+by entry points.
 
-An entry point of the group `perjoule.<family>` has the member's name and its module. Only packages beside perjoule count, in the
-site folders of its Python: neither the working directory nor PYTHONPATH, which anybody could have filled, is searched, also as
-root. A module is imported when its member is used or listed, not before.
-https://packaging.python.org/en/latest/specifications/entry-points/
+An entry point of the group `perjoule.<family>` has the member's name and its module. Only packages beside
+perjoule count, in the site folders of its Python: neither the working directory nor PYTHONPATH, which anybody
+could have filled, is searched, also as root. A module is imported when its member is used or listed, not
+before. https://packaging.python.org/en/latest/specifications/entry-points/
 """
 
 import importlib
@@ -66,7 +67,9 @@ class Member:
         return self.guarded(importlib.import_module)(self.module)
 
     def guarded(self, work: Callable[P, T]) -> Callable[P, T]:
-        """Return the same work, with errors of another's code turned into PackageError; perjoule's own are bugs, and stay."""
+        """Return the same work, with errors of another's code turned into PackageError; perjoule's own are
+        bugs, and stay.
+        """
 
         @wraps(work)
         def guarded(*arguments: P.args, **options: P.kwargs) -> T:
@@ -80,7 +83,10 @@ class Member:
         return guarded if self.package else work
 
     def require(self, ok: bool, lacking: str) -> None:
-        """Refuse a module that is not what the family wants. Raises PackageError, or TypeError for perjoule's own."""
+        """Refuse a module that is not what the family wants.
+
+        Raises PackageError, or TypeError for perjoule's own.
+        """
         if not ok:
             raise self.error(lacking) if self.package else TypeError(f"{self.module}: {lacking}")
 
@@ -88,7 +94,9 @@ class Member:
         """Return the error of a member that can't be used."""
         entry_point = f'{self.package}, entry point "{self.name} = {self.module}" of perjoule.{self.family}'
         fault = f'{FAMILIES[self.family]} "{self.name}" can\'t be used: {reason}'
-        return PackageError(fault, where=entry_point, next=f"update {self.package.partition(' ')[0]}, or uninstall it")
+        return PackageError(
+            fault, where=entry_point, next=f"update {self.package.partition(' ')[0]}, or uninstall it"
+        )
 
     @property
     def code(self) -> tuple[Path, ...]:
@@ -116,7 +124,10 @@ def others(family: str) -> tuple[Member, ...]:
 
 
 def usable(family: str, take: Callable[[Member], T]) -> Iterator[T]:
-    """Yield what `take` makes of each member. Warns (LeftOut) of those of other packages for which it raises PackageError."""
+    """Yield what `take` makes of each member.
+
+    Warns (LeftOut) of those of other packages for which it raises PackageError.
+    """
     for member in (*_on_disk(family), *others(family)):
         try:
             taken = take(member)
@@ -184,7 +195,9 @@ def _descriptions() -> list[Path]:
 
 
 def site_folders() -> list[str]:
-    """Return the folders of installed packages of this Python: the environment's own, and the user's where Python has it."""
+    """Return the folders of installed packages of this Python: the environment's own, and the user's where
+    Python has it.
+    """
     users = [site.getusersitepackages()] if site.ENABLE_USER_SITE and os.geteuid() != 0 else []
     return [*site.getsitepackages(), *users]
 

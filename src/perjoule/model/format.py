@@ -1,4 +1,6 @@
-"""Numbers as text, by one rule wherever they are printed: tables, figures, pages and messages show the same digits."""
+"""Numbers as text, by one rule wherever they are printed: tables, figures, pages and messages show the
+same digits.
+"""
 
 from math import isfinite
 from statistics import median
@@ -14,31 +16,38 @@ NARROW = 0.04  # width of a ratio's interval, below which two decimals would hid
 def number(value: float) -> str:
     """Print a number with three or four significant digits, never in powers of ten.
 
-    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0". Zero is "0",
-    without a sign; a number that only rounds to it is "0.000".
+    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is
+    "100.0". Zero is "0", without a sign; a number that only rounds to it is "0.000".
     """
     if abs(value) < NOTHING:
         return "0"
-    digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
+    digits = next(
+        (digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least),
+        3,
+    )
     return f"{value:z.{digits}f}"
 
 
 def any_number(value: float) -> str:
-    """Print a number of which nothing is known, not even its size: like `number`, but a small one with three digits."""
+    """Print a number of which nothing is known, not even its size: like `number`, but a small one with
+    three digits.
+    """
     return number(value) if abs(value) >= SMALL else f"{value:.3g}"
 
 
 def estimate(value: float) -> str:
-    """Print what is assumed, fitted or planned: at most three digits, large numbers in groups of three, "13 400"."""
+    """Print what is assumed, fitted or planned: at most three digits, large numbers in groups of three,
+    "13 400".
+    """
     return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
 
 
 def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = False) -> str:
     """Print a mean with half its 95 % interval; "?" for one repetition.
 
-    If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
-    and interval to mean anything: then the median, followed by every repetition from low to high. So too if `by_median`, as for
-    rows that `statistics.modes.summarised_by_median` names.
+    If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in
+    two modes, for mean and interval to mean anything: then the median, followed by every repetition from low
+    to high. So too if `by_median`, as for rows that `statistics.modes.summarised_by_median` names.
     """
     half = (interval.high - interval.low) / 2
     if by_median or (wide(interval) and half / per >= NOTHING):
@@ -78,10 +87,16 @@ def like(value: float, text: str) -> str:
 
 
 def span_text(interval: Interval | None, per: float = 1.0) -> str:
-    """Print a mean with the ends of its interval, "1.23 (1.10 to 1.36)", or alone after one repetition; "–" if unknown."""
+    """Print a mean with the ends of its interval, "1.23 (1.10 to 1.36)", or alone after one repetition;
+    "–" if unknown.
+    """
     if interval is None:
         return "–"
-    ends = f" ({number(interval.low / per)} to {number(interval.high / per)})" if isfinite(interval.high - interval.low) else ""
+    ends = (
+        f" ({number(interval.low / per)} to {number(interval.high / per)})"
+        if isfinite(interval.high - interval.low)
+        else ""
+    )
     return f"{number(interval.mean / per)}{ends}"
 
 
@@ -105,7 +120,9 @@ def percent(share: float, decimals_count: int = 0, *, sign: bool = False) -> str
 
 
 def uncertainty_text(ratio: float) -> str:
-    """Print a relative uncertainty or error in percent, without the symbol, with two digits that count: "3.0", "12", "0.65"."""
+    """Print a relative uncertainty or error in percent, without the symbol, with two digits that count:
+    "3.0", "12", "0.65".
+    """
     return f"{100 * ratio:.0f}" if ratio >= 0.0995 else f"{100 * ratio:#.2g}"
 
 

@@ -12,7 +12,9 @@ Role = Literal["storage", "metadata", "management", "client"]
 
 @dataclass(frozen=True)
 class Value:
-    """A number in SI units with its source; sigma is its standard uncertainty (0 when unknown), low to high its range."""
+    """A number in SI units with its source; sigma is its standard uncertainty (0 when unknown), low to
+    high its range.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -22,8 +24,8 @@ class Value:
     sigma: Annotated[float, Field(ge=0)] = 0.0
     low: Annotated[float, Field(ge=0)] | None = None
     high: Annotated[float, Field(ge=0)] | None = None
-    # Of a fitted value: by how much it moves, in its unit by theirs, with others of the same file ("supply efficiency", "idle of
-    # disk NAME"). Its sigma is then what remains when those are right.
+    # Of a fitted value: by how much it moves, in its unit by theirs, with others of the same file ("supply
+    # efficiency", "idle of disk NAME"). Its sigma is then what remains when those are right.
     follows: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
 
 
@@ -38,7 +40,8 @@ class Disk:
     write_bytes_per_s: Value
     idle_w: Value  # spinning, not accessed
     active_w: Value  # at full throughput
-    seek_s: Value | None = None  # per request at random: to move its arm, and half a turn; None: it has no arm, or not known
+    # per request at random: to move its arm, and half a turn; None: it has no arm, or not known
+    seek_s: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Board:
     nic_bytes_per_s: Value  # TCP goodput, one direction
     idle_w: Value
     dynamic_w: Value  # added at full CPU use
-    port_read_bytes_per_s: Value | None = None  # what its port for disks lets through, where that is less than disks can
+    # what its port for disks lets through, where that is less than disks can
+    port_read_bytes_per_s: Value | None = None
     port_write_bytes_per_s: Value | None = None
     memory_bytes: Value | None = None
 

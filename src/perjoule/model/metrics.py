@@ -1,12 +1,12 @@
 """What each metric is: key, label, unit, which way is better, whether it rests on joules, and its definition.
 
-Tables, figures, the stop rule, comparison, export and audit look a metric up here, by its key. Its entry stands beside what
-computes it, in the `METRICS` of a file in `perjoule/measures`, which is found on disk, or of a module of another package
-(`families.py`); `ENTRIES` has those of rows, and those that workloads measure. `python setup/metrics.py` writes all of them into
-the docs.
+Tables, figures, the stop rule, comparison, export and audit look a metric up here, by its key. Its entry
+stands beside what computes it, in the `METRICS` of a file in `perjoule/measures`, which is found on disk, or
+of a module of another package (`families.py`); `ENTRIES` has those of rows, and those that workloads measure.
+`python setup/metrics.py` writes all of them into the docs.
 
-A key ends in its SI unit. An entry with "{boundary}", "{role}", "{piece}" or "{stage}" in its key is one metric for each of
-`BOUNDARIES`, `ROLES`, `PIECES` or `STAGES`: `Metric.of` returns it.
+A key ends in its SI unit. An entry with "{boundary}", "{role}", "{piece}" or "{stage}" in its key is one
+metric for each of `BOUNDARIES`, `ROLES`, `PIECES` or `STAGES`: `Metric.of` returns it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,9 @@ from perjoule.model.units import MIB, RATIOS
 
 
 class Unit(NamedTuple):
-    """A unit as tables and figures print it, as exports name it, which have SI units, and what one of it is in those."""
+    """A unit as tables and figures print it, as exports name it, which have SI units, and what one of it
+    is in those.
+    """
 
     symbol: str
     si: str
@@ -92,7 +94,10 @@ BOUNDARIES = (
     EnergyBoundary("gross_", "gross", "the servers with the switch", headline=True, printed=True),
     EnergyBoundary("clients_", "clients", "the clients that ran the load", headline=True),
     EnergyBoundary(
-        "all_", "all", "the servers and the clients that ran the load, each host once, without the switch", headline=True
+        "all_",
+        "all",
+        "the servers and the clients that ran the load, each host once, without the switch",
+        headline=True,
     ),
     EnergyBoundary("dynamic_", "dynamic", "the servers without the switch, less what they draw idle"),
     EnergyBoundary("controller_", "controller", "the servers without their disks"),
@@ -128,18 +133,29 @@ DURATION, ENERGY, POWER, EDP = "duration_s", "energy_j", "mean_w", "edp_js"
 SHARE, LATENCY, FAIRNESS = "share_ratio", "latency_p99_s", "fairness_ratio"
 PEAK, OF_PEAK, DURABLE = "tpp_bytes_per_s", "tpp_ratio", "durable_ratio"
 # Those of rows, not of trials.
-EDP_RATIO, PROPORTIONALITY, IDLE_PEAK, ABOVE_IDEAL = "edp_ratio", "proportionality_ratio", "idle_peak_ratio", "area_w"
+EDP_RATIO, PROPORTIONALITY, IDLE_PEAK, ABOVE_IDEAL = (
+    "edp_ratio",
+    "proportionality_ratio",
+    "idle_peak_ratio",
+    "area_w",
+)
 GAP, PER_BYTE = "gap_ratio", "energy_per_byte_j"
 # Those that single workloads measure.
 ASKED_LOAD, REACHED_LOAD, ERRORS = "asked_load_ratio", "load_ratio", "event_errors_count"
 LEAST_GAP, MOUNTED = "least_gap_s", "clients_mounted_count"
 WARM_UP_ROUNDS, WARM_UP, WARM_UP_BYTES = "warm_up_rounds_count", "warm_up_s", "warm_up_bytes"
-TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = "tasks_count", "events_count", "locality_ratio", "network_locality_ratio"
+TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = (
+    "tasks_count",
+    "events_count",
+    "locality_ratio",
+    "network_locality_ratio",
+)
 # Work by the second and by the joule, of all loads and of idle ones.
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
-IDLE = ("usable_bytes_per_w", "idle_w")  # what an idle file system has instead of these two: ranked, and plain
+# what an idle file system has instead of these two: ranked, and plain
+IDLE = ("usable_bytes_per_w", "idle_w")
 # What events cost, in short: on the first screen of a report.
 EVENT_COSTS = (
     "event_before_bytes_per_s",
@@ -211,7 +227,9 @@ def entries() -> Iterator[Metric]:
 
 @cache
 def measures() -> tuple[tuple[families.Member, tuple[Metric, ...]], ...]:
-    """Return every measure with its entries: those of perjoule, then those of other packages that can be used."""
+    """Return every measure with its entries: those of perjoule, then those of other packages that can be
+    used.
+    """
     gathered = [*ENTRIES]
 
     def with_entries(member: families.Member) -> tuple[families.Member, tuple[Metric, ...]]:
@@ -225,15 +243,22 @@ def measures() -> tuple[tuple[families.Member, tuple[Metric, ...]], ...]:
     return tuple(families.usable(families.MEASURES, with_entries))
 
 
-def _require_measure(member: families.Member, module: ModuleType, its_entries: tuple[object, ...], taken: set[str]) -> None:
-    """Refuse a measure of another package that lacks something, or whose numbers others have already. Raises PackageError."""
+def _require_measure(
+    member: families.Member, module: ModuleType, its_entries: tuple[object, ...], taken: set[str]
+) -> None:
+    """Refuse a measure of another package that lacks something, or whose numbers others have already.
+
+    Raises PackageError.
+    """
     member.require(callable(vars(module).get("measure")), "it has no function `measure`")
     member.require(
         bool(its_entries) and all(isinstance(entry, Metric) for entry in its_entries),
         "METRICS has no entries, or some that are no Metric",
     )
     names = member.guarded(_names)(cast("tuple[Metric, ...]", its_entries))
-    member.require(not (twice := sorted(taken & set(names))), f"{', '.join(twice)} is taken by another measure")
+    member.require(
+        not (twice := sorted(taken & set(names))), f"{', '.join(twice)} is taken by another measure"
+    )
 
 
 def _names(some: Iterable[Metric]) -> list[str]:
@@ -248,8 +273,14 @@ def keys(entry: Metric) -> list[str]:
 
 
 def package_of(key: str) -> str:
-    """Return the package whose measure has this metric, with its version; "" for perjoule's own, and for an unknown metric."""
-    having = (member.package for member, its_entries in measures() if any(key in keys(entry) for entry in its_entries))
+    """Return the package whose measure has this metric, with its version; "" for perjoule's own, and for
+    an unknown metric.
+    """
+    having = (
+        member.package
+        for member, its_entries in measures()
+        if any(key in keys(entry) for entry in its_entries)
+    )
     return next(having, "")
 
 
@@ -261,7 +292,10 @@ def _each(entry: Metric) -> Iterator[Metric]:
 def _of(entry: Metric, name: str) -> Metric:
     for part, names_of in _PARTS.items():
         if f"{{{part}}}" in entry.key:
-            key, definition = entry.key.format(**{part: name}), entry.definition.format(**{part: names_of[name]})
+            key, definition = (
+                entry.key.format(**{part: name}),
+                entry.definition.format(**{part: names_of[name]}),
+            )
             label = {
                 "role": f"{name} {entry.label}",
                 "piece": f"{entry.label} {names_of[name]}",
@@ -298,8 +332,16 @@ def _with_uncertainties(entry: Metric) -> Iterator[Metric]:
     yield entry
     if entry.budgeted:
         plain = replace(entry, better="lower", headline=False, quantity="", budgeted=False)
-        half, shared = "half of the 95 % interval of one trial", "the part of it that all repetitions on one meter share"
-        yield replace(plain, key=entry.uncertainty, label=f"{entry.label} uncertainty", definition=f"{entry.definition}: {half}")
+        half, shared = (
+            "half of the 95 % interval of one trial",
+            "the part of it that all repetitions on one meter share",
+        )
+        yield replace(
+            plain,
+            key=entry.uncertainty,
+            label=f"{entry.label} uncertainty",
+            definition=f"{entry.definition}: {half}",
+        )
         yield replace(
             plain,
             key=entry.shared_uncertainty,
@@ -318,7 +360,10 @@ def _bursts(metric: Metric) -> Iterator[Metric]:
 
 
 class _Registry(Mapping[str, Metric]):
-    """All metrics by key. They are gathered when the first one is looked up, so that a measure's file can import this one."""
+    """All metrics by key.
+
+    They are gathered when the first one is looked up, so that a measure's file can import this one.
+    """
 
     def __init__(self, by: str, *, headlines: bool = False) -> None:
         self._by, self._headlines = by, headlines

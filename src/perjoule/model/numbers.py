@@ -12,14 +12,16 @@ from perjoule.model.metrics import ENERGY, NET, PREFIXES, metric_of
 class Number:
     """A metric's value in one trial in SI units; None where it is missing, which `why_not` explains.
 
-    Grade, source and whether the accuracy is stated stand with the energy of a boundary, and hold for all numbers of it.
+    Grade, source and whether the accuracy is stated stand with the energy of a boundary, and hold for all
+    numbers of it.
     """
 
     value: float | None = None
     half: float = 0.0  # of the 95 % interval of this trial; 0: no error is known
     shared_half: float = 0.0  # of that of the errors that all repetitions on one meter share
-    # Source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their scatter does not
-    # show it. The same source in two cells is the same error: in a ratio only its difference counts.
+    # Source of error -> signed relative standard uncertainty: what all repetitions have in common, so that
+    # their scatter does not show it. The same source in two cells is the same error: in a ratio only its
+    # difference counts.
     shared: Mapping[str, float] = field(default_factory=dict[str, float])
     grade: str = ""
     source: str = ""  # which quantity of which meter, "shelly power"
@@ -34,7 +36,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers by the keys of their metrics, and doubts about them. What files hold are views: several values by key."""
+    """Numbers by the keys of their metrics, and doubts about them.
+
+    What files hold are views: several values by key.
+    """
 
     by_key: Mapping[str, Number] = field(default_factory=dict[str, Number])
     doubts: tuple[Doubt, ...] = ()
@@ -65,7 +70,11 @@ class Numbers:
     @property
     def omitted(self) -> Mapping[str, str]:
         """Why numbers are missing, by the boundary that has no energy, or by the metric."""
-        return {metric_of(key).boundary or key: number.why_not for key, number in self.by_key.items() if number.why_not}
+        return {
+            metric_of(key).boundary or key: number.why_not
+            for key, number in self.by_key.items()
+            if number.why_not
+        }
 
     @property
     def grade(self) -> str:
@@ -80,7 +89,9 @@ class Numbers:
     @property
     def grades(self) -> Mapping[str, str]:
         """The grades of boundaries on other meters than the servers'."""
-        grades = {metric_of(key).boundary: number.grade for key, number in self.by_key.items() if number.grade}
+        grades = {
+            metric_of(key).boundary: number.grade for key, number in self.by_key.items() if number.grade
+        }
         return {boundary: grade for boundary, grade in grades.items() if boundary != NET}
 
     def grade_of(self, boundary: str) -> str:
@@ -97,4 +108,7 @@ class Numbers:
 
     def graded(self, grade: str) -> Mapping[str, Number]:
         """Return the same numbers with this grade instead of any other."""
-        return {key: replace(number, grade=grade) if number.grade else number for key, number in self.by_key.items()}
+        return {
+            key: replace(number, grade=grade) if number.grade else number
+            for key, number in self.by_key.items()
+        }

@@ -35,7 +35,9 @@ UNIT_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_j", "_w", "_v", "_hz", "_coun
 
 
 def option_name(field_name: str) -> str:
-    """Return an option's name in campaigns: without its unit, which the value carries (`transfer_bytes` is `transfer`)."""
+    """Return an option's name in campaigns: without its unit, which the value carries (`transfer_bytes` is
+    `transfer`).
+    """
     return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
 
 
@@ -46,23 +48,28 @@ def value_at(data: Json, *path: str) -> Json:
     return data
 
 
-# How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
+# How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of
+# pydantic.dataclasses.
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 
 
-# Pydantic's context of options in a campaign that will be run or checked. Without it they are those of results, of which
-# nothing is started: these are read whatever they would pass on.
+# Pydantic's context of options in a campaign that will be run or checked. Without it they are those of
+# results, of which nothing is started: these are read whatever they would pass on.
 TO_RUN = {"to run": True}
 T = TypeVar("T")
 
 
 def is_to_run(info: ValidationInfo) -> bool:
-    """Return whether options are validated to be run, so that what they pass on to programs must be permitted."""
+    """Return whether options are validated to be run, so that what they pass on to programs must be
+    permitted.
+    """
     return info.context is TO_RUN
 
 
 def passed_on(check: Callable[[T], object]) -> AfterValidator:
-    """Return the rule of an option that is passed on to a program: a check that raises ValueError, only of what will be run."""
+    """Return the rule of an option that is passed on to a program: a check that raises ValueError, only of
+    what will be run.
+    """
 
     def checked(value: T, info: ValidationInfo) -> T:
         if is_to_run(info):
@@ -81,7 +88,9 @@ class PassedOnAs:
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_after_validator_function(self._checked, handler(source))
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         return {**handler(schema), "pattern": self.pattern}
 
     def _checked(self, text: str, info: ValidationInfo) -> str:
@@ -102,8 +111,13 @@ def _log_buffer(size_bytes: int) -> int:
 LogBufferBytes = Annotated[Bytes, AfterValidator(_log_buffer)]
 
 
-def require_journal(kind: str, journal: Journal | None, log_buffer_bytes: int | None, options: Sequence[str]) -> None:
-    """Check options of a journal. Raises ValueError: another file system has them, or mount options say so, too."""
+def require_journal(
+    kind: str, journal: Journal | None, log_buffer_bytes: int | None, options: Sequence[str]
+) -> None:
+    """Check options of a journal.
+
+    Raises ValueError: another file system has them, or mount options say so, too.
+    """
     for name, value, of_kind, option in (
         ("journal", journal, "ext4", "data"),
         ("log_buffer", log_buffer_bytes, "xfs", "logbsize"),
@@ -121,8 +135,9 @@ class Disk:
     kind: Literal["ext4", "xfs", "btrfs", "f2fs", "zfs"]
     """The file system; zfs only with mirror = "zfs"."""
     mirror: Literal["none", "md", "lvm", "zfs"] = "none"
-    """Store each server's data twice, on two separate disks (files): with md (mdadm), LVM (raid1) or ZFS, if the kernel has it.
-    Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a doubt. Not on testbed local. Disk caps
+    """Store each server's data twice, on two separate disks (files): with md (mdadm), LVM (raid1) or ZFS, if
+    the kernel has it. Otherwise the data are on a single disk (on xfs instead of zfs), and each record has a
+    doubt. Not on testbed local. Disk caps
     do not limit ZFS, which writes from kernel threads."""
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size, zfs: record size); mkfs's default if absent."""
@@ -131,13 +146,19 @@ class Disk:
     device: str = ""
     """A block device by its stable id below /dev/disk, instead of a file; only on real hosts."""
     journal: Journal | None = None
-    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its default), data as
-    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old blocks)."""
+    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its
+    default), data as
+    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old
+    blocks).
+    """
     log_buffer_bytes: LogBufferBytes | None = None
-    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
+    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the
+    kernel's choice,
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
-    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune (docs/reference/permitted.md)."""
+    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune
+    (docs/reference/permitted.md).
+    """
     options: tuple[str, ...] = ()
     """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
 
@@ -159,7 +180,10 @@ class Disk:
             require_words(self.kind, self.make, self.options)
         require_journal(self.kind, self.journal, self.log_buffer_bytes, self.options)
         if (self.kind == "zfs") != (self.mirror == "zfs"):
-            raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
+            raise ValueError(
+                'zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or '
+                '"lvm"'
+            )
         if self.device and self.mirror != "none":
             raise ValueError("a mirror needs two files, not one device (remove device or mirror)")
         return self
@@ -170,9 +194,12 @@ class Aged:
     """What a file system has been through before its trials."""
 
     full_ratio: Annotated[Ratio, Field(lt=1)]
-    """Share of the usable capacity that is in use when the trials begin, as df shows it on a client; "0 %" leaves it new."""
+    """Share of the usable capacity that is in use when the trials begin, as df shows it on a client; "0 %"
+    leaves it new.
+    """
     overwrites_count: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Rounds after it has been filled: each deletes a third of the files, overwrites a quarter of another third, piece by piece,
+    """Rounds after it has been filled: each deletes a third of the files, overwrites a quarter of another
+    third, piece by piece,
     and fills it up again."""
     seed: Annotated[int, Field(ge=0, le=2**53)] = 1
     """Seed of the sizes of files, and of what is deleted and overwritten."""
@@ -184,8 +211,12 @@ class Overwrite:
 
     device: str
     """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
-    signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
-    """The signatures on it that may be lost, as wipefs names them: "ext4", or ["gpt", "vfat"]; none if omitted."""
+    signature: Annotated[
+        tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)
+    ] = ()
+    """The signatures on it that may be lost, as wipefs names them: "ext4", or ["gpt", "vfat"]; none if
+    omitted.
+    """
 
 
 PROGRAMS = "PERJOULE_PROGRAMS"  # of the environment: folders of the user's, as --programs names them
@@ -193,22 +224,33 @@ _INSTALLED = ("/usr", "/opt")  # where only root installs
 
 
 def program_folders() -> tuple[str, ...]:
-    """Return the folders below which programs may be chosen: where only root installs, and those of the user's word."""
+    """Return the folders below which programs may be chosen: where only root installs, and those of the
+    user's word.
+    """
     return (*_INSTALLED, *filter(None, os.environ.get(PROGRAMS, "").split(":")))
 
 
 def _installed(path: str) -> None:
     """Refuse programs that whoever wrote the campaign could have put beside it."""
-    if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(folder) for folder in program_folders())):
-        reason = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
-        raise ValueError(f"{reason} (install them there, or confirm the folder: add --programs {path} to the command)")
+    if path and (
+        ".." in Path(path).parts or not any(Path(path).is_relative_to(folder) for folder in program_folders())
+    ):
+        reason = (
+            f'programs in "{path}" would be run, and a campaign may name only those below '
+            f"{' and '.join(_INSTALLED)}"
+        )
+        raise ValueError(
+            f"{reason} (install them there, or confirm the folder: add --programs {path} to the command)"
+        )
 
 
 InstalledFolder = Annotated[str, passed_on(_installed)]
 
 
 def program_named(name: str) -> AfterValidator:
-    """Return the rule of an option that is a program: its name, for the PATH, or its path, as `InstalledFolder` allows."""
+    """Return the rule of an option that is a program: its name, for the PATH, or its path, as
+    `InstalledFolder` allows.
+    """
 
     def check(path: str) -> None:
         if Path(path).name != name:
@@ -239,5 +281,6 @@ class Permit:
 
     device: str
     signature: tuple[str, ...] = ()
-    identity: str = ""  # of the device that was shown, by the kernel's number and count: "8:16 41"; "" where nothing was shown
+    # of the device that was shown, by the kernel's number and count: "8:16 41"; "" where nothing was shown
+    identity: str = ""
     host: str = ""  # whose device it is; "" for the machine where perjoule runs

@@ -1,13 +1,15 @@
-"""Words that a campaign passes on to a program, a daemon or a configuration file: positive lists of names, each with the form of
-its value.
+"""Words that a campaign passes on to a program, a daemon or a configuration file: positive lists of names,
+each with the form of its value.
 
-A name that is not listed is refused whatever it does, so a word that nobody thought of can't name a file, a device or a command.
+A name that is not listed is refused whatever it does, so a word that nobody thought of can't name a file, a
+device or a command.
 """
 
 import re
 from collections.abc import Mapping
 
-# Name -> a regular expression of what may follow it: "" for a flag, "=[0-9]+" for a number, "(=[0-9]+)?" for either.
+# Name -> a regular expression of what may follow it: "" for a flag, "=[0-9]+" for a number, "(=[0-9]+)?" for
+# either.
 Forms = Mapping[str, str]
 FLAG = ""
 NUMBER = "=[0-9]{1,18}"
@@ -38,9 +40,11 @@ def permits(forms: Forms, setting: str) -> bool:
 
 
 def control_character(text: str) -> str:
-    """Return the first character of a text that ends or hides a line of a configuration file, escaped; "" if it has none.
+    """Return the first character of a text that ends or hides a line of a configuration file, escaped; "" if
+    it has none.
 
-    Line feeds, tabs, NUL, escape, those of Unicode that end a line or turn its direction, and halves of characters.
+    Line feeds, tabs, NUL, escape, those of Unicode that end a line or turn its direction, and halves of
+    characters.
     """
     match = re.search("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", text)
     return match[0].encode("unicode_escape").decode() if match else ""

@@ -14,8 +14,9 @@ from perjoule.model.redundancy import Amplification, Redundancy
 from perjoule.model.series import Series
 from perjoule.model.units import bytes_text
 
-# Of results folders, records and tables. Whoever changes what is kept raises it, and has `perjoule verify` take older ones
-# by what they had: docs/reference/results-folder.md describes each, and tests/unit/store/formats.json has what is kept.
+# Of results folders, records and tables. Whoever changes what is kept raises it, and has `perjoule verify`
+# take older ones by what they had: docs/reference/results-folder.md describes each, and
+# tests/unit/store/formats.json has what is kept.
 FORMAT = 3
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
 REBUILT = "rebuilt"  # the phase at whose end the disks hold what was rebuilt
@@ -31,13 +32,16 @@ class Phase:
     note: str = ""  # its activity: "scrub of 2 placement groups; data written back"
 
 
-# "mixed": of several users' trial in which some read and some write; "idle": nothing was loaded, and clients have only a window.
+# "mixed": of several users' trial in which some read and some write; "idle": nothing was loaded, and clients
+# have only a window.
 Direction = Literal["write", "read", "mixed", "idle"]
 
 
 @dataclass(frozen=True)
 class ClientResult:
-    """The result of one client in one direction, fsync included; of an idle one only the window, without bytes and operations."""
+    """The result of one client in one direction, fsync included; of an idle one only the window, without
+    bytes and operations.
+    """
 
     host: str
     direction: Literal["write", "read", "idle"]
@@ -45,7 +49,8 @@ class ClientResult:
     ended_s: float
     moved_bytes: int
     operations_count: int
-    latency_s: Mapping[str, float] = field(default_factory=dict[str, float])  # "mean", "p50", "p95", "p99", "p99.9", "max"
+    # "mean", "p50", "p95", "p99", "p99.9", "max"
+    latency_s: Mapping[str, float] = field(default_factory=dict[str, float])
     user: str = ""  # whose load it was, where several users load at once
 
     def __post_init__(self) -> None:
@@ -81,8 +86,10 @@ class Outcome:
     engine: str  # tool and version, as it says itself
     results: tuple[ClientResult, ...]
     doubts: tuple[Doubt, ...] = ()
-    series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
-    measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
+    # goodput per client over time; stored with the other series, not in the record
+    series: tuple[Series, ...] = ()
+    # what else was, by names that end in a unit
+    measured: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""  # information that is not an objection: "ended by duration"
     sustained: bool = False  # the window is a part of a longer load, whose rate the disks keep up with
 
@@ -116,10 +123,12 @@ class HostFact:
     role: str
     node: str
     address: str = ""
-    cpu_capacity_cores: float | None = None  # CPU seconds per second that count as 100 % of its hardware; None: not known
+    # CPU seconds per second that count as 100 % of its hardware; None: not known
+    cpu_capacity_cores: float | None = None
 
 
-Reality = Literal["real", "emulated", "simulated"]  # of a trial's hosts and file system: the least real counts
+# of a trial's hosts and file system: the least real counts
+Reality = Literal["real", "emulated", "simulated"]
 
 
 def least_real(parts: Iterable[Reality]) -> Reality:
@@ -172,9 +181,11 @@ class Record:
     environment: Mapping[str, Json]
     doubts: tuple[Doubt, ...] = ()
     hardware: Cluster | None = None  # the catalogue's, as it was when watts were modelled of it
-    amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
+    # of the file system, derived; None where its layout is not known
+    amplification: Amplification | None = None
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known
-    data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known
+    # names of the hosts that held users' data, as the file system declares; (): not known
+    data_hosts: tuple[str, ...] = ()
     traits: Traits = Traits()
     events: tuple[Happened, ...] = ()  # that came about, in the order of time
     health: tuple[Health, ...] = ()  # the file system's answers from the first event on

@@ -20,24 +20,33 @@ class Flow:
 
 @dataclass(frozen=True)
 class Amplification:
-    """The amplification due to redundancy alone, by who encodes and who forwards: no headers, metadata, journals, caches."""
+    """The amplification due to redundancy alone, by who encodes and who forwards: no headers, metadata,
+    journals, caches.
+    """
 
     write: Flow
     read: Flow
 
     def on_mirrors(self, copies_count: int) -> "Amplification":
-        """The same if each server mirrors what it writes on this many disks of its own; reads use any one of them."""
-        return replace(self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count))
+        """The same if each server mirrors what it writes on this many disks of its own; reads use any one
+        of them.
+        """
+        return replace(
+            self, write=replace(self.write, disk_written_ratio=self.write.disk_written_ratio * copies_count)
+        )
 
 
 @dataclass(frozen=True)
 class Redundancy:
-    """The redundancy of a file system: whole copies on different hosts, or the parts of an erasure code on as many."""
+    """The redundancy of a file system: whole copies on different hosts, or the parts of an erasure code on
+    as many.
+    """
 
     copies_count: int = 1  # whole copies; 1 with a code
     data_count: int = 0  # data parts: any this many parts restore the data; 0 without a code
     parity_count: int = 0  # further parts
-    # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is not known.
+    # Where all copies or parts are when a client's fsync has returned, with every host up; "" where that is
+    # not known.
     acknowledged: Literal["in memory", "on disk", ""] = ""
     beneath_count: int = 1  # disks of one host that hold the same (a mirror beneath)
 
@@ -49,7 +58,11 @@ class Redundancy:
     @property
     def usable_ratio(self) -> float:
         """The share of the disks' capacity that user data can fill, by redundancy alone."""
-        once = self.data_count / (self.data_count + self.parity_count) if self.data_count else 1 / self.copies_count
+        once = (
+            self.data_count / (self.data_count + self.parity_count)
+            if self.data_count
+            else 1 / self.copies_count
+        )
         return once / self.beneath_count
 
     @property
@@ -61,7 +74,9 @@ class Redundancy:
 
     @property
     def sentence(self) -> str:
-        """The long form: what is kept, where it is when a write is acknowledged, and how many hosts may fail."""
+        """The long form: what is kept, where it is when a write is acknowledged, and how many hosts may
+        fail.
+        """
         tolerated = self.tolerated_count
         hosts = f"{tolerated or 'no'} storage host{'' if tolerated == 1 else 's'} may fail"
         when = f"acknowledged {self.acknowledged}" if self.acknowledged else ""

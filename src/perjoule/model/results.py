@@ -14,17 +14,22 @@ from perjoule.model.series import Grade
 
 @dataclass(frozen=True)
 class Point(Numbers):
-    """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
+    """The numbers of one valid trial, derived from its record and series; on an emulated testbed in
+    emulated time.
+    """
 
     _: KW_ONLY
     trial: Trial
     direction: Direction
-    reality: Reality = "real"  # of what was measured: where it is "simulated", so is the grade of every energy
+    # of what was measured: where it is "simulated", so is the grade of every energy
+    reality: Reality = "real"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), and all values."""
+    """A metric over repetitions: the mean with its 95 % confidence interval (infinite when n = 1), and all
+    values.
+    """
 
     mean: float
     low: float
@@ -54,17 +59,22 @@ class Cell:
     workload: str
     direction: Direction
     clients_count: int
-    metrics: Mapping[str, Interval]  # the keys of Numbers.metrics, and "edp_ratio" (over the best of the same work)
+    # the keys of Numbers.metrics, and "edp_ratio" (over the best of the same work)
+    metrics: Mapping[str, Interval]
     failed_count: int = 0
     doubts: tuple[Doubt, ...] = ()
-    omitted: tuple[str, ...] = ()  # numbers that it lacks, with the reason; they say nothing against those that it has
+    # numbers that it lacks, with the reason; they say nothing against those that it has
+    omitted: tuple[str, ...] = ()
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
-    grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as of a Point, the mean
+    # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
+    grade: str = ""
+    # as of a Point, the mean
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     redundancy: Redundancy | None = None  # of user data; None where it is not known
     ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
     widening: float = 1.0  # of its intervals, where they decided how often was repeated
-    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Numbers.grades, written like `grade`
+    # as Numbers.grades, written like `grade`
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])
     unstated: tuple[str, ...] = ()  # as Numbers.unstated, of any repetition
     reality: Reality = "real"  # as Point.reality, the least real of the repetitions
 
@@ -74,13 +84,18 @@ class Cell:
 
     @property
     def legend(self) -> str:
-        """Return the file system's name for a legend, with its redundancy, so 1 copy is not ranked above 2 unnoticed."""
+        """Return the file system's name for a legend, with its redundancy, so 1 copy is not ranked above 2
+        unnoticed.
+        """
         return f"{self.filesystem} ({self.redundancy.text})" if self.redundancy else self.filesystem
 
 
 @dataclass(frozen=True)
 class PartEnergy:
-    """The energy of a part of one host in a window: a drive, a processor, a GPU, a board. Parts may overlap."""
+    """The energy of a part of one host in a window: a drive, a processor, a GPU, a board.
+
+    Parts may overlap.
+    """
 
     host: str
     part: str  # as channels name it: "drive-nvme0", "package-0"
@@ -115,7 +130,8 @@ class Replacement:
     workload: str
     direction: Direction
     machines_ratio: Interval  # low-power machines for one server at the same throughput
-    power_ratio: Interval | None  # their power over the server's, for as many as that, a fraction included; None if refused
+    # their power over the server's, for as many as that, a fraction included; None if refused
+    power_ratio: Interval | None
     whole_power_ratio: Interval | None  # the same for `machines_count`
     refused: str = ""  # why power is not compared
 
@@ -132,7 +148,13 @@ class Replacement:
             return f"not compared: {self.refused}"
         if not isfinite(ratio.high):
             return "one repetition is not enough to tell"
-        return "less power" if ratio.high < 1 else "more power" if ratio.low > 1 else "not significantly different"
+        return (
+            "less power"
+            if ratio.high < 1
+            else "more power"
+            if ratio.low > 1
+            else "not significantly different"
+        )
 
 
 def _whole(machines: float) -> int:

@@ -37,7 +37,8 @@ UNMETERED: frozenset[Grade] = frozenset({*UNMEASURED, "simulated"})  # of watts 
 
 @dataclass(frozen=True)
 class Specification:
-    """A meter's specification, as stated by the meter or its manufacturer; None is unknown. Amounts are in the channel's unit.
+    """A meter's specification, as stated by the meter or its manufacturer; None is unknown. Amounts are in
+    the channel's unit.
 
     An error of the reading P on a range R is at most `gain_ratio` * P + `offset`, with `offset` = b * R.
     """
@@ -57,11 +58,12 @@ class Specification:
 class Channel:
     """One quantity that a meter reads.
 
-    Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is "board", "disks",
-    "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "all" (the whole host) or "total" (the whole cluster).
-    CPU time of the machine that all hosts share has no host, and the component "machine", "perjoule" (its part) or "kernel"
-    (threads). Latencies and calls of a load have its direction, "write" or "read". A meter that covers several hosts, or hosts
-    and the switch, names them in `covers`: its `host` is "", its component "group".
+    Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is
+    "board", "disks", "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "all" (the whole
+    host) or "total" (the whole cluster). CPU time of the machine that all hosts share has no host, and the
+    component "machine", "perjoule" (its part) or "kernel" (threads). Latencies and calls of a load have its
+    direction, "write" or "read". A meter that covers several hosts, or hosts and the switch, names them in
+    `covers`: its `host` is "", its component "group".
     """
 
     meter: str
@@ -74,7 +76,8 @@ class Channel:
     covers: tuple[str, ...] = ()  # host names, "switch"; of a "group"
     specification: Specification = Specification()
 
-    def __hash__(self) -> int:  # quick: samples are filed by their channel, thousands a second; what is left out hardly differs
+    # quick: samples are filed by their channel, thousands a second; what is left out hardly differs
+    def __hash__(self) -> int:
         return hash((self.meter, self.host, self.component, self.quantity))
 
     @property
@@ -84,22 +87,27 @@ class Channel:
 
     @property
     def stated(self) -> bool:
-        """Whether it is a number that was measured once, not read: equal samples are no fault, and few are enough."""
+        """Whether it is a number that was measured once, not read: equal samples are no fault, and few are
+        enough.
+        """
         return self.specification.sigma is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The readings of one channel: N samples in order of time, as they came. A failed read is a gap, never a zero.
+    """The readings of one channel: N samples in order of time, as they came. A failed read is a gap, never a
+    zero.
 
-    No two series are equal: results computed from one are looked up by the object itself (`perjoule.energy.once`).
+    No two series are equal: results computed from one are looked up by the object itself
+    (`perjoule.energy.once`).
 
-    Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
+    Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the
+        window's length for
     "window mean" (0 otherwise). A counter's values are cumulative.
 
-    `asked_s` and `arrived_s` are the times of request and answer: a polled sample was taken at some moment between them, and
-    `t_s` is the middle. `asked_s` is NaN if another clock dated the sample, and `arrived_s` if its arrival is unknown (a log that
-    was read afterwards); both are None if no sample has them.
+    `asked_s` and `arrived_s` are the times of request and answer: a polled sample was taken at some moment
+    between them, and `t_s` is the middle. `asked_s` is NaN if another clock dated the sample, and `arrived_s`
+    if its arrival is unknown (a log that was read afterwards); both are None if no sample has them.
     """
 
     channel: Channel
@@ -136,8 +144,12 @@ class Series:
         return np.column_stack((self.t_s, self.duration_s, self.value, *times))
 
     def at(self, index: Index, later_s: Floats | float = 0.0) -> "Series":
-        """Return only these samples, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
+        """Return only these samples, in this order, on a clock that is ahead of theirs by `later_s`, shape
+        () or (N,).
+        """
         # a slice of a sum would keep all of it in memory
         own_later_s = later_s if isinstance(later_s, float | int) else later_s[index]
         times = (None if t_s is None else t_s[index] + own_later_s for t_s in (self.asked_s, self.arrived_s))
-        return Series(self.channel, self.t_s[index] + own_later_s, self.duration_s[index], self.value[index], *times)
+        return Series(
+            self.channel, self.t_s[index] + own_later_s, self.duration_s[index], self.value[index], *times
+        )

@@ -8,7 +8,9 @@ TITLES = {"jpsi": "J/ψ", "z": "Z"}  # of the peaks
 
 @dataclass(frozen=True)
 class Peak:
-    """A peak in its window: (mass in GeV, pairs per GeV, their standard error) of each bin, and points of the fitted curve."""
+    """A peak in its window: (mass in GeV, pairs per GeV, their standard error) of each bin, and points of
+    the fitted curve.
+    """
 
     words: str
     seen: Sequence[tuple[float, float, float]]
@@ -17,7 +19,9 @@ class Peak:
 
 @dataclass(frozen=True)
 class MassSpectrum:
-    """Pairs of opposite charge: (mass in GeV, pairs per GeV) of each bin with any, in order, and the peaks by name."""
+    """Pairs of opposite charge: (mass in GeV, pairs per GeV) of each bin with any, in order, and the peaks
+    by name.
+    """
 
     pairs: Sequence[tuple[float, float]]
     peaks: Mapping[str, Peak]

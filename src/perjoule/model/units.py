@@ -23,7 +23,8 @@ KILOGRAMS: dict[str, float] = {"g": 1e-3, "kg": 1, "t": 1e3}
 _G_PER_KWH = dict.fromkeys(("g/kWh", "gCO2/kWh", "gCO2e/kWh"), 1e-3 / 3.6e6)  # of carbon dioxide equivalent
 KG_PER_J: dict[str, float] = {**_G_PER_KWH, "kg/kWh": 1 / 3.6e6}
 USD_PER_J: dict[str, float] = {"USD/kWh": 1 / 3.6e6, "USD/MWh": 1 / 3.6e9}
-BYTES_PER_J: dict[str, float] = {f"{unit}/J": factor for unit, factor in BYTES.items()}  # MiB/J and MiB/s per W are the same
+# MiB/J and MiB/s per W are the same
+BYTES_PER_J: dict[str, float] = {f"{unit}/J": factor for unit, factor in BYTES.items()}
 BYTES_PER_W: dict[str, float] = {f"{unit}/W": factor for unit, factor in BYTES.items()}
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
@@ -90,25 +91,36 @@ def _finite(value: float, text: object) -> float:
 def seconds(text: object) -> float:
     """Read a duration, in one term or several: "90 s", "3 min 20 s". Raises ValueError."""
     terms = _TERM.findall(text) if isinstance(text, str) and len(text) <= _MOST_LETTERS else []
-    return sum(quantity(term, SECONDS) for term in terms) if terms and "".join(terms) == text else quantity(text, SECONDS)
+    return (
+        sum(quantity(term, SECONDS) for term in terms)
+        if terms and "".join(terms) == text
+        else quantity(text, SECONDS)
+    )
 
 
 def _option(example: str, units: dict[str, float], read: Callable[[object], float]) -> tuple[Any, ...]:
     """Return a validator that reads such an option with `read`, and a schema of its form for editors."""
     pattern = rf"^\s*[0-9.eE+-]+\s*({'|'.join(units)})"
-    return BeforeValidator(read), WithJsonSchema({"type": "string", "pattern": pattern, "examples": [example]})
+    return BeforeValidator(read), WithJsonSchema(
+        {"type": "string", "pattern": pattern, "examples": [example]}
+    )
 
 
 # Types for the options of drivers: a person writes "4 MiB", the field holds 4194304.
-Bytes = Annotated[int, *_option("4 MiB", BYTES, lambda text: round(quantity(text, BYTES))), Field(gt=0, le=2**60)]
+Bytes = Annotated[
+    int, *_option("4 MiB", BYTES, lambda text: round(quantity(text, BYTES))), Field(gt=0, le=2**60)
+]
 Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
 SecondsOrZero = Annotated[float, *_option("24 h", SECONDS, seconds), Field(ge=0)]
 Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
-ClockHertz = Annotated[float, *_option("1.2 GHz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]  # of a CPU
+# of a CPU
+ClockHertz = Annotated[float, *_option("1.2 GHz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
 Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
 Volts = Annotated[float, *_option("2.5 V", VOLTS, lambda text: quantity(text, VOLTS))]
 Joules = Annotated[float, *_option("1 kJ", JOULES, lambda text: quantity(text, JOULES))]
-BytesPerSecond = Annotated[float, *_option("111.34 MiB/s", RATES, lambda text: quantity(text, RATES)), Field(gt=0)]
+BytesPerSecond = Annotated[
+    float, *_option("111.34 MiB/s", RATES, lambda text: quantity(text, RATES)), Field(gt=0)
+]
 Ratio = Annotated[
     float,
     BeforeValidator(lambda text: quantity(text, RATIOS, bare=True)),
@@ -117,7 +129,15 @@ Ratio = Annotated[
 ]
 
 # A field's name ends in its unit.
-OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS, "_v": VOLTS, "_j": JOULES}
+OF_SUFFIX = {
+    "_bytes_per_s": RATES,
+    "_bytes": BYTES,
+    "_s": SECONDS,
+    "_hz": HERTZ,
+    "_w": WATTS,
+    "_v": VOLTS,
+    "_j": JOULES,
+}
 
 
 def units_of(field: str) -> dict[str, float] | None:
@@ -126,7 +146,9 @@ def units_of(field: str) -> dict[str, float] | None:
 
 
 def _scaled(value: float, steps: dict[str, float]) -> str:
-    unit, factor = next(((u, f) for u, f in reversed(steps.items()) if abs(value) >= f), next(iter(steps.items())))
+    unit, factor = next(
+        ((u, f) for u, f in reversed(steps.items()) if abs(value) >= f), next(iter(steps.items()))
+    )
     return f"{value / factor:.4g} {unit}"
 
 
@@ -136,12 +158,16 @@ def bytes_text(count: float) -> str:
 
 
 def exact_text(value: float, units: dict[str, float]) -> str:
-    """Print so that `quantity` reads exactly the same number (below 2**53): `exact_text(4194304, BYTES)` gives "4 MiB"."""
+    """Print so that `quantity` reads exactly the same number (below 2**53): `exact_text(4194304, BYTES)`
+    gives "4 MiB".
+    """
     base = next(unit for unit, factor in units.items() if factor == 1)
     if value == 0:
         return f"0 {base}"
     texts = [f"{value / factor:.12g} {unit}" for unit, factor in units.items()]
-    return min((text for text in texts if quantity(text, units) == value), key=len, default=f"{value!r} {base}")
+    return min(
+        (text for text in texts if quantity(text, units) == value), key=len, default=f"{value!r} {base}"
+    )
 
 
 def seconds_text(duration_s: float) -> str:
@@ -160,7 +186,9 @@ def seconds_text(duration_s: float) -> str:
 
 
 def spaced_percents(text: str) -> str:
-    """Write "5%" in a text as "5 %": other tools, and the perjoule that stored it, may have left the space out."""
+    """Write "5%" in a text as "5 %": other tools, and the perjoule that stored it, may have left the space
+    out.
+    """
     return re.sub(r"(?<=\d)%(?!\w)", " %", text)
 
 

@@ -1,4 +1,6 @@
-"""Exactly known power over time: the truth behind the simulated meter, the simulators of meters, and the benchmarks."""
+"""Exactly known power over time: the truth behind the simulated meter, the simulators of meters, and the
+benchmarks.
+"""
 
 import math
 import random
@@ -12,7 +14,8 @@ Shape = Literal["constant", "square", "sine", "random"]
 class Waveform:
     """Power as a function of time, with its integral in closed form."""
 
-    shape: Shape = "square"  # constant (at high), bursts of high, a sine from low to high, or high in periods drawn at random
+    # constant (at high), bursts of high, a sine from low to high, or high in periods drawn at random
+    shape: Shape = "square"
     low_w: float = 40.0
     high_w: float = 60.0
     period_s: float = 2.0
@@ -26,7 +29,10 @@ class Waveform:
             case "constant":
                 return self.high_w
             case "sine":
-                return self.low_w + (self.high_w - self.low_w) * (1 + math.sin(2 * math.pi * phase_s / self.period_s)) / 2
+                return (
+                    self.low_w
+                    + (self.high_w - self.low_w) * (1 + math.sin(2 * math.pi * phase_s / self.period_s)) / 2
+                )
             case "square":
                 return self.high_w if phase_s < self.duty_ratio * self.period_s else self.low_w
             case "random":

@@ -51,7 +51,9 @@ def dilation(load: RunningLoad) -> Dilation:
     return Dilation(load.scale)
 
 
-def choices(states: Sequence[tuple[RunningLoad, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
+def choices(
+    states: Sequence[tuple[RunningLoad, State]], values: Sequence[Mapping[Channel, float]]
+) -> Choices:
     """Choose the channels of each boundary once for every load, from all that had a value while it ran."""
     channels_of: dict[RunningLoad, dict[Channel, None]] = {}
     for (load, _), latest in zip(states, values, strict=True):
@@ -60,27 +62,40 @@ def choices(states: Sequence[tuple[RunningLoad, State]], values: Sequence[Mappin
 
 
 def _roles(load: RunningLoad) -> Roles:
-    return live.roles(load.servers, load.clients, {host.name: host.role for host in load.hosts}, dilation(load))
+    return live.roles(
+        load.servers, load.clients, {host.name: host.role for host in load.hosts}, dilation(load)
+    )
 
 
-def powers(load: RunningLoad, choices_of: Choices, values: Mapping[Channel, float]) -> Mapping[str, ShownPower]:
+def powers(
+    load: RunningLoad, choices_of: Choices, values: Mapping[Channel, float]
+) -> Mapping[str, ShownPower]:
     """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
     watts = {name: (boundary.watts(values), boundary.grade) for name, boundary in choices_of[load].items()}
     simulated = load.reality == "simulated"
-    return {name: ShownPower(w, "simulated" if simulated else grade) for name, (w, grade) in watts.items() if w is not None}
+    return {
+        name: ShownPower(w, "simulated" if simulated else grade)
+        for name, (w, grade) in watts.items()
+        if w is not None
+    }
 
 
 def graded(load: RunningLoad, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
-    """Return the values of channels by their grade here: a simulated host's watts are simulated, whatever gave them."""
+    """Return the values of channels by their grade here: a simulated host's watts are simulated, whatever
+    gave them.
+    """
     if load.reality != "simulated":
         return values
     return {
-        replace(channel, grade="simulated") if channel.unit in ("W", "J") else channel: value for channel, value in values.items()
+        replace(channel, grade="simulated") if channel.unit in ("W", "J") else channel: value
+        for channel, value in values.items()
     }
 
 
 def charts(
-    states: Sequence[tuple[RunningLoad, State]], choices_of: Choices, values: Sequence[Mapping[Channel, float]]
+    states: Sequence[tuple[RunningLoad, State]],
+    choices_of: Choices,
+    values: Sequence[Mapping[Channel, float]],
 ) -> list[Chart]:
     """Draw the chart of each view that has one."""
     moments = [Now(load, latest, choices_of[load]) for (load, _), latest in zip(states, values, strict=True)]
@@ -100,9 +115,14 @@ def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[f
     """Return lines, or what is left of too many to tell apart: the lowest, the mean and the highest."""
     if len(lines) <= LINES_COUNT:
         return lines
-    moments = [[value for value in moment if value is not None] for moment in zip(*lines.values(), strict=True)]
+    moments = [
+        [value for value in moment if value is not None] for moment in zip(*lines.values(), strict=True)
+    ]
     of = {f"highest of {len(lines)}": max, "mean": fmean, "lowest": min}
-    return {name: [float(f"{summed(moment):.4g}") if moment else None for moment in moments] for name, summed in of.items()}
+    return {
+        name: [float(f"{summed(moment):.4g}") if moment else None for moment in moments]
+        for name, summed in of.items()
+    }
 
 
 def hosts(load: RunningLoad, values: Mapping[Channel, float]) -> Table:
@@ -115,19 +135,29 @@ def hosts(load: RunningLoad, values: Mapping[Channel, float]) -> Table:
     rows: list[tuple[str, ...]] = []
     for host in load.hosts:
         cpu = totals.get((host.name, "cpu"))
-        share = "–" if cpu is None else f"{percent(cpu / host.cores)} %" if host.cores else f"{number(cpu)} cores"
+        share = (
+            "–" if cpu is None else f"{percent(cpu / host.cores)} %" if host.cores else f"{number(cpu)} cores"
+        )
         ways = (totals.get((host.name, rate)) for rate in ("network_received", "network_sent"))
         moved = ("–" if rate is None else number(dilation(load).wall(rate) / RATE.per) for rate in ways)
         watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"
         rows.append((host.name, host.role, share, *moved, watts))
     name_headers = ("host", "role")
-    return Table((*name_headers, "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), tuple(rows), name_headers)
+    return Table(
+        (*name_headers, "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), tuple(rows), name_headers
+    )
 
 
 def meters(values: Mapping[Channel, float]) -> Table:
     """Lay out the power of each channel."""
     rows = [
-        (channel.meter, channel.host or "+".join(channel.covers) or "–", channel.component, channel.grade, number(value))
+        (
+            channel.meter,
+            channel.host or "+".join(channel.covers) or "–",
+            channel.component,
+            channel.grade,
+            number(value),
+        )
         for channel, value in values.items()
         if channel.quantity == "power"
     ]

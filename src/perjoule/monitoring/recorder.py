@@ -29,7 +29,13 @@ class Memory(Sink):
         self._samples: dict[Channel, array[float]] = {}
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         """Take one sample."""
         with self._lock:
@@ -47,7 +53,9 @@ class Memory(Sink):
     def series(self) -> tuple[Series, ...]:
         """Return the kept samples, ordered by the channels' names."""
         with self._lock:
-            tables = {channel: np.array(row).reshape(-1, len(SAMPLE)) for channel, row in self._samples.items()}
+            tables = {
+                channel: np.array(row).reshape(-1, len(SAMPLE)) for channel, row in self._samples.items()
+            }
         all_series = [Series.of_rows(channel, table) for channel, table in tables.items()]
         return tuple(sorted(all_series, key=lambda s: s.channel.name))
 
@@ -65,14 +73,17 @@ def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[Sequence[s
 def discovered(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
 
-    All addresses are queried at once, and each by one kind after the other, because plugs and instruments accept few connections.
+    All addresses are queried at once, and each by one kind after the other, because plugs and instruments
+    accept few connections.
     """
     classes = [drivers.meter_class(kind) for kind in drivers.usable("meters")]
 
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
         return [table for options in classes for table in options.discover(places)]
 
-    tables = [table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer]
+    tables = [
+        table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer
+    ]
     return tuple(table for n, table in enumerate(tables) if table not in tables[:n])
 
 

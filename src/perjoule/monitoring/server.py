@@ -1,7 +1,9 @@
-"""The live page: one page, its data and series for Prometheus, over HTTP on loopback, to whoever has the token.
+"""The live page: one page, its data and series for Prometheus, over HTTP on loopback, to whoever has the
+token.
 
-The page asks for a whole snapshot each time, so a browser that slept, or a run that was resumed, needs nothing special. It loads
-nothing from elsewhere, and everything that it shows is text. Nothing is computed while nobody asks.
+The page asks for a whole snapshot each time, so a browser that slept, or a run that was resumed, needs
+nothing special. It loads nothing from elsewhere, and everything that it shows is text. Nothing is computed
+while nobody asks.
 """
 
 import hashlib
@@ -44,7 +46,12 @@ class Page:
         self.shown = ""  # state of the last snapshot that a page took
         folder = files("perjoule.monitoring") / "page"
         style, script = ((folder / name).read_text("utf-8") for name in ("live.css", "live.js"))
-        page = (folder / "live.html").read_text("utf-8").replace("/* style */", style).replace("/* script */", script)
+        page = (
+            (folder / "live.html")
+            .read_text("utf-8")
+            .replace("/* style */", style)
+            .replace("/* script */", script)
+        )
         self.html = page.encode()
         self.policy = f"{policy(script)}; connect-src 'self'; frame-ancestors 'none'"
 
@@ -62,7 +69,11 @@ class Page:
     def answer(self, path: str, token: str) -> tuple[int, str, bytes]:
         """Return status, type and content of what lies at a path."""
         if not self.opens(token):
-            return 403, "text/plain", b"This page needs the whole address that perjoule printed, with its token.\n"
+            return (
+                403,
+                "text/plain",
+                b"This page needs the whole address that perjoule printed, with its token.\n",
+            )
         match path:
             case "/":
                 return 200, "text/html", self.html
@@ -83,7 +94,8 @@ class Page:
 
 @contextmanager
 def serving(page: Page, address: str, port: int, earlier_port: int = 0) -> Generator[str]:
-    """Serve a page during the block; yields its URL. Without a port (0), it is the earlier one if that is free.
+    """Serve a page during the block; yields its URL. Without a port (0), it is the earlier one if that is
+    free.
 
     Raises:
         MachineError: the port is taken, or the address is not this machine's.
@@ -109,7 +121,9 @@ def is_loopback(address: str) -> bool:
 
 
 def remembered(folder: Path) -> tuple[int, str]:
-    """Return port and token with which this user watched a folder before: 0 and a new token the first time."""
+    """Return port and token with which this user watched a folder before: 0 and a new token the first
+    time.
+    """
     with suppress(OSError, ValueError):
         if match := _REMEMBERED.fullmatch(_memory(folder).read_text()):
             return int(match[1]), match[2]
@@ -141,7 +155,9 @@ def _server(page: Page, address: str, port: int, earlier_port: int) -> LimitedSe
         return LimitedServer((address, port), Handler)
     except OSError as error:
         problem = f"can't listen ({(error.strerror or str(error)).lower()})"
-        raise MachineError(problem, where=f"{address}:{port}", next="choose another --port or --address") from None
+        raise MachineError(
+            problem, where=f"{address}:{port}", next="choose another --port or --address"
+        ) from None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -156,7 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:  # "//[": no address at all
             self.send_error(400)
             return
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or (parse_qs(parts.query).get("token") or [""])[0]
+        given = (
+            self.headers.get("Authorization", "").removeprefix("Bearer ")
+            or (parse_qs(parts.query).get("token") or [""])[0]
+        )
         if self.served.opens(given):
             cast("LimitedServer", self.server).admit(self.connection)
         status, kind, content = self.served.answer(parts.path, given)

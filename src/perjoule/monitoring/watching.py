@@ -25,11 +25,15 @@ from perjoule.views.content import Content
 
 SHOWN_S = 300.0  # of the charts
 SHOWN_COUNT = 900  # states at most: one a second, and one with each event
-SILENT_S = 15.0  # since the last state of a run whose process can't be seen, after which it is no longer called running
+# since the last state of a run whose process can't be seen, after which it is no longer called running
+SILENT_S = 15.0
 LAST_COUNT = 8  # trials that were kept last
 KEPT = (*RATES, *PER_JOULE, *IDLE, POWER)  # columns of the table; the report shows the others, too
-LEFT_OUT = frozenset(("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT)))
-OTHERS = {"gross": "with the switch", "clients": "clients", "all": "servers and clients"}  # boundaries beside the net one
+LEFT_OUT = frozenset(
+    ("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT))
+)
+# boundaries beside the net one
+OTHERS = {"gross": "with the switch", "clients": "clients", "all": "servers and clients"}
 NOTHING = RunningLoad("")
 NO_RUN = "no run is under way here, and none has left a trace of its progress"
 
@@ -78,9 +82,14 @@ class RunSnapshot:
     age_s: float = 0.0  # of the last state
     times_s: Sequence[float] = ()  # of the charts, until now: the last one is 0 or less
     charts: Sequence[drawing.Chart] = ()
-    rates: Mapping[str, float] = field(default_factory=dict[str, float])  # bytes per s of each client that loads
-    powers: Mapping[str, drawing.ShownPower] = field(default_factory=dict[str, drawing.ShownPower])  # by the name of the boundary
-    channels: Mapping[Channel, tuple[float, float]] = field(default_factory=dict[Channel, tuple[float, float]])  # age_s, value
+    # bytes per s of each client that loads
+    rates: Mapping[str, float] = field(default_factory=dict[str, float])
+    # by the name of the boundary
+    powers: Mapping[str, drawing.ShownPower] = field(default_factory=dict[str, drawing.ShownPower])
+    # age_s, value
+    channels: Mapping[Channel, tuple[float, float]] = field(
+        default_factory=dict[Channel, tuple[float, float]]
+    )
     hosts: Table = drawing.NO_TABLE
     meters: Table = drawing.NO_TABLE
     doubts: Sequence[str] = ()
@@ -98,7 +107,10 @@ class RunSnapshot:
 
 
 class ResultsWatch:
-    """Reads a results folder again and again; what has not changed is computed once. Changes nothing in it."""
+    """Reads a results folder again and again; what has not changed is computed once.
+
+    Changes nothing in it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._results = store.open_results(folder)
@@ -116,13 +128,17 @@ class ResultsWatch:
             return RunSnapshot(name, str(folder), "none", NO_RUN, measured, kept_count=measured.kept_count)
         except (OSError, *UNEXPECTED) as error:
             sentence = f"the progress of this run can't be read: {words(error)}"
-            return RunSnapshot(name, str(folder), "damaged", sentence, measured, kept_count=measured.kept_count)
+            return RunSnapshot(
+                name, str(folder), "damaged", sentence, measured, kept_count=measured.kept_count
+            )
 
     def _read(self) -> MeasuredSoFar:
         """Read the results, if a trial was kept or a report written since the last time."""
         try:
             paths = (self._results.journal, self._results.folder / "report.html")
-            state = tuple(of for path in paths if path.exists() for of in (path.stat().st_size, path.stat().st_mtime_ns))
+            state = tuple(
+                of for path in paths if path.exists() for of in (path.stat().st_size, path.stat().st_mtime_ns)
+            )
             if state != self._seen:
                 self._measured = _measured(self._results)
                 self._seen = state
@@ -154,7 +170,11 @@ def _measured(results: Results) -> MeasuredSoFar:
     for entry in entries[-LAST_COUNT:]:
         record = results.record(entry)
         failed = record.status == "failed"
-        text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
+        text = (
+            record.reason
+            if failed
+            else ", ".join(point_text(point) for point in of_trial(results, record).points)
+        )
         last.insert(0, (record.trial.text, text or "kept", failed))
     doubts = (line for group in limitations(summary_of.cells, summary_of.doubts) for line in group.lines)
     return MeasuredSoFar(
@@ -166,7 +186,10 @@ def _measured(results: Results) -> MeasuredSoFar:
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         (
             *simulated_notes(summary_of.cells),
-            *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in summary_of.scales),
+            *(
+                f"emulated at scale {scale:g}: all numbers are in emulated time"
+                for scale in summary_of.scales
+            ),
         ),
         (results.folder / "report.html").exists(),
         least_real(cell.reality for cell in summary_of.cells),
@@ -181,7 +204,9 @@ def _part(section: views.Section) -> ViewPart:
 def _seen(progress: Progress, folder: Path, measured: MeasuredSoFar) -> RunSnapshot:
     if not progress.states:
         state, sentence = _state(progress, 0.0, folder)
-        return RunSnapshot(progress.run.name, str(folder), state, sentence, measured, kept_count=measured.kept_count)
+        return RunSnapshot(
+            progress.run.name, str(folder), state, sentence, measured, kept_count=measured.kept_count
+        )
     load, last = progress.states[-1]
     age_s = max(0.0, time.time() - last.utc_s)
     state, sentence = _state(progress, age_s, folder)
@@ -199,7 +224,9 @@ def _seen(progress: Progress, folder: Path, measured: MeasuredSoFar) -> RunSnaps
         said=sentence,
         measured=measured,
         load=load,
-        trial=trial_text(load.filesystem, load.workload, load.clients_count, load.repetition) if load.trial else load.text,
+        trial=trial_text(load.filesystem, load.workload, load.clients_count, load.repetition)
+        if load.trial
+        else load.text,
         phase=last.phase if running else "",
         phase_s=max(0.0, last.t_s - last.phase_began_s),
         kept_count=last.kept_count,

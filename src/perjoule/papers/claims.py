@@ -1,10 +1,11 @@
-"""Whether a paper's claims also hold in your measurements: they hold, they don't, or the data are inconclusive.
+"""Whether a paper's claims also hold in your measurements: they hold, they don't, or the data are
+inconclusive.
 
-A claim consists of cases: one file system above another for each direction and number of clients, the best of a group against
-the next, the steps along a fact. `statistics.better` judges each case, in the family of its pair in the campaign, and the mean
-over all cases (along a fact: the last over the first) in the family of all claims with several cases. A claim does not hold if a
-case or the mean is significantly reversed; else it holds if the mean is significantly as claimed. The ratio shown is the
-deciding one.
+A claim consists of cases: one file system above another for each direction and number of clients, the best of
+a group against the next, the steps along a fact. `statistics.better` judges each case, in the family of its
+pair in the campaign, and the mean over all cases (along a fact: the last over the first) in the family of all
+claims with several cases. A claim does not hold if a case or the mean is significantly reversed; else it
+holds if the mean is significantly as claimed. The ratio shown is the deciding one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,11 @@ class ClaimCase:
 
     def verdict(self, judge: Judge, count: int) -> Verdict:
         """Judge it: among all that did the same work if both did, else among the cases of its claim."""
-        return judge.verdict(*self.pair, self.larger.metric, None if work(self.larger.cell) == work(self.smaller.cell) else count)
+        return judge.verdict(
+            *self.pair,
+            self.larger.metric,
+            None if work(self.larger.cell) == work(self.smaller.cell) else count,
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,9 @@ class Judged:
 def judged(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Judged, ...]:
     """Judge every claim of a paper by the measurements of one campaign."""
     judge = Judge(list({id(measurement.cell): measurement.cell for measurement in measurements}.values()))
-    cases = {n: _cases(claim, paper, measurements) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
+    cases = {
+        n: _cases(claim, paper, measurements) for n, claim in enumerate(paper.claims) if claim.rule != "holds"
+    }
     pooled_count = sum(isinstance(cases_of, list) and len(cases_of) > 1 for cases_of in cases.values())
     verdicts: list[Judged] = []
     for n, claim in enumerate(paper.claims):
@@ -85,13 +92,24 @@ def judged(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Judged
 def _verdict(claim: Claim, cases: Sequence[ClaimCase], judge: Judge, pooled_count: int) -> Judged:
     each = [(case, case.verdict(judge, len(cases))) for case in cases]
     against = [(case, verdict) for case, verdict in each if verdict.sign < 0]
-    overall = each[0][1] if len(each) == 1 else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
+    overall = (
+        each[0][1]
+        if len(each) == 1
+        else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
+    )
     grades = sorted(
-        {measurement.cell.grade for case in cases for measurement in (case.larger, case.smaller) if _of_power(measurement)}
+        {
+            measurement.cell.grade
+            for case in cases
+            for measurement in (case.larger, case.smaller)
+            if _of_power(measurement)
+        }
     )
     if overall.refused:
         return Judged(claim, "can't tell", overall.refused, cases_count=len(cases), grade=", ".join(grades))
-    verdict: Holds = "holds here" if overall.sign > 0 else "doesn't hold here" if overall.sign < 0 else "can't tell"
+    verdict: Holds = (
+        "holds here" if overall.sign > 0 else "doesn't hold here" if overall.sign < 0 else "can't tell"
+    )
     decides, why = overall, "" if overall.sign else _why(overall)
     if against:
         verdict, decides = (
@@ -128,12 +146,18 @@ def _ends(cases: Sequence[ClaimCase], claim: Claim) -> list[tuple[Cell, Cell]]:
 def _cases(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> list[ClaimCase] | str:
     """Return the pairs of cells of a claim, or why nothing was measured for it."""
     facts = {**_shared(claim, paper), **_facts(claim.among, paper)}
-    among = [measurement for measurement in measurements if measurement.has(**facts) and min(measurement.interval.values) > 0]
+    among = [
+        measurement
+        for measurement in measurements
+        if measurement.has(**facts) and min(measurement.interval.values) > 0
+    ]
     sides = [side for side in (_facts(claim.which, paper), _facts(claim.than, paper)) if side]
     for side in sides or [facts]:
         if not any(measurement.has(**side) for measurement in among):
             system = side.get("filesystem", facts.get("filesystem"))
-            if system is not None and not any(measurement.has(filesystem=system) for measurement in measurements):
+            if system is not None and not any(
+                measurement.has(filesystem=system) for measurement in measurements
+            ):
                 return _lacking(str(system), measurements)
             return _lacking(", ".join(map(str, {**facts, **side}.values())), measurements)
     if claim.rule == "above":
@@ -146,14 +170,19 @@ def _cases(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -
 
 
 def _lacking(system: str, measurements: Sequence[MeasuredMetric]) -> str:
-    """Say why there is no measurement of something. A simulated campaign has its names, and measures none of it."""
+    """Say why there is no measurement of something.
+
+    A simulated campaign has its names, and measures none of it.
+    """
     if measurements and all(measurement.simulated for measurement in measurements):
         return f"everything was simulated, so {system} was not measured"
     return f"not measured: {system}"
 
 
 def _facts(claimed: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
-    """Translate a claim's words into facts of measurements: a configuration is its file system, a cluster has its known name."""
+    """Translate a claim's words into facts of measurements: a configuration is its file system, a cluster
+    has its known name.
+    """
     facts = {key: fact for key, fact in claimed.items() if key not in (*_IGNORED, *APART)}
     if (of := claimed.get("configuration")) is not None:
         given = paper.configurations[str(of)]
@@ -171,7 +200,9 @@ def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
     return {} if only is None else {"filesystem": only}
 
 
-def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[MeasuredMetric]) -> list[ClaimCase]:
+def _above(
+    which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[MeasuredMetric]
+) -> list[ClaimCase]:
     """Pair cells that are equal except for the claim's facts."""
     different = {*which, *than}
     cases: list[ClaimCase] = []
@@ -192,7 +223,9 @@ def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[MeasuredMetri
         ours = [measurement for measurement in group if measurement.has(**which)]
         rivals = [measurement for measurement in group if not measurement.has(**which)]
         if ours and rivals:
-            best, rival = (max(side, key=lambda measurement: measurement.interval.mean) for side in (ours, rivals))
+            best, rival = (
+                max(side, key=lambda measurement: measurement.interval.mean) for side in (ours, rivals)
+            )
             cases.append(ClaimCase(f"{rival.words}, {rival.facts['direction']}", best, rival))
     return cases
 
@@ -202,7 +235,8 @@ def _along(claim: Claim, among: Sequence[MeasuredMetric]) -> list[ClaimCase]:
     cases: list[ClaimCase] = []
     for chain, group in enumerate(_groups(claim, among)):
         ordered = sorted(
-            (before for before in group if claim.along in before.facts), key=lambda before: _size(claim.along, before)
+            (before for before in group if claim.along in before.facts),
+            key=lambda before: _size(claim.along, before),
         )
         for before, after in pairwise(ordered):
             if _size(claim.along, before) < _size(claim.along, after):
@@ -239,7 +273,9 @@ def _expression(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetri
     lacking = [id for id in span.names(claim.holds) if id not in pairs]
     if lacking:
         of = paper.number(lacking[0])
-        return Judged(claim, "can't tell", _lacking(f"{of.name} of {of.facts.get('cluster', of.place)}", measurements))
+        return Judged(
+            claim, "can't tell", _lacking(f"{of.name} of {of.facts.get('cluster', of.place)}", measurements)
+        )
 
     def look(id: str) -> Span:
         interval = pairs[id].measured.interval
@@ -250,7 +286,12 @@ def _expression(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetri
     if below.high < above.low:
         return Judged(claim, "holds here", "", cases_count=1)
     if below.low > above.high:
-        return Judged(claim, "doesn't hold here", f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold", cases_count=1)
+        return Judged(
+            claim,
+            "doesn't hold here",
+            f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold",
+            cases_count=1,
+        )
     return Judged(claim, "can't tell", "the intervals overlap", cases_count=1)
 
 

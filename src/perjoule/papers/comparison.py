@@ -1,7 +1,9 @@
-"""Measurements next to a paper's numbers: ratios, what differs in the configuration, and whether file systems rank alike.
+"""Measurements next to a paper's numbers: ratios, what differs in the configuration, and whether file systems
+rank alike.
 
-A paper's maximum is compared with the measured maximum: an order statistic has no interval from the values of which it is the
-largest, so the ratio's interval covers only the rounding of the printed digits. Any other number is compared with the mean.
+A paper's maximum is compared with the measured maximum: an order statistic has no interval from the values of
+which it is the largest, so the ratio's interval covers only the rounding of the printed digits. Any other
+number is compared with the mean.
 
     M. G. Kendall, A new measure of rank correlation, Biometrika 30 (1938), https://doi.org/10.2307/2332226
 """
@@ -81,13 +83,22 @@ def _held(paper: Paper, pair: NumberPair, record: Record | None, above: frozense
     half = 0.0 if most else inf
     if not most and min(interval.values) > 0 and count > 1:
         estimate = contrast([(1, sample(pair.measured.cell, pair.measured.metric))]).ratio
-        printed = sqrt(sum((_STANDARD_TO_95 * uncertainty.value / number.value) ** 2 for uncertainty in number.uncertainties))
+        printed = sqrt(
+            sum(
+                (_STANDARD_TO_95 * uncertainty.value / number.value) ** 2
+                for uncertainty in number.uncertainties
+            )
+        )
         mean, half = estimate.mean / number.value, sqrt(log(estimate.high / estimate.mean) ** 2 + printed**2)
     half += rounding
     ratios = tuple(value / number.value for value in interval.values)
     ratio = Interval(mean, mean * exp(-half), mean * exp(half) if half < inf else inf, ratios)
     return NumberComparison(
-        pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)), above
+        pair,
+        ratio,
+        f"{'maximum' if most else 'mean'} of {count}",
+        tuple(_differences(paper, pair, record)),
+        above,
     )
 
 
@@ -97,12 +108,16 @@ def _differences(paper: Paper, pair: NumberPair, record: Record | None) -> Itera
     if record is not None:
         here |= _told(record)
     for key, printed in number.facts.items():
-        if key not in _MATCHED and not (key in here and (here[key] == printed or same(key, here[key], printed))):
+        if key not in _MATCHED and not (
+            key in here and (here[key] == printed or same(key, here[key], printed))
+        ):
             yield f"{key}: {printed} there, {here.get(key, 'not stated')} here"
     if "clients" not in number.facts:
         yield f"clients: not stated there, {measured.cell.clients_count} here"
     bounds = paper.bounds.get(str(number.facts.get("configuration", "")), {})
-    servers = span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
+    servers = (
+        span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
+    )
     if servers and servers != measured.cell.servers_count:
         yield f"servers: {servers:g} there, {measured.cell.servers_count} storage hosts here"
     if record is not None and (scales := emulated_scales([record])):
@@ -114,7 +129,10 @@ def _differences(paper: Paper, pair: NumberPair, record: Record | None) -> Itera
 def _told(record: Record) -> Mapping[str, Fact]:
     """Return the options as written, overridden by what the deployment reports."""
     reported = record.facts.get("filesystem")
-    options: dict[str, Json] = {**record.trial.filesystem.options, **(reported if isinstance(reported, Mapping) else {})}
+    options: dict[str, Json] = {
+        **record.trial.filesystem.options,
+        **(reported if isinstance(reported, Mapping) else {}),
+    }
     return {key: str(option) for key, option in options.items() if isinstance(option, str | int | float)}
 
 
@@ -128,9 +146,20 @@ def rankings(comparisons: Sequence[NumberComparison]) -> tuple[Ranking, ...]:
     groups: dict[tuple[str, ...], dict[str, NumberComparison]] = {}
     for comparison in comparisons:
         number = comparison.pair.number
-        facts = [f"{key} {fact}" for key, fact in number.own.items() if key not in ("configuration", "filesystem", "direction")]
-        labels = (str(number.facts.get("cluster", "")), str(number.facts.get("direction", "")), number.statistic, *facts)
-        groups.setdefault((comparison.pair.measured.quantity, *labels), {})[comparison.pair.measured.cell.filesystem] = comparison
+        facts = [
+            f"{key} {fact}"
+            for key, fact in number.own.items()
+            if key not in ("configuration", "filesystem", "direction")
+        ]
+        labels = (
+            str(number.facts.get("cluster", "")),
+            str(number.facts.get("direction", "")),
+            number.statistic,
+            *facts,
+        )
+        groups.setdefault((comparison.pair.measured.quantity, *labels), {})[
+            comparison.pair.measured.cell.filesystem
+        ] = comparison
     return tuple(_ranking(key, rows) for key, rows in groups.items() if len(rows) > 1)
 
 
@@ -163,11 +192,16 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float, flo
 
         return concordance / norm, float(stats.kendalltau(first, second).pvalue), 0.0
     sums = [abs(_concordance(first, order)) for order in permutations(second)]
-    return concordance / norm, sum(s >= abs(concordance) for s in sums) / len(sums), sums.count(max(sums)) / len(sums)
+    return (
+        concordance / norm,
+        sum(s >= abs(concordance) for s in sums) / len(sums),
+        sums.count(max(sums)) / len(sums),
+    )
 
 
 def _concordance(first: Sequence[float], second: Sequence[float]) -> int:
     pairs = combinations(range(len(first)), 2)
     return sum(
-        ((first[i] > first[j]) - (first[i] < first[j])) * ((second[i] > second[j]) - (second[i] < second[j])) for i, j in pairs
+        ((first[i] > first[j]) - (first[i] < first[j])) * ((second[i] > second[j]) - (second[i] < second[j]))
+        for i, j in pairs
     )

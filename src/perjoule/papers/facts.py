@@ -20,7 +20,8 @@ class MeasuredMetric:
     """One metric of one cell, with the facts that a paper would state."""
 
     metric: str  # of the cell
-    facts: Mapping[str, Fact]  # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
+    # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
+    facts: Mapping[str, Fact]
     cell: Cell
     simulated: bool = False  # nothing real was measured
 
@@ -48,7 +49,9 @@ class MeasuredMetric:
 
 @dataclass(frozen=True)
 class NumberPair:
-    """A printed number and the measurement of the same kind: its mean, or the largest repetition for a paper's maximum."""
+    """A printed number and the measurement of the same kind: its mean, or the largest repetition for a
+    paper's maximum.
+    """
 
     number: PrintedNumber
     measured: MeasuredMetric
@@ -89,14 +92,18 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
 def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[NumberPair, ...]:
     """Find the measurements of the same kind as a paper's numbers.
 
-    Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so must the cluster,
-    if the paper has numbers of the measured one. If several cells match (the paper does not state the number of clients), a
-    maximum is compared with their largest, and any other number with none.
+    Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so
+    must the cluster, if the paper has numbers of the measured one. If several cells match (the paper does not
+    state the number of clients), a maximum is compared with their largest, and any other number with none.
     """
-    return tuple(pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster")))
+    return tuple(
+        pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster"))
+    )
 
 
-def _beside(number: PrintedNumber, measurements: Sequence[MeasuredMetric], clusters: Collection[str]) -> Iterator[NumberPair]:
+def _beside(
+    number: PrintedNumber, measurements: Sequence[MeasuredMetric], clusters: Collection[str]
+) -> Iterator[NumberPair]:
     facts = {key: fact for key, fact in number.own.items() if key not in APART}
     facts |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
     if "filesystem" not in facts and "workload" not in number.facts:
@@ -105,7 +112,10 @@ def _beside(number: PrintedNumber, measurements: Sequence[MeasuredMetric], clust
         measurement
         for measurement in measurements
         if measurement.has(quantity=number.quantity, **facts)
-        and (measurement.facts.get("cluster") not in clusters or measurement.facts.get("cluster") == number.facts.get("cluster"))
+        and (
+            measurement.facts.get("cluster") not in clusters
+            or measurement.facts.get("cluster") == number.facts.get("cluster")
+        )
     ]
     if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
         yield NumberPair(number, max(same_kind, key=lambda measurement: measurement.interval.maximum))
@@ -128,7 +138,11 @@ def size_bytes(fact: Fact) -> float:
 
 def _facts(record: Record) -> dict[str, Fact]:
     trial = record.trial
-    facts: dict[str, Fact] = {"filesystem": trial.filesystem.kind, "cluster": record.cluster, "workload": trial.workload.kind}
+    facts: dict[str, Fact] = {
+        "filesystem": trial.filesystem.kind,
+        "cluster": record.cluster,
+        "workload": trial.workload.kind,
+    }
     traits, pattern = record.traits, record.traits.pattern
     if traits.beneath:
         facts |= {"beneath": traits.beneath, "block": exact_text(traits.beneath_block_bytes or 4096, BYTES)}

@@ -1,4 +1,6 @@
-"""The answer to a need: the front with its bands, what to pick by each aim and with least regret, or the nearest possible."""
+"""The answer to a need: the front with its bands, what to pick by each aim and with least regret, or the
+nearest possible.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +10,15 @@ import numpy as np
 from perjoule.planning import measures
 from perjoule.planning.candidates import Choice, Machine, Space, space
 from perjoule.planning.contradictions import Measurement, measurements
-from perjoule.planning.enumeration import Candidates, Constraint, all_candidates, bottleneck, constraints, met, outcomes
+from perjoule.planning.enumeration import (
+    Candidates,
+    Constraint,
+    all_candidates,
+    bottleneck,
+    constraints,
+    met,
+    outcomes,
+)
 from perjoule.planning.front import front
 from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.need import DAY_S, YEAR_S, Need, Question
@@ -38,7 +48,8 @@ class Banded:
 class Row:
     """One candidate."""
 
-    id: int  # in the order of the front, from 1: by energy, those that a measurement contradicts behind the others
+    # in the order of the front, from 1: by energy, those that a measurement contradicts behind the others
+    id: int
     machine: Machine
     choice: Choice
     servers_count: int
@@ -57,14 +68,19 @@ class Row:
 
     @property
     def contradicted(self) -> bool:
-        """Whether a measurement contradicts what is predicted of it: it is picked only if all are, and comes after the others."""
+        """Whether a measurement contradicts what is predicted of it: it is picked only if all are, and
+        comes after the others.
+        """
         return any(one.contradicts for one in self.measurements)
 
     @property
     def text(self) -> str:
         """A short form: "5 x odroid-hc4, 2 x exos-x12 each, moosefs 2 copies"."""
         machine = self.machine
-        return f"{self.servers_count} x {machine.server}, {machine.drives_count} x {machine.drive} each, {self.choice.text}"
+        return (
+            f"{self.servers_count} x {machine.server}, {machine.drives_count} x {machine.drive} each, "
+            f"{self.choice.text}"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,10 @@ class Move:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a need comes to. Without rows it is impossible, and `moves` and `nearest` say how near one gets."""
+    """What a need comes to.
+
+    Without rows it is impossible, and `moves` and `nearest` say how near one gets.
+    """
 
     question: Question
     space: Space
@@ -105,27 +124,42 @@ def answer(question: Question, draws_count: int = DRAWS_COUNT) -> Answer:
     best = best.of(np.argsort(best.objectives[:, 0], kind="stable"))
     found = list(_rows(question, there, best, draws_count))
     sound = [n for n, row in enumerate(found) if not row.contradicted] or [*range(len(found))]
-    rows = (replace(row, id=n) for n, row in enumerate(sorted(found, key=lambda row: row.contradicted), start=1))
+    rows = (
+        replace(row, id=n) for n, row in enumerate(sorted(found, key=lambda row: row.contradicted), start=1)
+    )
     turned = changes(there, need, best.of(np.array(sound)))
     return Answer(question, there, len(every), len(possible), tuple(rows), turned, (), None)
 
 
 def derived(need: Need, found: Outcome) -> Outcome:
-    """Return joules by what was stored and moved: of the idle cluster, of the load above it, and of both together.
+    """Return joules by what was stored and moved: of the idle cluster, of the load above it, and of both
+    together.
 
     TB and years are those of the need, not what a candidate could hold.
     """
     tb_years = need.capacity_bytes / measures.TB.per * need.years
-    moved_tib = (need.read_per_day_bytes + need.written_per_day_bytes) * need.years * YEAR_S / DAY_S / measures.TIB.per
+    moved_tib = (
+        (need.read_per_day_bytes + need.written_per_day_bytes)
+        * need.years
+        * YEAR_S
+        / DAY_S
+        / measures.TIB.per
+    )
     energy_j, idle_j = found[measures.ENERGY], found[measures.IDLE_ENERGY]
     by = {measures.STORED: idle_j / tb_years, measures.STORED_WHOLE: energy_j / tb_years}
-    return by | {measures.MOVED: (energy_j - idle_j) / moved_tib, measures.MOVED_WHOLE: energy_j / moved_tib} if moved_tib else by
+    return (
+        by | {measures.MOVED: (energy_j - idle_j) / moved_tib, measures.MOVED_WHOLE: energy_j / moved_tib}
+        if moved_tib
+        else by
+    )
 
 
 def regrets(aims: Floats, meets: Bools) -> Floats:
-    """Return the regret of candidates: how much worse than the best of a draw is the worst of their aims, at its 95th percentile.
+    """Return the regret of candidates: how much worse than the best of a draw is the worst of their aims, at
+    its 95th percentile.
 
-    Where the best costs nothing, such as money of hardware that one has, none is worse by 0 % and all others without a limit.
+    Where the best costs nothing, such as money of hardware that one has, none is worse by 0 % and all others
+    without a limit.
 
     Args:
         aims: shape (draws, candidates, aims), each the better the lower.
@@ -177,7 +211,10 @@ def _rows(question: Question, there: Space, some: Candidates, draws_count: int) 
             hosts_count,
             switches.names[int(switches.choice[hosts_count])],
             int(switches.count[hosts_count]),
-            {what: Banded(float(now[what][n]), float(low[n]), float(high[n])) for what, (low, high) in bands.items()},
+            {
+                what: Banded(float(now[what][n]), float(low[n]), float(high[n]))
+                for what, (low, high) in bands.items()
+            },
             *binding[n],
             wanted[tightest].key,
             float(1 / some.strains[n, tightest] - 1),
@@ -189,7 +226,8 @@ def _rows(question: Question, there: Space, some: Candidates, draws_count: int) 
 
 
 def _picks(now: Outcome, sure: Floats, regret: Floats, sound: Bools) -> dict[str, int]:
-    """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of the surest.
+    """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of
+    the surest.
 
     Of the sound ones: of candidates that no measurement contradicts.
     """
@@ -200,11 +238,15 @@ def _picks(now: Outcome, sure: Floats, regret: Floats, sound: Bools) -> dict[str
     return found
 
 
-def _impossible(question: Question, there: Space, every: Candidates, draws_count: int) -> tuple[tuple[Move, ...], Row]:
-    """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no more than these.
+def _impossible(
+    question: Question, there: Space, every: Candidates, draws_count: int
+) -> tuple[tuple[Move, ...], Row]:
+    """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no
+    more than these.
 
-    Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is smallest counts; of
-    those with the same worst miss, such as too few clients, the one whose next miss is smallest.
+    Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is
+    smallest counts; of those with the same worst miss, such as too few clients, the one whose next miss is
+    smallest.
     """
     wanted = constraints(question.need)
     missed = every.strains > 1
@@ -215,7 +257,14 @@ def _impossible(question: Question, there: Space, every: Candidates, draws_count
     places = [int(place) for place in few[firsts]]
     rows = list(_rows(question, there, every.of(np.array([*places, order[0]])), draws_count))
     moves = (
-        Move(tuple((one, one.moved(row.values[one.what].value)) for one, miss in zip(wanted, misses, strict=True) if miss), row)
+        Move(
+            tuple(
+                (one, one.moved(row.values[one.what].value))
+                for one, miss in zip(wanted, misses, strict=True)
+                if miss
+            ),
+            row,
+        )
         for misses, row in zip(missed[places], rows, strict=False)
     )
     return tuple(moves), rows[-1]

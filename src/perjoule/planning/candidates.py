@@ -1,4 +1,6 @@
-"""Every cluster that the parts allow: kinds of machines x numbers of servers x file systems and their redundancies."""
+"""Every cluster that the parts allow: kinds of machines x numbers of servers x file systems and their
+redundancies.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ MOST_SPREAD_COUNT = 32  # servers on which the least for a redundancy is sought
 
 
 class Of(NamedTuple, Generic[T]):
-    """The uncertain quantities of a server with its disks and network card: their positions in the book, or values."""
+    """The uncertain quantities of a server with its disks and network card: their positions in the book,
+    or values.
+    """
 
     mips: T
     idle: T
@@ -54,7 +58,9 @@ class Of(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True)
 class Machine:
-    """A server with its disks and network card: positions of its quantities in the book, and what is exact."""
+    """A server with its disks and network card: positions of its quantities in the book, and what is
+    exact.
+    """
 
     server: str
     drive: str
@@ -69,7 +75,9 @@ class Machine:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a file system moves data in one direction: the law of its profile, if it has one, and positions of quantities."""
+    """How fast a file system moves data in one direction: the law of its profile, if it has one, and
+    positions of quantities.
+    """
 
     cpu: int
     reached: int  # throughput over that of the law, or without one over the bound
@@ -133,29 +141,52 @@ def space(question: Question) -> Space:
     choices = tuple(_choices(question, book, need.failures_count))
     machines = tuple(_machines(question, book, one))
     if not choices:
-        most_count = max((choice.redundancy.tolerated_count for choice in _choices(question, book, 0)), default=0)
+        most_count = max(
+            (choice.redundancy.tolerated_count for choice in _choices(question, book, 0)), default=0
+        )
         what = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
-        raise CampaignError(what, where=need.name, next=f"lower failures to {most_count}, or choose other filesystems")
+        raise CampaignError(
+            what, where=need.name, next=f"lower failures to {most_count}, or choose other filesystems"
+        )
     least_count = min(choice.least_servers_count for choice in choices)
     if least_count > need.limits.servers_count:
-        what = f"data that survive {need.failures_count} failed storage hosts need {least_count} servers or more"
-        raise CampaignError(what, where="limits.servers", next=f"raise limits.servers to {least_count}, or lower failures")
+        what = (
+            f"data that survive {need.failures_count} failed storage hosts need {least_count} servers or more"
+        )
+        raise CampaignError(
+            what, where="limits.servers", next=f"raise limits.servers to {least_count}, or lower failures"
+        )
     if not machines:
         what = "no server to choose from has a slot that a drive fits, with a network to choose from"
         raise CampaignError(what, where=need.name, next="remove a list from [choose]")
     counts = _counts(need.limits.servers_count)
     most_hosts_count = int(counts[-1]) + max(choice.further_hosts_count for choice in choices)
     switches = {
-        name: _switches(found, name, most_hosts_count, book) for name in dict.fromkeys(machine.network for machine in machines)
+        name: _switches(found, name, most_hosts_count, book)
+        for name in dict.fromkeys(machine.network for machine in machines)
     }
     grid, electricity = book.add(question.grid, "grid"), book.add(question.electricity, "electricity")
     failing = _entered(book, "failure", found.failure)
-    return Space(book, machines, choices, counts, switches, grid, electricity, failing["disks_per_year"], failing["rebuild"])
+    return Space(
+        book,
+        machines,
+        choices,
+        counts,
+        switches,
+        grid,
+        electricity,
+        failing["disks_per_year"],
+        failing["rebuild"],
+    )
 
 
 def _entered(book: Book, name: str, part: object) -> dict[str, int]:
     """Enter all quantities of a part, and return their positions by key."""
-    return {key: book.add(value, f"{name}: {key}") for key, value in vars(part).items() if isinstance(value, Quantity)}
+    return {
+        key: book.add(value, f"{name}: {key}")
+        for key, value in vars(part).items()
+        if isinstance(value, Quantity)
+    }
 
 
 def _counts(most_count: int) -> Ints:
@@ -179,7 +210,14 @@ def _choices(question: Question, book: Book, failures_count: int) -> Iterator[Ch
                 yield Choice(name, options, redundancy, amplification, *counts, writing, reading)
 
 
-def _pace(book: Book, name: str, direction: Direction, kept: Redundancy, cpu: Quantity | None, stated: Quantity | None) -> Pace:
+def _pace(
+    book: Book,
+    name: str,
+    direction: Direction,
+    kept: Redundancy,
+    cpu: Quantity | None,
+    stated: Quantity | None,
+) -> Pace:
     law = None if stated else profiled.law(name, direction, kept)
     reached = stated or (profiled.trust(name, direction) if law else profiled.reached(direction))
     at_once = profiled.at_once(name, direction) if law else exact(1.0, "not used")
@@ -194,19 +232,31 @@ def _pace(book: Book, name: str, direction: Direction, kept: Redundancy, cpu: Qu
 def _cpu(name: str, direction: Direction, stated: Quantity | None) -> Quantity:
     if (found := stated or profiled.server_cpu(name, direction)) is None:
         where = f"[filesystem.{name}]"
-        raise CampaignError(f"{direction}_cpu is not stated, and no profile has it", where=where, next=f"state {direction}_cpu")
+        raise CampaignError(
+            f"{direction}_cpu is not stated, and no profile has it",
+            where=where,
+            next=f"state {direction}_cpu",
+        )
     return found
 
 
-def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) -> tuple[int, Redundancy, Amplification]:
-    """Ask a file system's driver for the fewest servers on which these options fit, and for the bytes that then move."""
+def _layout(
+    name: str, options: Mapping[str, Json], further_hosts_count: int
+) -> tuple[int, Redundancy, Amplification]:
+    """Ask a file system's driver for the fewest servers on which these options fit, and for the bytes that
+    then move.
+    """
     where = f"[filesystem.{name}]"
     try:
         driver = drivers.build("filesystems", name, options, to_run=True)
     except KeyError:
-        raise CampaignError(f'no driver is called "{name}"', where=where, next="see perjoule drivers") from None
+        raise CampaignError(
+            f'no driver is called "{name}"', where=where, next="see perjoule drivers"
+        ) from None
     except ValidationError as error:
-        raise CampaignError(f"options: {error.errors()[0]['msg']}", where=where, next=f"see perjoule drivers {name}") from None
+        raise CampaignError(
+            f"options: {error.errors()[0]['msg']}", where=where, next=f"see perjoule drivers {name}"
+        ) from None
     assert isinstance(driver, FileSystem)
     refusal: CampaignError | None = None
     for count in range(1, MOST_SPREAD_COUNT + 1):
@@ -218,7 +268,9 @@ def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) ->
             refusal = error
             continue
         if stored is None:
-            raise CampaignError("its driver does not say which bytes it moves", where=where, next="leave it out")
+            raise CampaignError(
+                "its driver does not say which bytes it moves", where=where, next="leave it out"
+            )
         return count, *stored
     raise CampaignError(f"options {dict(options)} fit no number of servers", where=where, next=str(refusal))
 
@@ -231,10 +283,14 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
         for name, network in found.network.items()
         if choose.networks is None or name in choose.networks
     }
-    cardless = dict.fromkeys(("card", "card_price", "card_embodied"), book.add(exact(0.0, "no card"), "nothing"))
+    cardless = dict.fromkeys(
+        ("card", "card_price", "card_embodied"), book.add(exact(0.0, "no card"), "nothing")
+    )
     for server_name in choose.servers or found.server:
         server = found.server[server_name]
-        own = {key: book.add(value, f"server {server_name}: {key}") for key, value in of_server(server).items()}
+        own = {
+            key: book.add(value, f"server {server_name}: {key}") for key, value in of_server(server).items()
+        }
         for drive_name, there in drives.items():
             drive = found.drive[drive_name]
             slots_count = sum(count for kind, count in server.slots.items() if kind in drive.fits)
@@ -267,7 +323,10 @@ def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
     """Enter a disk's quantities: its own, or those that all disks of its technology share."""
     drive = found.drive[name]
     technology, shared = of_technology(found, drive)
-    at = {"drive_read": book.add(drive.read, f"drive {name}: read"), "drive_write": book.add(drive.write, f"drive {name}: write")}
+    at = {
+        "drive_read": book.add(drive.read, f"drive {name}: read"),
+        "drive_write": book.add(drive.write, f"drive {name}: write"),
+    }
     for state, watts, ratio in (
         ("idle", drive.idle_behind_supply, found.mean.idle),
         ("active", drive.active_behind_supply, found.mean.active),
@@ -287,7 +346,9 @@ def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
 
 
 def _switches(found: Parts, network: str, most_hosts_count: int, book: Book) -> Switches:
-    """Choose the switch by power at its value; where one is not enough, a further one of the same kind joins them."""
+    """Choose the switch by power at its value; where one is not enough, a further one of the same kind
+    joins them.
+    """
     there = {name: switch for name, switch in found.switch.items() if switch.network == network}
     hosts = np.arange(most_hosts_count + 1)
     needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in there.values()])

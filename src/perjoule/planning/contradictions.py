@@ -1,4 +1,6 @@
-"""What papers measured on the servers of a candidate, with its file system, where a plan predicts something else."""
+"""What papers measured on the servers of a candidate, with its file system, where a plan predicts
+something else.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +14,13 @@ from perjoule.prediction.published import Published, compared
 
 @dataclass(frozen=True)
 class Measurement:
-    """A printed throughput that the prediction for its own cluster did not hold, beside what is predicted of a candidate."""
+    """A printed throughput that the prediction for its own cluster did not hold, beside what is predicted
+    of a candidate.
+    """
 
     published: Published
-    contradicts: bool  # what is predicted here: as many servers or more had this redundancy, and were slower than the band
+    # what is predicted here: as many servers or more had this redundancy, and were slower than the band
+    contradicts: bool
 
     @property
     def what(self) -> Measure:
@@ -29,7 +34,9 @@ class Measurement:
         assert one.range_bytes_per_s is not None
         low, high = map(self.what.number, one.range_bytes_per_s)
         printed = number(one.printed_bytes_per_s / self.what.unit.per)
-        where = f"{one.servers_count:g} x {one.cluster}, {one.filesystem} {one.redundancy}, {one.clients} clients"
+        where = (
+            f"{one.servers_count:g} x {one.cluster}, {one.filesystem} {one.redundancy}, {one.clients} clients"
+        )
         measured = f"{one.paper} measured {printed} {self.what.unit.symbol} {one.direction} ({where})"
         return f"{measured} against {low} to {high} predicted for it"
 
@@ -40,8 +47,11 @@ def _missed() -> tuple[Published, ...]:
     return tuple(one for one in compared() if one.held is False and one.basis == "profile")
 
 
-def measurements(cluster: str, choice: Choice, servers_count: int, lows: Mapping[Measure, float]) -> Iterator[Measurement]:
-    """Find what contradicts a candidate, or what makes it doubtful, because the same profile was wrong about the same servers.
+def measurements(
+    cluster: str, choice: Choice, servers_count: int, lows: Mapping[Measure, float]
+) -> Iterator[Measurement]:
+    """Find what contradicts a candidate, or what makes it doubtful, because the same profile was wrong about
+    the same servers.
 
     Args:
         cluster: of the catalogue, that has the candidate's servers; "" for none.

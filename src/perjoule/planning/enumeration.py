@@ -48,7 +48,9 @@ class Constraint:
         return 1 - value if self.what is measures.LOSSES else value
 
     def text(self, value: float) -> str:
-        """Print a value of it as a need may hold it: four digits, rounded to the side on which what reaches it still meets it."""
+        """Print a value of it as a need may hold it: four digits, rounded to the side on which what
+        reaches it still meets it.
+        """
         four = Context(prec=4, rounding=ROUND_FLOOR if self.least else ROUND_CEILING)
         shown = value / self.what.unit.per * (1 + EXACT if self.least else 1 - EXACT)
         rounded = four.create_decimal_from_float(shown)
@@ -75,7 +77,11 @@ class Candidates:
     def of(self, places: Ints) -> "Candidates":
         """Return some of them."""
         return Candidates(
-            self.machine[places], self.servers_count[places], self.choice[places], self.objectives[places], self.strains[places]
+            self.machine[places],
+            self.servers_count[places],
+            self.choice[places],
+            self.objectives[places],
+            self.strains[places],
         )
 
     @property
@@ -102,7 +108,10 @@ def constraints(need: Need) -> tuple[Constraint, ...]:
 
 def met(need: Need, found: Outcome) -> Bools:
     """Return where all constraints hold."""
-    holds = [one.needed <= found[one.what] if one.least else found[one.what] <= one.needed for one in constraints(need)]
+    holds = [
+        one.needed <= found[one.what] if one.least else found[one.what] <= one.needed
+        for one in constraints(need)
+    ]
     return np.all(np.stack(holds), axis=0)
 
 
@@ -134,13 +143,22 @@ def all_candidates(space: Space, need: Need) -> Candidates:
 
 
 def outcomes(space: Space, need: Need, some: Candidates, world: Floats) -> Outcome:
-    """Compute candidates again in one state of the world, or in many, shape (draws, quantities), each a row of the result."""
+    """Compute candidates again in one state of the world, or in many, shape (draws, quantities), each a
+    row of the result.
+    """
     there = columns(space)
     shape = (*world.shape[:-1], len(some))
     found: Outcome = {}
     for number in map(int, np.unique(some.choice)):
         places = np.flatnonzero(some.choice == number)
-        one = outcome(space, need, space.choices[number], there.of(some.machine[places]), some.servers_count[places], world)
+        one = outcome(
+            space,
+            need,
+            space.choices[number],
+            there.of(some.machine[places]),
+            some.servers_count[places],
+            world,
+        )
         found = found or {what: np.empty(shape) for what in one}
         for what, values in one.items():
             found[what][..., places] = values
@@ -156,6 +174,8 @@ def bottleneck(space: Space, need: Need, some: Candidates) -> list[tuple[str, st
         own = there.of(some.machine[places])
         hardware = fleet(need, own.drives_count, own.values(world), some.servers_count[places])
         choice = space.choices[number]
-        for direction, (pace, demand) in enumerate(zip((choice.reading, choice.writing), demands(choice, world), strict=True)):
+        for direction, (pace, demand) in enumerate(
+            zip((choice.reading, choice.writing), demands(choice, world), strict=True)
+        ):
             worst[direction, places] = bound_bytes_per_s(pressing(pace, demand), hardware)[1]
     return [(RESOURCES[read], RESOURCES[write]) for read, write in worst.T.tolist()]

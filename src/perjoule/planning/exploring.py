@@ -67,7 +67,11 @@ def page(found: Answer) -> str:
         more=most_tried(found).capitalize(),
         moves=[move_text(one) for one in found.moves],
         misses=misses(found.nearest, constraints(need)) if found.nearest else [],
-        quantities=[one for one in found.space.book.quantities if one.status != "stated" or one.source.startswith("stated")],
+        quantities=[
+            one
+            for one in found.space.book.quantities
+            if one.status != "stated" or one.source.startswith("stated")
+        ],
         version=__version__,
     )
 
@@ -91,7 +95,11 @@ def _data(found: Answer) -> dict[str, object]:
         "axes": {one.name: {"field": one.key, "label": one.label, "per": one.unit.per} for one in AXES},
         "aims": [one.name for one in AIMS],
         "sliders": {
-            "electricity": {"value": found.question.electricity.value, "per": PRICE.per, "unit": PRICE.symbol},
+            "electricity": {
+                "value": found.question.electricity.value,
+                "per": PRICE.per,
+                "unit": PRICE.symbol,
+            },
             "grid": {"value": found.question.grid.value, "per": GRID.per, "unit": GRID.symbol},
         },
         "rows": [_point(row) for row in found.rows],

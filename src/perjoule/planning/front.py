@@ -9,9 +9,11 @@ _BLOCK_COUNT = 256
 
 
 def front(points: Floats) -> Ints:
-    """Return the positions of the points that no other dominates, in ascending order; equal points do not dominate each other.
+    """Return the positions of the points that no other dominates, in ascending order; equal points do not
+    dominate each other.
 
-    Exact: points are only compared, never rounded. A point that dominates another precedes it in lexicographic order.
+    Exact: points are only compared, never rounded. A point that dominates another precedes it in
+        lexicographic order.
 
     Args:
         points: shape (n, aims), finite, each aim the better the lower.
@@ -34,7 +36,9 @@ def front(points: Floats) -> Ints:
 
 
 def _sieved(columns: Floats) -> Ints:
-    """Remove what single strong points dominate: those with the lowest sums of the aims, each over its range."""
+    """Remove what single strong points dominate: those with the lowest sums of the aims, each over its
+    range.
+    """
     low: Floats = np.min(columns, axis=1, keepdims=True)
     width: Floats = np.max(columns, axis=1, keepdims=True) - low
     sums: Floats = np.sum((columns - low) / np.where(width > 0, width, 1), axis=0)

@@ -1,6 +1,8 @@
-"""What a plan computes of a candidate: key, unit, words, which way is better. Nothing else in this room spells them.
+"""What a plan computes of a candidate: key, unit, words, which way is better. Nothing else in this room
+spells them.
 
-Tables, the page, constraints, picks and JSON read it here. To add a measure, add it here, and its formula to `outcome`.
+Tables, the page, constraints, picks and JSON read it here. To add a measure, add it here, and its formula to
+`outcome`.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from perjoule.model.units import BYTES, JOULES, KG_PER_J, USD_PER_J
 SPEED, WATT = metric_of(RATES[0]).unit, metric_of(OF_IDLE[1]).unit
 TB, TIB, KWH = Unit("TB", "B", BYTES["TB"]), Unit("TiB", "B", BYTES["TiB"]), Unit("kWh", "J", JOULES["kWh"])
 USD, KG, KG_CO2 = Unit("USD", "USD"), Unit("kg", "kg"), Unit("kgCO2e", "kg")
-PRICE, GRID = Unit("USD/kWh", "USD/J", USD_PER_J["USD/kWh"]), Unit("g/kWh", "kg/J", KG_PER_J["g/kWh"])  # of electricity
+# of electricity
+PRICE, GRID = Unit("USD/kWh", "USD/J", USD_PER_J["USD/kWh"]), Unit("g/kWh", "kg/J", KG_PER_J["g/kWh"])
 _PER_TB_YEAR, _PER_TIB = Unit("MJ per TB-year", "J per TB-year", 1e6), Unit("kJ per TiB", "J per TiB", 1e3)
 
 
@@ -54,9 +57,11 @@ IDLE = Measure("idle_w", WATT, "idle", name="idle")
 CAPACITY = Measure("capacity_bytes", TB, "of user data", "higher", name="capacity")
 READ = Measure("read_bytes_per_s", SPEED, better="higher")  # the most that could be read, sustained
 WRITE = Measure("write_bytes_per_s", SPEED, better="higher")
-SERVERS_READ = Measure("servers_read_bytes_per_s", SPEED, better="higher")  # the same, however many clients there are
+# the same, however many clients there are
+SERVERS_READ = Measure("servers_read_bytes_per_s", SPEED, better="higher")
 SERVERS_WRITE = Measure("servers_write_bytes_per_s", SPEED, better="higher")
-CLIENTS = Measure("needed_clients_count", Unit("", "1"), whole=True)  # whose network lets the rates of the need through
+# whose network lets the rates of the need through
+CLIENTS = Measure("needed_clients_count", Unit("", "1"), whole=True)
 PEAK = Measure("peak_w", WATT)  # at the rates of the need
 IDLE_ENERGY = Measure("idle_j", KWH)
 RACK_UNITS = Measure("rack_units", Unit("", "1"))

@@ -23,7 +23,8 @@ LOAD_S = {
     "real": 300.0,
 }  # how long a load should last at the expected rate; pages of servers' memory don't hold the latter
 SAME_RATIO = 0.01  # speeds that are as near as this are the same
-DISK_GIB_COUNT, FREE_RATIO = 8, 2.0  # of a virtual host's disk by default, and its size over an equal share of the data
+# of a virtual host's disk by default, and its size over an equal share of the data
+DISK_GIB_COUNT, FREE_RATIO = 8, 2.0
 MOST_RATIO = 100.0  # of a virtual host's speed over the catalogue's
 _WIDTH = 120
 
@@ -71,10 +72,15 @@ def _cluster(found: Answer, row: Row) -> str:
 
 
 def _storage(found: Answer, row: Row) -> Node:
-    """Return the storage host of the cluster that emulates a candidate. Raises CampaignError: its server names none."""
+    """Return the storage host of the cluster that emulates a candidate.
+
+    Raises CampaignError: its server names none.
+    """
     server = row.machine.server
     if not (cluster := _cluster(found, row)):
-        what = f"no cluster of the catalogue stands for the server {server}, so virtual hosts can't emulate it"
+        what = (
+            f"no cluster of the catalogue stands for the server {server}, so virtual hosts can't emulate it"
+        )
         known = " or ".join(emulated())
         advice = f'add cluster = "CLUSTER" to [server.{server}] ({known}), or remove --scale for real hosts'
         raise CampaignError(what, where="--scale", next=advice)
@@ -82,7 +88,13 @@ def _storage(found: Answer, row: Row) -> Node:
 
 
 def _virtual(found: Answer, row: Row, scale: float, storage: Node) -> dict[str, Any]:
-    hosts = {"kind": "virtual", "cluster": _cluster(found, row), "scale": scale, "servers": row.servers_count, "disk": "xfs"}
+    hosts = {
+        "kind": "virtual",
+        "cluster": _cluster(found, row),
+        "scale": scale,
+        "servers": row.servers_count,
+        "disk": "xfs",
+    }
     made_bytes = _size_bytes(found, row, LOAD_S["virtual"]) * found.question.need.clients_count
     each_bytes = made_bytes * row.choice.amplification.write.disk_written_ratio / row.servers_count
     gib_count = ceil(FREE_RATIO * each_bytes / BYTES["GiB"])
@@ -97,14 +109,23 @@ def _speeds(found: Answer, row: Row, storage: Node) -> dict[str, float]:
     pairs = {
         "server_cpu": (server.mips.value, board.mips.value),
         "server_network": (parts.network[machine.network].goodput.value, board.nic_bytes_per_s.value),
-        "server_disk": (_disks(found, row, drive.write.value), sum(one.write_bytes_per_s.value for one in storage.disks)),
+        "server_disk": (
+            _disks(found, row, drive.write.value),
+            sum(one.write_bytes_per_s.value for one in storage.disks),
+        ),
     }
     ratios = {option: float(f"{own / its:.4g}") for option, (own, its) in pairs.items()}
     far = {option: ratio for option, ratio in ratios.items() if abs(ratio - 1) > SAME_RATIO}
     for option, ratio in far.items():
         if ratio > MOST_RATIO:
-            what = f"{option} = {ratio:g}: the cluster that stands for the server {machine.server} is too slow"
-            raise CampaignError(what, where="--scale", next=f"name a faster one in [server.{machine.server}], or remove --scale")
+            what = (
+                f"{option} = {ratio:g}: the cluster that stands for the server {machine.server} is too slow"
+            )
+            raise CampaignError(
+                what,
+                where="--scale",
+                next=f"name a faster one in [server.{machine.server}], or remove --scale",
+            )
     return far
 
 
@@ -115,21 +136,34 @@ def _disks(found: Answer, row: Row, each_bytes_per_s: float) -> float:
 
 
 def _real(found: Answer, row: Row) -> dict[str, Any]:
-    roles = ["storage"] * row.servers_count + ["metadata", "management"][: row.hosts_count - row.servers_count]
+    roles = ["storage"] * row.servers_count + ["metadata", "management"][
+        : row.hosts_count - row.servers_count
+    ]
     roles += ["client"] * found.question.need.clients_count
     if len(roles) > len(SHOWN) * 254:
-        raise CampaignError(f"{len(roles)} hosts are too many to list", where="--write", next="plan with fewer clients")
+        raise CampaignError(
+            f"{len(roles)} hosts are too many to list", where="--write", next="plan with fewer clients"
+        )
     hosts: Any = tomlkit.array().multiline(True)
     for n, role in enumerate(roles):
         host: Any = tomlkit.inline_table()
-        host.update({"name": f"{role}-{roles[: n + 1].count(role)}", "address": f"{SHOWN[n // 254]}.{n % 254 + 1}", "role": role})
+        host.update(
+            {
+                "name": f"{role}-{roles[: n + 1].count(role)}",
+                "address": f"{SHOWN[n // 254]}.{n % 254 + 1}",
+                "role": role,
+            }
+        )
         hosts.append(host)
     return {"kind": "cluster", "user": "root", "hosts": hosts}
 
 
 def _filesystem(found: Answer, row: Row) -> dict[str, Any]:
     counts = {"servers": row.servers_count, "drives": row.machine.drives_count}
-    laid_out = {option: counts[what] for option, what in found.question.parts.filesystem[row.choice.filesystem].counts.items()}
+    laid_out = {
+        option: counts[what]
+        for option, what in found.question.parts.filesystem[row.choice.filesystem].counts.items()
+    }
     return {"kind": row.choice.filesystem, **row.choice.options, **laid_out}
 
 
@@ -145,7 +179,9 @@ def _workload(found: Answer, row: Row, load_s: float) -> dict[str, Any]:
 
 
 def _size_bytes(found: Answer, row: Row, load_s: float) -> int:
-    """Return what each client moves: whole transfers, for as long as a load should last at the higher rate."""
+    """Return what each client moves: whole transfers, for as long as a load should last at the higher
+    rate.
+    """
     fastest = max(row.values[one].value for one in (READ, WRITE))
     return ceil(fastest * load_s / found.question.need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
 
@@ -155,10 +191,22 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
     machine = row.machine
     disks = f"{machine.drives_count} x {machine.drive}"
     if kind == "real":
-        yield "Replace the addresses, which are of documentation, by your hosts'; first read docs/how-to/real-hosts.md."
-        yield f"Storage hosts keep the data below /var/tmp/perjoule: set `work` in [testbed] to a folder on the {disks} of each."
-        yield "For the watts, replace the [[meter]] table at the end by those of your meters, without the # before their lines."
-        yield "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they are."
+        yield (
+            "Replace the addresses, which are of documentation, by your hosts'; first read "
+            "docs/how-to/real-hosts.md."
+        )
+        yield (
+            "Storage hosts keep the data below /var/tmp/perjoule: set `work` in [testbed] to a folder on "
+            f"the {disks} of each."
+        )
+        yield (
+            "For the watts, replace the [[meter]] table at the end by those of your meters, without the # "
+            "before their lines."
+        )
+        yield (
+            "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they "
+            "are."
+        )
         return
     storage, need = _storage(found, row), found.question.need
     drive, cluster = found.question.parts.drive[machine.drive], catalogue.cluster(_cluster(found, row))
@@ -172,11 +220,17 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
         yield f"Their disks read {THROUGHPUT.text(reads)}; the candidate's read {THROUGHPUT.text(wanted)}."
     others = {node.board.name for node in cluster.nodes if node.role == "storage"} - {storage.board.name}
     if others and row.servers_count > storage.count:
-        yield f"Storage hosts after the first {storage.count} are other boards of {cluster.name}: {', '.join(sorted(others))}."
+        yield (
+            f"Storage hosts after the first {storage.count} are other boards of {cluster.name}: "
+            f"{', '.join(sorted(others))}."
+        )
     client = next(node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client")
     if abs(client / need.client_network_bytes_per_s - 1) > 0.05:
         theirs = THROUGHPUT.text(need.client_network_bytes_per_s)
-        yield f"Their clients have a network of {THROUGHPUT.text(client)}; the need's, whose rates are expected, have {theirs}."
+        yield (
+            f"Their clients have a network of {THROUGHPUT.text(client)}; the need's, whose rates are "
+            f"expected, have {theirs}."
+        )
     beside = f"Beside {row.servers_count} storage hosts they have the other servers of {cluster.name}"
     yield f"{beside}; the candidate has {row.hosts_count - row.servers_count}."
     yield "Watts are modelled from the catalogue's, not from the plan's."

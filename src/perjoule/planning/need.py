@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.campaign.lines import Path
@@ -20,12 +28,18 @@ from perjoule.planning.parts import TABLES, Parts, parts
 
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S
-GRID_RATIO = 0.2  # by which the carbon of a country's electricity may differ from its last year's, to either side
+# by which the carbon of a country's electricity may differ from its last year's, to either side
+GRID_RATIO = 0.2
 _Grid = Annotated[
     str | Quantity,
-    BeforeValidator(lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, GRID.symbol)),
+    BeforeValidator(
+        lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, GRID.symbol)
+    ),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": "^[^/]*$"}, *form(KG_PER_J)["anyOf"]], "examples": ["DE", f"300 {GRID.symbol}"]}
+        {
+            "anyOf": [{"type": "string", "pattern": "^[^/]*$"}, *form(KG_PER_J)["anyOf"]],
+            "examples": ["DE", f"300 {GRID.symbol}"],
+        }
     ),
 ]
 _NAMES = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -185,7 +199,11 @@ def parse(text: str, name: str = "need") -> Question:
     """Read a need from TOML. Raises CampaignError."""
     document, source = read_toml(text, name)
     if "testbed" in document or "workload" in document:
-        raise CampaignError("this is a campaign, not a need", where=name, next=f"see what it takes with `perjoule check {name}`")
+        raise CampaignError(
+            "this is a campaign, not a need",
+            where=name,
+            next=f"see what it takes with `perjoule check {name}`",
+        )
     own = {key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])}
     document.setdefault("name", File(name).stem)
     try:
@@ -212,22 +230,35 @@ def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
     last = str(found["loc"][-1])
     option = ".".join(str(part) for part in path if part not in ("str", "tuple", "function-before"))
     if found["type"] == "missing":
-        return source.error(path, f'a need has "{last}"', f'add {last} = "..."; see examples/needs/archive.toml')
+        return source.error(
+            path, f'a need has "{last}"', f'add {last} = "..."; see examples/needs/archive.toml'
+        )
     if found["type"] in unknown:
         known = [option_name(one) for one in (INNER.get(table) or Need).__annotations__]
         others = () if table else TABLES
-        return source.error(path, f'{table or "a need"} has no key "{last}"', instead(last, dict.fromkeys((*known, *others))))
+        return source.error(
+            path, f'{table or "a need"} has no key "{last}"', instead(last, dict.fromkeys((*known, *others)))
+        )
     kind = INNER.get(table) or Need
-    field = next((one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option)
+    field = next(
+        (one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option
+    )
     return source.error(path, *fault(found, option, field))
 
 
 def _check_names(need: Need, found: Parts, source: CampaignSource) -> None:
-    known = {"servers": found.server, "drives": found.drive, "networks": found.network, "filesystems": found.filesystem}
+    known = {
+        "servers": found.server,
+        "drives": found.drive,
+        "networks": found.network,
+        "filesystems": found.filesystem,
+    }
     for kind, there in known.items():
         for name in getattr(need.choose, kind) or ():
             if name not in there:
-                raise source.error(("choose", kind), f'there is no {kind.removesuffix("s")} "{name}"', instead(name, there))
+                raise source.error(
+                    ("choose", kind), f'there is no {kind.removesuffix("s")} "{name}"', instead(name, there)
+                )
 
 
 def _grid(need: Need, found: Parts, source: CampaignSource) -> Quantity:
@@ -236,7 +267,18 @@ def _grid(need: Need, found: Parts, source: CampaignSource) -> Quantity:
         return need.grid
     if need.grid not in found.grid:
         what = f'no carbon intensity of "{need.grid}" is known'
-        raise source.error(("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 {GRID.symbol}"')
+        raise source.error(
+            ("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 {GRID.symbol}"'
+        )
     kg_per_j = found.grid[need.grid] * GRID.per
     low, high = kg_per_j * (1 - GRID_RATIO), kg_per_j * (1 + GRID_RATIO)
-    return Quantity(kg_per_j, low, high, "datasheet", f"Ember, 2024: {need.grid}, CC BY-SA 4.0", "grid", GRID.symbol, GRID.per)
+    return Quantity(
+        kg_per_j,
+        low,
+        high,
+        "datasheet",
+        f"Ember, 2024: {need.grid}, CC BY-SA 4.0",
+        "grid",
+        GRID.symbol,
+        GRID.per,
+    )

@@ -1,7 +1,8 @@
-"""What a candidate does and costs in one state of the world, or in many at once. docs/how-to/plan.md has every formula.
+"""What a candidate does and costs in one state of the world, or in many at once. docs/how-to/plan.md has
+every formula.
 
-All arrays of one call have shapes that broadcast: machines (m, 1) and counts (1, c) for an enumeration, or both (n,) with many
-states of the world (k, quantities).
+All arrays of one call have shapes that broadcast: machines (m, 1) and counts (1, c) for an enumeration, or
+both (n,) with many states of the world (k, quantities).
 """
 
 from collections.abc import Callable
@@ -22,7 +23,8 @@ from perjoule.prediction import Demand, Fleet, times_s_per_byte
 FILE_BYTES = 1024**3  # that each client moves
 EXACT = 1e-12  # by which floats of one number may differ
 
-Outcome = dict[Measure, Floats]  # of many candidates; energies are at the wall, with the switch, over all years of the need
+# of many candidates; energies are at the wall, with the switch, over all years of the need
+Outcome = dict[Measure, Floats]
 
 
 class Columns(NamedTuple):
@@ -38,8 +40,15 @@ class Columns(NamedTuple):
 
     def of(self, machines: Ints) -> "Columns":
         """The columns of these machines, in the shape of their numbers."""
-        own = self.drives_count[machines], self.capacity_bytes[machines], self.price_tb[machines], self.embodied_tb[machines]
-        return Columns(Of(*(one[machines] for one in self.at)), *own, self.rack_units[machines], self.network[machines])
+        own = (
+            self.drives_count[machines],
+            self.capacity_bytes[machines],
+            self.price_tb[machines],
+            self.embodied_tb[machines],
+        )
+        return Columns(
+            Of(*(one[machines] for one in self.at)), *own, self.rack_units[machines], self.network[machines]
+        )
 
     def values(self, world: Floats) -> Of[Floats]:
         """Their quantities in a state of the world, or in many, which come first."""
@@ -61,7 +70,9 @@ def columns(space: Space) -> Columns:
 
 
 def fits(choice: Choice, drives_count: Ints, servers_count: Ints) -> Bools:
-    """Return which candidates can hold a redundancy: enough servers, and whole groups of bricks where it needs them."""
+    """Return which candidates can hold a redundancy: enough servers, and whole groups of bricks where it
+    needs them.
+    """
     enough = servers_count >= choice.least_servers_count
     if not choice.whole_groups:
         return np.broadcast_to(enough, np.broadcast_shapes(drives_count.shape, servers_count.shape))
@@ -70,7 +81,10 @@ def fits(choice: Choice, drives_count: Ints, servers_count: Ints) -> Bools:
 
 
 def demands(choice: Choice, world: Floats) -> tuple[Demand, Demand]:
-    """Return the work of a user byte that is read, and of one that is written. CPU work goes with the bytes at the disks."""
+    """Return the work of a user byte that is read, and of one that is written.
+
+    CPU work goes with the bytes at the disks.
+    """
     reading, writing = choice.amplification.read, choice.amplification.write
     return (
         Demand(reading, 0.0, world[..., choice.reading.cpu] * reading.disk_read_ratio),
@@ -79,13 +93,18 @@ def demands(choice: Choice, world: Floats) -> tuple[Demand, Demand]:
 
 
 def pressing(pace: Pace, demand: Demand) -> Demand:
-    """Return the work of a user byte without the CPU work that, by the file system's profile, holds no data up."""
+    """Return the work of a user byte without the CPU work that, by the file system's profile, holds no
+    data up.
+    """
     ratio = pace.law.way.cpu_ratio if pace.law else 1.0
     return replace(demand, server_mips_s_per_byte=ratio * np.asarray(demand.server_mips_s_per_byte))
 
 
-def served_s_per_byte(pace: Pace, demand: Demand, hardware: Fleet, clients_count: float, world: Floats) -> Floats:
-    """Return the seconds that the servers need for a user byte: by the law of the file system's profile, or by its bound.
+def served_s_per_byte(
+    pace: Pace, demand: Demand, hardware: Fleet, clients_count: float, world: Floats
+) -> Floats:
+    """Return the seconds that the servers need for a user byte: by the law of the file system's profile, or
+    by its bound.
 
     However wrong the law may be, no resource does more than it can.
     """
@@ -112,7 +131,9 @@ def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) 
     )
 
 
-def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, world: Floats) -> Outcome:
+def outcome(
+    space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, world: Floats
+) -> Outcome:
     """Compute candidates of one choice.
 
     Args:
@@ -121,7 +142,8 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         choice: the file system and its redundancy.
         there: their machines.
         servers_count: their servers with data.
-        world: a state of the world, shape (quantities,), or many, shape (draws, quantities), which come first in the result.
+        world: a state of the world, shape (quantities,), or many, shape (draws, quantities), which come first
+            in the result.
     """
     own = there.values(world)
     hosts_count = servers_count + choice.further_hosts_count
@@ -131,7 +153,9 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
     switch_w, switch_usd, switch_kg, switch_rack_units = _switching(space, there, hosts_count, world)
 
     server_w = own.idle + own.card / own.supply_efficiency
-    idle_w = need.pue * (hosts_count * server_w + disks_count * drive_idle_w / own.supply_efficiency + switch_w)
+    idle_w = need.pue * (
+        hosts_count * server_w + disks_count * drive_idle_w / own.supply_efficiency + switch_w
+    )
     shared = _column(world, idle_w)
 
     hardware = fleet(need, there.drives_count, own, servers_count)
@@ -155,7 +179,12 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         rates.append(1 / np.maximum(server_s, client_s))
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
         cpu_w = servers_count * own.dynamic * np.minimum(1, rate * times["server CPU"])
-        disk_w = disks_count * np.maximum(0, drive_active_w - drive_idle_w) / own.supply_efficiency * np.minimum(1, disk_use)
+        disk_w = (
+            disks_count
+            * np.maximum(0, drive_active_w - drive_idle_w)
+            / own.supply_efficiency
+            * np.minimum(1, disk_use)
+        )
         loads_w.append(need.pue * (cpu_w + disk_w))
 
     idle_j = idle_w * need.years * YEAR_S
@@ -172,7 +201,10 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         measures.SERVERS_WRITE: served[1],
         measures.CLIENTS: np.asarray(needed_count),
         measures.THROUGHPUT: _mixed(need, *rates),
-        measures.CAPACITY: servers_count * there.capacity_bytes * need.fill_ratio / choice.amplification.write.disk_written_ratio,
+        measures.CAPACITY: servers_count
+        * there.capacity_bytes
+        * need.fill_ratio
+        / choice.amplification.write.disk_written_ratio,
         measures.LOSSES: _losses_per_year(space, need, choice, there, servers_count, own.drive_write, shared),
         measures.RACK_UNITS: hosts_count * there.rack_units + switch_rack_units,
         measures.IDLE: idle_w,
@@ -188,12 +220,18 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
 
 def _clients_count(need: Need, flow: Flow, bytes_per_s: float | None) -> float:
     """Return how many clients it takes until their networks let a rate through."""
-    return (bytes_per_s or 0.0) * max(flow.client_sent_ratio, flow.client_received_ratio) / need.client_network_bytes_per_s
+    return (
+        (bytes_per_s or 0.0)
+        * max(flow.client_sent_ratio, flow.client_received_ratio)
+        / need.client_network_bytes_per_s
+    )
 
 
 def _column(world: Floats, like: Floats) -> Floats:
     """Return states of the world such that one quantity of them broadcasts against candidates."""
-    return world if world.ndim == 1 else world.reshape(world.shape[0], *[1] * (like.ndim - 1), world.shape[-1])
+    return (
+        world if world.ndim == 1 else world.reshape(world.shape[0], *[1] * (like.ndim - 1), world.shape[-1])
+    )
 
 
 def _at_disks(flow: Flow) -> float:
@@ -201,7 +239,9 @@ def _at_disks(flow: Flow) -> float:
 
 
 def _mixed(need: Need, read_bytes_per_s: Floats, write_bytes_per_s: Floats) -> Floats:
-    """Return the need's bytes of a day, or of its rates where it has no times, over the time that they take at full speed."""
+    """Return the need's bytes of a day, or of its rates where it has no times, over the time that they
+    take at full speed.
+    """
     read_bytes, written_bytes = need.read_per_day_bytes, need.written_per_day_bytes
     if not read_bytes + written_bytes:
         read_bytes, written_bytes = need.read_bytes_per_s or 0.0, need.write_bytes_per_s or 0.0
@@ -209,11 +249,19 @@ def _mixed(need: Need, read_bytes_per_s: Floats, write_bytes_per_s: Floats) -> F
 
 
 def _losses_per_year(
-    space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, write_bytes_per_s: Floats, shared: Floats
+    space: Space,
+    need: Need,
+    choice: Choice,
+    there: Columns,
+    servers_count: Ints,
+    write_bytes_per_s: Floats,
+    shared: Floats,
 ) -> Floats:
-    """Return how often a year data are lost because disks fail, each before the data of those before are made again.
+    """Return how often a year data are lost because disks fail, each before the data of those before are made
+    again.
 
-    An upper bound for independent failures: any such disks of different servers are taken to hold parts of the same data.
+    An upper bound for independent failures: any such disks of different servers are taken to hold parts of
+    the same data.
     """
     drive_bytes = there.capacity_bytes / there.drives_count * need.fill_ratio
     disks_count, others_count = servers_count * there.drives_count, (servers_count - 1) * there.drives_count
@@ -225,7 +273,9 @@ def _losses_per_year(
     return found
 
 
-def _switching(space: Space, there: Columns, hosts_count: Ints, world: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _switching(
+    space: Space, there: Columns, hosts_count: Ints, world: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return watts, price, carbon and rack units of the switches of candidates."""
     each = space.switches.values()
 
@@ -234,6 +284,12 @@ def _switching(space: Space, there: Columns, hosts_count: Ints, world: Floats) -
         return world[..., table[there.network, hosts_count]]
 
     count = np.stack([switches.count for switches in each])[there.network, hosts_count]
-    rack_units = np.stack([switches.rack_units[switches.choice] for switches in each])[there.network, hosts_count]
-    watts, price, embodied = looked_up(lambda of: of.watts), looked_up(lambda of: of.price), looked_up(lambda of: of.embodied)
+    rack_units = np.stack([switches.rack_units[switches.choice] for switches in each])[
+        there.network, hosts_count
+    ]
+    watts, price, embodied = (
+        looked_up(lambda of: of.watts),
+        looked_up(lambda of: of.price),
+        looked_up(lambda of: of.embodied),
+    )
     return count * watts, count * price, count * embodied, count * rack_units

@@ -1,7 +1,8 @@
-"""Hardware, file systems and prices to plan with: what comes with perjoule, and what the user adds or changes in TOML.
+"""Hardware, file systems and prices to plan with: what comes with perjoule, and what the user adds or changes
+in TOML.
 
-The data are in perjoule/catalogue: boards/, drives/ and switches/ have one file each, parts/ the rest. docs/how-to/plan.md
-describes their format.
+The data are in perjoule/catalogue: boards/, drives/ and switches/ have one file each, parts/ the rest.
+docs/how-to/plan.md describes their format.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,17 @@ from perjoule import catalogue
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import CampaignSource
 from perjoule.catalogue import folder
-from perjoule.catalogue.parts import BoardPart, DrivePart, MeanRatios, Network, State, Switch, complaint, on_sides, watts
+from perjoule.catalogue.parts import (
+    BoardPart,
+    DrivePart,
+    MeanRatios,
+    Network,
+    State,
+    Switch,
+    complaint,
+    on_sides,
+    watts,
+)
 from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
 from perjoule.model import Json, option_name
 from perjoule.model.errors import CampaignError
@@ -45,17 +56,21 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
 class FileSystem:
-    """A file system: the options of its driver for each redundancy, the work of a server's CPU, and how near its bound it is."""
+    """A file system: the options of its driver for each redundancy, the work of a server's CPU, and how
+    near its bound it is.
+    """
 
     further_hosts: _Count  # beside those that hold data
-    write_cpu: Bare | None = None  # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
+    # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
+    write_cpu: Bare | None = None
     read_cpu: Bare | None = None  # for each byte read from them
     write_reached: Bare | None = (
         None  # throughput over the bound of networks, CPUs and disks; by the law of its profile if absent
     )
     read_reached: Bare | None = None
     options: tuple[Mapping[str, Json], ...]
-    counts: Mapping[str, Literal["servers", "drives"]] = field(default_factory=dict[str, Any])  # options of its driver for these
+    # options of its driver for these
+    counts: Mapping[str, Literal["servers", "drives"]] = field(default_factory=dict[str, Any])
     whole_groups: bool = False  # servers x drives must be a multiple of a file's parts
 
 
@@ -102,7 +117,9 @@ def _shipped(own: tuple[str, ...]) -> Parts:  # the user's folders are part of t
 
 
 def emulated() -> tuple[str, ...]:
-    """Name what virtual hosts can emulate as the servers of a plan: clusters with storage hosts, and boards."""
+    """Name what virtual hosts can emulate as the servers of a plan: clusters with storage hosts, and
+    boards.
+    """
     return tuple(name for name in catalogue.choices() if _stores(name))
 
 
@@ -121,10 +138,15 @@ def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
         CampaignError: a table is wrong, with its line.
     """
     merged: dict[str, Any] = {}
-    for one in ({"server" if table == "board" else table: found for table, found in folder.tables().items()}, own):
+    for one in (
+        {"server" if table == "board" else table: found for table, found in folder.tables().items()},
+        own,
+    ):
         folder.merge(merged, one)
     for table, (first, *_) in PLANNED.items():
-        for name in [name for name, one in merged[table].items() if isinstance(one, dict) and first not in one]:
+        for name in [
+            name for name, one in merged[table].items() if isinstance(one, dict) and first not in one
+        ]:
             if not (isinstance(changed := own.get(table), Mapping) and name in changed):
                 del merged[table][name]
     try:
@@ -137,7 +159,9 @@ def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
 
 
 def stand_in(name: str, server: BoardPart) -> str:
-    """Name the cluster whose storage hosts stand for a server: the one that it names, or that the catalogue has; "" for none."""
+    """Name the cluster whose storage hosts stand for a server: the one that it names, or that the
+    catalogue has; "" for none.
+    """
     return server.cluster or catalogue.standing_for(name)
 
 
@@ -146,7 +170,9 @@ def of_server(server: BoardPart) -> dict[str, Quantity]:
     its = {"mips": server.mips, "supply_efficiency": server.supply_efficiency, "port": server.port}
     its |= {"price": server.price, "embodied": server.embodied}
     states: tuple[State, ...] = ("idle", "dynamic")
-    return {state: _at_wall(server, state) for state in states} | {key: one for key, one in its.items() if one is not None}
+    return {state: _at_wall(server, state) for state in states} | {
+        key: one for key, one in its.items() if one is not None
+    }
 
 
 def _at_wall(server: BoardPart, state: State) -> Quantity:
@@ -157,7 +183,11 @@ def _at_wall(server: BoardPart, state: State) -> Quantity:
     efficiency = server.supply_efficiency.value
     source = f"{behind.source}; at the wall, before a supply of {percent(efficiency)} %"
     return replace(
-        behind, value=behind.value / efficiency, low=behind.low / efficiency, high=behind.high / efficiency, source=source
+        behind,
+        value=behind.value / efficiency,
+        low=behind.low / efficiency,
+        high=behind.high / efficiency,
+        source=source,
     )
 
 
@@ -168,11 +198,15 @@ def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
 
 
 def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
-    found = sorted(error.errors(), key=lambda one: one["type"] not in ("extra_forbidden", "unexpected_keyword_argument"))[0]
+    found = sorted(
+        error.errors(), key=lambda one: one["type"] not in ("extra_forbidden", "unexpected_keyword_argument")
+    )[0]
     path = tuple(found["loc"])
     name = ".".join(map(str, path[:-1]))
     if found["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        return source.error(path[:-1], f"[{name}] needs {path[-1]}", "see docs/how-to/plan.md for each part's keys")
+        return source.error(
+            path[:-1], f"[{name}] needs {path[-1]}", "see docs/how-to/plan.md for each part's keys"
+        )
     if found["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         kinds = {key: one for key, one in _KINDS.items() if path and key == path[0]}
         known = [option_name(key) for kind in kinds.values() for key in kind.__annotations__]
@@ -206,7 +240,11 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
                 yield (table, name, *filter(None, fault[:1])), *fault[1:]
             for key in PLANNED.get(table, ()):
                 if getattr(part, key) in (None, (), {}):
-                    yield (table, name), f"[{table}.{name}] needs {key}", "see docs/how-to/plan.md for each part's keys"
+                    yield (
+                        (table, name),
+                        f"[{table}.{name}] needs {key}",
+                        "see docs/how-to/plan.md for each part's keys",
+                    )
     for name, drive in found.drive.items():
         if drive.technology not in {*found.technology, NVME}:
             path = ("drive", name, "technology")
@@ -228,7 +266,11 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
             yield ("server", name, "cluster"), what, instead(server.cluster, emulated())
     for name, switch in found.switch.items():
         if switch.network not in found.network:
-            yield ("switch", name, "network"), f'no network "{switch.network}"', instead(switch.network, found.network)
+            yield (
+                ("switch", name, "network"),
+                f'no network "{switch.network}"',
+                instead(switch.network, found.network),
+            )
     for network in dict.fromkeys(one for server in found.server.values() for one in server.networks):
         if all(switch.network != network for switch in found.switch.values()):
             yield (

@@ -12,9 +12,11 @@ OTHER_CPU_RATIO = 2.0  # by which the work may differ on another CPU of the same
 
 
 def server_cpu(filesystem: str, direction: Direction) -> Quantity | None:
-    """Return 7-zip MIPS x seconds of the servers for each byte at their disks: the median of a profile's points.
+    """Return 7-zip MIPS x seconds of the servers for each byte at their disks: the median of a profile's
+    points.
 
-    The interval holds all points, and what another CPU may need; see docs/how-to/plan.md. None without such a profile.
+    The interval holds all points, and what another CPU may need; see docs/how-to/plan.md. None without such a
+    profile.
     """
     found = _profile(filesystem, direction)
     if found is None:
@@ -40,10 +42,14 @@ def law(filesystem: str, direction: Direction, kept: Redundancy) -> Law | None:
 
 @cache
 def trust(filesystem: str, direction: Direction) -> Quantity:
-    """Return throughput over that of the law: 1, with the 90 % band of points that differed from all others at every level."""
+    """Return throughput over that of the law: 1, with the 90 % band of points that differed from all
+    others at every level.
+    """
     found = prediction.shipped(filesystem)
     ratio = band_ratio(found.known[direction], LEVELS)
-    return Quantity(1.0, 1 / ratio, ratio, "measured", f"{_source(found)}, errors of points that were left out")
+    return Quantity(
+        1.0, 1 / ratio, ratio, "measured", f"{_source(found)}, errors of points that were left out"
+    )
 
 
 @cache
@@ -59,7 +65,9 @@ def at_once(filesystem: str, direction: Direction) -> Quantity:
 
 @cache
 def reached(direction: Direction) -> Quantity:
-    """Return throughput over the bound of a file system without a profile: what the points of all profiles reach."""
+    """Return throughput over the bound of a file system without a profile: what the points of all profiles
+    reach.
+    """
     profiles = [prediction.shipped(name) for name in prediction.names()]
     shares = [
         share

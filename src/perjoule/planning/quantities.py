@@ -14,7 +14,9 @@ Bools = NDArray[np.bool_]
 
 @dataclass
 class Book:
-    """All quantities of a plan in a row: parts refer to them by position, so that one vector holds one state of the world."""
+    """All quantities of a plan in a row: parts refer to them by position, so that one vector holds one
+    state of the world.
+    """
 
     quantities: list[Quantity] = field(default_factory=list[Quantity])
     _positions: dict[str, int] = field(default_factory=dict[str, int])
@@ -34,12 +36,17 @@ class Book:
     def draws(self, count: int, seed: int) -> Floats:
         """Draw states of the world: shape (count, quantities).
 
-        Each quantity is independent, and its name seeds its draws, so that a further part moves no other's. In half of them its
-        logarithm is uniform between low and value, in half between value and high: the value is the median, and nothing lies
-        outside of the interval.
+        Each quantity is independent, and its name seeds its draws, so that a further part moves no other's.
+        In half of them its logarithm is uniform between low and value, in half between value and high: the
+        value is the median, and nothing lies outside of the interval.
         """
-        shares = np.array([np.random.default_rng([seed, *one.name.encode()]).random(count) for one in self.quantities]).T
+        shares = np.array(
+            [np.random.default_rng([seed, *one.name.encode()]).random(count) for one in self.quantities]
+        ).T
         low, value, high = np.array([(one.low, one.value, one.high) for one in self.quantities]).T
-        low, value, high = (np.where(value > 0, one, 1.0) for one in (low, value, high))  # nothing stays nothing, below
-        drawn = np.where(shares < 0.5, low * (value / low) ** (2 * shares), value * (high / value) ** (2 * shares - 1))
+        # nothing stays nothing, below
+        low, value, high = (np.where(value > 0, one, 1.0) for one in (low, value, high))
+        drawn = np.where(
+            shares < 0.5, low * (value / low) ** (2 * shares), value * (high / value) ** (2 * shares - 1)
+        )
         return np.where(self.values > 0, drawn, 0.0)

@@ -1,4 +1,6 @@
-"""What it would take to change the ranking: the value of each quantity beyond which another design is best at an aim."""
+"""What it would take to change the ranking: the value of each quantity beyond which another design is best
+at an aim.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +18,9 @@ _HALVINGS_COUNT = 24
 
 @dataclass(frozen=True)
 class Change:
-    """Beyond a value of one quantity, all others as they are, another design of the front is best at an aim."""
+    """Beyond a value of one quantity, all others as they are, another design of the front is best at an
+    aim.
+    """
 
     aim: str
     quantity: Quantity
@@ -27,11 +31,16 @@ class Change:
 
 
 def designs(space: Space, some: Candidates) -> tuple[Ints, list[str]]:
-    """Number the designs of candidates: server, kind of disk, network, file system with its redundancy. Counts don't matter."""
+    """Number the designs of candidates: server, kind of disk, network, file system with its redundancy.
+
+    Counts don't matter.
+    """
     texts = [
         f"{machine.server} with {machine.drive}, {machine.network}, {choice.text}"
         for machine, choice in zip(
-            (space.machines[int(n)] for n in some.machine), (space.choices[int(n)] for n in some.choice), strict=True
+            (space.machines[int(n)] for n in some.machine),
+            (space.choices[int(n)] for n in some.choice),
+            strict=True,
         )
     ]
     names = list(dict.fromkeys(texts))
@@ -41,8 +50,8 @@ def designs(space: Space, some: Candidates) -> tuple[Ints, list[str]]:
 def changes(space: Space, need: Need, some: Candidates) -> tuple[Change, ...]:
     """Try each end of each quantity's interval, and halve the way to where the best design changes.
 
-    Only candidates of the front are compared, each only where it meets the need in that state of the world. Sorted by how near
-    the threshold is to the value, as a share of the way to the interval's end.
+    Only candidates of the front are compared, each only where it meets the need in that state of the world.
+    Sorted by how near the threshold is to the value, as a share of the way to the interval's end.
     """
     numbers, names = designs(space, some)
     value = space.book.values
@@ -63,24 +72,39 @@ def changes(space: Space, need: Need, some: Candidates) -> tuple[Change, ...]:
             middle = (low + high) / 2
             now = numbers[_best(space, need, some, _moved(value, place[turned], end[turned], middle))[aim]]
             same = now == winners[0]
-            low, high, then = np.where(same, middle, low), np.where(same, high, middle), np.where(same, then, now)
+            low, high, then = (
+                np.where(same, middle, low),
+                np.where(same, high, middle),
+                np.where(same, then, now),
+            )
         for row, share, other in zip(turned.tolist(), high.tolist(), then.tolist(), strict=True):
             at, to = ends[row]
             one = space.book.quantities[at]
             threshold = one.value * (to / one.value) ** share
-            found.append((share, Change(aim.name, one, threshold, to > one.value, names[int(winners[0])], names[int(other)])))
+            found.append(
+                (
+                    share,
+                    Change(
+                        aim.name, one, threshold, to > one.value, names[int(winners[0])], names[int(other)]
+                    ),
+                )
+            )
     return tuple(change for _, change in sorted(found, key=lambda pair: pair[0]))
 
 
 def _moved(value: Floats, place: Ints, end: Floats, share: Floats) -> Floats:
-    """Return worlds in which one quantity each has gone a share of the logarithmic way from its value to an end."""
+    """Return worlds in which one quantity each has gone a share of the logarithmic way from its value to
+    an end.
+    """
     worlds = np.repeat(value[None, :], len(place), axis=0)
     worlds[np.arange(len(place)), place] = value[place] * (end / value[place]) ** share
     return worlds
 
 
 def _best(space: Space, need: Need, some: Candidates, worlds: Floats) -> dict[Measure, Ints]:
-    """Return the place of the best candidate by each aim in each world; all count where none meets the need."""
+    """Return the place of the best candidate by each aim in each world; all count where none meets the
+    need.
+    """
     found = outcomes(space, need, some, worlds)
     meets = met(need, found)
     meets |= ~np.any(meets, axis=1, keepdims=True)

@@ -14,11 +14,15 @@ def schema() -> Mapping[str, Json]:
     found, tables = described(Need), described(Parts)
     definitions: dict[str, Any] = found.pop("$defs")
     for name, part in tables.pop("$defs").items():
-        definitions[name] = {key: value for key, value in part.items() if key != "required"}  # a known part is changed key by key
+        # a known part is changed key by key
+        definitions[name] = {key: value for key, value in part.items() if key != "required"}
     for name, table in tables["properties"].items():
         own = found["properties"].get(name)
         found["properties"][name] = {**own, "anyOf": [*own["anyOf"], table]} if own else table
     for name in INNER:
         del found["properties"][name]["default"]
-    needed: dict[str, Any] = {"required": ["capacity"], "anyOf": [{"required": ["read"]}, {"required": ["write"]}]}
+    needed: dict[str, Any] = {
+        "required": ["capacity"],
+        "anyOf": [{"required": ["read"]}, {"required": ["write"]}],
+    }
     return {"$schema": DRAFT, **found, **needed, "title": "perjoule need", "$defs": definitions}

@@ -15,7 +15,9 @@ from perjoule.planning.ranking import Change
 SHOWN_COUNT = 12  # rows of the terminal
 CHANGES_COUNT = 3  # for each aim
 _SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
-_UNITS = {one: one.unit.symbol for one in _SHOWN} | {measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"}
+_UNITS = {one: one.unit.symbol for one in _SHOWN} | {
+    measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"
+}
 HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
 WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
 CONTRADICTED = "a measurement contradicts it"
@@ -47,17 +49,26 @@ def cells(row: Row) -> tuple[str, ...]:
 def banded(row: Row, what: Measure) -> str:
     """Print a value of a row with its band: "412 (350 to 520) W"."""
     band = row.values[what]
-    return f"{what.number(band.value)} ({what.number(band.low)} to {what.number(band.high)}) {what.unit.symbol}"
+    return (
+        f"{what.number(band.value)} ({what.number(band.low)} to {what.number(band.high)}) {what.unit.symbol}"
+    )
 
 
 def about(row: Row) -> Iterator[str]:
     """Describe a row in a few lines, each value with its band."""
     of = partial(banded, row)
-    further = f", {row.hosts_count - row.servers_count} more without disks" if row.hosts_count > row.servers_count else ""
+    further = (
+        f", {row.hosts_count - row.servers_count} more without disks"
+        if row.hosts_count > row.servers_count
+        else ""
+    )
     yield f"{row.text}{further}; {row.switches_count} x switch {row.switch}"
     read, write = f"read {of(measures.READ)}", f"write {of(measures.WRITE)}"
     yield f"{read}, where {row.binds_read} takes the longest; {write}, where {row.binds_write} does"
-    yield f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} {measures.ENERGY.words}"
+    yield (
+        f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} "
+        f"{measures.ENERGY.words}"
+    )
     per = [f"stored {of(measures.STORED)} (the idle cluster)"]
     if measures.MOVED in row.values:
         per += [f"moved {of(measures.MOVED)} (above idle)", f"together {of(measures.MOVED_WHOLE)} moved"]
@@ -65,18 +76,25 @@ def about(row: Row) -> Iterator[str]:
     yield f"{of(measures.MONEY)}, of it {measures.PURCHASE.words} {of(measures.PURCHASE)}"
     yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.words} {of(measures.EMBODIED)}"
     losses = row.values[measures.LOSSES]
-    yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
+    yield (
+        f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by "
+        "failures of disks"
+    )
     yield f"least to spare: {row.tightest} ({percent(row.spare_ratio)} %); {sure_text(row)}"
     yield from measured_lines(row)
 
 
 def sure_text(row: Row) -> str:
     """Say how sure a candidate is to meet the need, and how wrong it can be."""
-    return f"meets the need in {percent(row.meets_ratio)} % of the draws; regret {percent(row.regret_ratio)} %"
+    return (
+        f"meets the need in {percent(row.meets_ratio)} % of the draws; regret {percent(row.regret_ratio)} %"
+    )
 
 
 def measured_lines(row: Row) -> Iterator[str]:
-    """Say what was measured of the same servers and file system, where it differs from its prediction: what contradicts first."""
+    """Say what was measured of the same servers and file system, where it differs from its prediction:
+    what contradicts first.
+    """
     for one in sorted(row.measurements, key=lambda one: not one.contradicts):
         if one.contradicts:
             yield f"contradicted: {one.text}; here {banded(row, one.what)} are predicted"
@@ -105,7 +123,10 @@ def change_text(change: Change) -> str:
     one = change.quantity
     side = "above" if change.above else "below"
     now = f"now {one.text(one.value)}, {one.text(one.low)} to {one.text(one.high)}"
-    return f"least {change.aim}: {one.name} {side} {one.text(change.threshold)} ({now}): {change.then} instead of {change.best}"
+    return (
+        f"least {change.aim}: {one.name} {side} {one.text(change.threshold)} ({now}): {change.then} instead "
+        f"of {change.best}"
+    )
 
 
 def main_changes(answer: Answer) -> list[Change]:
@@ -140,7 +161,10 @@ def most_tried(answer: Answer) -> str:
     rows = [row for row in (answer.nearest, *(move.row for move in answer.moves)) if row]
     if all(row.servers_count < most_count for row in rows):
         return ""
-    return f"at most {counted(most_count, 'server')} with data were tried: more may meet the need, if you raise limits.servers"
+    return (
+        f"at most {counted(most_count, 'server')} with data were tried: more may meet the need, if you "
+        "raise limits.servers"
+    )
 
 
 def misses(row: Row, wanted: Sequence[Constraint]) -> list[str]:
@@ -188,7 +212,12 @@ def as_data(answer: Answer) -> dict[str, object]:
         "possible_count": answer.possible_count,
         "rows": [row_data(row) for row in answer.rows],
         "changes": [
-            {"aim": one.aim, "quantity": one.quantity.name, "value": one.quantity.value, "threshold": one.threshold}
+            {
+                "aim": one.aim,
+                "quantity": one.quantity.name,
+                "value": one.quantity.value,
+                "threshold": one.threshold,
+            }
             | {"above": one.above, "best": one.best, "then": one.then}
             for one in answer.changes
         ],

@@ -1,4 +1,6 @@
-"""What a file system would do on hardware that one does not have: throughput, watts and work per joule, with a band."""
+"""What a file system would do on hardware that one does not have: throughput, watts and work per joule,
+with a band.
+"""
 
 from perjoule.prediction.bounds import RESOURCES, Demand, Fleet, Resource, bound_bytes_per_s, times_s_per_byte
 from perjoule.prediction.identification import Parameter, ends, parameters

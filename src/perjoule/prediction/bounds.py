@@ -1,7 +1,8 @@
 """The most that each resource of a cluster lets through: the asymptotic bounds of a closed queueing network.
 
-A resource that spends d seconds on each user byte can't move more than 1/d bytes a second, however many clients wait for it; see
-P. J. Denning, J. P. Buzen, The Operational Analysis of Queueing Network Models, https://doi.org/10.1145/356733.356735
+A resource that spends d seconds on each user byte can't move more than 1/d bytes a second, however many
+clients wait for it; see P. J. Denning, J. P. Buzen, The Operational Analysis of Queueing Network Models,
+https://doi.org/10.1145/356733.356735
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,9 @@ RESOURCES: tuple[Resource, ...] = ("client network", "client CPU", "server netwo
 
 @dataclass(frozen=True)
 class Demand:
-    """The work for one user byte: bytes by `flow`, and CPU time as 7-zip MIPS x seconds, of all hosts of a role together."""
+    """The work for one user byte: bytes by `flow`, and CPU time as 7-zip MIPS x seconds, of all hosts of a
+    role together.
+    """
 
     flow: Flow
     client_mips_s_per_byte: Number = 0.0
@@ -31,7 +34,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class Fleet:
-    """The hardware of one cluster, or of many as arrays of one shape: counts of hosts, and what one host of each role can do."""
+    """The hardware of one cluster, or of many as arrays of one shape: counts of hosts, and what one host
+    of each role can do.
+    """
 
     servers_count: Number  # that hold data
     server_network_bytes_per_s: Number  # TCP goodput, one direction
@@ -52,7 +57,8 @@ def times_s_per_byte(demand: Demand, fleet: Fleet) -> Mapping[Resource, Number]:
     flow = demand.flow
     clients, servers = np.asarray(fleet.clients_count), np.asarray(fleet.servers_count)
     return {
-        "client network": max(flow.client_sent_ratio, flow.client_received_ratio) / (clients * fleet.client_network_bytes_per_s),
+        "client network": max(flow.client_sent_ratio, flow.client_received_ratio)
+        / (clients * fleet.client_network_bytes_per_s),
         "client CPU": demand.client_mips_s_per_byte / (clients * fleet.client_mips),
         "server network": max(flow.storage_sent_ratio, flow.storage_received_ratio)
         / (servers * fleet.server_network_bytes_per_s),

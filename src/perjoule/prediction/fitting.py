@@ -1,9 +1,10 @@
-"""From measured points to a profile's numbers: CPU work as counted, the rest such that the measured throughputs come out.
+"""From measured points to a profile's numbers: CPU work as counted, the rest such that the measured
+throughputs come out.
 
-CPU work is the median of what trials counted, per byte that the hosts' networks moved, so that another redundancy has another
-work. The numbers of a `Way` are those with the least error of ln(throughput), by scipy's robust least squares; weak priors
-hold those that the points say nothing of. Bootstrap over conditions (not trials: repetitions of one condition share its error)
-gives their scatter.
+CPU work is the median of what trials counted, per byte that the hosts' networks moved, so that another
+redundancy has another work. The numbers of a `Way` are those with the least error of ln(throughput), by
+scipy's robust least squares; weak priors hold those that the points say nothing of. Bootstrap over conditions
+(not trials: repetitions of one condition share its error) gives their scatter.
 """
 
 from collections.abc import Sequence
@@ -24,12 +25,18 @@ DRAWS_COUNT = 40
 ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
 
 NUMBERS = ("in_flight", "overlap", "on_disk_ratio", "fixed_s", "at_once", "cpu_ratio")
-# Of ln(in_flight), ln(overlap - 1), logit(on_disk_ratio), ln(fixed_s), ln(at_once), logit(cpu_ratio): where priors are, and how
-# strongly they hold, in units of ln(throughput) per unit of theirs. Weak: a point that a parameter moves by 1 % outweighs them.
+# Of ln(in_flight), ln(overlap - 1), logit(on_disk_ratio), ln(fixed_s), ln(at_once), logit(cpu_ratio): where
+# priors are, and how strongly they hold, in units of ln(throughput) per unit of theirs. Weak: a point that a
+# parameter moves by 1 % outweighs them.
 PRIOR = np.array([1.0, 1.0, 0.0, -4.0, 2.0, 1.0])
 HOLD = np.array([0.02, 0.01, 0.01, 0.02, 0.02, 0.02])
 LEAST = np.array([-12.0, -12.0, -12.0, -12.0, 0.0, -12.0])  # a call is served by one station at least
-STARTS = [(2.0, overlap, disk, -4.0, many, 1.0) for overlap in (-1.0, 2.0) for disk in (-4.0, 4.0) for many in (0.1, 2.0)]
+STARTS = [
+    (2.0, overlap, disk, -4.0, many, 1.0)
+    for overlap in (-1.0, 2.0)
+    for disk in (-4.0, 4.0)
+    for many in (0.1, 2.0)
+]
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,17 @@ class Fit:
 
     works: Works
     way: Way
-    uneven: tuple[tuple[Redundancy, float], ...] = ()  # bytes of the busiest host over the mean, beyond what whole units explain
+    # bytes of the busiest host over the mean, beyond what whole units explain
+    uneven: tuple[tuple[Redundancy, float], ...] = ()
 
     def uneven_ratio(self, kept: Redundancy) -> float:
-        """Return how uneven hosts are under a redundancy: the median of its points, else of those of its kind, else 1."""
+        """Return how uneven hosts are under a redundancy: the median of its points, else of those of its
+        kind, else 1.
+        """
         own = [ratio for redundancy, ratio in self.uneven if redundancy == kept]
-        known = own or [ratio for redundancy, ratio in self.uneven if bool(redundancy.data_count) == bool(kept.data_count)]
+        known = own or [
+            ratio for redundancy, ratio in self.uneven if bool(redundancy.data_count) == bool(kept.data_count)
+        ]
         return median(known) if known else 1.0
 
 
@@ -75,23 +87,34 @@ def _client_bytes(flow: Flow) -> float:
 
 
 def _server_bytes(flow: Flow) -> float:
-    """Return the bytes that make work: a server that passes a copy on sends what it has received, checked and stored anyway."""
+    """Return the bytes that make work: a server that passes a copy on sends what it has received, checked
+    and stored anyway.
+    """
     return max(flow.storage_sent_ratio, flow.storage_received_ratio)
 
 
 def spread(direction: Direction, kept: Redundancy, unit_bytes: float, uneven: float) -> Spread:
     """Return how data lie on hosts.
 
-    A transfer is on one group of hosts: a write is on all of them, a read takes one copy, or all parts of a code.
+    A transfer is on one group of hosts: a write is on all of them, a read takes one copy, or all parts of a
+    code.
     """
     read, code_count = direction == "read", kept.data_count + kept.parity_count if kept.data_count else 0
     count = code_count or (1 if read else kept.copies_count)
-    return Spread(count, unit_bytes, uneven, read=read, parts_ratio=count / kept.data_count if read and code_count else 1.0)
+    return Spread(
+        count,
+        unit_bytes,
+        uneven,
+        read=read,
+        parts_ratio=count / kept.data_count if read and code_count else 1.0,
+    )
 
 
 def uneven_ratio(one: Observation, unit_bytes: float) -> float:
     """Return how uneven a trial was beyond what whole units explain."""
-    return one.busiest_ratio / float(placed_ratio(one.case.fleet, _spread(one.case, unit_bytes, 1.0), one.case.client_bytes))
+    return one.busiest_ratio / float(
+        placed_ratio(one.case.fleet, _spread(one.case, unit_bytes, 1.0), one.case.client_bytes)
+    )
 
 
 def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
@@ -102,7 +125,9 @@ def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
 
 def jobs(found: Fit, cases: Sequence[Case], unit_bytes: float) -> Job:
     """Return what cases ask of their hosts, as one job of arrays."""
-    return stacked([_job(case, found.works, unit_bytes, found.uneven_ratio(case.redundancy)) for case in cases])
+    return stacked(
+        [_job(case, found.works, unit_bytes, found.uneven_ratio(case.redundancy)) for case in cases]
+    )
 
 
 def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
@@ -120,7 +145,8 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
         float(np.median([one.client_mips_s_per_byte / _client_bytes(one.case.flow) for one in points])),
         float(np.median([one.server_mips_s_per_byte / _server_bytes(one.case.flow) for one in points])),
     )
-    uneven = [uneven_ratio(one, unit_bytes) for one in points]  # its own, so that luck with placement moves no other number
+    # its own, so that luck with placement moves no other number
+    uneven = [uneven_ratio(one, unit_bytes) for one in points]
     asked = stacked([_job(one.case, works, unit_bytes, own) for one, own in zip(points, uneven, strict=True)])
     wanted_s = np.array([float(one.case.fleet.clients_count) * one.case.client_bytes for one in points])
     wanted_s /= np.array([one.throughput_bytes_per_s for one in points])
@@ -149,11 +175,15 @@ def _share(logit: float) -> float:
 def _numbers(way: Way) -> NDArray[np.float64]:
     disk, cpu = (min(max(share, 1e-5), 1 - 1e-5) for share in (way.on_disk_ratio, way.cpu_ratio))
     overlap, many = log(max(way.overlap - 1, 1e-5)), log(way.at_once)
-    return np.array([log(way.in_flight), overlap, log(disk / (1 - disk)), log(way.fixed_s), many, log(cpu / (1 - cpu))])
+    return np.array(
+        [log(way.in_flight), overlap, log(disk / (1 - disk)), log(way.fixed_s), many, log(cpu / (1 - cpu))]
+    )
 
 
 def moved(way: Way, name: str, ratio: float) -> Way:
-    """Return a way with a number times a ratio: of a share its odds, of `overlap` what it is above 1; within what is possible."""
+    """Return a way with a number times a ratio: of a share its odds, of `overlap` what it is above 1;
+    within what is possible.
+    """
     x = _numbers(way)
     x[NUMBERS.index(name)] += log(ratio)
     return replace(way, **{name: float(getattr(_way(x), name))})

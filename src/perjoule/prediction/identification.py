@@ -15,13 +15,16 @@ from perjoule.prediction.power import mean_w
 from perjoule.prediction.profile import Profile
 from perjoule.prediction.queueing import Job, duration_s
 
-IDENTIFIED_RATIO = 4.0  # the end of a parameter's 90 % interval over its begin, above which nothing is known of it
+# the end of a parameter's 90 % interval over its begin, above which nothing is known of it
+IDENTIFIED_RATIO = 4.0
 SEEN_RATIO = 0.01
 STEP_COUNT = 4  # steps in a factor of two
 SHARES = ("on_disk_ratio", "cpu_ratio")
 BESIDE = "CPU time beside the load"
 BESIDE_RATIO = (
-    2.0  # by which CPU time of whole trials was at most more than that of the load, of loads of seconds (fio: 1.4 to 1.9)
+    # by which CPU time of whole trials was at most more than that of the load, of loads of seconds (fio: 1.4
+    # to 1.9)
+    2.0
 )
 WORKS = ("client_mips_s_per_byte", "server_mips_s_per_byte")
 
@@ -40,19 +43,25 @@ class Parameter:
 def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
     """List the numbers of a direction.
 
-    One is identified if its interval's ends are within a factor of IDENTIFIED_RATIO (of a share near 1: of its distance to 1)
-    and, unless it was counted, if twice or half of it would move the throughput of a measured point by SEEN_RATIO or more.
+    One is identified if its interval's ends are within a factor of IDENTIFIED_RATIO (of a share near 1: of
+    its distance to 1) and, unless it was counted, if twice or half of it would move the throughput of a
+    measured point by SEEN_RATIO or more.
     """
     known, measured = found.known[direction], _measured(found, direction)
     listed: list[Parameter] = []
     whole, read = found.unit_bytes < inf, direction == "read"
-    unused = {"in_flight": whole, "at_once": whole and read, "on_disk_ratio": read}  # two follow from how units lie
+    # two follow from how units lie
+    unused = {"in_flight": whole, "at_once": whole and read, "on_disk_ratio": read}
     for name in (*(name for name in NUMBERS if not unused.get(name)), *WORKS):
         value = _value(known.fit, name)
-        low, high = (float(end) for end in np.quantile([_value(draw, name) for draw in known.draws], [0.05, 0.95]))
+        low, high = (
+            float(end) for end in np.quantile([_value(draw, name) for draw in known.draws], [0.05, 0.95])
+        )
         near = (1 - high, 1 - low) if name in SHARES and value > 1 / 2 else (low, high)
         sure = near[0] > 0 and near[1] <= IDENTIFIED_RATIO * near[0]
-        seen = name in WORKS or any(_seen(known.fit, _off(known.fit, name, by), measured) for by in (0.5, 2.0))
+        seen = name in WORKS or any(
+            _seen(known.fit, _off(known.fit, name, by), measured) for by in (0.5, 2.0)
+        )
         listed.append(Parameter(name, value, low, high, sure and seen))
     return tuple(listed)
 
@@ -60,8 +69,9 @@ def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
 def ends(found: Profile, direction: Direction) -> Mapping[str, tuple[Fit, Fit]]:
     """Return, for each number that is not identified, fits in which it is as small and as large as it may be.
 
-    That is half and twice of it (of a share: of its odds; of `overlap`: of what it is above 1), or further as long as the
-    throughput of no measured point moves by SEEN_RATIO. Of CPU work that was counted over whole trials, it is all and the load's.
+    That is half and twice of it (of a share: of its odds; of `overlap`: of what it is above 1), or further as
+    long as the throughput of no measured point moves by SEEN_RATIO. Of CPU work that was counted over whole
+    trials, it is all and the load's.
     """
     fit, measured = found.known[direction].fit, _measured(found, direction)
     names = [one.name for one in parameters(found, direction) if not one.identified]
@@ -70,9 +80,11 @@ def ends(found: Profile, direction: Direction) -> Mapping[str, tuple[Fit, Fit]]:
 
 
 def counted_ratios(found: Profile, direction: Direction) -> NDArray[np.float64]:
-    """Return the servers' CPU work that points have over that in the window, as modelled watts of the window say.
+    """Return the servers' CPU work that points have over that in the window, as modelled watts of the window
+    say.
 
-    Those are linear in it. What disks took of them is computed by the bytes of the layout. Shape (P,), of points with power.
+    Those are linear in it. What disks took of them is computed by the bytes of the layout. Shape (P,), of
+    points with power.
     """
     ratios: list[float] = []
     for one in found.points:
@@ -92,7 +104,9 @@ def _inside(found: Profile, direction: Direction) -> Fit:
     works = fit.works
     return replace(
         fit,
-        works=Works(works.client_mips_s_per_byte / BESIDE_RATIO, works.server_mips_s_per_byte / servers_ratio),
+        works=Works(
+            works.client_mips_s_per_byte / BESIDE_RATIO, works.server_mips_s_per_byte / servers_ratio
+        ),
     )
 
 

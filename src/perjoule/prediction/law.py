@@ -1,4 +1,6 @@
-"""The law of queues with a profile's numbers, for many clusters at once: what servers reach that keep nothing in memory."""
+"""The law of queues with a profile's numbers, for many clusters at once: what servers reach that keep
+nothing in memory.
+"""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -19,14 +21,20 @@ class Law:
     way: Way
     spread: Spread
 
-    def served_s_per_byte(self, demand: Demand, fleet: Fleet, client_bytes: Number, at_once: Number) -> Floats:
-        """Return the seconds for a user byte, if neither the clients' network and CPU nor the servers' memory matter.
+    def served_s_per_byte(
+        self, demand: Demand, fleet: Fleet, client_bytes: Number, at_once: Number
+    ) -> Floats:
+        """Return the seconds for a user byte, if neither the clients' network and CPU nor the servers' memory
+        matter.
 
         Args:
-            demand: the whole work for a user byte; how much of the servers' CPU work holds data up is the law's.
-            fleet: clusters, as arrays that broadcast; its clients have transfers in flight and files on certain hosts.
+            demand: the whole work for a user byte; how much of the servers' CPU work holds data up is the
+                law's.
+            fleet: clusters, as arrays that broadcast; its clients have transfers in flight and files on
+                certain hosts.
             client_bytes: that each client moves, in one file.
-            at_once: stations that one client's transfers use at once; takes the place of the profile's number.
+            at_once: stations that one client's transfers use at once; takes the place of the profile's
+                number.
         """
         asked = job(demand, replace(fleet, server_memory_bytes=0.0), self.spread, client_bytes)
         asked = replace(asked, clients_s=0.0, most_at_once=np.minimum(asked.most_at_once, at_once))

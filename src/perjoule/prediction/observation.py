@@ -27,7 +27,8 @@ class Case:
     flow: Flow  # of the direction
     fleet: Fleet
     client_bytes: float  # that each client moves
-    in_flight_count: float = 1.0  # calls of each client; points of an earlier version have one, and don't say it
+    # calls of each client; points of an earlier version have one, and don't say it
+    in_flight_count: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,20 @@ class Observation:
     server_mips_s_per_byte: float  # the same of all servers
     throughput_bytes_per_s: float  # until disks hold what was written
     mean_w: float | None  # of the servers, without the switch
-    busiest_ratio: float = 1.0  # bytes that the busiest data host sent (read) or received (write), over the mean
+    # bytes that the busiest data host sent (read) or received (write), over the mean
+    busiest_ratio: float = 1.0
 
 
-def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Direction, float]) -> Iterator[Observation]:
-    """Return what a trial says of its file system; nothing if the hardware, the layout or a counter is unknown.
+def observations(
+    record: Record, points: tuple[Point, ...], busiest: Mapping[Direction, float]
+) -> Iterator[Observation]:
+    """Return what a trial says of its file system; nothing if the hardware, the layout or a counter is
+    unknown.
 
     `busiest` are the bytes of the busiest data host over the mean, by direction.
 
-    Only trials count in which the data were on servers, every client moved as much as the others, in order and as fast as it
-    could, clients overlapped, and nothing was done to the file system meanwhile.
+    Only trials count in which the data were on servers, every client moved as much as the others, in order
+    and as fast as it could, clients overlapped, and nothing was done to the file system meanwhile.
     """
     cluster, calls_count = hardware(record), _calls_count(record)
     redundancy, amplification, outcome = record.redundancy, record.amplification, record.outcome
@@ -81,7 +86,8 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
 
 
 def fleet(cluster: Cluster, held: Mapping[str, int], *, clients_count: int, memory: bool) -> Fleet | None:
-    """Return what data hosts and clients can do, the slowest of each role for all: shares of the work are equal.
+    """Return what data hosts and clients can do, the slowest of each role for all: shares of the work are
+    equal.
 
     Args:
         cluster: the hardware.
@@ -97,12 +103,18 @@ def fleet(cluster: Cluster, held: Mapping[str, int], *, clients_count: int, memo
         servers_count=float(sum(held.values())),
         server_network_bytes_per_s=min(node.board.nic_bytes_per_s.value for node in servers),
         server_mips=min(node.board.mips.value for node in servers),
-        disk_read_bytes_per_s=min(sum(disk.read_bytes_per_s.value for disk in node.disks) for node in servers),
-        disk_write_bytes_per_s=min(sum(disk.write_bytes_per_s.value for disk in node.disks) for node in servers),
+        disk_read_bytes_per_s=min(
+            sum(disk.read_bytes_per_s.value for disk in node.disks) for node in servers
+        ),
+        disk_write_bytes_per_s=min(
+            sum(disk.write_bytes_per_s.value for disk in node.disks) for node in servers
+        ),
         clients_count=float(clients_count),
         client_network_bytes_per_s=client.board.nic_bytes_per_s.value,
         client_mips=client.board.mips.value,
-        server_memory_bytes=min(b.value if memory and (b := node.board.memory_bytes) else inf for node in servers),
+        server_memory_bytes=min(
+            b.value if memory and (b := node.board.memory_bytes) else inf for node in servers
+        ),
     )
 
 
@@ -113,7 +125,9 @@ def _capped(record: Record) -> bool:
 
 
 def _calls_count(record: Record) -> int | None:
-    """Return how many calls a client has in flight, as its load says; None if it is one of which a prediction can't learn."""
+    """Return how many calls a client has in flight, as its load says; None if it is one of which a
+    prediction can't learn.
+    """
     used = record.trial.workload
     if used.kind not in drivers.kinds("workloads"):
         return None
@@ -137,18 +151,24 @@ def _held(record: Record, cluster: Cluster) -> Mapping[str, int]:
 
 
 def _works_mips_s_per_byte(record: Record, cluster: Cluster, point: Point) -> tuple[float, float] | None:
-    """Return the CPU work of clients and of servers for a user byte; None where a counter or a capacity is unknown.
+    """Return the CPU work of clients and of servers for a user byte; None where a counter or a capacity is
+    unknown.
 
     A host's second of CPU time is worth its board's rating x scale / capacity in cores.
     """
     nodes: Mapping[str, Node] = {node.name: node for node in cluster.nodes}
     found, emulated = list[float](), Reading(record).dilation.emulated
     for role in ("client", "servers"):
-        hosts = [host for host in record.hosts if (host.role == "client") == (role == "client") and host.node in nodes]
+        hosts = [
+            host
+            for host in record.hosts
+            if (host.role == "client") == (role == "client") and host.node in nodes
+        ]
         boards = [(nodes[host.node].board, host.cpu_capacity_cores) for host in hosts]
         rates = {emulated(board.mips.value) / cores for board, cores in boards if cores}
         spent = point.metrics.get(f"cpu_{role}_s_per_byte")
-        if spent is None or not rates or max(rates) > 1.001 * min(rates):  # seconds of unlike hosts can't be added up
+        # seconds of unlike hosts can't be added up
+        if spent is None or not rates or max(rates) > 1.001 * min(rates):
             return None
         found.append(spent * max(rates))
     return found[0], found[1]

@@ -1,4 +1,6 @@
-"""Watts of the servers from how busy their CPUs and disks are: the linear model of the meter `modelled`, for a whole cluster."""
+"""Watts of the servers from how busy their CPUs and disks are: the linear model of the meter `modelled`,
+for a whole cluster.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,25 +26,40 @@ class Plant:
 
 
 def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
-    """Return the power of servers of these counts by node. CPUs of different boards do equal shares of the work."""
+    """Return the power of servers of these counts by node.
+
+    CPUs of different boards do equal shares of the work.
+    """
     nodes = [(node, counts.get(node.name, 0)) for node in cluster.nodes if node.role != "client"]
     supply = cluster.supply_efficiency.value
-    idle_w = sum(count * (node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks)) for node, count in nodes)
-    boards = [(node.board, count) for node, count in nodes if node.role == "storage"] or [(n.board, c) for n, c in nodes]
+    idle_w = sum(
+        count * (node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks))
+        for node, count in nodes
+    )
+    boards = [(node.board, count) for node, count in nodes if node.role == "storage"] or [
+        (n.board, c) for n, c in nodes
+    ]
     hosts_count = sum(count for _, count in boards)
     storage = [disk for node, count in nodes if node.role == "storage" for disk in node.disks * count]
     more_w = sum(disk.active_w.value - disk.idle_w.value for disk in storage)
-    read, written = sum(d.read_bytes_per_s.value for d in storage), sum(d.write_bytes_per_s.value for d in storage)
+    read, written = (
+        sum(d.read_bytes_per_s.value for d in storage),
+        sum(d.write_bytes_per_s.value for d in storage),
+    )
     return Plant(
         idle_w=idle_w / supply,
-        joules_per_mips_s=sum(b.dynamic_w.value / b.mips.value * count for b, count in boards) / hosts_count / supply,
+        joules_per_mips_s=sum(b.dynamic_w.value / b.mips.value * count for b, count in boards)
+        / hosts_count
+        / supply,
         joules_per_read_byte=more_w / read / supply if read else 0.0,
         joules_per_written_byte=more_w / written / supply if written else 0.0,
         switch_w=cluster.switch_w.value,
     )
 
 
-def parts_w(cluster: Cluster, counts: Mapping[str, int], demand: Demand, throughput_bytes_per_s: float) -> Mapping[Part, float]:
+def parts_w(
+    cluster: Cluster, counts: Mapping[str, int], demand: Demand, throughput_bytes_per_s: float
+) -> Mapping[Part, float]:
     """Return where the watts of `mean_w` go, at the wall; beside them the switch, which is not in them."""
     found = plant(cluster, counts)
     nodes = [(node, counts.get(node.name, 0)) for node in cluster.nodes if node.role != "client"]
@@ -68,6 +85,8 @@ def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> N
     return joules * throughput_bytes_per_s
 
 
-def mean_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number, *, switch: bool = False) -> Number | Floats:
+def mean_w(
+    plant: Plant, demand: Demand, throughput_bytes_per_s: Number, *, switch: bool = False
+) -> Number | Floats:
     """Return the mean watts of the servers at a throughput."""
     return plant.idle_w + dynamic_w(plant, demand, throughput_bytes_per_s) + switch * plant.switch_w

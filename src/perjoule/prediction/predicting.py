@@ -1,4 +1,6 @@
-"""What a file system would do on a cluster: throughput, watts and work per joule, with a 90 % band and where that comes from."""
+"""What a file system would do on a cluster: throughput, watts and work per joule, with a 90 % band and
+where that comes from.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +44,13 @@ class Prediction:
     idle_w: float
     efficiency_bytes_per_j: tuple[float, float, float]
     beyond: tuple[Level, ...]  # what differs from all that was measured
-    worth: Mapping[str, float]  # share of the variance of ln(work per joule) by what is uncertain, the most first
-    # Numbers that were not identified and alone move throughput by more than RANGE_RATIO: then the band counts and not the value.
+    # share of the variance of ln(work per joule) by what is uncertain, the most first
+    worth: Mapping[str, float]
+    # Numbers that were not identified and alone move throughput by more than RANGE_RATIO: then the band
+    # counts and not the value.
     rests_on: tuple[str, ...] = ()  # a pledge of an earlier version has none
-    parts_w: Mapping[Part, float] = field(default_factory=dict[Part, float])  # of mean_w by component; likewise
+    # of mean_w by component; likewise
+    parts_w: Mapping[Part, float] = field(default_factory=dict[Part, float])
     in_flight_count: int = 1  # calls of each client; likewise
 
 
@@ -63,7 +68,8 @@ class Target:
 def predictions(
     target: Target, clients_counts: Sequence[int], client_bytes: int, in_flight_count: int | None = None
 ) -> Iterator[Prediction]:
-    """Predict both directions for each number of clients, with as many calls in flight as measured if none are given.
+    """Predict both directions for each number of clients, with as many calls in flight as measured if none
+    are given.
 
     Raises:
         CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client.
@@ -86,7 +92,10 @@ def fleet_of(target: Target, clients_count: int) -> Fleet:
 def _fleet(target: Target, held: Mapping[str, int], clients_count: int) -> Fleet:
     found = fleet(target.cluster, held, clients_count=clients_count, memory=target.memory)
     if found is None:
-        raise CampaignError(f'cluster "{target.cluster.name}" lacks a client or a host for data', next="add the node to its file")
+        raise CampaignError(
+            f'cluster "{target.cluster.name}" lacks a client or a host for data',
+            next="add the node to its file",
+        )
     return found
 
 
@@ -95,7 +104,9 @@ def _nodes(target: Target) -> tuple[Node, ...]:
         return target.cluster.nodes
     first = next((node for node in target.cluster.nodes if node.role == "storage"), None)
     if first is None:
-        raise CampaignError(f'cluster "{target.cluster.name}" has no storage hosts', next="leave out --servers")
+        raise CampaignError(
+            f'cluster "{target.cluster.name}" has no storage hosts', next="leave out --servers"
+        )
     others = tuple(node for node in target.cluster.nodes if node.role != "storage")
     return (replace(first, count=target.servers_count), *others)
 
@@ -112,20 +123,30 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int
     """Ask the driver, which knows what its options mean; last, how many hosts of each node hold data."""
     spec = Spec(target.profile.kind, {**target.profile.options, **target.options}, target.profile.kind)
     if spec.kind not in (kinds := drivers.kinds("filesystems")):
-        raise CampaignError(f'the profile is of an unknown file system "{spec.kind}"', next=f"known: {', '.join(kinds)}")
+        raise CampaignError(
+            f'the profile is of an unknown file system "{spec.kind}"', next=f"known: {', '.join(kinds)}"
+        )
     try:
         driver = drivers.filesystem(spec)
     except ValidationError as error:
         raise _wrong(spec.kind, error) from None
     nodes = [node for node in _nodes(target) for _ in range(max(1, node.count))]
-    hosts = planned((node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes)))
+    hosts = planned(
+        (node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes))
+    )
     driver.require_fit(hosts)
     stored = driver.stored(hosts)
     if stored is None:
-        raise CampaignError(f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout")
+        raise CampaignError(
+            f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout"
+        )
     holders = driver.data_hosts(hosts)
-    names = {host.name for host in (hosts.by_role(*target.profile.data_roles) if holders is None else holders)}
-    held = Counter(node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks)
+    names = {
+        host.name for host in (hosts.by_role(*target.profile.data_roles) if holders is None else holders)
+    }
+    held = Counter(
+        node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks
+    )
     return *stored, held
 
 
@@ -139,7 +160,11 @@ def _wrong(kind: str, error: ValidationError) -> CampaignError:
 
 
 def _predicted(
-    target: Target, known: Known, case: Case, held: Mapping[str, int], unidentified: Mapping[str, tuple[Fit, Fit]]
+    target: Target,
+    known: Known,
+    case: Case,
+    held: Mapping[str, int],
+    unidentified: Mapping[str, tuple[Fit, Fit]],
 ) -> Prediction:
     unit_bytes = target.profile.unit_bytes
 
@@ -159,7 +184,8 @@ def _predicted(
     beyond = _beyond(target.profile, case)
     levels: tuple[tuple[Level, ...], ...] = (("clients",), beyond)  # what differs in more is never surer
     model = log(max(band_ratio(known, one) for one in levels)) / NORMAL_90
-    share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts  # of the watts, that moves with throughput
+    # of the watts, that moves with throughput
+    share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts
     # By what is uncertain: how far it moves ln of throughput, watts and work per joule, down and up.
     moves = {"the model, by points that were left out": _alike([model, model * share, model * (1 - share)])}
     spread = np.std([off(one, target.cluster) for one in known.draws], axis=0)
@@ -180,7 +206,8 @@ def _predicted(
     whole = sum(shares.values()) or 1.0
     bound, worst = bound_bytes_per_s(pressing(known.fit, case.flow), case.fleet)
     highest = max(
-        float(bound_bytes_per_s(pressing(one, case.flow), case.fleet)[0]) for one in (known.fit, *chain(*unidentified.values()))
+        float(bound_bytes_per_s(pressing(one, case.flow), case.fleet)[0])
+        for one in (known.fit, *chain(*unidentified.values()))
     )
     most, least_w = min(rate * exp(high[0]), max(rate, highest)), watts * exp(-low[1])
     return Prediction(
@@ -199,7 +226,9 @@ def _predicted(
             min(rate / watts * exp(high[2]), most / least_w if least_w else inf),
         ),
         beyond=beyond,
-        worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
+        worth=dict(
+            sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])
+        ),
         rests_on=tuple(rests_on),
         in_flight_count=int(case.in_flight_count),
         parts_w=parts_w(target.cluster, _counts(target), demand(known.fit.works, case.flow), rate),
@@ -212,9 +241,13 @@ def _alike(off: Sequence[float] | Floats) -> Floats:
 
 
 def _beyond(profile: Profile, case: Case) -> tuple[Level, ...]:
-    """Name the levels at which a case differs from all that was measured; another number of servers is other hardware."""
+    """Name the levels at which a case differs from all that was measured; another number of servers is
+    other hardware.
+    """
     own = [one.case for one in profile.points if one.case.direction == case.direction]
-    found: list[Level] = [level for level in LEVELS if KEYS[level](case) not in {KEYS[level](one) for one in own}]
+    found: list[Level] = [
+        level for level in LEVELS if KEYS[level](case) not in {KEYS[level](one) for one in own}
+    ]
     counts = {float(one.fleet.servers_count) for one in own if one.redundancy == case.redundancy}
     if "hardware" not in found and counts and float(case.fleet.servers_count) not in counts:
         found.append("hardware")

@@ -1,4 +1,6 @@
-"""What is known of a file system, to predict with: measured points, the numbers fitted to them, and how wrong those have been."""
+"""What is known of a file system, to predict with: measured points, the numbers fitted to them, and how
+wrong those have been.
+"""
 
 import hashlib
 import json
@@ -22,14 +24,22 @@ from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 SUFFIX = ".json"
 VERSION = 2  # of a profile; in version 1 numbers were fitted to a law that had reads written back
 LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
-CpuOf = Literal["window", "trial"]  # "trial": with what programs took to start and to report, and daemons without a load
-_PATTERN = Pattern(4 * MIB, "sequential", direct=False)  # of all profiles of an earlier version, which don't say it
+# "trial": with what programs took to start and to report, and daemons without a load
+CpuOf = Literal["window", "trial"]
+# of all profiles of an earlier version, which don't say it
+_PATTERN = Pattern(4 * MIB, "sequential", direct=False)
 _UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
 _POSITIVE = (
     *_UNLIMITED,
     *(field.name for field in fields(Fleet)),
     *("in_flight", "overlap", "on_disk_ratio", "fixed_s", "cpu_ratio"),
-    *("client_bytes", "in_flight_count", "throughput_bytes_per_s", "measured_bytes_per_s", "predicted_bytes_per_s"),
+    *(
+        "client_bytes",
+        "in_flight_count",
+        "throughput_bytes_per_s",
+        "measured_bytes_per_s",
+        "predicted_bytes_per_s",
+    ),
 )
 
 
@@ -64,7 +74,9 @@ class Profile:
 
     @property
     def client_bytes(self) -> float:
-        """What each client moved where it was measured; of several sizes the largest, by which rates are those that last."""
+        """What each client moved where it was measured; of several sizes the largest, by which rates are
+        those that last.
+        """
         return max(one.case.client_bytes for one in self.points)
 
     @property
@@ -115,7 +127,9 @@ def profile(
         known[way] = Known(found, draws(own, unit_bytes, found), tuple(left_out(own, unit_bytes)))
     if not known:
         raise CampaignError(f"{kind}: no valid trial that a prediction can learn from")
-    return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known, pattern, cpu_of=cpu_of)
+    return Profile(
+        kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known, pattern, cpu_of=cpu_of
+    )
 
 
 def read(text: str, name: str) -> Profile:
@@ -131,9 +145,13 @@ def read(text: str, name: str) -> Profile:
         found = from_json(Profile, data)
         _require_possible(asdict(found))
     except ValueError as error:
-        raise CampaignError(f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`") from None
+        raise CampaignError(
+            f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`"
+        ) from None
     if digest != found.digest:
-        raise CampaignError("its points differ from those that it was fitted to", where=name, next="calibrate again")
+        raise CampaignError(
+            "its points differ from those that it was fitted to", where=name, next="calibrate again"
+        )
     return found if found.version == VERSION else _fitted_again(found)
 
 
@@ -169,7 +187,9 @@ def _require_possible(value: Any, name: str = "") -> None:
 def names() -> tuple[str, ...]:
     """List the profiles that come with perjoule."""
     there = files("perjoule.prediction").joinpath("profiles")
-    return tuple(sorted(path.name.removesuffix(SUFFIX) for path in there.iterdir() if path.name.endswith(SUFFIX)))
+    return tuple(
+        sorted(path.name.removesuffix(SUFFIX) for path in there.iterdir() if path.name.endswith(SUFFIX))
+    )
 
 
 @cache
@@ -183,9 +203,11 @@ def shipped(name: str) -> Profile:
 
 
 def band_ratio(known: Known, levels: Sequence[Level], share: float = 0.9) -> float:
-    """Return the factor on either side of a prediction within which this share of points lay that were left out like it.
+    """Return the factor on either side of a prediction within which this share of points lay that were left
+    out like it.
 
-    With several levels their logarithms add up in quadrature. A level without enough points left out has the errors of all.
+    With several levels their logarithms add up in quadrature. A level without enough points left out has the
+    errors of all.
     """
     total = 0.0
     for level in levels:
@@ -200,6 +222,8 @@ def bound_shares(found: Profile) -> tuple[float, ...]:
     """Return each point's throughput over its bound."""
     return tuple(
         one.throughput_bytes_per_s
-        / float(bound_bytes_per_s(pressing(found.known[one.case.direction].fit, one.case.flow), one.case.fleet)[0])
+        / float(
+            bound_bytes_per_s(pressing(found.known[one.case.direction].fit, one.case.flow), one.case.fleet)[0]
+        )
         for one in found.points
     )

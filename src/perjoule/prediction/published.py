@@ -1,8 +1,8 @@
 """Clusters of papers: what they print beside what is predicted of them. Nothing was ever fitted to them.
 
-profile   a profile that comes with perjoule, on the cluster as the catalogue has it: clusters of "green-storage"
-law       the law of queues alone, with no fitted number: rados on the Cubieboards
-bytes     the bytes that servers' networks move: Ceph's 63 servers, from three copies to a code on the same servers
+profile   a profile that comes with perjoule, on the cluster as the catalogue has it: clusters of
+"green-storage" law       the law of queues alone, with no fitted number: rados on the Cubieboards bytes
+the bytes that servers' networks move: Ceph's 63 servers, from three copies to a code on the same servers
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,12 +29,17 @@ _GREEN: Mapping[str, Mapping[str, Json]] = {  # options that the paper says, by 
     "reference-1": {},
     "reference-2": {"copies": 3},
 }
-_BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)  # `rados bench` has 16 operations in flight by default
+# `rados bench` has 16 operations in flight by default
+_BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)
 _LONG_BYTES = 1e9  # that each client moves: fixed_s is 0, so any number gives the same
 
 # What papers print of parallel file systems and can't be predicted, and why.
 UNPREDICTED = (
-    ("access-patterns", "CephFS and BeeGFS on Chameleon", "the paper gives neither the rate of a disk nor the number of copies"),
+    (
+        "access-patterns",
+        "CephFS and BeeGFS on Chameleon",
+        "the paper gives neither the rate of a disk nor the number of copies",
+    ),
     ("ssd-vs-hdd", "SSDs and hard disks", "the paper prints ratios alone, and uses no parallel file system"),
     (
         "cubieboard",
@@ -63,7 +68,9 @@ class Published:
     @property
     def error(self) -> float | None:
         """ln(predicted / printed)."""
-        return None if self.value_bytes_per_s is None else log(self.value_bytes_per_s / self.printed_bytes_per_s)
+        return (
+            None if self.value_bytes_per_s is None else log(self.value_bytes_per_s / self.printed_bytes_per_s)
+        )
 
     @property
     def held(self) -> bool | None:
@@ -88,7 +95,11 @@ def _green_storage() -> Iterator[Published]:
         target = Target(shipped(kind), catalogue.cluster(cluster), options)
         data_bytes = printed["data_ref2" if cluster == "reference-2" else "data_other"]
         most = int(printed["clients_most"])
-        found = [one for count in range(1, most + 1) for one in predictions(target, [count], round(data_bytes / count))]
+        found = [
+            one
+            for count in range(1, most + 1)
+            for one in predictions(target, [count], round(data_bytes / count))
+        ]
         for way in WAYS:
             best = max((one for one in found if one.direction == way), key=_rate)
             value, low, high = best.throughput_bytes_per_s
@@ -103,7 +114,11 @@ def _green_storage() -> Iterator[Published]:
                     f"1 to {most}",
                     "profile",
                 ),
-                *(None if best.rests_on else value, (low, high), printed[f"max_{name.replace('-', '_')}_{way}"]),
+                *(
+                    None if best.rests_on else value,
+                    (low, high),
+                    printed[f"max_{name.replace('-', '_')}_{way}"],
+                ),
             )
 
 
@@ -119,13 +134,27 @@ def _cubieboards() -> Iterator[Published]:
         if one.quantity != "throughput" or one.place != "Table 3":
             continue
         there = replace(boards, clients_count=float(str(one.facts["clients"])))
-        where = ("cubieboard", str(one.facts["cluster"]), float(boards.servers_count), str(one.facts["filesystem"]))
+        where = (
+            "cubieboard",
+            str(one.facts["cluster"]),
+            float(boards.servers_count),
+            str(one.facts["filesystem"]),
+        )
         if one.facts["direction"] == "read":
             value = _by_law(Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1), there)
             yield Published(*where, "any", "read", str(one.facts["clients"]), "law", value, None, one.value)
         else:
             two, single = (_by_law(Flow(1, 0, copies, copies - 1, copies, 0), there) for copies in (2, 1))
-            yield Published(*where, "1 or 2 copies", "write", str(one.facts["clients"]), "law", None, (two, single), one.value)
+            yield Published(
+                *where,
+                "1 or 2 copies",
+                "write",
+                str(one.facts["clients"]),
+                "law",
+                None,
+                (two, single),
+                one.value,
+            )
 
 
 def _by_law(flow: Flow, there: Fleet) -> float:
@@ -136,16 +165,35 @@ def _by_law(flow: Flow, there: Fleet) -> float:
 def _ceph_servers() -> Iterator[Published]:
     """Predict a code of 6+2 from three copies on the same servers, by the bytes of their networks."""
     paper = published.paper("ceph-1tib")
-    printed, kind = {one.id: one.value for one in paper.numbers}, str(paper.configurations["code"]["filesystem"])
+    printed, kind = (
+        {one.id: one.value for one in paper.numbers},
+        str(paper.configurations["code"]["filesystem"]),
+    )
     hosts = planned(["storage"] * 63)
     servers = Fleet(63.0, 25e9, 1e9, 1e12, 1e12, 63.0, 1e12, 1e9)
     options: Mapping[str, Mapping[str, Json]] = {"copies": {"copies": 3}, "code": {"erasure": "6+2"}}
-    flows = {name: drivers.filesystem(Spec(kind, own, name)).amplification(hosts) for name, own in options.items()}
+    flows = {
+        name: drivers.filesystem(Spec(kind, own, name)).amplification(hosts) for name, own in options.items()
+    }
     for way in WAYS:
         network_s = {
-            name: times_s_per_byte(Demand(flow.write if way == "write" else flow.read), servers)["server network"]
+            name: times_s_per_byte(Demand(flow.write if way == "write" else flow.read), servers)[
+                "server network"
+            ]
             for name, flow in flows.items()
             if flow is not None
         }
         value = printed[f"copies_{way}"] * float(network_s["copies"] / network_s["code"])
-        yield Published("ceph-1tib", "63 servers", 63.0, kind, "6+2", way, "many", "bytes", value, None, printed[f"code_{way}"])
+        yield Published(
+            "ceph-1tib",
+            "63 servers",
+            63.0,
+            kind,
+            "6+2",
+            way,
+            "many",
+            "bytes",
+            value,
+            None,
+            printed[f"code_{way}"],
+        )

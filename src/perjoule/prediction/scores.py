@@ -22,7 +22,8 @@ class Score:
     count: int
     median_ratio: float
     p90_ratio: float
-    held_ratio: float  # share of points inside a 90 % band: that of the prediction (published), or that all others' errors give
+    # share of points inside a 90 % band: that of the prediction (published), or that all others' errors give
+    held_ratio: float
     power_skill_ratio: float | None  # 1 - squared errors of dynamic watts / those of constant power
     order_tau: float | None  # Kendall's tau-b of predicted and measured throughput
     simpler: Mapping[str, float]  # median errors of simpler models
@@ -34,7 +35,9 @@ def scores(groups: Sequence[Sequence[Test]]) -> tuple[Score, ...]:
     Args:
         groups: tests of one direction of one file system each: bands come from a group's own errors.
     """
-    return tuple(_score(level, held) for level in LEVELS if any(held := [_at(level, group) for group in groups]))
+    return tuple(
+        _score(level, held) for level in LEVELS if any(held := [_at(level, group) for group in groups])
+    )
 
 
 def _at(level: Level, group: Sequence[Test]) -> list[Test]:
@@ -60,7 +63,10 @@ def _score(level: Level, groups: Sequence[Sequence[Test]]) -> Score:
 
 
 def published_score(found: Sequence[Published]) -> Score:
-    """Score what profiles say of published clusters, by each prediction's own band. Papers print no watts beside these rates."""
+    """Score what profiles say of published clusters, by each prediction's own band.
+
+    Papers print no watts beside these rates.
+    """
     by_profile = [one for one in found if one.basis == "profile"]
     errors = [abs(expm1(one.error)) for one in by_profile if one.error is not None]
     valued = [one for one in by_profile if one.value_bytes_per_s is not None]
@@ -71,7 +77,9 @@ def published_score(found: Sequence[Published]) -> Score:
         p90_ratio=float(np.quantile(errors, 0.9)),
         held_ratio=float(np.mean([one.held is True for one in by_profile])),
         power_skill_ratio=None,
-        order_tau=_tau([one.value_bytes_per_s or 0.0 for one in valued], [one.printed_bytes_per_s for one in valued]),
+        order_tau=_tau(
+            [one.value_bytes_per_s or 0.0 for one in valued], [one.printed_bytes_per_s for one in valued]
+        ),
         simpler={},
     )
 
@@ -86,17 +94,23 @@ def _off(test: Test, name: str) -> float:
 
 
 def _held(group: Sequence[Test]) -> list[bool]:
-    """Return, for each test, whether a band made of the others' errors holds it; tests with too few others count for nothing."""
+    """Return, for each test, whether a band made of the others' errors holds it; tests with too few others
+    count for nothing.
+    """
     found: list[bool] = []
     for number, test in enumerate(group):
-        ratio = quantile_ratio([other.error for place, other in enumerate(group) if place != number], BAND_RATIO)
+        ratio = quantile_ratio(
+            [other.error for place, other in enumerate(group) if place != number], BAND_RATIO
+        )
         if np.isfinite(ratio):
             found.append(abs(test.error) <= log(ratio))
     return found
 
 
 def skill(tests: Sequence[Test]) -> float | None:
-    """Return 1 - (sum of squared errors of predicted dynamic power) / (that of constant power); None without power."""
+    """Return 1 - (sum of squared errors of predicted dynamic power) / (that of constant power); None
+    without power.
+    """
     known = [(t.measured_dynamic_w, t) for t in tests if t.measured_dynamic_w is not None]
     wrong = sum((t.predicted_dynamic_w - measured_w) ** 2 for measured_w, t in known)
     constant = sum((t.constant_dynamic_w - measured_w) ** 2 for measured_w, t in known)

@@ -7,7 +7,9 @@ from perjoule.model.hardware import Board, Cluster, Disk, Value
 
 
 def moved(cluster: Cluster) -> Mapping[str, Cluster]:
-    """Return the cluster with each uncertain value off by its standard uncertainty, and what was fitted to it moved along."""
+    """Return the cluster with each uncertain value off by its standard uncertainty, and what was fitted to
+    it moved along.
+    """
     sigmas: dict[str, float] = {}
 
     def collect(name: str, value: Value) -> Value:
@@ -48,7 +50,9 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
             dynamic_w=change(f"dynamic of board {one.name}", one.dynamic_w),
         )
 
-    nodes = (replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
+    nodes = (
+        replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes
+    )
     return replace(
         cluster,
         nodes=tuple(nodes),

@@ -6,10 +6,10 @@
     size          all points with as many bytes of each client were left out
     in flight     all points with as many calls of each client in flight were left out
 
-A level has errors only where something of its kind remains to learn from. Beside it, what simpler models say of the same points,
-fitted to the same rest: `constant` (the median throughput for each client of its own direction), `linear` (throughput = a + b
-clients), `USL` (N. J. Gunther's law: throughput = a n / (1 + s (n - 1) + k n (n - 1))), and `bound` (the median share of the
-bound of networks and disks that was reached).
+A level has errors only where something of its kind remains to learn from. Beside it, what simpler models say
+of the same points, fitted to the same rest: `constant` (the median throughput for each client of its own
+direction), `linear` (throughput = a + b clients), `USL` (N. J. Gunther's law: throughput = a n / (1 + s (n -
+1) + k n (n - 1))), and `bound` (the median share of the bound of networks and disks that was reached).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -137,7 +137,9 @@ def _usl(clients: np.ndarray, rates: np.ndarray) -> Callable[[float], float]:
         return np.exp(x[0]) * n / (1 + np.exp(x[1]) * (n - 1) + np.exp(x[2]) * n * (n - 1))
 
     began = np.array([log(float(np.median(rates / clients))), -3.0, -6.0])
-    found = least_squares(lambda x: np.log(law(np.clip(x, -30, 30), clients) / rates), began, loss="soft_l1", f_scale=0.03).x
+    found = least_squares(
+        lambda x: np.log(law(np.clip(x, -30, 30), clients) / rates), began, loss="soft_l1", f_scale=0.03
+    ).x
     return lambda n: float(law(np.clip(found, -30, 30), np.array(n)))
 
 
@@ -147,9 +149,11 @@ def least_count(share: float) -> int:
 
 
 def quantile_ratio(errors: Sequence[float], share: float) -> float:
-    """Return the factor within which this share of errors lies, by the conformal rule: the ceil((n + 1) share)-th smallest.
+    """Return the factor within which this share of errors lies, by the conformal rule: the ceil((n + 1)
+    share)-th smallest.
 
-    A. N. Angelopoulos, S. Bates, https://arxiv.org/abs/2107.07511, section 1. Infinite if there are too few errors.
+    A. N. Angelopoulos, S. Bates, https://arxiv.org/abs/2107.07511, section 1. Infinite if there are too few
+    errors.
     """
     ordered = sorted(abs(error) for error in errors)
     place = ceil((len(ordered) + 1) * share)

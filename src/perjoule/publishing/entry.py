@@ -1,4 +1,7 @@
-"""A bundle checked for the list: what it holds, or why the list refuses it. Everything in a bundle is untrusted."""
+"""A bundle checked for the list: what it holds, or why the list refuses it.
+
+Everything in a bundle is untrusted.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +36,8 @@ MOST_RAW_BYTES = 1024**2  # of a raw file that the site shows; longer ones are i
 MOST_SHOWN_BYTES = 20 * 1024**2  # of all raw files of an entry
 MOST_CHARACTERS = 300  # of a name or a license: these are labels
 REFUSED_GRADES = ("simulated",)
-WORK = (*zip(PER_JOULE, RATES, strict=True), IDLE)  # by bytes, or else by operations; of idle file systems by capacity
+# by bytes, or else by operations; of idle file systems by capacity
+WORK = (*zip(PER_JOULE, RATES, strict=True), IDLE)
 _UNPRINTED = "\N{REPLACEMENT CHARACTER}"
 _SHOWN = 5  # differences
 _ADVICE_SIZE = "publish a part of its trials"
@@ -59,8 +63,10 @@ class Ranked:
     interval: Interval  # of the repetitions alone
     total_low: float  # ends of the 95 % interval with the meter's uncertainty; infinite if it is unknown
     total_high: float
-    text: str  # as `show` prints it: with the scatter of the repetitions, and after a second "±" the meter's uncertainty
-    rate_text: str  # throughput, or operations per second; of an idle file system its power; "–" if it is missing
+    # as `show` prints it: with the scatter of the repetitions, and after a second "±" the meter's uncertainty
+    text: str
+    # throughput, or operations per second; of an idle file system its power; "–" if it is missing
+    rate_text: str
     rate_metric: str
     objections: tuple[str, ...]  # why it has no rank
 
@@ -80,7 +86,8 @@ class BundledTrial:
     ended_s: float
     values: Mapping[tuple[str, str], float]  # by direction and metric
     doubts: tuple[str, ...]
-    raw: tuple[tuple[str, str | None], ...]  # the name of each file, and its text; None where only the bundle has it
+    # the name of each file, and its text; None where only the bundle has it
+    raw: tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True)
@@ -133,10 +140,23 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     if objections:
         raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
     trials = tuple(_trials(results, records))
-    title, license_name, date = (_label(str(about.get(key, ""))) for key in ("name", "license", "datePublished"))
+    title, license_name, date = (
+        _label(str(about.get(key, ""))) for key in ("name", "license", "datePublished")
+    )
     authors = tuple(map(_label, about["authors"]))
     sections = tuple(views.sections(content))
-    return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, sections, trials)
+    return Entry(
+        path,
+        digest,
+        title or "untitled",
+        license_name,
+        authors,
+        date,
+        findings.checked_count,
+        rows,
+        sections,
+        trials,
+    )
 
 
 def _check_file(path: Path) -> None:
@@ -144,15 +164,24 @@ def _check_file(path: Path) -> None:
     try:
         if path.is_symlink() or not path.is_file():
             raise CampaignError(
-                "this is not a file", where=str(path), next="name a bundle, as `perjoule export --bundle` writes it"
+                "this is not a file",
+                where=str(path),
+                next="name a bundle, as `perjoule export --bundle` writes it",
             )
         size_bytes = path.stat().st_size
     except OSError as error:
-        raise CampaignError((error.strerror or str(error)).lower(), where=str(path), next="check the path") from error
-    if size_bytes > MOST_BUNDLE_BYTES:
-        size_text = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {bytes_text(MOST_BUNDLE_BYTES)}"
         raise CampaignError(
-            size_text, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here"
+            (error.strerror or str(error)).lower(), where=str(path), next="check the path"
+        ) from error
+    if size_bytes > MOST_BUNDLE_BYTES:
+        size_text = (
+            f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most "
+            f"{bytes_text(MOST_BUNDLE_BYTES)}"
+        )
+        raise CampaignError(
+            size_text,
+            where=str(path),
+            next="publish it in an archive such as Zenodo, and a part of its trials here",
         )
 
 
@@ -240,7 +269,9 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record]) -> Iterator[Ranked]:
 def _of(cell: Cell, records: Sequence[Record]) -> list[Record]:
     """Choose the records of a cell."""
     work = (cell.workload, cell.clients_count)
-    alike = [record for record in records if (record.trial.workload.label, record.trial.clients_count) == work]
+    alike = [
+        record for record in records if (record.trial.workload.label, record.trial.clients_count) == work
+    ]
     return [record for record in alike if cell.filesystem in filesystem_names(record.trial)]
 
 
@@ -256,7 +287,9 @@ def _hosts(records: Sequence[Record]) -> str:
 
 def _pattern(records: Sequence[Record]) -> str:
     """Say how a load gets at its data, or else what it is, by which lists tell loads of one name apart."""
-    return " or ".join(sorted({_words(record.traits.pattern) or record.trial.workload.kind for record in records}))
+    return " or ".join(
+        sorted({_words(record.traits.pattern) or record.trial.workload.kind for record in records})
+    )
 
 
 def _words(pattern: Pattern) -> str:
@@ -286,7 +319,9 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTria
         summed = of_trial(results, record)
         raw: list[tuple[str, str | None]] = []
         folder = results.folder_of(record)
-        for path in sorted(path for path in (folder / "record.json", *(folder / "raw").rglob("*")) if path.is_file()):
+        for path in sorted(
+            path for path in (folder / "record.json", *(folder / "raw").rglob("*")) if path.is_file()
+        ):
             text = _text(path) if path.stat().st_size <= min(MOST_RAW_BYTES, left_bytes) else None
             left_bytes -= len(text or "")
             raw.append((path.relative_to(folder).as_posix(), text))
@@ -296,7 +331,11 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTria
             _label(trial.text),
             record.outcome.began_s - record.clock.monotonic_s + record.clock.utc_s,
             record.outcome.ended_s - record.clock.monotonic_s + record.clock.utc_s,
-            {(point.direction, key): value for point in summed.points for key, value in point.metrics.items()},
+            {
+                (point.direction, key): value
+                for point in summed.points
+                for key, value in point.metrics.items()
+            },
             tuple(dict.fromkeys(doubt for point in summed.points for doubt in point.doubts)),
             tuple(raw),
         )

@@ -30,9 +30,15 @@ def add(bundle: Path, into: Path) -> tuple[Entry, Path]:
     entry = checked(bundle)
     folder = into / BUNDLES
     if folder.is_symlink() or (into.exists() and not folder.exists() and any(_foreign(into))):
-        raise CampaignError("this is not a list of results", where=str(into), next="name a list, or a new or empty folder")
+        raise CampaignError(
+            "this is not a list of results", where=str(into), next="name a list, or a new or empty folder"
+        )
     if any(path.name.endswith(f"-{entry.id}{_SUFFIX}") for path in bundles(into)):
-        raise CampaignError("the list has this bundle already", where=str(bundle), next=f"perjoule list build {into} --to site")
+        raise CampaignError(
+            "the list has this bundle already",
+            where=str(bundle),
+            next=f"perjoule list build {into} --to site",
+        )
     target = folder / f"{_slug(entry.title)}-{entry.id}{_SUFFIX}"
     with spoken(into):
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +49,9 @@ def add(bundle: Path, into: Path) -> tuple[Entry, Path]:
         try:
             shutil.copyfile(bundle, partial)
             if checked(partial).digest != entry.digest:  # what was checked is what is added
-                raise CampaignError("it changed while it was checked", where=str(bundle), next="publish it again")
+                raise CampaignError(
+                    "it changed while it was checked", where=str(bundle), next="publish it again"
+                )
             partial.replace(target)
         finally:
             removal.remove_file(partial)
@@ -58,13 +66,18 @@ def bundles(of: Path) -> tuple[Path, ...]:
     return tuple(
         path
         for path in sorted(folder.iterdir())
-        if path.suffix == _SUFFIX and not path.name.startswith(".") and not path.is_symlink() and path.is_file()
+        if path.suffix == _SUFFIX
+        and not path.name.startswith(".")
+        and not path.is_symlink()
+        and path.is_file()
     )
 
 
 def _foreign(folder: Path) -> Iterator[Path]:
     """Name what a new repository for a list would not have."""
-    yield from (path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix not in (".md", ""))
+    yield from (
+        path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix not in (".md", "")
+    )
 
 
 def _slug(title: str) -> str:

@@ -1,4 +1,6 @@
-"""Ranks: within one kind of hosts, one boundary, one grade of power, one load and one redundancy, never across."""
+"""Ranks: within one kind of hosts, one boundary, one grade of power, one load and one redundancy, never
+across.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +37,8 @@ class RankedGroup:
 def groups(entries: Sequence[Entry]) -> tuple[RankedGroup, ...]:
     """Group the numbers of all entries, and rank each group; those without a rank come last.
 
-    A rank is one more than the count of numbers whose whole total interval, with the meter's uncertainty, is above this one's:
-    equal ranks are not significantly different from the first of them.
+    A rank is one more than the count of numbers whose whole total interval, with the meter's uncertainty, is
+    above this one's: equal ranks are not significantly different from the first of them.
     """
     rows_of: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
     for entry in entries:
@@ -55,9 +57,21 @@ def _order(key: tuple[str, ...]) -> tuple[object, ...]:
 def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[RankedPlace, ...]:
     counted = [row for _, row in those if not row.objections and isfinite(row.total_low)]
     places = [
-        RankedPlace(entry, row, 1 + sum(rival.total_low > row.total_high for rival in counted) if row in counted else None)
+        RankedPlace(
+            entry,
+            row,
+            1 + sum(rival.total_low > row.total_high for rival in counted) if row in counted else None,
+        )
         for entry, row in those
     ]
     return tuple(
-        sorted(places, key=lambda place: (place.rank is None, place.rank or 0, -place.row.interval.mean, place.entry.digest))
+        sorted(
+            places,
+            key=lambda place: (
+                place.rank is None,
+                place.rank or 0,
+                -place.row.interval.mean,
+                place.entry.digest,
+            ),
+        )
     )

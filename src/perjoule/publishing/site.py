@@ -1,7 +1,8 @@
-"""The list's static site: index.html, a page for each bundle down to its raw files, and the bundles themselves.
+"""The list's static site: index.html, a page for each bundle down to its raw files, and the bundles
+themselves.
 
-Words of a bundle are only ever text: pages escape them, forbid every script but their own, and name no file after them. Raw files
-are served as .txt; a bundle's own report is not served, because it may hold anything.
+Words of a bundle are only ever text: pages escape them, forbid every script but their own, and name no file
+after them. Raw files are served as .txt; a bundle's own report is not served, because it may hold anything.
 """
 
 import shutil
@@ -55,9 +56,13 @@ def build(of: Path, to: Path) -> Built:
     """
     paths = bundles(of)
     if not paths:
-        raise CampaignError("the list has no bundles", where=str(of), next=f"perjoule publish BUNDLE --into {of}")
+        raise CampaignError(
+            "the list has no bundles", where=str(of), next=f"perjoule publish BUNDLE --into {of}"
+        )
     if to.exists() and any(to.iterdir()) and not (to / MARK).is_file():
-        raise MachineError("this folder holds something else", where=str(to), next="name a new folder, or an earlier site")
+        raise MachineError(
+            "this folder holds something else", where=str(to), next="name a new folder, or an earlier site"
+        )
     entries: dict[str, Entry] = {}
     refused: list[str] = []
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +81,9 @@ def build(of: Path, to: Path) -> Built:
                 refused.append(str(error))
             except Exception as error:  # whatever one bundle breaks, the others are published
                 problem = f"it can't be checked ({type(error).__name__}: {words(error)})"
-                refused.append(f"{path}: {problem}; open it with `perjoule verify`, and report what it breaks")
+                refused.append(
+                    f"{path}: {problem}; open it with `perjoule verify`, and report what it breaks"
+                )
         _write(site / "index.html", _list_page(tuple(entries.values())))
         site.chmod(0o755)
         if to.exists():
@@ -99,17 +106,24 @@ def _add(entry: Entry, site: Path, folder: Path, ids: Set[str]) -> None:
         OSError: it can't be written.
     """
     if entry.id in ids:
-        raise CampaignError("its digest begins like that of another bundle", where=str(entry.path), next="export it again")
+        raise CampaignError(
+            "its digest begins like that of another bundle", where=str(entry.path), next="export it again"
+        )
     removal.remove_folder(folder, mark="")
     folder.mkdir()
     shutil.copyfile(entry.path, folder / "bundle.zip", follow_symlinks=False)
     if sha256(folder / "bundle.zip") != entry.digest:
-        raise CampaignError("it changed while it was checked", where=str(entry.path), next="build the list again")
+        raise CampaignError(
+            "it changed while it was checked", where=str(entry.path), next="build the list again"
+        )
     _list_page((entry,))  # a fault of the common page is found here, and is this entry's
     page = folder / "page"
     page.mkdir()
     raw = {trial.id: _raw(trial, number, page) for number, trial in enumerate(entry.trials)}
-    _write(page / "index.html", _pages().get_template("entry.html").render(title=entry.title, entry=entry, raw=raw, **_common()))
+    _write(
+        page / "index.html",
+        _pages().get_template("entry.html").render(title=entry.title, entry=entry, raw=raw, **_common()),
+    )
     (site / "entries").mkdir(exist_ok=True)
     page.replace(site / "entries" / entry.id)
     (folder / "bundle.zip").replace(site / BUNDLES / f"{entry.id}.zip")
@@ -140,7 +154,10 @@ def _pages() -> Environment:
 @cache
 def _common() -> Mapping[str, object]:
     """Give what all pages have."""
-    style, script = (Markup((files("perjoule.publishing") / "templates" / name).read_text()) for name in ("list.css", "list.js"))
+    style, script = (
+        Markup((files("perjoule.publishing") / "templates" / name).read_text())
+        for name in ("list.css", "list.js")
+    )
     return {
         "css": style,
         "script": script,
@@ -156,7 +173,9 @@ def _common() -> Mapping[str, object]:
 
 
 def _raw(trial: BundledTrial, index: int, folder: Path) -> list[tuple[str, str]]:
-    """Write the raw files of a trial, and give each one's name and link; "" for one that only the bundle has."""
+    """Write the raw files of a trial, and give each one's name and link; "" for one that only the bundle
+    has.
+    """
     links: list[tuple[str, str]] = []
     for count, (name, text) in enumerate(trial.raw):
         link = f"raw/{index}-{count}.txt" if text is not None else ""

@@ -37,7 +37,9 @@ def write_index(several: Sequence[Results], target: Path) -> Path:
     for results in several:
         if not (results.folder / "report.html").exists():
             write(results, results.folder / "report.html")
-    replace_file(target, index(target.absolute().parent.name, [entry(results, target) for results in several]))
+    replace_file(
+        target, index(target.absolute().parent.name, [entry(results, target) for results in several])
+    )
     return target
 
 
@@ -45,7 +47,11 @@ def figures(results: Results, folder: Path, column: Column = "double") -> tuple[
     """Write every figure as SVG and as PDF, in the light theme, as wide as a journal's column."""
     content = Content(results)
     folder.mkdir(parents=True, exist_ok=True)
-    return tuple(path for name, spec in _complete(content) for path in _draw(name, fitted(spec, column, rendering.svg), folder))
+    return tuple(
+        path
+        for name, spec in _complete(content)
+        for path in _draw(name, fitted(spec, column, rendering.svg), folder)
+    )
 
 
 def _complete(content: Content) -> Sequence[tuple[str, vega.Spec]]:

@@ -1,4 +1,6 @@
-"""The first screen: the question, and for each workload the answer in one sentence; "no clear winner" is an answer too."""
+"""The first screen: the question, and for each workload the answer in one sentence; "no clear winner" is
+an answer too.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +37,12 @@ def question(content: Content) -> str:
     systems = list(dict.fromkeys(cell.filesystem for cell in content.cells))
     if not systems:
         return "Nothing was measured: no trial is valid."
-    units = [metric_of(key).unit.symbol for keys in _JUDGED for key in keys if any(key in cell.metrics for cell in content.cells)]
+    units = [
+        metric_of(key).unit.symbol
+        for keys in _JUDGED
+        for key in keys
+        if any(key in cell.metrics for cell in content.cells)
+    ]
     if len(systems) == 1:
         return f"How many {listed(units[:2])} does {systems[0]} reach?"
     return f"Which of {listed(systems)} reaches the most {', and the most '.join(units[:2])}?"
@@ -58,7 +65,9 @@ def answers(content: Content) -> Iterator[WorkloadAnswer]:
         ]
         if findings:
             yield WorkloadAnswer(
-                f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells) + _events(cells)
+                f"{load}, {clients_text(most)}",
+                _headline(findings),
+                _sentence(findings, cells) + _events(cells),
             )
         elif metrics:
             yield _alone(f"{load}, {clients_text(most)}", cells, metrics)
@@ -66,7 +75,9 @@ def answers(content: Content) -> Iterator[WorkloadAnswer]:
 
 def _alone(heading: str, cells: Sequence[Cell], metrics: Sequence[str]) -> WorkloadAnswer:
     """Say what the only one that did this work reached."""
-    best = max((cell for cell in cells if metrics[0] in cell.metrics), key=lambda cell: cell.metrics[metrics[0]].mean)
+    best = max(
+        (cell for cell in cells if metrics[0] in cell.metrics), key=lambda cell: cell.metrics[metrics[0]].mean
+    )
     reached = [f"{with_meter(best, key)} {_unit(key)}" for key in metrics if key in best.metrics]
     sentence = f"{best.filesystem} is the only one measured: it reaches {' and '.join(reached)}."
     return WorkloadAnswer(heading, reached[0], sentence + _events(cells))
@@ -95,7 +106,8 @@ def _headline(findings: Sequence[Finding]) -> str:
     if len(won) == len(findings) and len(set(won.values())) == 1:
         return f"{findings[0].best} wins"
     winners = [
-        f"{won[unit]} wins in {unit}" if (unit := _unit(finding.metric)) in won else f"none in {unit}" for finding in findings
+        f"{won[unit]} wins in {unit}" if (unit := _unit(finding.metric)) in won else f"none in {unit}"
+        for finding in findings
     ]
     return ", ".join(winners)
 
@@ -103,18 +115,23 @@ def _headline(findings: Sequence[Finding]) -> str:
 def _sentence(findings: Sequence[Finding], cells: Sequence[Cell]) -> str:
     reached = [_reached(finding, cells) for finding in findings]
     judged = [_judged(finding) for finding in findings]
-    differs = "; redundancy differs" if any(map(_unequal, findings)) else ""  # the page says once, below, in what
-    if len({finding.best for finding in findings}) == 1 and len(set(judged)) == 1:  # where the power is steady
+    # the page says once, below, in what
+    differs = "; redundancy differs" if any(map(_unequal, findings)) else ""
+    # where the power is steady
+    if len({finding.best for finding in findings}) == 1 and len(set(judged)) == 1:
         return f"{findings[0].best} reaches {' and '.join(reached)}{judged[0]}{differs}."
     clauses = [
-        f"{finding.best} reaches {reach}{judgement}" for finding, reach, judgement in zip(findings, reached, judged, strict=True)
+        f"{finding.best} reaches {reach}{judgement}"
+        for finding, reach, judgement in zip(findings, reached, judged, strict=True)
     ]
     return "; ".join(clauses) + differs + "."
 
 
 def _unequal(finding: Finding) -> bool:
     """Whether the best is ranked against one that it stores another redundancy than."""
-    return not finding.grades and any(verdict.redundancy and not verdict.refused for verdict in finding.verdicts.values())
+    return not finding.grades and any(
+        verdict.redundancy and not verdict.refused for verdict in finding.verdicts.values()
+    )
 
 
 def _reached(finding: Finding, cells: Sequence[Cell]) -> str:
@@ -123,7 +140,9 @@ def _reached(finding: Finding, cells: Sequence[Cell]) -> str:
 
 
 def _judged(finding: Finding) -> str:
-    """Say how the best compares with the second, and with those that it is not better than: the end of a sentence."""
+    """Say how the best compares with the second, and with those that it is not better than: the end of a
+    sentence.
+    """
     second, verdict = next(iter(finding.verdicts.items()))
     if finding.grades or verdict.refused:
         return f"; {finding.plain_verdict}"
@@ -142,14 +161,18 @@ def redundancy(cells: Sequence[Cell]) -> tuple[str, bool]:
     """Say the redundancy of all, and whether it differs between file systems."""
     names_of: dict[str, dict[str, None]] = {}
     for cell in cells:
-        names_of.setdefault(cell.redundancy.sentence if cell.redundancy else "not known", {})[cell.filesystem] = None
+        names_of.setdefault(cell.redundancy.sentence if cell.redundancy else "not known", {})[
+            cell.filesystem
+        ] = None
     if len(names_of) == 1:
         return next(iter(names_of)), False
     return "; ".join(f"{listed(list(names))}: {sentence}" for sentence, names in names_of.items()), True
 
 
 def watts(cells: Sequence[Cell], recalculated_on: str = "") -> tuple[str, bool]:
-    """Say how the watts were obtained, and whether that needs a warning: they were not measured, or not all alike."""
+    """Say how the watts were obtained, and whether that needs a warning: they were not measured, or not
+    all alike.
+    """
     grades = list(dict.fromkeys(grade for cell in cells if cell.grade for grade in cell.grade.split("+")))
     if not grades:
         return "none: no meter of power covered the servers", True

@@ -19,9 +19,15 @@ def document(
     timelines: Mapping[str, object] | None = None,
     **values: object,
 ) -> str:
-    """Render a template; a figure is drawn where the template calls `drawn` with its name, "timeline" with those of trials."""
+    """Render a template; a figure is drawn where the template calls `drawn` with its name, "timeline" with
+    those of trials.
+    """
     pages = Environment(
-        loader=PackageLoader("perjoule.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("perjoule.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     pages.filters["whole"] = _whole

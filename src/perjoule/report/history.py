@@ -12,7 +12,8 @@ from perjoule.statistics.better import RELEVANT_RATIO
 from perjoule.statistics.steps import FALSE_ALARM_RATIO, LEAST_COUNT
 
 NOTES = (
-    "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps; arrows: the interval is wider.",
+    "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps; arrows: the "
+    "interval is wider.",
     "Campaigns are numbered as in the list.",
 )
 _WORDS: dict[Verdict, str] = {
@@ -34,7 +35,8 @@ def page(history: History) -> str:
         headline=headline((row.verdict for row in history.rows), _SAID),
         laid=history_table(history),
         campaigns=[
-            (f"{moment.day} UTC: {moment.name}", history.changes.get(at, ())) for at, moment in enumerate(history.moments)
+            (f"{moment.day} UTC: {moment.name}", history.changes.get(at, ()))
+            for at, moment in enumerate(history.moments)
         ],
         false_alarm_ratio=FALSE_ALARM_RATIO,
         relevant_ratio=RELEVANT_RATIO,
@@ -46,7 +48,9 @@ def _figure(history: History, key: str) -> Spec:
     metric = metric_of(key)
     rows = [row for row in history.rows if row.metric == key]
     panels = [_panel(history, row, metric.unit.per) for row in rows]
-    return figure.history(panels, metric.unit.symbol, len(history.moments), f"{metric.label} over campaigns", NOTES)
+    return figure.history(
+        panels, metric.unit.symbol, len(history.moments), f"{metric.label} over campaigns", NOTES
+    )
 
 
 def _panel(history: History, row: HistoryRow, per: float) -> figure.Panel:
@@ -65,5 +69,8 @@ def _panel(history: History, row: HistoryRow, per: float) -> figure.Panel:
         for level in (row.levels if len(row.values) >= LEAST_COUNT else ())
     ]
     grade = f" ({row.grade})" if row.grade else ""
-    heading = f"{row.filesystem}, {load_text(row.workload, row.direction)}, {clients_text(row.clients_count)}{grade}"
+    heading = (
+        f"{row.filesystem}, {load_text(row.workload, row.direction)}, "
+        f"{clients_text(row.clients_count)}{grade}"
+    )
     return figure.Panel(heading, means, levels)

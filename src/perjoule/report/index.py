@@ -41,7 +41,10 @@ class IndexEntry:
     def grade(self) -> str:
         """How its numbers were obtained."""
         grades = sorted({cell.grade for cell in self.content.cells if cell.grade})
-        labels = [*([came] if (came := graded(self.content.records)) else []), *(f"{grade} watts" for grade in grades)]
+        labels = [
+            *([came] if (came := graded(self.content.records)) else []),
+            *(f"{grade} watts" for grade in grades),
+        ]
         return ", ".join(labels) or "no watts"
 
 
@@ -59,7 +62,10 @@ def index(title: str, entries: Sequence[IndexEntry]) -> str:
         if bars := [_bar(entry, cell, metric) for entry in ordered if (cell := entry.best(metric))]:
             unit = metric_of(metric).unit.symbol
             names = [entry.name for entry in ordered if simulated_notes(entry.content.cells)]
-            notes = ["mean and 95 % interval; each on its own hosts", *([f"{SIMULATED}: {few(names)}"] if names else [])]
+            notes = [
+                "mean and 95 % interval; each on its own hosts",
+                *([f"{SIMULATED}: {few(names)}"] if names else []),
+            ]
             figures[name] = overview(bars, unit, f"Best {unit} of each campaign", notes)
     return document(
         "index.html",
@@ -81,7 +87,11 @@ def _row(entry: IndexEntry) -> tuple[str, ...]:
         ", ".join(dict.fromkeys(cell.filesystem for cell in content.cells)),
         str(valid_count),
         str(len(content.records) - valid_count),
-        *(text for best, metric in bests for text in ((with_meter(best, metric), _named(best)) if best else ("–", "–"))),
+        *(
+            text
+            for best, metric in bests
+            for text in ((with_meter(best, metric), _named(best)) if best else ("–", "–"))
+        ),
         entry.grade,
     )
 
@@ -92,7 +102,9 @@ def _named(cell: Cell) -> str:
 
 def _bar(entry: IndexEntry, cell: Cell, metric: str) -> Best:
     interval, per = cell.metrics[metric], metric_of(metric).unit.per
-    return Best(entry.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high)))
+    return Best(
+        entry.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high))
+    )
 
 
 def _ended_s(content: Content) -> float:

@@ -9,7 +9,15 @@ from perjoule import __version__, views
 from perjoule.figures.vega import Spec
 from perjoule.model import Record
 from perjoule.model.units import counted
-from perjoule.report.answers import ANSWERS_COUNT, WorkloadAnswer, answers, question, reality, redundancy, watts
+from perjoule.report.answers import (
+    ANSWERS_COUNT,
+    WorkloadAnswer,
+    answers,
+    question,
+    reality,
+    redundancy,
+    watts,
+)
 from perjoule.report.document import document
 from perjoule.report.methods import methods
 from perjoule.results import claims
@@ -156,7 +164,9 @@ def page(content: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
     laid = ReportPage(content, root)
     timelines = {trial: vars(line) for trial, line in content.timelines.items()}
-    return document("report.html", content.name, laid.figures, timelines, content=content, page=laid, version=__version__)
+    return document(
+        "report.html", content.name, laid.figures, timelines, content=content, page=laid, version=__version__
+    )
 
 
 def _named(doubts: Sequence[DoubtGroup]) -> str:
@@ -174,7 +184,10 @@ def _circumstances(content: Content) -> Iterator[tuple[str, str]]:
             deployments.setdefault(text, []).append(record)
     for records in deployments.values():
         count = f"{len(records)} trial{'s' if len(records) > 1 else ''}"
-        yield (f"Deployment of {records[0].trial.filesystem.label} ({count}), as its daemons report it", _json(records[0].facts))
+        yield (
+            f"Deployment of {records[0].trial.filesystem.label} ({count}), as its daemons report it",
+            _json(records[0].facts),
+        )
     if content.records:
         yield ("Machine and software", _json(content.records[-1].environment))
     yield ("The campaign", "".join(f"# set {o}\n" for o in content.overrides) + content.text)

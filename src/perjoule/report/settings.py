@@ -21,7 +21,8 @@ def changed(systems: Mapping[str, Record]) -> Iterator[str]:
         reasons = value_at(record.facts, "filesystem", "changed")
         each = reasons.items() if isinstance(reasons, Mapping) else ()
         texts = (
-            f"{', '.join(f'{name} {value or NONE}' for name, value in values.items())} ({REASONS.get(reason, reason)})"
+            f"{', '.join(f'{name} {value or NONE}' for name, value in values.items())} "
+            f"({REASONS.get(reason, reason)})"
             for reason, values in each
             if isinstance(values, Mapping)
         )

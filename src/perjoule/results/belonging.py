@@ -9,7 +9,9 @@ from perjoule.summary.campaign import campaign_of, strangers
 
 
 def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
-    """Yield "" for each trial that the campaign has, and if its text is the one that was run; a sentence for what is not so."""
+    """Yield "" for each trial that the campaign has, and if its text is the one that was run; a sentence
+    for what is not so.
+    """
     path = results.folder / "campaign.toml"
     campaign = campaign_of(results)
     if campaign is None:
@@ -19,8 +21,16 @@ def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
     foreign = frozenset(strangers(campaign, records))
     for record in records:
         where_kept = results.folder_of(record)
-        yield f"{where_kept}: the campaign in campaign.toml has no such trial" if record.trial.id in foreign else ""
+        yield (
+            f"{where_kept}: the campaign in campaign.toml has no such trial"
+            if record.trial.id in foreign
+            else ""
+        )
     if results.campaign_digest:
         digest = digest_of(results.campaign_text, results.overrides, campaign.files)
         same = digest == results.campaign_digest
-        yield "" if same else f"{path}: it, or a file that it names, is not the one that was run (checksum mismatch)"
+        yield (
+            ""
+            if same
+            else f"{path}: it, or a file that it names, is not the one that was run (checksum mismatch)"
+        )

@@ -28,7 +28,9 @@ from perjoule.summary.computing import points_of
 
 @dataclass(frozen=True)
 class Observed:
-    """A valid trial, its points, and what they say of its file system: nothing if a prediction can't learn from it."""
+    """A valid trial, its points, and what they say of its file system: nothing if a prediction can't learn
+    from it.
+    """
 
     record: Record
     points: tuple[Point, ...]
@@ -36,20 +38,27 @@ class Observed:
 
 
 def observed(results: Results, cluster: Cluster | None = None) -> tuple[Observed, ...]:
-    """Return the valid trials of a results folder with what each says of its file system, on a cluster as of `on`.
+    """Return the valid trials of a results folder with what each says of its file system, on a cluster as of
+    `on`.
 
     Raises MachineError: it can't be read.
     """
-    return tuple(_observed(results, record, cluster) for record in results.latest() if record.status == "valid")
+    return tuple(
+        _observed(results, record, cluster) for record in results.latest() if record.status == "valid"
+    )
 
 
 def _observed(results: Results, record: Record, cluster: Cluster | None) -> Observed:
     points = points_of(results, [record])
-    return Observed(record, points, tuple(observations(on(record, cluster), points, _busiest(results, record))))
+    return Observed(
+        record, points, tuple(observations(on(record, cluster), points, _busiest(results, record)))
+    )
 
 
 def on(record: Record, cluster: Cluster | None) -> Record:
-    """Return a record of hosts whose hardware it does not know as one of a cluster, by their roles; any other as it is."""
+    """Return a record of hosts whose hardware it does not know as one of a cluster, by their roles; any
+    other as it is.
+    """
     if cluster is None or hardware(record) is not None:
         return record
     nodes = {node.role: node.name for node in reversed(cluster.nodes)}
@@ -71,7 +80,8 @@ def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
 
 
 _ALONE = "calibrate from one of them alone"
-Odd = tuple[Direction, Mapping[str, float]]  # of a point: what its layout does not explain, see `amplification.unexplained`
+# of a point: what its layout does not explain, see `amplification.unexplained`
+Odd = tuple[Direction, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -94,8 +104,9 @@ class _Taught:
 class Fitted:
     """A profile, and how the bytes of its points agree with the layout, on which a prediction's bounds rest.
 
-    `moved` are lines: in how many points all bytes of networks and disks are the layout's (3 % and headers allowed, as in
-    `measures.amplification`), then one for each counter that read others. Points of kept profiles are not compared again.
+    `moved` are lines: in how many points all bytes of networks and disks are the layout's (3 % and headers
+    allowed, as in `measures.amplification`), then one for each counter that read others. Points of kept
+    profiles are not compared again.
     """
 
     profile: Profile
@@ -103,12 +114,12 @@ class Fitted:
 
 
 def profiles(sources: Iterable[Path], cluster: Cluster | None = None) -> Mapping[str, Fitted]:
-    """Fit a profile for each kind of file system in results folders, and in profiles (files, or names of those that
-    come with perjoule), whose points count as well; on a cluster as of `on`.
+    """Fit a profile for each kind of file system in results folders, and in profiles (files, or names of
+    those that come with perjoule), whose points count as well; on a cluster as of `on`.
 
     Raises:
-        CampaignError: they hold no trial from which a prediction can learn, the same trial twice, or releases or testbeds that
-            don't belong together.
+        CampaignError: they hold no trial from which a prediction can learn, the same trial twice, or releases
+            or testbeds that don't belong together.
         MachineError: one can't be read.
     """
     taught_by_kind: dict[str, list[_Taught]] = {}
@@ -123,7 +134,9 @@ def profiles(sources: Iterable[Path], cluster: Cluster | None = None) -> Mapping
             next="run `perjoule calibrate`, which writes such a campaign, or name your hardware with --on",
         )
     return {
-        kind: Fitted(_joined(kind, taught), _moved([odd for source_taught in taught for odd in source_taught.odds]))
+        kind: Fitted(
+            _joined(kind, taught), _moved([odd for source_taught in taught for odd in source_taught.odds])
+        )
         for kind, taught in taught_by_kind.items()
     }
 
@@ -148,7 +161,9 @@ def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taugh
                     options=used.options,
                     release=_release(record),
                     emulated=record.traits.reality != "real",
-                    data_roles=tuple(sorted({host.role for host in record.hosts if host.name in data_hosts(record)})),
+                    data_roles=tuple(
+                        sorted({host.role for host in record.hosts if host.name in data_hosts(record)})
+                    ),
                     unit_bytes=setting.unit_bytes,
                     pattern=record.traits.pattern,
                     setting=setting,
@@ -174,7 +189,8 @@ def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
             ratios[direction, name].append(ratio)
     explained = f"bytes of networks and disks are those of the layout in {sum(not odd for _, odd in odds)}"
     differing = (
-        f"{direction}: {amplification.SUBJECTS[name]} {number(min(of_flow))} to {number(max(of_flow))} bytes per user byte "
+        f"{direction}: {amplification.SUBJECTS[name]} {number(min(of_flow))} to {number(max(of_flow))} "
+        "bytes per user byte "
         f"in {counted(len(of_flow), 'other point')}"
         for (direction, name), of_flow in sorted(ratios.items())
     )
@@ -182,12 +198,20 @@ def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
 
 
 def endless(profile: Profile) -> Iterator[str]:
-    """Name the directions of which so few conditions were left out that no band has an end, and what to measure for one."""
+    """Name the directions of which so few conditions were left out that no band has an end, and what to
+    measure for one.
+    """
     needed_count = least_count(BAND_RATIO)
     for direction, law in profile.known.items():
         if len(law.tests) < needed_count:
-            tests = f"{counted(len(law.tests), 'condition')} left out and predicted, where a 90 % band takes {needed_count}"
-            advice = "measure more numbers of clients, or servers at several speeds: server_cpu = [1.0, 0.5] in [testbed]"
+            tests = (
+                f"{counted(len(law.tests), 'condition')} left out and predicted, where a 90 % band takes "
+                f"{needed_count}"
+            )
+            advice = (
+                "measure more numbers of clients, or servers at several speeds: server_cpu = [1.0, 0.5] in "
+                "[testbed]"
+            )
             yield f"{profile.kind}, {direction}: {tests}, so that bands have no end; {advice}"
 
 
@@ -204,11 +228,15 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
         {taught_by.pattern.calls_text for taught_by in taught},
     ):
         if len(mixed) > 1:
-            raise CampaignError(f"{kind}: trials of {' and '.join(sorted(mixed))} can't be mixed", next=_ALONE)
+            raise CampaignError(
+                f"{kind}: trials of {' and '.join(sorted(mixed))} can't be mixed", next=_ALONE
+            )
     _require_one_setting(kind, taught)
     points = [point for taught_by in taught for point in taught_by.points]
     if len({(taught_by.source, taught_by.case.direction) for taught_by in points}) < len(points):
-        raise CampaignError(f"{kind}: the same trial is in two of these", next="name each results folder and profile once")
+        raise CampaignError(
+            f"{kind}: the same trial is in two of these", next="name each results folder and profile once"
+        )
     roles = tuple(sorted({role for taught_by in taught for role in taught_by.data_roles}))
     return profile(
         kind,
@@ -224,12 +252,20 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
 
 
 def _require_one_setting(kind: str, taught: Sequence[_Taught]) -> None:
-    """Check that trials differ in layout alone: other settings would be taken for scatter. Raises CampaignError."""
+    """Check that trials differ in layout alone: other settings would be taken for scatter.
+
+    Raises CampaignError.
+    """
     first_settings: dict[tuple[Redundancy, float], FileSystem] = {}
     for setting, point in (
-        (source_taught.setting, point) for source_taught in taught if source_taught.setting for point in source_taught.points
+        (source_taught.setting, point)
+        for source_taught in taught
+        if source_taught.setting
+        for point in source_taught.points
     ):
-        first_setting = first_settings.setdefault((point.case.redundancy, float(point.case.fleet.servers_count)), setting)
+        first_setting = first_settings.setdefault(
+            (point.case.redundancy, float(point.case.fleet.servers_count)), setting
+        )
         for name in drivers.options(type(setting)):
             if name != "patience_s" and getattr(setting, name) != getattr(first_setting, name):
                 mixture = f"trials of the same redundancy with another {option_name(name)} can't be mixed"

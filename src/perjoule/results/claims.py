@@ -21,14 +21,19 @@ def graded(records: Sequence[Record]) -> str:
 
 
 def claims_lines(paper: str, records: Sequence[Record], cells: Sequence[Cell]) -> Iterator[str]:
-    """Say whether each claim of a paper holds in a campaign, whose cells these are. Raises CampaignError: no such paper."""
+    """Say whether each claim of a paper holds in a campaign, whose cells these are.
+
+    Raises CampaignError: no such paper.
+    """
     verdicts = judged(published.paper(paper), measured(records, cells))
     yield counts(verdicts)
     yield from lines(verdicts, graded(records))
 
 
 def claims_table(verdicts: Sequence[Judged], came: str = "") -> Table:
-    """Lay out verdicts, a row for each claim; `came` is how all numbers were obtained ("emulated at scale 0.1")."""
+    """Lay out verdicts, a row for each claim; `came` is how all numbers were obtained ("emulated at scale
+    0.1").
+    """
     rows = tuple(
         (
             judged.verdict,
@@ -51,7 +56,9 @@ def lines(verdicts: Sequence[Judged], came: str = "") -> Iterator[str]:
     rows = claims_table(verdicts, came).rows
     for (verdict, claim, place, ratio, p, _, grade, why), judgement in zip(rows, verdicts, strict=True):
         yield f"{verdict}: {claim} ({place})"
-        details = [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if judgement.ratio else []
+        details = (
+            [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if judgement.ratio else []
+        )
         details += [why] if judgement.why else []
         yield from (f"    {text}" for text in details)
 

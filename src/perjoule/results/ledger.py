@@ -1,7 +1,9 @@
-"""Predict first, measure later: pledges, the trials that were measured after them, and how wrong predictions have been.
+"""Predict first, measure later: pledges, the trials that were measured after them, and how wrong predictions
+have been.
 
-A pledge is a file with predictions, the moment at which they were made, and a digest of all of it. A trial is joined to it if it
-began later, on the same hardware, with the same redundancy, direction, clients and bytes for each client.
+A pledge is a file with predictions, the moment at which they were made, and a digest of all of it. A trial is
+joined to it if it began later, on the same hardware, with the same redundancy, direction, clients and bytes
+for each client.
 """
 
 import hashlib
@@ -74,7 +76,13 @@ def pledged(target: Target, predictions: Sequence[Prediction]) -> str:
             )
         )
     pledge = Pledge(
-        FORMAT, time.time(), __version__, target.profile.kind, target.profile.digest, target.cluster.name, tuple(rows)
+        FORMAT,
+        time.time(),
+        __version__,
+        target.profile.kind,
+        target.profile.digest,
+        target.cluster.name,
+        tuple(rows),
     )
     content = to_json(pledge)
     assert isinstance(content, dict)
@@ -94,9 +102,13 @@ def read(text: str, name: str) -> Pledge:
         digest = content.pop("digest", None)
         pledge = from_json(Pledge, content)
     except ValueError as error:
-        raise CampaignError(f"not a pledge: {error}", where=name, next="write one with `perjoule predict --pledge`") from None
+        raise CampaignError(
+            f"not a pledge: {error}", where=name, next="write one with `perjoule predict --pledge`"
+        ) from None
     if digest != _digest(content):
-        raise CampaignError("the pledge was changed after it was made", where=name, next="predict and measure again")
+        raise CampaignError(
+            "the pledge was changed after it was made", where=name, next="predict and measure again"
+        )
     return pledge
 
 
@@ -150,16 +162,22 @@ class Joined:
         return all(verdicts) if verdicts else None
 
 
-def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Cluster | None = None) -> tuple[Joined, ...]:
+def joined(
+    pledges: Iterable[Pledge], results: Iterable[Results], cluster: Cluster | None = None
+) -> tuple[Joined, ...]:
     """Join pledges to measured trials, hosts without known hardware as those of a cluster.
 
     Raises MachineError: a folder can't be read.
     """
     trials: list[tuple[str, float, Observation]] = []
     grades: dict[tuple[str, Direction], str] = {}
-    for measured in (measured for folder in results for measured in observed(folder, cluster) if measured.observations):
+    for measured in (
+        measured for folder in results for measured in observed(folder, cluster) if measured.observations
+    ):
         trial = measured.record.trial
-        trials += [(trial.filesystem.kind, began_s(measured.record), point) for point in measured.observations]
+        trials += [
+            (trial.filesystem.kind, began_s(measured.record), point) for point in measured.observations
+        ]
         grades |= {(trial.id, point.direction): point.grade for point in measured.points}
     return tuple(join(pledge, row, trials, grades) for pledge in pledges for row in pledge.predictions)
 
@@ -176,7 +194,9 @@ def join(
     trials: Sequence[tuple[str, float, Observation]],
     grades: Mapping[tuple[str, Direction], str] = MappingProxyType({}),
 ) -> Joined:
-    """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each; grades of watts by trial."""
+    """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each; grades
+    of watts by trial.
+    """
     alike = [(began, point) for kind, began, point in trials if kind == pledge.kind and _same(row, point)]
     same_memory = [(began, point) for began, point in alike if _same_memory(row, point)]
     later = [point for began, point in same_memory if began > pledge.made_s]
@@ -185,21 +205,36 @@ def join(
         prediction=row.prediction,
         measured_bytes_per_s=tuple(point.throughput_bytes_per_s for point in later),
         measured_w=tuple(point.mean_w for point in later if point.mean_w is not None),
-        measured_bytes_per_j=tuple(point.throughput_bytes_per_s / point.mean_w for point in later if point.mean_w is not None),
+        measured_bytes_per_j=tuple(
+            point.throughput_bytes_per_s / point.mean_w for point in later if point.mean_w is not None
+        ),
         earlier_count=len(same_memory) - len(later),
         memory_count=sum(began > pledge.made_s for began, _ in alike) - len(later),
-        grades=tuple(sorted({grades.get((point.source, point.case.direction), "") for point in later if point.mean_w} - {""})),
+        grades=tuple(
+            sorted(
+                {grades.get((point.source, point.case.direction), "") for point in later if point.mean_w}
+                - {""}
+            )
+        ),
     )
 
 
 def _same_memory(row: Pledged, point: Observation) -> bool:
-    return row.server_memory_bytes is None or isclose(row.server_memory_bytes, float(point.case.fleet.server_memory_bytes))
+    return row.server_memory_bytes is None or isclose(
+        row.server_memory_bytes, float(point.case.fleet.server_memory_bytes)
+    )
 
 
 def _same(row: Pledged, point: Observation) -> bool:
     case, fleet = point.case, point.case.fleet
     prediction = row.prediction
-    exact = (case.direction, case.redundancy, int(fleet.clients_count), int(case.client_bytes), int(case.in_flight_count)) == (
+    exact = (
+        case.direction,
+        case.redundancy,
+        int(fleet.clients_count),
+        int(case.client_bytes),
+        int(case.in_flight_count),
+    ) == (
         prediction.direction,
         Redundancy(**vars(prediction.redundancy)),
         prediction.clients_count,

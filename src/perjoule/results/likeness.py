@@ -1,8 +1,9 @@
 """Whether a stored value is what is computed now, but for rounding.
 
-Another processor, or another numpy, adds up in another order. So a number may differ by a share of itself, and by a far smaller
-share of the largest amount that it may be a difference of: 1e-18 J are 0 J. Whole numbers, words and moments don't scale:
-whole numbers and words must be equal, and moments to a few steps of a float.
+Another processor, or another numpy, adds up in another order. So a number may differ by a share of itself,
+and by a far smaller share of the largest amount that it may be a difference of: 1e-18 J are 0 J. Whole
+numbers, words and moments don't scale: whole numbers and words must be equal, and moments to a few steps of a
+float.
 """
 
 import json
@@ -20,14 +21,18 @@ MOMENTS = ("began_s", "ended_s", "t_s", "utc_s", "monotonic_s")
 
 
 def close(stored: float, again: float, scale: float = 0.0) -> bool:
-    """Return whether two numbers differ by rounding only; `scale` is the largest amount that they may be differences of."""
+    """Return whether two numbers differ by rounding only; `scale` is the largest amount that they may be
+    differences of.
+    """
     if not (isfinite(stored) and isfinite(again)):
         return stored == again or (stored != stored and again != again)
     return abs(stored - again) <= max(RATIO * max(abs(stored), abs(again)), NOISE_RATIO * scale)
 
 
 def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> str:
-    """Return where two JSON values first differ, with both values in full; "" if they differ by rounding only."""
+    """Return where two JSON values first differ, with both values in full; "" if they differ by rounding
+    only.
+    """
     match stored, again:
         case (bool(), _) | (_, bool()) | (int(), int()):
             same = stored == again and type(stored) is type(again)
@@ -39,21 +44,30 @@ def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> 
             same = stored == again or spaced_percents(stored) == spaced_percents(again)
         case list(), list() if len(stored) == len(again):
             pairs = enumerate(zip(stored, again, strict=True))
-            return next((difference for n, (a, b) in pairs if (difference := differing(a, b, scale, f"{path}[{n}]"))), "")
-        case {"kind": kind, "text": text, **rest}, {"kind": str(), "text": str(), **named} if rest != named and not rest:
+            return next(
+                (difference for n, (a, b) in pairs if (difference := differing(a, b, scale, f"{path}[{n}]"))),
+                "",
+            )
+        case {"kind": kind, "text": text, **rest}, {"kind": str(), "text": str(), **named} if (
+            rest != named and not rest
+        ):
             older = {"kind": kind, "text": text}  # a doubt that was stored before doubts had ids
             return differing(older, {name: again[name] for name in older}, scale, path)
         case dict(), dict():
             names = (*stored, *(name for name in again if name not in stored))
             pairs = ((f"{path}.{n}".lstrip("."), *_both(stored, again, n, path)) for n in names)
-            return next((difference for below, a, b in pairs if (difference := differing(a, b, scale, below))), "")
+            return next(
+                (difference for below, a, b in pairs if (difference := differing(a, b, scale, below))), ""
+            )
         case _:
             same = stored == again
     return "" if same else f"{path} is {_digits(stored)} and recomputed {_digits(again)}".lstrip()
 
 
 def _both(stored: dict[str, Json], again: dict[str, Json], name: str, path: str) -> tuple[Json, Json]:
-    """Return what two tables have under a name; where only one has an error that trials share, the other's is none."""
+    """Return what two tables have under a name; where only one has an error that trials share, the other's
+    is none.
+    """
     nothing: Json = None
     if path.startswith("shared"):  # rounding makes of no error one of 1e-19, or none
         nothing = {} if isinstance(stored.get(name, again.get(name)), dict) else 0.0
@@ -61,7 +75,9 @@ def _both(stored: dict[str, Json], again: dict[str, Json], name: str, path: str)
 
 
 def differing_rows(stored: Series, again: Series) -> str:
-    """Return which sample of two series first differs, with both in full; "" if they differ by rounding only."""
+    """Return which sample of two series first differs, with both in full; "" if they differ by rounding
+    only.
+    """
     ours, theirs = stored.rows(), again.rows()
     if len(ours) != len(theirs):
         return f"{len(ours)} samples are stored and {len(theirs)} recomputed"
@@ -76,7 +92,10 @@ def differing_rows(stored: Series, again: Series) -> str:
         return ""
     row, column = (int(number) for number in np.argwhere(~same)[0])
     name = SAMPLE[column]
-    return f"sample {row + 1}: {name} is {float(ours[row, column])!r} and recomputed {float(theirs[row, column])!r}"
+    return (
+        f"sample {row + 1}: {name} is {float(ours[row, column])!r} and recomputed "
+        f"{float(theirs[row, column])!r}"
+    )
 
 
 def _digits(value: Json) -> str:

@@ -1,4 +1,6 @@
-"""The limitations of the numbers: doubts by kind, those that can cost most first, each in one line with the rows it touches."""
+"""The limitations of the numbers: doubts by kind, those that can cost most first, each in one line with
+the rows it touches.
+"""
 
 import re
 from collections.abc import Sequence
@@ -43,7 +45,9 @@ class DoubtGroup:
     lines: tuple[DoubtLine, ...]
 
 
-def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omitted: bool = False) -> tuple[DoubtGroup, ...]:
+def limitations(
+    cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omitted: bool = False
+) -> tuple[DoubtGroup, ...]:
     """Group doubts.
 
     Args:
@@ -66,7 +70,9 @@ def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omit
         line = DoubtLine(first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched))
         lines.setdefault(first.kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
-    return tuple(DoubtGroup(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
+    return tuple(
+        DoubtGroup(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked
+    )
 
 
 def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[DoubtLine]:
@@ -81,11 +87,16 @@ def omissions(cells: Sequence[Cell]) -> list[str]:
 
 def in_rows(before: str, cells: Sequence[Cell], *, omitted: bool) -> list[str]:
     """List texts that differ in numbers alone once, with the number of their rows."""
-    return [f"{before} {line.counted(len(cells))}: {line.text}{line.more}" for line in lines(cells, omitted=omitted)]
+    return [
+        f"{before} {line.counted(len(cells))}: {line.text}{line.more}"
+        for line in lines(cells, omitted=omitted)
+    ]
 
 
 def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the note that belongs to every table and figure of simulated numbers; none if all were measured."""
+    """Return the note that belongs to every table and figure of simulated numbers; none if all were
+    measured.
+    """
     having = [cell for cell in cells if cell.metrics]
     which = [cell for cell in having if cell.reality == "simulated"]
     rows = "" if len(which) == len(having) else f": {rows_text(which, len(having))}"
@@ -93,12 +104,16 @@ def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _with_ranges(first: str, similar: Sequence[str]) -> str:
-    """Print a doubt with the range of each percentage among those like it: the most frequent one need not be the worst."""
+    """Print a doubt with the range of each percentage among those like it: the most frequent one need not
+    be the worst.
+    """
     percents = [_PERCENT.findall(doubt) for doubt in (first, *similar)]
     if len(set(map(len, percents))) > 1:
         return first
     spans = iter([sorted(set(column), key=float) for column in zip(*percents, strict=True)])
-    return _PERCENT.sub(lambda _: " to ".join(dict.fromkeys((span := next(spans))[:: max(1, len(span) - 1)])), first)
+    return _PERCENT.sub(
+        lambda _: " to ".join(dict.fromkeys((span := next(spans))[:: max(1, len(span) - 1)])), first
+    )
 
 
 def rows_text(cells: Sequence[Cell], all_count: int) -> str:
@@ -107,10 +122,14 @@ def rows_text(cells: Sequence[Cell], all_count: int) -> str:
         return "all rows" if all_count > 1 else "the only row"
     places: dict[str, list[int]] = {}
     for cell in cells:
-        places.setdefault(f"{cell.filesystem}, {load_text(cell.workload, cell.direction)}", []).append(cell.clients_count)
+        places.setdefault(f"{cell.filesystem}, {load_text(cell.workload, cell.direction)}", []).append(
+            cell.clients_count
+        )
     texts = [f"{place}, {_counts(sorted(set(counts)))}" for place, counts in places.items()]
     more = sum(map(len, list(places.values())[PLACES_COUNT:]))
-    return "; ".join(texts[:PLACES_COUNT]) + (f"; and {more} more row{'s' if more > 1 else ''}" if more else "")
+    return "; ".join(texts[:PLACES_COUNT]) + (
+        f"; and {more} more row{'s' if more > 1 else ''}" if more else ""
+    )
 
 
 def _counts(counts: Sequence[int]) -> str:

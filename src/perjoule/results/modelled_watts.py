@@ -1,8 +1,10 @@
-"""Modelled watts computed again: from the counters that the meter `system` read, and the catalogue's values in the record.
+"""Modelled watts computed again: from the counters that the meter `system` read, and the catalogue's values
+in the record.
 
-Both meters take the same readings where they read at the same rate. A modelled sample whose window does not begin and end with a
-reading that was kept lies between two amounts of work, because counters only grow: at least what was counted within, at most what
-was counted around it. Without any reading it is at least that of a host that does nothing.
+Both meters take the same readings where they read at the same rate. A modelled sample whose window does not
+begin and end with a reading that was kept lies between two amounts of work, because counters only grow: at
+least what was counted within, at most what was counted around it. Without any reading it is at least that of
+a host that does nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,9 @@ MOST_RATIO = 1e-7  # of watts, by which they may differ: a window's length is kn
 
 
 def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]:
-    """Yield "" for each modelled channel that follows from counters, and a sentence for each that does not."""
+    """Yield "" for each modelled channel that follows from counters, and a sentence for each that does
+    not.
+    """
     cluster = record.hardware
     if cluster is None:
         return
@@ -45,7 +49,13 @@ def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]
                 watts.host_w(
                     nodes[hosts[name].node],
                     cluster,
-                    watts.use_ratios(nodes[hosts[name].node], *work, power.duration_s, capacity_cores=cores, scale=a_second_s),
+                    watts.use_ratios(
+                        nodes[hosts[name].node],
+                        *work,
+                        power.duration_s,
+                        capacity_cores=cores,
+                        scale=a_second_s,
+                    ),
                     supplied=alone or hosts[name].role != "client",
                 ).get(component(power), np.full(len(power.value), np.nan))
                 for work in ends
@@ -56,7 +66,9 @@ def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]
 def unchecked(record: Record, series: Sequence[Series]) -> frozenset[str]:
     """Name the hosts whose modelled watts can't be computed again."""
     counted = {s.channel.host for s in series if s.channel.meter == COUNTERS and s.channel.quantity == "cpu"}
-    known_hosts = {host.name for host in record.hosts if host.cpu_capacity_cores} if record.hardware else set[str]()
+    known_hosts = (
+        {host.name for host in record.hosts if host.cpu_capacity_cores} if record.hardware else set[str]()
+    )
     return frozenset(s.channel.host for s in modelled(series) if s.channel.host) - (counted & known_hosts)
 
 
@@ -110,4 +122,7 @@ def _within(of: Series, low_w: Floats, high_w: Floats, place: str) -> str:
         return ""
     n = int(np.argmax(wrong))
     counted = " to ".join(dict.fromkeys(repr(float(ends[n])) for ends in (low_w, high_w)))
-    return f"{place}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from counters {counted} W"
+    return (
+        f"{place}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from "
+        f"counters {counted} W"
+    )

@@ -28,19 +28,26 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     """
     records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
-    pairs_to_compare = [p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")]
+    pairs_to_compare = [
+        p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")
+    ]
     return held(paper, pairs_to_compare, records, cells)
 
 
 def alongside_table(comparisons: Sequence[NumberComparison]) -> Table:
     """Lay out measured and published values, a row for each printed number."""
-    return Table(HEADERS, tuple(_cells(comparison) for comparison in comparisons), (*NAMES, "number", "compared"))
+    return Table(
+        HEADERS, tuple(_cells(comparison) for comparison in comparisons), (*NAMES, "number", "compared")
+    )
 
 
 def _cells(comparison: NumberComparison) -> tuple[str, ...]:
     printed = comparison.pair.number
     ratio = comparison.ratio if comparison.kind.startswith("mean") else replace(comparison.ratio, high=inf)
-    values = f"{number(comparison.pair.value / unit_of(comparison).per)} {unit_of(comparison).symbol}", printed.printed
+    values = (
+        f"{number(comparison.pair.value / unit_of(comparison).per)} {unit_of(comparison).symbol}",
+        printed.printed,
+    )
     return (
         *place(comparison.pair.measured.cell),
         *values,
@@ -57,7 +64,9 @@ def unit_of(comparison: NumberComparison) -> Unit:
 
 def cells_of(comparisons: Sequence[NumberComparison]) -> list[Cell]:
     """Return the cells that were compared, each once."""
-    return list({id(cell): cell for cell in (comparison.pair.measured.cell for comparison in comparisons)}.values())
+    return list(
+        {id(cell): cell for cell in (comparison.pair.measured.cell for comparison in comparisons)}.values()
+    )
 
 
 def lines(comparisons: Sequence[NumberComparison]) -> Iterator[str]:

@@ -25,9 +25,23 @@ _WORDS = {
 
 
 def table(predictions: Sequence[Prediction]) -> Table:
-    """Lay out predictions, a row each: value (if it is more than a range), 90 % band, bound and what sets it."""
+    """Lay out predictions, a row each: value (if it is more than a range), 90 % band, bound and what sets
+    it.
+    """
     rate, watts, work = (metric.label for metric in (_RATE, _WATTS, _WORK))
-    headers = ("direction", "clients", rate, "90 %", watts, "90 %", f"idle {watts}", work, "90 %", f"bound {rate}", "bottleneck")
+    headers = (
+        "direction",
+        "clients",
+        rate,
+        "90 %",
+        watts,
+        "90 %",
+        f"idle {watts}",
+        work,
+        "90 %",
+        f"bound {rate}",
+        "bottleneck",
+    )
     rows = tuple(
         (
             row.direction,
@@ -53,7 +67,10 @@ def watts_table(predictions: Sequence[Prediction]) -> Table:
     rows = tuple(
         (
             *(row.direction, str(row.clients_count)),
-            *(number(row.parts_w[part]) if part in IDLE else _value(row, row.parts_w[part]) for part in PARTS[:-1]),
+            *(
+                number(row.parts_w[part]) if part in IDLE else _value(row, row.parts_w[part])
+                for part in PARTS[:-1]
+            ),
             *(_value(row, row.mean_w[0]), number(row.parts_w[PARTS[-1]])),
         )
         for row in predictions
@@ -64,12 +81,19 @@ def watts_table(predictions: Sequence[Prediction]) -> Table:
 def figure(target: Target, predictions: Sequence[Prediction]) -> Spec:
     """Draw throughput and work per joule against the number of clients."""
     points = [
-        Predicted(of.label, row.direction, row.clients_count, *(part / of.unit.per for part in triple), bound=bound)
+        Predicted(
+            of.label, row.direction, row.clients_count, *(part / of.unit.per for part in triple), bound=bound
+        )
         for of, pick in ((_RATE, "throughput_bytes_per_s"), (_WORK, "efficiency_bytes_per_j"))
         for row in predictions
-        for triple, bound in [(getattr(row, pick), row.bound_bytes_per_s / of.unit.per if of is _RATE else None)]
+        for triple, bound in [
+            (getattr(row, pick), row.bound_bytes_per_s / of.unit.per if of is _RATE else None)
+        ]
     ]
-    kind = f"{target.profile.kind} {target.profile.release}, {predictions[0].redundancy.text}, on {target.cluster.title}"
+    kind = (
+        f"{target.profile.kind} {target.profile.release}, {predictions[0].redundancy.text}, on "
+        f"{target.cluster.title}"
+    )
     notes = ("predicted, not measured", "bands: 90 %; dashed: the bound", *_ranges(target, predictions))
     return prediction(points, title=kind, notes=notes)
 
@@ -86,19 +110,35 @@ def remarks(target: Target, predictions: Sequence[Prediction], worth_count: int)
     """Say what the numbers are, what they extrapolate, and what would narrow the bands of MiB/J most."""
     hosts = "emulated hosts" if target.profile.emulated else "real hosts"
     first = predictions[0]
-    load = f"{bytes_text(first.client_bytes)} in {target.profile.pattern.calls_text}, {first.in_flight_count} in flight"
+    load = (
+        f"{bytes_text(first.client_bytes)} in {target.profile.pattern.calls_text}, {first.in_flight_count} "
+        "in flight"
+    )
     yield (
         f"predicted, not measured: from {len(target.profile.points)} points on {hosts}; each client moves "
         f"{load}; W are those of the servers at the wall, without the switch"
     )
     if target.profile.emulated and target.memory:
-        yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
+        yield (
+            "the bands are those of emulated hosts; of published clusters they have been too narrow "
+            "(perjoule ledger)"
+        )
     if target.profile.cpu_of == "trial":
-        yield "its CPU work is that of whole trials, programs' start and report included: the bands allow for W that are too high"
+        yield (
+            "its CPU work is that of whole trials, programs' start and report included: the bands allow for "
+            "W that are too high"
+        )
     sizes = sorted({point.case.client_bytes for point in target.profile.points})
     calls = sorted({round(point.case.in_flight_count) for point in target.profile.points})
-    measured = {"size": f" ({', '.join(map(bytes_text, sizes))})", "in flight": f" ({', '.join(map(str, calls))})"}
-    beyond = [_WORDS[level] + measured.get(level, "") for level in LEVELS if any(level in row.beyond for row in predictions)]
+    measured = {
+        "size": f" ({', '.join(map(bytes_text, sizes))})",
+        "in flight": f" ({', '.join(map(str, calls))})",
+    }
+    beyond = [
+        _WORDS[level] + measured.get(level, "")
+        for level in LEVELS
+        if any(level in row.beyond for row in predictions)
+    ]
     if beyond:
         yield f"extrapolated: {', '.join(beyond)}"
     yield from _ranges(target, predictions)
@@ -116,9 +156,13 @@ def _ranges(target: Target, predictions: Sequence[Prediction]) -> Iterator[str]:
         if ranges:
             counts = ", ".join(str(row.clients_count) for row in ranges)
             numbers = ", ".join(
-                f"{name} of {target.profile.kind}" for name in dict.fromkeys(name for row in ranges for name in row.rests_on)
+                f"{name} of {target.profile.kind}"
+                for name in dict.fromkeys(name for row in ranges for name in row.rests_on)
             )
-            yield f"{direction}, clients {counts}: a range, because it rests on {numbers}, which calibration did not identify"
+            yield (
+                f"{direction}, clients {counts}: a range, because it rests on {numbers}, which calibration "
+                "did not identify"
+            )
 
 
 def parameters_table(profile: Profile) -> Table:
@@ -134,4 +178,6 @@ def parameters_table(profile: Profile) -> Table:
         for direction in profile.known
         for parameter in parameters(profile, direction)
     )
-    return Table(("direction", "parameter", "value", "90 %", "identified"), rows, (*NAMES, "parameter", "identified"))
+    return Table(
+        ("direction", "parameter", "value", "90 %", "identified"), rows, (*NAMES, "parameter", "identified")
+    )

@@ -22,7 +22,9 @@ def published_table(published: Sequence[Published]) -> Table:
         (
             *(row.paper, row.cluster, row.filesystem, row.redundancy, row.direction, row.clients, row.basis),
             "–" if row.value_bytes_per_s is None else _rate(row.value_bytes_per_s),
-            "–" if row.range_bytes_per_s is None else f"{_rate(row.range_bytes_per_s[0])} to {_rate(row.range_bytes_per_s[1])}",
+            "–"
+            if row.range_bytes_per_s is None
+            else f"{_rate(row.range_bytes_per_s[0])} to {_rate(row.range_bytes_per_s[1])}",
             _rate(row.printed_bytes_per_s),
             "–" if row.value_bytes_per_s is None else _error(row.value_bytes_per_s / row.printed_bytes_per_s),
             {None: "–", True: "yes", False: "no"}[row.held],
@@ -33,7 +35,9 @@ def published_table(published: Sequence[Published]) -> Table:
     return Table(headers, rows, {*_HEADERS, "held"} - {"clients"})
 
 
-def published_remarks(published: Sequence[Published], unpredicted: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def published_remarks(
+    published: Sequence[Published], unpredicted: Iterable[tuple[str, str, str]]
+) -> Iterator[str]:
     """Say what predictions rest on, and what can't be predicted."""
     used = {row.basis for row in published}
     yield "; ".join(f"{basis}: {explanation}" for basis, explanation in _BASES.items() if basis in used)

@@ -13,18 +13,41 @@ BOUND_TOLERANCE_RATIO = 0.01  # by which interfaces and clocks may make a rate l
 
 
 def shipped_scores(published: Sequence[Published]) -> Mapping[str, tuple[Score, ...]]:
-    """Score the profiles that come with perjoule, on points left out: together as "all" (and published clusters), then each."""
+    """Score the profiles that come with perjoule, on points left out: together as "all" (and published
+    clusters), then each.
+    """
     profiles = [shipped(name) for name in names()]
-    total = (*scores([law.tests for profile in profiles for law in profile.known.values()]), published_score(published))
-    return {"all": total, **{profile.kind: scores([law.tests for law in profile.known.values()]) for profile in profiles}}
+    total = (
+        *scores([law.tests for profile in profiles for law in profile.known.values()]),
+        published_score(published),
+    )
+    return {
+        "all": total,
+        **{profile.kind: scores([law.tests for law in profile.known.values()]) for profile in profiles},
+    }
 
 
 def scores_table(scores_of: Mapping[str, Sequence[Score]]) -> Table:
     """Lay out scores by profile and level."""
     simpler = list(
-        dict.fromkeys(name for profile_scores in scores_of.values() for score in profile_scores for name in score.simpler)
+        dict.fromkeys(
+            name
+            for profile_scores in scores_of.values()
+            for score in profile_scores
+            for name in score.simpler
+        )
     )
-    headers = ("profile", "left out", "points", "median", "90 %", "bands hold", "watts: skill", "order: tau", *simpler)
+    headers = (
+        "profile",
+        "left out",
+        "points",
+        "median",
+        "90 %",
+        "bands hold",
+        "watts: skill",
+        "order: tau",
+        *simpler,
+    )
     rows = tuple(
         (
             kind,
@@ -46,9 +69,11 @@ def scores_table(scores_of: Mapping[str, Sequence[Score]]) -> Table:
 def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:
     """Say what the columns mean, and how measured points stand to their bounds."""
     yield (
-        "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band of the others' errors "
+        "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band "
+        "of the others' errors "
         "(of published ones: inside that of their prediction); "
-        "skill: 1 - squared errors of dynamic watts over those of constant power; last columns: medians of simpler models"
+        "skill: 1 - squared errors of dynamic watts over those of constant power; last columns: medians of "
+        "simpler models"
     )
     shares = [share for profile in profiles for share in bound_shares(profile)]
     above = sum(share > 1 + BOUND_TOLERANCE_RATIO for share in shares)

@@ -1,4 +1,6 @@
-"""One side of a comparison: the numbers of a results folder, or of one of its file systems, and the match on the other side."""
+"""One side of a comparison: the numbers of a results folder, or of one of its file systems, and the match
+on the other side.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +49,11 @@ class Side:
         """Return the cell of a combination."""
         testbed, filesystem, *work = key
         labels = (filesystem, f"{filesystem} on {testbed}")
-        return next(c for c in self.cells if c.filesystem in labels[::-1] and [c.workload, c.direction, c.clients_count] == work)
+        return next(
+            c
+            for c in self.cells
+            if c.filesystem in labels[::-1] and [c.workload, c.direction, c.clients_count] == work
+        )
 
 
 def side(results: Results, name: str = "") -> Side:
@@ -63,7 +69,11 @@ def between(side: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
     labels_known = list(dict.fromkeys(record.trial.filesystem.label for record in side.records))
     for label in labels:
         if label not in labels_known:
-            raise CampaignError(f'no file system is called "{label}"', where=side.name, next=f"known: {', '.join(labels_known)}")
+            raise CampaignError(
+                f'no file system is called "{label}"',
+                where=side.name,
+                next=f"known: {', '.join(labels_known)}",
+            )
     first, second = (replace(side, name=label, filesystem=label) for label in labels)
     return first, second
 
@@ -72,7 +82,9 @@ def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Differe
     """List the differences between both sides. Raises CampaignError: an impossible declaration."""
     for name in declared:
         if name.split(".")[0] not in ROOTS:
-            raise CampaignError(f'nothing is called "{name}"', next=f"a change starts with one of {', '.join(ROOTS)}")
+            raise CampaignError(
+                f'nothing is called "{name}"', next=f"a change starts with one of {', '.join(ROOTS)}"
+            )
     pairs = [
         (before[0], after[0])
         for here, there_key in matched(first, second)
@@ -81,14 +93,17 @@ def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Differe
     return changes(pairs, (first.campaign, second.campaign), declared)
 
 
-def _filled(first: Sequence[Measured], second: Sequence[Measured]) -> tuple[Sequence[Measured], Sequence[Measured]]:
+def _filled(
+    first: Sequence[Measured], second: Sequence[Measured]
+) -> tuple[Sequence[Measured], Sequence[Measured]]:
     """Give both the same count by repeating the last one, so every record is compared."""
     count = max(len(first), len(second))
     return [*first, *[first[-1]] * (count - len(first))], [*second, *[second[-1]] * (count - len(second))]
 
 
 def matched(first: Side, second: Side) -> tuple[tuple[Key, Key], ...]:
-    """List the matching combinations: equal, except for labels that only one side has and that have a single possible partner.
+    """List the matching combinations: equal, except for labels that only one side has and that have a single
+    possible partner.
 
     That is the only label left of its kind, or the only one left at all.
     """
@@ -96,7 +111,14 @@ def matched(first: Side, second: Side) -> tuple[tuple[Key, Key], ...]:
     pairs: list[tuple[Key, Key]] = []
     for key in first.measured:
         partner = same[0].get(key[0]), same[1].get(key[1]), same[2].get(key[2])
-        match = next((key_there for key_there in second.measured if key_there[:3] == partner and key_there[3:] == key[3:]), None)
+        match = next(
+            (
+                key_there
+                for key_there in second.measured
+                if key_there[:3] == partner and key_there[3:] == key[3:]
+            ),
+            None,
+        )
         pairs += [(key, match)] if match is not None else []
     return tuple(sorted(pairs, key=lambda pair: (pair[0][2], pair[0][3], *pair[0])))
 
@@ -115,7 +137,11 @@ def _partners(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Mapping[str
     for alike in (True, False):
         for label, kind in ours.items():
             unmatched = [name for name in ours if name not in partners and (not alike or ours[name] == kind)]
-            candidates = [name for name in theirs if name not in partners.values() and (not alike or theirs[name] == kind)]
+            candidates = [
+                name
+                for name in theirs
+                if name not in partners.values() and (not alike or theirs[name] == kind)
+            ]
             if unmatched == [label] and len(candidates) == 1:
                 partners[label] = candidates[0]
     return partners
@@ -123,4 +149,10 @@ def _partners(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Mapping[str
 
 def _key(point: Point) -> Key:
     trial = point.trial
-    return trial.testbed.label, trial.filesystem.label, trial.workload.label, point.direction, trial.clients_count
+    return (
+        trial.testbed.label,
+        trial.filesystem.label,
+        trial.workload.label,
+        point.direction,
+        trial.clients_count,
+    )

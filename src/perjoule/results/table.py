@@ -34,7 +34,8 @@ class Table:
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    words: Container[str] = NAMES  # headers of columns that hold words, which are aligned on the left and may be wrapped
+    # headers of columns that hold words, which are aligned on the left and may be wrapped
+    words: Container[str] = NAMES
 
 
 def place(cell: Cell) -> tuple[str, str, str, str]:
@@ -43,7 +44,9 @@ def place(cell: Cell) -> tuple[str, str, str, str]:
 
 
 def heading(key: str, less: str = "") -> str:
-    """Head the column of a metric: its label without the words that begin it, and its unit if the label lacks it."""
+    """Head the column of a metric: its label without the words that begin it, and its unit if the label
+    lacks it.
+    """
     label, symbol = metric_of(key).label.removeprefix(less), metric_of(key).unit.symbol
     return f"{label}, {symbol}" if symbol and symbol not in label.split() else label
 
@@ -56,8 +59,9 @@ def value_text(interval: Interval | None, key: str, text: Text = with_interval) 
 def with_meter(cell: Cell, key: str) -> str:
     """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
-    That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
-    whole uncertainty. All have as many decimals. It is "?" if a meter does not state its accuracy.
+    That is the error that all repetitions on one meter share, which their scatter does not show; with a
+    single repetition, its whole uncertainty. All have as many decimals. It is "?" if a meter does not state
+    its accuracy.
     """
     text, half, per = row_text(cell, key), _meter_half(cell, key), metric_of(key).unit.per
     if half is None:
@@ -66,15 +70,20 @@ def with_meter(cell: Cell, key: str) -> str:
 
 
 def total_ends(cell: Cell, key: str) -> tuple[float, float]:
-    """Return the ends of a metric's total 95 % interval, in SI units: half of it is that of its repetitions' mean and the meter's
-    uncertainty that they share, in quadrature. Infinite after one repetition, or if a meter does not state its accuracy.
+    """Return the ends of a metric's total 95 % interval, in SI units: half of it is that of its repetitions'
+    mean and the meter's uncertainty that they share, in quadrature. Infinite after one repetition, or if a
+    meter does not state its accuracy.
     """
     interval, meter = cell.metrics[key], _meter_half(cell, key) or 0.0
-    return interval.mean - hypot(interval.mean - interval.low, meter), interval.mean + hypot(interval.high - interval.mean, meter)
+    return interval.mean - hypot(interval.mean - interval.low, meter), interval.mean + hypot(
+        interval.high - interval.mean, meter
+    )
 
 
 def _meter_half(cell: Cell, key: str) -> float | None:
-    """Return half of the 95 % interval that the meter adds to the scatter; infinite if unknown, None if no meter has a part."""
+    """Return half of the 95 % interval that the meter adds to the scatter; infinite if unknown, None if no
+    meter has a part.
+    """
     interval, of = cell.metrics[key], metric_of(key)
     if of.boundary in cell.unstated and of.budgeted:
         return inf
@@ -83,7 +92,9 @@ def _meter_half(cell: Cell, key: str) -> float | None:
 
 
 def row_text(cell: Cell, key: str) -> str:
-    """Print a metric's mean with half its 95 % interval, without the meter's uncertainty, or as its row is; "–" if missing."""
+    """Print a metric's mean with half its 95 % interval, without the meter's uncertainty, or as its row
+    is; "–" if missing.
+    """
     return value_text(cell.metrics.get(key), key, _of_row(cell, with_interval))
 
 
@@ -100,7 +111,9 @@ def _of_row(cell: Cell, text: Text) -> Text:
 
 
 def load_text(workload: str, direction: str) -> str:
-    """Name a load: "fio read", or with its direction where the workload's name does not have it: "hep, read"."""
+    """Name a load: "fio read", or with its direction where the workload's name does not have it: "hep,
+    read".
+    """
     return workload if direction in workload else f"{workload}, {direction}"
 
 
@@ -118,7 +131,9 @@ def mean(interval: Interval, per: float = 1.0) -> str:
 def point_text(point: Point) -> str:
     """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial."""
     keys = [key for key in (*RATES, *PER_JOULE, *IDLE[::-1]) if key in point.metrics]
-    numbers = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
+    numbers = ", ".join(
+        f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys
+    )
     grade = point.grade if any(metric_of(key).energy for key in keys) else ""
     return numbers + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
 
@@ -148,8 +163,8 @@ COLUMNS: tuple[tuple[str, Text], ...] = (
     ("efficiency_bytes_per_j", with_interval),
     ("edp_ratio", mean),
 )
-# Of workloads that move no bytes; of idle file systems; of writes, until the clients' fsync has returned, and how much the disks
-# held by then.
+# Of workloads that move no bytes; of idle file systems; of writes, until the clients' fsync has returned, and
+# how much the disks held by then.
 WHERE_MEASURED: tuple[tuple[str, Text], ...] = (
     ("operations_per_s", with_interval),
     ("operations_per_j", with_interval),
@@ -172,15 +187,35 @@ def table(cells: Sequence[Cell]) -> Table:
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
     stores = any(cell.redundancy for cell in cells)
-    leading = ("file system", *(("redundancy",) if stores else ()), *(("workload",) if several else ()), "direction", "clients")
-    headers = (*leading, *("max" if text is maximum else metric_of(key).label for key, text in columns), "n", "failed", "doubts")
+    leading = (
+        "file system",
+        *(("redundancy",) if stores else ()),
+        *(("workload",) if several else ()),
+        "direction",
+        "clients",
+    )
+    headers = (
+        *leading,
+        *("max" if text is maximum else metric_of(key).label for key, text in columns),
+        "n",
+        "failed",
+        "doubts",
+    )
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         redundancy = ((cell.redundancy.text if cell.redundancy else "–"),) if stores else ()
-        names = (cell.filesystem, *redundancy, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
+        names = (
+            cell.filesystem,
+            *redundancy,
+            *((cell.workload,) if several else ()),
+            cell.direction,
+            str(cell.clients_count),
+        )
         values = (cell_text(cell, key, text) for key, text in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
-        rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
+        rows.append(
+            (*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–"))
+        )
     return Table(headers, tuple(rows))
 
 
@@ -197,7 +232,10 @@ def metrics_table(cells: Sequence[Cell]) -> Table:
     def text(interval: Interval | None) -> str:
         return any_number(interval.mean) if interval else "–"
 
-    rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
+    rows = (
+        (c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names))
+        for c in cells
+    )
     return Table(("file system", "direction", "clients", *names), tuple(rows))
 
 

@@ -13,12 +13,13 @@ from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
 
 SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
-METRICS = "*"  # among what a table lacks: any metric; another pattern stands for metrics that were defined otherwise
+# among what a table lacks: any metric; another pattern stands for metrics that were defined otherwise
+METRICS = "*"
 _NEW_IN_2 = frozenset({METRICS, "ran", "servers_count", "redundancy", "widening"})
-# Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline alone, the best
-# energy-delay product was that of the lowest mean where rows print medians, CPU time was that of the whole trial, and steady
-# rounds had the bytes of those before them. Errors of time changed power in idle time, too, and counters were dated when read.
-# TPP was that of the servers alone.
+# Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline
+# alone, the best energy-delay product was that of the lowest mean where rows print medians, CPU time was that
+# of the whole trial, and steady rounds had the bytes of those before them. Errors of time changed power in
+# idle time, too, and counters were dated when read. TPP was that of the servers alone.
 _NEW_IN_3 = frozenset(
     {
         "reality",
@@ -35,7 +36,8 @@ _NEW_IN_3 = frozenset(
     }
 )
 _OF_ROUNDS_IN_3 = frozenset({"network_*_ratio", "disk_read_*_ratio", "disk_written_*_ratio"})
-LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}  # what tables of older formats do not have, or have in other words
+# what tables of older formats do not have, or have in other words
+LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}
 
 
 class Note(str):
@@ -50,14 +52,24 @@ class Older(Note):
     """A column or metric that the format of a stored table did not have, or had in other words."""
 
 
-def differing_cells(stored: Sequence[Cell], computed: Sequence[Cell], lacking: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Compare a table with what is computed now; `lacking` are columns that its format did not have, {"*"} any metric."""
+def differing_cells(
+    stored: Sequence[Cell], computed: Sequence[Cell], lacking: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Compare a table with what is computed now; `lacking` are columns that its format did not have, {"*"}
+    any metric.
+    """
     expected, rows, scales = _by_row(computed), _by_row(stored), _scales(computed)
     for row in sorted(expected.keys() | rows.keys()):
         if row not in rows or row not in expected:
-            yield f"table: {row} is only {'in the table' if row in rows else 'among the records (write the report again)'}"
+            yield (
+                f"table: {row} is only "
+                f"{'in the table' if row in rows else 'among the records (write the report again)'}"
+            )
         elif len(rows[row]) != len(expected[row]):
-            yield f"table: {row} is {len(rows[row])} times in the table and {len(expected[row])} times among the records"
+            yield (
+                f"table: {row} is {len(rows[row])} times in the table and {len(expected[row])} times among "
+                "the records"
+            )
         else:
             for stored_cell, computed_cell in zip(rows[row], expected[row], strict=True):
                 yield from _same_cell(row, stored_cell, computed_cell, scales, lacking)
@@ -75,7 +87,8 @@ def _row(cell: Cell) -> str:
 
 
 def _scales(all_cells: Sequence[Cell]) -> dict[str, float]:
-    """Return the largest amount that each metric may be a difference of: of any in its unit, if that is one of energy.
+    """Return the largest amount that each metric may be a difference of: of any in its unit, if that is one
+    of energy.
 
     Where all are 0, it is the SI unit: 0 and 1e-18 are the same share of a CPU.
     """
@@ -93,10 +106,14 @@ def _kind(name: str) -> str:
     return unit if unit in ("J", "W", "J s") else name
 
 
-def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]) -> Iterator[str]:
+def _same_cell(
+    row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]
+) -> Iterator[str]:
     lacking |= _OF_ROUNDS_IN_3 if lacking and "warm_up_rounds_count" in stored.metrics else frozenset()
     for column in (field.name for field in fields(Cell) if field.name != "metrics"):
-        difference = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column)
+        difference = differing(
+            to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column
+        )
         if difference and column in lacking:
             yield Older(column)
         else:
@@ -110,10 +127,15 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
             yield Note(f"{name} is of a measure that is not here, and was not compared")
             continue
         if before is None and (package := package_of(name)):
-            yield Note(f"{name} is of {package}, without which the table was written; `perjoule report` writes it again")
+            yield Note(
+                f"{name} is of {package}, without which the table was written; `perjoule report` writes it "
+                "again"
+            )
             continue
         if before is None or after is None:
-            difference = f"{name} is only {'in the table' if after is None else 'among the recomputed numbers'}"
+            difference = (
+                f"{name} is only {'in the table' if after is None else 'among the recomputed numbers'}"
+            )
         else:
             difference = differing(to_json(before), to_json(after), scales[_kind(name)], name)
         if difference and _redefined(name, lacking):

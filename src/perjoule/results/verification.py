@@ -1,9 +1,10 @@
 """Recompute printed numbers from measurements: checksums, outcomes from raw outputs, and the table.
 
-Every number shown comes from the stored records and series through `perjoule.measures`. So it is checked that the stored files
-are those that the journal lists, all of them and no others; that each trial is one of the campaign's, whose text is the one that
-was run; that the workload's raw outputs, parsed again, give the stored outcome, goodput and latencies; that modelled watts follow
-from counters and the catalogue; and that the report's stored table is what the analysis gives now, in every column.
+Every number shown comes from the stored records and series through `perjoule.measures`. So it is checked that
+the stored files are those that the journal lists, all of them and no others; that each trial is one of the
+campaign's, whose text is the one that was run; that the workload's raw outputs, parsed again, give the stored
+outcome, goodput and latencies; that modelled watts follow from counters and the catalogue; and that the
+report's stored table is what the analysis gives now, in every column.
 
 What an older format did not keep (`ADDED`) can't be compared: a note says so.
 """
@@ -38,7 +39,8 @@ ALWAYS = ("record.json", "series.parquet")  # in every attempt
 
 
 WRITE_AGAIN = "`perjoule report` writes it again"
-ADDED = {"latency": 2, "calls": 2}  # the format since which a quantity of raw outputs is among the stored series
+# the format since which a quantity of raw outputs is among the stored series
+ADDED = {"latency": 2, "calls": 2}
 REDATED_FORMAT = 2  # the format since which the bytes of a read's long last call are those of its end
 REDATED_COUNT = 2  # samples at the end of a log that this divides otherwise
 
@@ -57,28 +59,47 @@ def verify(results: Results) -> Findings:
     entries, reported = results.entries(), _reported(results)
     last = {entry.trial: entry.attempt for entry in entries}
     counted = [reported and entry.attempt == last[entry.trial] for entry in entries]
-    attempts = [_read_again(results, entry, counted=in_table) for entry, in_table in zip(entries, counted, strict=True)]
+    attempts = [
+        _read_again(results, entry, counted=in_table)
+        for entry, in_table in zip(entries, counted, strict=True)
+    ]
     outcomes = [check for attempt in attempts for check in attempt.checks]
     latest = [attempt for attempt, in_table in zip(attempts, counted, strict=True) if in_table]
     records = [attempt.record for attempt in attempts if attempt.record]
     checks = [*_files(results), *belonging.check(results, records), *outcomes, *_table(results, latest)]
-    notes: list[str] = [check for check in checks if isinstance(check, Note) and not isinstance(check, Older | Redefined)]
+    notes: list[str] = [
+        check for check in checks if isinstance(check, Note) and not isinstance(check, Older | Redefined)
+    ]
     if redefined := dict.fromkeys(check for check in checks if isinstance(check, Redefined)):
-        changes = f"have other definitions since format {results.table_format()} of table.json, and were not compared"
+        changes = (
+            f"have other definitions since format {results.table_format()} of table.json, and were not "
+            "compared"
+        )
         notes.append(f"{few([*redefined])} {changes}; {WRITE_AGAIN}")
     if older := dict.fromkeys(check for check in checks if isinstance(check, Older)):
-        notes.append(f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}")
+        notes.append(
+            f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}"
+        )
     if recalculation := recalculation_of(results.folder):
-        notes.append(f"the numbers before the recalculation of {recalculation.date} are those of the original, which is not here")
+        notes.append(
+            f"the numbers before the recalculation of {recalculation.date} are those of the original, which "
+            "is not here"
+        )
     if not reported:
         notes.append("no report has been written yet, so there is no table to check")
     elif any(check.startswith("table: ") for check in checks) and results.table_format() < FORMAT:
-        notes.append(f"definitions of numbers changed since format {results.table_format()} of table.json; {WRITE_AGAIN}")
+        notes.append(
+            f"definitions of numbers changed since format {results.table_format()} of table.json; "
+            f"{WRITE_AGAIN}"
+        )
     differences = tuple(check for check in checks if check and not isinstance(check, Note))
-    return Findings(sum(not isinstance(check, Note) for check in checks), differences, tuple(dict.fromkeys(notes)))
+    return Findings(
+        sum(not isinstance(check, Note) for check in checks), differences, tuple(dict.fromkeys(notes))
+    )
 
 
-# Each check below yields "" when all is well, a sentence when it is not, and a note where nothing can be compared.
+# Each check below yields "" when all is well, a sentence when it is not, and a note where nothing can be
+# compared.
 
 
 def _files(results: Results) -> Iterator[str]:
@@ -97,12 +118,17 @@ def _files_of(entry: JournalEntry, folder: Path) -> Iterator[str]:
     for name, digest in entry.files.items():
         path = folder / name
         try:
-            yield "" if sha256(path) == digest else f"{path}: differs from the file that was kept (checksum mismatch)"
+            yield (
+                ""
+                if sha256(path) == digest
+                else f"{path}: differs from the file that was kept (checksum mismatch)"
+            )
         except OSError as error:
             yield f"{path}: {(error.strerror or 'unreadable').lower()}"
     present = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
     for name in sorted(
-        {*ALWAYS, *(name_there for name_there in present if not name_there.startswith("logs/"))} - entry.files.keys()
+        {*ALWAYS, *(name_there for name_there in present if not name_there.startswith("logs/"))}
+        - entry.files.keys()
     ):
         why = "it was not there when the attempt was kept, or the journal was changed"
         yield f"{folder / name}: its checksum is not in the journal; {why}"
@@ -110,7 +136,9 @@ def _files_of(entry: JournalEntry, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """An attempt read again: what differs, its record, and the points that the table needs; None if it can't be read."""
+    """An attempt read again: what differs, its record, and the points that the table needs; None if it
+    can't be read.
+    """
 
     checks: tuple[str, ...]
     record: Record | None = None
@@ -118,7 +146,9 @@ class _Attempt:
 
 
 def _read_again(results: Results, entry: JournalEntry, *, counted: bool) -> _Attempt:
-    """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`: it is in the table."""
+    """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`:
+    it is in the table.
+    """
     place = str(results.folder_of_attempt(entry.trial, entry.attempt))
     try:
         record = results.record(entry)
@@ -141,7 +171,9 @@ def _aged(results: Results, record: Record, place: str) -> Iterator[str]:
     """Check the joules of what a file system went through before its trials."""
     aged = ageing(record)
     if aged is None:
-        yield from [f"{place}: what its file system went through is not whole"] if "aged" in record.facts else []
+        yield from (
+            [f"{place}: what its file system went through is not whole"] if "aged" in record.facts else []
+        )
         return
     try:
         again_j = energy_j(record, ageing_series(results.folder, aged.folder))
@@ -162,7 +194,11 @@ def _outcome(results: Results, record: Record, series: Sequence[Series] | None, 
         yield f"{place}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
         return
     difference = differing(to_json(record.outcome), to_json(replace(again, series=())))
-    yield f"{place}: re-reading the raw outputs does not give the stored outcome: {difference}" if difference else ""
+    yield (
+        f"{place}: re-reading the raw outputs does not give the stored outcome: {difference}"
+        if difference
+        else ""
+    )
     if series is not None:
         stored = {channel_series.channel: channel_series for channel_series in series}
         for channel_series in again.series:
@@ -170,7 +206,9 @@ def _outcome(results: Results, record: Record, series: Sequence[Series] | None, 
         yield from modelled_watts.check(record, series, place)
         if names := modelled_watts.unchecked(record, series):
             which = ", ".join(sorted(names))
-            yield Note(f"counters of {which} are not kept: of their modelled watts only the bounds were checked")
+            yield Note(
+                f"counters of {which} are not kept: of their modelled watts only the bounds were checked"
+            )
 
 
 def _identity(entry: JournalEntry, record: Record, place: str) -> str:
@@ -180,25 +218,41 @@ def _identity(entry: JournalEntry, record: Record, place: str) -> str:
 
 def _same_series(again: Series, stored: Series | None, version: int, place: str) -> str:
     if stored is None and ADDED.get(again.channel.quantity, 1) > version:
-        return Note(f"results of format {version} do not have the {again.channel.quantity} of raw outputs among their series")
+        return Note(
+            f"results of format {version} do not have the {again.channel.quantity} of raw outputs among "
+            "their series"
+        )
     if stored is None:
         return f"{place}: {again.channel.name} is in the raw outputs but not among the stored series"
     difference = differing_rows(stored, again)
     if difference and version < REDATED_FORMAT and _redated(stored, again):
-        return Note(f"results of format {version} date the last bytes of a read to the half second after its log's last line")
+        return Note(
+            f"results of format {version} date the last bytes of a read to the half second after its log's "
+            "last line"
+        )
     return f"{place}: {again.channel.name} differs from the raw outputs: {difference}" if difference else ""
 
 
 def _redated(stored: Series, again: Series) -> bool:
-    """Whether two logs of fio differ by the moment of the last bytes alone: the same bytes, by the same client's end."""
+    """Whether two logs of fio differ by the moment of the last bytes alone: the same bytes, by the same
+    client's end.
+    """
     earlier = slice(0, max(len(again.t_s) - REDATED_COUNT, 0))
     alike = len(stored.t_s) == len(again.t_s) and not differing_rows(stored.at(earlier), again.at(earlier))
     ends = ([series.t_s[-1], float(series.value @ series.duration_s)] for series in (stored, again))
-    return again.channel.quantity == "goodput" and alike and all(close(*pair) for pair in zip(*ends, strict=True))
+    return (
+        again.channel.quantity == "goodput"
+        and alike
+        and all(close(*pair) for pair in zip(*ends, strict=True))
+    )
 
 
 def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
-    readable = [(attempt.record, attempt.points) for attempt in latest if attempt.record and attempt.points is not None]
+    readable = [
+        (attempt.record, attempt.points)
+        for attempt in latest
+        if attempt.record and attempt.points is not None
+    ]
     try:
         stored = results.table()
         if stored is None:
@@ -210,7 +264,9 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
         lacking = LACKING.get(results.table_format(), frozenset())
         campaign = campaign_of(results)
         computed = cells_of(
-            campaign, [record for record, _ in readable], [point for _, attempt_points in readable for point in attempt_points]
+            campaign,
+            [record for record, _ in readable],
+            [point for _, attempt_points in readable for point in attempt_points],
         )
     except PerjouleError as error:
         yield str(error)

@@ -1,7 +1,8 @@
 """Servers that speak the protocols of meters, vary, and fail on purpose; one file per protocol.
 
-Each has `serve(behaviour, *, address, port)`, a `with` that yields the options of the [[meter]] table that reads it, and FAULTS,
-those that its protocol can express; simulators that have HOSTILE can send what no protocol allows.
+Each has `serve(behaviour, *, address, port)`, a `with` that yields the options of the [[meter]] table that
+reads it, and FAULTS, those that its protocol can express; simulators that have HOSTILE can send what no
+protocol allows.
 """
 
 import importlib

@@ -1,4 +1,6 @@
-"""The behaviour of a simulated meter: a known power, and the faults of real meters on purpose, at random or for a while."""
+"""The behaviour of a simulated meter: a known power, and the faults of real meters on purpose, at random
+or for a while.
+"""
 
 import math
 import random
@@ -15,7 +17,8 @@ Fault = Literal[
     "reversed", "zero", "unknown", "drip", "flood", "endless line", "deep", "garbage",
 ]  # fmt: skip
 FAULTS: tuple[Fault, ...] = get_args(Fault)
-HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")  # instead of an answer: see `_hostile`
+# instead of an answer: see `_hostile`
+HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")
 # Of a clamp the wrong way round, times the power; of meters that have none and say so with a number, in W.
 SHOWN_W: Mapping[Fault, float] = {"reversed": -1.0, "zero": 0.0, "unknown": 65535.0}
 SPIKE_FACTOR = 1000.0
@@ -45,16 +48,19 @@ class Manner:
 
 @dataclass
 class Behaviour:
-    """An exactly known power, with faults: each request draws, by `share_ratio`, whether one of `faults` affects it.
+    """An exactly known power, with faults: each request draws, by `share_ratio`, whether one of `faults`
+    affects it.
 
-    Thread-safe. `truth()` is the answer of a server, `manner()` how it answers; a server calls `manner` first, once per request.
+    Thread-safe. `truth()` is the answer of a server, `manner()` how it answers; a server calls `manner`
+    first, once per request.
     """
 
     waveform: Waveform = field(default_factory=Waveform)
     faults: tuple[Fault, ...] = ()
     share_ratio: float = 0.1
     seed: int = 1
-    range_j: float = math.inf  # where the energy counter wraps; with the fault "wrap" and none given: every 100 s of high power
+    # where the energy counter wraps; with the fault "wrap" and none given: every 100 s of high power
+    range_j: float = math.inf
     late_s: float = 1.5  # how long a late answer takes
     away_s: float = 3.0  # for how long a meter is gone, or frozen
     now_s: Callable[[], float] = time.monotonic
@@ -74,8 +80,11 @@ class Behaviour:
         with self._lock:
             now_s = self.now_s()
             if now_s >= self._until_s:
-                menu: list[Fault] = [fault for fault in self.faults if fault != "wrap"]  # a wrap comes by itself
-                self._fault = self._dice.choice(menu) if menu and self._dice.random() < self.share_ratio else None
+                # a wrap comes by itself
+                menu: list[Fault] = [fault for fault in self.faults if fault != "wrap"]
+                self._fault = (
+                    self._dice.choice(menu) if menu and self._dice.random() < self.share_ratio else None
+                )
                 lasting = self._fault in ("frozen", "disconnect")
                 self._until_s = now_s + self.away_s if lasting else now_s
             if self._fault == "reset":
@@ -94,7 +103,11 @@ class Behaviour:
         with self._lock:
             now_s = self.now_s()
             power_w, energy_j = self.waveform.power_w(now_s), self.waveform.energy_j(self._began_s, now_s)
-            counted_j = (energy_j - self._reset_j) % self.range_j if math.isfinite(self.range_j) else energy_j - self._reset_j
+            counted_j = (
+                (energy_j - self._reset_j) % self.range_j
+                if math.isfinite(self.range_j)
+                else energy_j - self._reset_j
+            )
             said = Truth(power_w, counted_j, time.time() + self._jump_s, power_w, energy_j)
             if self._fault in ("frozen", "duplicate") and self._said is not None:
                 return self._said

@@ -1,4 +1,5 @@
-"""A server in a process of its own that asks this one, for each request, for values and manner: one line out, one line in.
+"""A server in a process of its own that asks this one, for each request, for values and manner: one line out,
+one line in.
 
 For libraries whose servers need their own process (global state, an event loop).
 """
@@ -23,13 +24,16 @@ _WATCH_S = 0.5
 
 @contextmanager
 def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
-    """Run `python -m perjoule.simulators.<module>` during the block; yields its first line, printed when it is ready.
+    """Run `python -m perjoule.simulators.<module>` during the block; yields its first line, printed when it
+    is ready.
 
     Raises:
         MachineError: it did not start, with its last output.
     """
     argv = [sys.executable, "-m", f"perjoule.simulators.{module}", *arguments]
-    server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert server.stdin
     assert server.stdout
     assert server.stderr
@@ -79,7 +83,9 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
 
 
 def ready(line: str) -> None:
-    """In the child: send the first line to the parent process, and end with it from now on, even if it is killed."""
+    """In the child: send the first line to the parent process, and end with it from now on, even if it is
+    killed.
+    """
     parent = os.getppid()
 
     def watch() -> None:

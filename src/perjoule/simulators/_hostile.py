@@ -1,4 +1,6 @@
-"""Answers of a broken or hostile meter: endless bytes, one byte now and then, JSON nested too deeply, garbage."""
+"""Answers of a broken or hostile meter: endless bytes, one byte now and then, JSON nested too deeply,
+garbage.
+"""
 
 import random
 import threading
@@ -31,6 +33,8 @@ def chunks(fault: Fault) -> Iterator[bytes]:
     elif fault == "garbage":
         yield random.Random(1).randbytes(CHUNK_BYTES) + b"\r\n"
     else:
-        chunk = {"drip": b"4", "flood": b"41.5;0.5;60.0\r\n" * (CHUNK_BYTES // 15)}.get(fault, b"9" * CHUNK_BYTES)
+        chunk = {"drip": b"4", "flood": b"41.5;0.5;60.0\r\n" * (CHUNK_BYTES // 15)}.get(
+            fault, b"9" * CHUNK_BYTES
+        )
         while True:
             yield chunk

@@ -60,7 +60,9 @@ def answering(
         def _pour(self, fault: Fault) -> None:
             head = {"drip": b"", "garbage": b"", "endless line": b"HTTP/1.0 200 OK\r\nServer: "}
             with suppress(OSError):
-                self.wfile.write(head.get(fault, b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"))
+                self.wfile.write(
+                    head.get(fault, b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n")
+                )
                 pour(fault, self.wfile.write, stop)
 
         def _send(self, said: HttpAnswer) -> None:
@@ -78,7 +80,8 @@ def answering(
             """Log nothing."""
 
     class Server(LimitedServer):
-        served_count, patience_s = SERVED_COUNT, 2 * SILENT_S  # a meter's reader may have many, and a fault lasts
+        # a meter's reader may have many, and a fault lasts
+        served_count, patience_s = SERVED_COUNT, 2 * SILENT_S
 
     server = Server((address, port), Handler)
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)

@@ -1,4 +1,6 @@
-"""A line-based instrument at a TCP port or at a serial line (a pseudo-terminal), with the same code for both."""
+"""A line-based instrument at a TCP port or at a serial line (a pseudo-terminal), with the same code for
+both.
+"""
 
 import os
 import select
@@ -28,12 +30,16 @@ class Session(Protocol):
         ...
 
 
-Begin = Callable[[Callable[[bytes], None], Callable[[], None]], Session]  # given: what sends bytes, and what hangs up
+# given: what sends bytes, and what hangs up
+Begin = Callable[[Callable[[bytes], None], Callable[[], None]], Session]
 
 
 @contextmanager
 def lines(begin: Begin, line: Line, address: str, port: int) -> Generator[str]:
-    """Serve during the block; yields the VISA address. Only a TCP connection can hang up: a cable stays connected."""
+    """Serve during the block; yields the VISA address.
+
+    Only a TCP connection can hang up: a cable stays connected.
+    """
     if line == "serial":
         with _terminal(begin) as path:
             yield f"ASRL{path}::INSTR"

@@ -13,7 +13,9 @@ UPDATE_S = 0.01  # the time between two values, as the chip's own
 
 
 @contextmanager
-def tree(behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth], Mapping[str, str]]) -> Generator[Path]:
+def tree(
+    behaviour: Behaviour, fixed: Mapping[str, str], values: Callable[[Truth], Mapping[str, str]]
+) -> Generator[Path]:
     """Update a folder of attributes during the block: `fixed` ones by path, and current ones by `values`.
 
     A value "" is an attribute that can't be read. While the device is disconnected its folders are gone.

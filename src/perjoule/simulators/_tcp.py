@@ -9,11 +9,13 @@ SERVED_COUNT = 64  # connections at once; of more, the oldest ends
 
 
 @contextmanager
-def connections(handle: Callable[[socket.socket, threading.Event], None], address: str, port: int) -> Generator[int]:
+def connections(
+    handle: Callable[[socket.socket, threading.Event], None], address: str, port: int
+) -> Generator[int]:
     """Let `handle` serve each connection until it returns or the event is set; yields the port.
 
-    An OSError in `handle` ends the connection: its client disconnected, or the block has ended. So does a ValueError: it speaks
-    another protocol, as a program does that searches for meters.
+    An OSError in `handle` ends the connection: its client disconnected, or the block has ended. So does a
+    ValueError: it speaks another protocol, as a program does that searches for meters.
     """
     stop, threads, clients = threading.Event(), list[threading.Thread](), list[socket.socket]()
 

@@ -24,11 +24,15 @@ _DCMI = """
 
 @contextmanager
 def ipmitool(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
-    """Be ipmitool on a host with a BMC of its own; NaN is a deactivated reading, which shows 0 W like real ones."""
+    """Be ipmitool on a host with a BMC of its own; NaN is a deactivated reading, which shows 0 W like real
+    ones.
+    """
 
     def text(said: Truth) -> str:
         active = not math.isnan(said.power_w)
-        return _DCMI.format(watts=round(said.power_w) if active else 0, state="activated" if active else "deactivated")
+        return _DCMI.format(
+            watts=round(said.power_w) if active else 0, state="activated" if active else "deactivated"
+        )
 
     with _program(behaviour, "ipmitool", text) as path:
         yield {"kind": "ipmi", "tool": str(path)}
@@ -39,7 +43,9 @@ def nvidia_smi(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
     """Be nvidia-smi on a host with one GPU; NaN is "[N/A]"."""
 
     def text(said: Truth) -> str:
-        return f"{GPU}, Tesla V100-SXM2-16GB, {'[N/A]' if math.isnan(said.power_w) else f'{said.power_w:.2f}'}\n"
+        return (
+            f"{GPU}, Tesla V100-SXM2-16GB, {'[N/A]' if math.isnan(said.power_w) else f'{said.power_w:.2f}'}\n"
+        )
 
     with _program(behaviour, "nvidia-smi", text) as path:
         yield {"kind": "nvml", "tool": str(path)}
@@ -48,7 +54,10 @@ def nvidia_smi(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
 @contextmanager
 def _program(behaviour: Behaviour, name: str, text: Callable[[Truth], str]) -> Generator[Path]:
     """Make a program that prints the current text, whatever its arguments; it fails while that is missing."""
-    with _sysfs.tree(behaviour, {}, lambda said: {"said": text(said)}) as shown, removal.scratch("perjoule-meter-") as folder:
+    with (
+        _sysfs.tree(behaviour, {}, lambda said: {"said": text(said)}) as shown,
+        removal.scratch("perjoule-meter-") as folder,
+    ):
         path = folder / name
         path.write_text(f'#!/bin/sh\nexec cat "{shown}/said"\n')
         path.chmod(0o755)

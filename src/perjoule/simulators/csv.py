@@ -1,4 +1,6 @@
-"""A log as a ZES LMG writes it: lines above the header, units below it, semicolons, commas, and 9,91E+37 for no number."""
+"""A log as a ZES LMG writes it: lines above the header, units below it, semicolons, commas, and 9,91E+37
+for no number.
+"""
 
 import math
 import threading
@@ -36,8 +38,19 @@ def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generato
         thread = threading.Thread(target=loop, name="csv", daemon=True)
         thread.start()
         try:
-            written: dict[str, Json] = {"time": ["Date", "Time"], "format": "%d.%m.%Y %H:%M:%S,%f", "zone": "UTC", "value": "P1"}
-            marks = {"delimiter": ";", "decimal": ",", "unit": "W", "semantics": "instantaneous", "grade": "wall"}
+            written: dict[str, Json] = {
+                "time": ["Date", "Time"],
+                "format": "%d.%m.%Y %H:%M:%S,%f",
+                "zone": "UTC",
+                "value": "P1",
+            }
+            marks = {
+                "delimiter": ";",
+                "decimal": ",",
+                "unit": "W",
+                "semantics": "instantaneous",
+                "grade": "wall",
+            }
             yield {"kind": "csv", "path": str(log), **written, **marks}
         finally:
             stop.set()

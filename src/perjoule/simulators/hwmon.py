@@ -8,7 +8,17 @@ from perjoule.model import Json
 from perjoule.simulators import _sysfs
 from perjoule.simulators._behaviour import Behaviour, Fault, Truth
 
-FAULTS: tuple[Fault, ...] = ("duplicate", "missing", "frozen", "nan", "spike", "disconnect", "reversed", "zero", "unknown")
+FAULTS: tuple[Fault, ...] = (
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "spike",
+    "disconnect",
+    "reversed",
+    "zero",
+    "unknown",
+)
 UNKNOWN = f"{0xFFFFFFFF * 1000}\n"  # what ACPI meters show instead of a power that they don't know
 FIXED = {
     "hwmon0/name": "coretemp\n",

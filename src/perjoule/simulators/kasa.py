@@ -18,14 +18,28 @@ from perjoule.simulators._tcp import connections
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
-FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "disconnect")
+FAULTS: tuple[Fault, ...] = (
+    "late",
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "wrap",
+    "reset",
+    "spike",
+    "disconnect",
+)
 KEY = 171  # of the first byte
 UNKNOWN: Json = {"err_code": -1, "err_msg": "module not support"}
 
 
 @contextmanager
-def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, hardware: int = 2) -> Generator[Mapping[str, Json]]:
-    """Serve one plug of hardware version 1 (W, kWh) or 2 (mW, Wh) during the block; yields its [[meter]] table."""
+def serve(
+    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, hardware: int = 2
+) -> Generator[Mapping[str, Json]]:
+    """Serve one plug of hardware version 1 (W, kWh) or 2 (mW, Wh) during the block; yields its [[meter]]
+    table.
+    """
     realtime = _realtime_1 if hardware == 1 else _realtime_2
 
     def handle(client: socket.socket, stop: threading.Event) -> None:
@@ -39,34 +53,56 @@ def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, ha
                     pour(manner.hostile, client.sendall, stop)
                 if manner is not None and (stop.wait(manner.delay_s) or manner.silent):
                     continue
-                said = json.dumps({module: _answers(module, calls, behaviour, realtime) for module, calls in asked.items()})
+                said = json.dumps(
+                    {module: _answers(module, calls, behaviour, realtime) for module, calls in asked.items()}
+                )
                 client.sendall(framed(said.encode()))
 
     with connections(handle, address, port) as own_port:
         yield {"kind": "kasa", "address": f"{address}:{own_port}"}
 
 
-def _answers(module: str, calls: Mapping[str, Json], behaviour: Behaviour, realtime: Callable[[Truth], Json]) -> Json:
+def _answers(
+    module: str, calls: Mapping[str, Json], behaviour: Behaviour, realtime: Callable[[Truth], Json]
+) -> Json:
     if module == "system":
         return {"get_sysinfo": _SYSTEM}
     if module != "emeter":
         return UNKNOWN
-    lists: dict[str, Json] = {"get_daystat": {"day_list": [], "err_code": 0}, "get_monthstat": {"month_list": [], "err_code": 0}}
-    return {call: realtime(behaviour.truth()) if call == "get_realtime" else lists.get(call, UNKNOWN) for call in calls}
+    lists: dict[str, Json] = {
+        "get_daystat": {"day_list": [], "err_code": 0},
+        "get_monthstat": {"month_list": [], "err_code": 0},
+    }
+    return {
+        call: realtime(behaviour.truth()) if call == "get_realtime" else lists.get(call, UNKNOWN)
+        for call in calls
+    }
 
 
 def _realtime_1(truth: Truth) -> Json:
     if math.isnan(truth.power_w):
         return {"err_code": -3, "err_msg": "no value"}
     total_kwh = math.floor(truth.energy_j / 3600) / 1000
-    return {"current": 0.2, "voltage": 231.4, "power": round(truth.power_w, 6), "total": total_kwh, "err_code": 0}
+    return {
+        "current": 0.2,
+        "voltage": 231.4,
+        "power": round(truth.power_w, 6),
+        "total": total_kwh,
+        "err_code": 0,
+    }
 
 
 def _realtime_2(truth: Truth) -> Json:
     if math.isnan(truth.power_w):
         return {"err_code": -3, "err_msg": "no value"}
     power_mw, total_wh = round(truth.power_w * 1000), math.floor(truth.energy_j / 3600)
-    return {"voltage_mv": 231400, "current_ma": 200, "power_mw": power_mw, "total_wh": total_wh, "err_code": 0}
+    return {
+        "voltage_mv": 231400,
+        "current_ma": 200,
+        "power_mw": power_mw,
+        "total_wh": total_wh,
+        "err_code": 0,
+    }
 
 
 _SYSTEM: Json = {

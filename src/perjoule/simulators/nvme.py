@@ -1,4 +1,6 @@
-"""A host with one NVMe drive, and the program nvme that asks it: https://nvmexpress.org/specifications (base, 2.3)"""
+"""A host with one NVMe drive, and the program nvme that asks it: https://nvmexpress.org/specifications
+(base, 2.3)
+"""
 
 import math
 from collections.abc import Generator, Mapping
@@ -34,11 +36,16 @@ def serve(
 ) -> Generator[Mapping[str, Json]]:
     """Have the drive and the program during the block; address and port are ignored.
 
-    A drive that does not `measures` shows its power state alone: the last one below the mean of the waveform's powers.
+    A drive that does not `measures` shows its power state alone: the last one below the mean of the
+    waveform's powers.
     """
     attributes = 4 if estimates else 0
     measurement = bytes([0, 0, attributes, 0]).ljust(56, b"\0") + bytes([ERROR]).ljust(8, b"\0")
-    fixed = {"nvme0/transport": "pcie\n", "nvme0/model": "SIMULATED 960GB\n", "nvme0/control": _escaped(_control())}
+    fixed = {
+        "nvme0/transport": "pcie\n",
+        "nvme0/model": "SIMULATED 960GB\n",
+        "nvme0/control": _escaped(_control()),
+    }
     if measures:
         fixed["nvme0/measurement"] = _escaped(measurement)
     middle_w = (behaviour.waveform.low_w + behaviour.waveform.high_w) / 2
@@ -46,10 +53,16 @@ def serve(
     def values(said: Truth) -> dict[str, str]:
         power = 0 if math.isnan(said.power_w) or not measures else min(round(said.power_w / STEP_W), 0xFFFF)
         hours = HOURS_COUNT + math.ceil(said.true_energy_j / 3600) if measures else 0
-        page = bytes(232) + hours.to_bytes(8, "little") + (power | SCALE << 16 if power else 0).to_bytes(4, "little")
+        page = (
+            bytes(232)
+            + hours.to_bytes(8, "little")
+            + (power | SCALE << 16 if power else 0).to_bytes(4, "little")
+        )
         state = LOW_POWER if said.power_w < middle_w else 0
         # as nvme-cli 2.3 prints it: "%#0*x" has no 0x before a zero
-        text = f"get-feature:0x02 (Power Management), Current value:{f'{state:#010x}' if state else '0' * 8}\n"
+        text = (
+            f"get-feature:0x02 (Power Management), Current value:{f'{state:#010x}' if state else '0' * 8}\n"
+        )
         return {"nvme0/smart": _escaped(page.ljust(512, b"\0")), "nvme0/state": text.replace("\n", r"\n")}
 
     with _sysfs.tree(behaviour, fixed, values) as shown, removal.scratch("perjoule-meter-") as folder:

@@ -1,4 +1,5 @@
-"""A Plugwise stick at a pseudo-terminal, with any Circle on request: the pulses of a known power, and a calibration each.
+"""A Plugwise stick at a pseudo-terminal, with any Circle on request: the pulses of a known power, and a
+calibration each.
 
 https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf
 """
@@ -36,14 +37,19 @@ def serve(
 
     with lines(begin, "serial", address, port) as where:
         circles: Json = {mac: f"storage-{n}" for n, mac in enumerate(CIRCLES, start=1)}
-        yield {"kind": "plugwise", "address": where.removeprefix("ASRL").removesuffix("::INSTR"), "circles": circles}
+        yield {
+            "kind": "plugwise",
+            "address": where.removeprefix("ASRL").removesuffix("::INSTR"),
+            "circles": circles,
+        }
 
 
 class _Stick:
     def __init__(self, behaviour: Behaviour, absent: tuple[str, ...], send: Callable[[bytes], None]) -> None:
         self._behaviour, self._absent, self._send, self._sequence = behaviour, absent, send, 0
         self._stop = threading.Event()
-        self._kept = (math.nan, "")  # true energy, and the answer: the same energy again is a Circle that froze
+        # true energy, and the answer: the same energy again is a Circle that froze
+        self._kept = (math.nan, "")
 
     def close(self) -> None:
         """End pending answers."""

@@ -1,4 +1,6 @@
-"""A PowerSensor3 at a pseudo-terminal, with one pair of sensors on 12 V: https://github.com/nlesc-recruit/PowerSensor3"""
+"""A PowerSensor3 at a pseudo-terminal, with one pair of sensors on 12 V:
+https://github.com/nlesc-recruit/PowerSensor3
+"""
 
 import math
 import os
@@ -80,8 +82,12 @@ class _Device:
             self._sensors_count = -1
             self._send(b"D")
             return
-        kind, reference_v, sensitivity = (b"MLX10", REFERENCE_V, VOLT_PER_AMPERE) if number % 2 == 0 else (b"voltage", 0.0, GAIN)
-        self._send(struct.pack("<16s16sff?", kind, NAME.encode(), reference_v, sensitivity, number // 2 == PAIR))
+        kind, reference_v, sensitivity = (
+            (b"MLX10", REFERENCE_V, VOLT_PER_AMPERE) if number % 2 == 0 else (b"voltage", 0.0, GAIN)
+        )
+        self._send(
+            struct.pack("<16s16sff?", kind, NAME.encode(), reference_v, sensitivity, number // 2 == PAIR)
+        )
         self._sensors_count += 1
 
     def _stream(self) -> None:
@@ -102,7 +108,11 @@ class _Device:
         frozen = truth.true_energy_j == self._kept[0]
         data = b""
         for n in range(first, due_count):
-            power_w = self._kept[1] if frozen else waveform.power_w(self._began_s + (n + 0.5) * PERIOD_US * 1e-6) * factor
+            power_w = (
+                self._kept[1]
+                if frozen
+                else waveform.power_w(self._began_s + (n + 0.5) * PERIOD_US * 1e-6) * factor
+            )
             self._kept = (truth.true_energy_j, power_w)
             data += self._frame(n * PERIOD_US, power_w)
         self._send(data)

@@ -42,16 +42,25 @@ def serve(
         if asked.path == "/metrics":
             return HttpAnswer(page(said).encode(), headers={"Content-Type": "text/plain; version=0.0.4"})
         if asked.path == "/api/v1/query":
-            if not scraped or said.clock_s > scraped[-1].clock_s:  # a frozen meter has nothing new to be scraped
+            # a frozen meter has nothing new to be scraped
+            if not scraped or said.clock_s > scraped[-1].clock_s:
                 scraped.append(said)
             query = urllib.parse.parse_qs(asked.query).get("query", [""])[0]
-            return HttpAnswer(json.dumps(matrix(query.partition("{")[0].partition("[")[0], list(scraped))).encode())
+            return HttpAnswer(
+                json.dumps(matrix(query.partition("{")[0].partition("[")[0], list(scraped))).encode()
+            )
         return HttpAnswer(b"404 page not found", status=404)
 
     with answering(behaviour, answer, address, port) as place:
         url = f"http://{place}" + ("" if server else "/metrics")
         declared = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}
-        yield {"kind": "prometheus", "address": url, "server": server, "metric": f'{POWER}{{room="lab"}}', **declared}
+        yield {
+            "kind": "prometheus",
+            "address": url,
+            "server": server,
+            "metric": f'{POWER}{{room="lab"}}',
+            **declared,
+        }
 
 
 def page(said: Truth) -> str:
@@ -69,7 +78,9 @@ def page(said: Truth) -> str:
 
 def matrix(name: str, scraped: list[Truth]) -> Json:
     """Return a server's answer to a range selector."""
-    values: list[Json] = [[said.clock_s, repr(said.energy_j if name == ENERGY else said.power_w)] for said in scraped]
+    values: list[Json] = [
+        [said.clock_s, repr(said.energy_j if name == ENERGY else said.power_w)] for said in scraped
+    ]
     metric: Json = {"__name__": name, "room": "lab", "socket": "1"}
     result: list[Json] = [{"metric": metric, "values": values}] if name in (POWER, ENERGY) else []
     return {"status": "success", "data": {"resultType": "matrix", "result": result}}

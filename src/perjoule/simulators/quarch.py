@@ -1,4 +1,6 @@
-"""Quarch Instrument Server with one module, of a 5 V and a 12 V rail: lines over TCP, as the help.txt of QIS has them."""
+"""Quarch Instrument Server with one module, of a 5 V and a 12 V rail: lines over TCP, as the help.txt of
+QIS has them.
+"""
 
 import math
 import threading
@@ -44,7 +46,9 @@ _CHANNEL = """		<channel>
 def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, power: bool = True
 ) -> Generator[Mapping[str, Json]]:
-    """Serve during the block; `power` says whether the module computes power, or sends voltages and currents alone."""
+    """Serve during the block; `power` says whether the module computes power, or sends voltages and
+    currents alone.
+    """
     module = _Module(behaviour, power)
 
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Session:
@@ -90,7 +94,11 @@ class _Module:
                     self._ended = True
                     return "OK"
                 case ["stream", "text", "header"]:
-                    return "Header Not Available" if self._began_s is None else self._header().replace("\n", "\r\n")
+                    return (
+                        "Header Not Available"
+                        if self._began_s is None
+                        else self._header().replace("\n", "\r\n")
+                    )
                 case ["stream", "text", "all"]:
                     return "\r\n".join([*self._stripes(), "eof"])
                 case _:
@@ -98,7 +106,9 @@ class _Module:
 
     def _header(self) -> str:
         columns = [("Status", "status", "NA")]
-        columns += [(rail, group, units) for rail in RAILS for group, units in (("voltage", "mV"), ("current", "uA"))]
+        columns += [
+            (rail, group, units) for rail in RAILS for group, units in (("voltage", "mV"), ("current", "uA"))
+        ]
         if self._totals:
             columns += [(name, "power", "uW") for name in (*RAILS, "Tot")]
         channels = [
@@ -108,7 +118,9 @@ class _Module:
         return _HEADER.format(device_us=DEVICE_US, period_us=self._period_us, channels="\n".join(channels))
 
     def _stripes(self) -> list[str]:
-        """Return the windows since the last request: the mean power of each, with the fault of the request."""
+        """Return the windows since the last request: the mean power of each, with the fault of the
+        request.
+        """
         if self._began_s is None or self._ended:
             return []
         truth = self._behaviour.truth()
@@ -140,7 +152,13 @@ class _Module:
 class _Session:
     """One connection."""
 
-    def __init__(self, behaviour: Behaviour, module: _Module, send: Callable[[bytes], None], hang_up: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        module: _Module,
+        send: Callable[[bytes], None],
+        hang_up: Callable[[], None],
+    ) -> None:
         self._behaviour, self._module, self._send, self._hang_up = behaviour, module, send, hang_up
         self._stop = threading.Event()
 

@@ -1,4 +1,6 @@
-"""A powercap folder of a machine with one CPU: its package, cores and memory, with counters that wrap and reset."""
+"""A powercap folder of a machine with one CPU: its package, cores and memory, with counters that wrap and
+reset.
+"""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -9,7 +11,8 @@ from perjoule.simulators._behaviour import Behaviour, Fault, Truth
 
 FAULTS: tuple[Fault, ...] = ("duplicate", "missing", "frozen", "nan", "wrap", "reset", "disconnect")
 RANGE_J = 262143.328850  # of a counter of 2**32 steps of 61 uJ, as most show it
-SHARES = {"intel-rapl:0": 1.0, "intel-rapl:0:0": 0.6, "intel-rapl:0:1": 0.1}  # of the power: package, core, dram
+# of the power: package, core, dram
+SHARES = {"intel-rapl:0": 1.0, "intel-rapl:0:0": 0.6, "intel-rapl:0:1": 0.1}
 NAMES = {"intel-rapl:0": "package-0", "intel-rapl:0:0": "core", "intel-rapl:0:1": "dram"}
 
 
@@ -21,7 +24,10 @@ def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generato
     fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j * share) for zone, share in SHARES.items()}
 
     def values(said: Truth) -> dict[str, str]:
-        return {f"{zone}/energy_uj": _sysfs.micro(said.energy_j % range_j * share) for zone, share in SHARES.items()}
+        return {
+            f"{zone}/energy_uj": _sysfs.micro(said.energy_j % range_j * share)
+            for zone, share in SHARES.items()
+        }
 
     with _sysfs.tree(behaviour, fixed, values) as shown:
         yield {"kind": "rapl", "root": str(shown)}

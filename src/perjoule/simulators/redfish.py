@@ -14,7 +14,17 @@ from perjoule.simulators._http import HttpAnswer, answering
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
-FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "reset", "wrap", "spike", "disconnect")
+FAULTS: tuple[Fault, ...] = (
+    "late",
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "reset",
+    "wrap",
+    "spike",
+    "disconnect",
+)
 Schema = Literal["environment", "energy in kWh", "energy in joules", "power", "average"]
 USER, PASSWORD, TOKEN = "monitor", "simulated", "a-session-of-a-simulator"
 SELF = "/redfish/v1/Chassis/1"
@@ -38,7 +48,11 @@ def serve(
     def change(path: str, body: bytes) -> HttpAnswer:
         if body and json.loads(body) != {"UserName": USER, "Password": PASSWORD}:
             return HttpAnswer(b"{}", status=401)
-        return HttpAnswer(b"{}", 201, {"X-Auth-Token": TOKEN, "Location": f"{path}/1"}) if body else HttpAnswer(b"", 204)
+        return (
+            HttpAnswer(b"{}", 201, {"X-Auth-Token": TOKEN, "Location": f"{path}/1"})
+            if body
+            else HttpAnswer(b"", 204)
+        )
 
     with (
         removal.scratch("perjoule-meter-") as folder,
@@ -69,15 +83,34 @@ def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
             power: Json = {"Reading": power_w, "DataSourceUri": f"{SELF}/Sensors/TotalPower"}
             kwh: Json = {"Reading": None if energy_j is None else round(energy_j / 3.6e6, 6)}
             energy: dict[str, Json] = (
-                {"EnergyJoules": {"Reading": energy_j}} if schema == "energy in joules" else {"EnergykWh": kwh}
+                {"EnergyJoules": {"Reading": energy_j}}
+                if schema == "energy in joules"
+                else {"EnergykWh": kwh}
             )
-            return {"@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics", "PowerWatts": power, **energy}
+            return {
+                "@odata.type": "#EnvironmentMetrics.v1_3_0.EnvironmentMetrics",
+                "PowerWatts": power,
+                **energy,
+            }
         case "/redfish/v1/Chassis/1/Sensors/TotalPower":
-            return {"ReadingType": "Power", "Reading": power_w, "SensingInterval": f"PT{SENSING_S}S", "Accuracy": 1.0}
+            return {
+                "ReadingType": "Power",
+                "Reading": power_w,
+                "SensingInterval": f"PT{SENSING_S}S",
+                "Accuracy": 1.0,
+            }
         case "/redfish/v1/Chassis/1/Power" if old:
-            mean: Json = {"IntervalInMin": 1, "AverageConsumedWatts": whole_w, "MinConsumedWatts": 0, "MaxConsumedWatts": 999}
+            mean: Json = {
+                "IntervalInMin": 1,
+                "AverageConsumedWatts": whole_w,
+                "MinConsumedWatts": 0,
+                "MaxConsumedWatts": 999,
+            }
             now: dict[str, Json] = {} if schema == "average" else {"PowerConsumedWatts": whole_w}
-            return {"@odata.type": "#Power.v1_5_0.Power", "PowerControl": [{"MemberId": "0", "PowerMetrics": mean, **now}]}
+            return {
+                "@odata.type": "#Power.v1_5_0.Power",
+                "PowerControl": [{"MemberId": "0", "PowerMetrics": mean, **now}],
+            }
         case _:
             return None
 

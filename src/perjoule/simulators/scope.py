@@ -1,4 +1,5 @@
-"""An Agilent DSO6014A at a TCP port or a serial line: an alternating voltage and 5 V, each with a Hall sensor ACS712-05B.
+"""An Agilent DSO6014A at a TCP port or a serial line: an alternating voltage and 5 V, each with a Hall sensor
+ACS712-05B.
 
 Channels 1 and 2 show the known power, channels 3 and 4 a second supply, steady at STEADY_W.
 https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf
@@ -37,7 +38,9 @@ def serve(
 
 
 class _Scope:
-    def __init__(self, behaviour: Behaviour, send: Callable[[bytes], None], hang_up: Callable[[], None]) -> None:
+    def __init__(
+        self, behaviour: Behaviour, send: Callable[[bytes], None], hang_up: Callable[[], None]
+    ) -> None:
         self._behaviour, self._send, self._hang_up, self._stop = behaviour, send, hang_up, threading.Event()
         self._window_s, self._source = 0.001, 1
         self._shown: dict[int, list[float]] = {number: [] for number in PREAMBLES}  # volts
@@ -50,7 +53,9 @@ class _Scope:
 
     def take(self, line: str) -> bytes | None:
         """Execute commands, answer the last query."""
-        answers = [answer for command in line.upper().split(";") if (answer := self._answer(command)) is not None]
+        answers = [
+            answer for command in line.upper().split(";") if (answer := self._answer(command)) is not None
+        ]
         return answers[-1] + b"\n" if answers else None
 
     def _answer(self, command: str) -> bytes | None:
@@ -85,7 +90,11 @@ class _Scope:
                 return f"#8{len(block):08d}".encode() + block
             case ":MEAS:VAV?":
                 shown_v = self._shown[int(value.removeprefix("CHAN"))]
-                answer = f"{math.fsum(shown_v) / len(shown_v):.6E}" if not any(map(math.isnan, shown_v)) else "+9.9E+37"
+                answer = (
+                    f"{math.fsum(shown_v) / len(shown_v):.6E}"
+                    if not any(map(math.isnan, shown_v))
+                    else "+9.9E+37"
+                )
             case ":CHAN1:DISP" | ":CHAN2:DISP" | ":CHAN3:DISP" | ":CHAN4:DISP":
                 pass
             case "*CLS" | ":TRIG:SWE" | ":ACQ:TYPE" | ":WAV:FORM" | ":WAV:UNS" | ":WAV:POIN":

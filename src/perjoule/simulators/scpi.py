@@ -1,4 +1,5 @@
-"""A power analyser at a TCP port or a serial line: ZES ZIMMER LMG450 and LMG670 (short language), Yokogawa WT310.
+"""A power analyser at a TCP port or a serial line: ZES ZIMMER LMG450 and LMG670 (short language), Yokogawa
+WT310.
 
 It follows https://github.com/cuveland/lmgtools and Yokogawa's communication manual (IM WT310-17EN).
 """
@@ -17,7 +18,17 @@ from perjoule.simulators._lines import Line, lines
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
-FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "reset", "spike", "clock jump", "disconnect")
+FAULTS: tuple[Fault, ...] = (
+    "late",
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "reset",
+    "spike",
+    "clock jump",
+    "disconnect",
+)
 Model = Literal["LMG450", "LMG670", "WT310"]
 IDENTITIES: Mapping[str, str] = {
     "LMG450": "ZES ZIMMER Electronic Systems GmbH,LMG450,3350207,3.160",
@@ -49,9 +60,20 @@ class _Analyser:
     """One connection: the measuring cycle runs in a thread, commands come by `take`."""
 
     def __init__(
-        self, behaviour: Behaviour, model: str, cycle_s: float, send: Callable[[bytes], None], hang_up: Callable[[], None]
+        self,
+        behaviour: Behaviour,
+        model: str,
+        cycle_s: float,
+        send: Callable[[bytes], None],
+        hang_up: Callable[[], None],
     ) -> None:
-        self._behaviour, self._model, self._cycle_s, self._send, self._hang_up = behaviour, model, cycle_s, send, hang_up
+        self._behaviour, self._model, self._cycle_s, self._send, self._hang_up = (
+            behaviour,
+            model,
+            cycle_s,
+            send,
+            hang_up,
+        )
         self._sending = False
         self._action: list[str] = []
         self._errors: list[str] = []
@@ -80,7 +102,11 @@ class _Analyser:
                 pour(manner.hostile, self._send, self._stop)
             if self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up:
                 return None
-        answers = [answer for command in line.split(";") if (answer := self._answer(command.strip().upper())) is not None]
+        answers = [
+            answer
+            for command in line.split(";")
+            if (answer := self._answer(command.strip().upper())) is not None
+        ]
         return (";".join(answers) + "\n").encode() if answers else None
 
     def _answer(self, command: str) -> str | None:
@@ -129,7 +155,14 @@ class _Analyser:
                 return "300.0E+00"
             case ":INP:CURR:RANG?":
                 return "2.0E+00"
-            case ":COMM:HEAD" | ":COMM:REM" | ":NUM:FORM" | ":NUM:NORM:NUMBER" | ":NUM:NORM:ITEM1" | ":STAT:FILT1":
+            case (
+                ":COMM:HEAD"
+                | ":COMM:REM"
+                | ":NUM:FORM"
+                | ":NUM:NORM:NUMBER"
+                | ":NUM:NORM:ITEM1"
+                | ":STAT:FILT1"
+            ):
                 pass
             case _:
                 return None
@@ -158,7 +191,11 @@ class _Analyser:
                         pour(manner.hostile, self._send, self._stop)
                 elif not self._stop.wait(manner.delay_s) and not manner.silent:
                     with suppress(OSError):
-                        self._send((";".join(self._said.get(name, "9.91E+37") for name in self._action) + "\n").encode())
+                        self._send(
+                            (
+                                ";".join(self._said.get(name, "9.91E+37") for name in self._action) + "\n"
+                            ).encode()
+                        )
             with self._updated:
                 self._updated.notify_all()
 

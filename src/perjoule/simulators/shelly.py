@@ -23,7 +23,12 @@ REALM, NONCE = "shellyplusplugs-08b61fce7b2c", "60dc2d3a"
 
 @contextmanager
 def serve(
-    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, generation: int = 2, password: str = ""
+    behaviour: Behaviour,
+    *,
+    address: str = "127.0.0.1",
+    port: int = 0,
+    generation: int = 2,
+    password: str = "",
 ) -> Generator[Mapping[str, Json]]:
     """Serve one plug during the block; yields the options of the [[meter]] table that reads it."""
     status = _status_gen1 if generation == 1 else _status_gen2
@@ -46,8 +51,22 @@ def serve(
 
 
 _WHO: Mapping[int, Json] = {
-    1: {"type": "SHPLG-S", "mac": "7C87CEB4C3F1", "auth": False, "fw": "20230913-113421/v1.14.0-gcb84623", "num_meters": 1},
-    2: {"name": None, "id": REALM, "mac": "08B61FCE7B2C", "model": "SNPL-00112EU", "gen": 2, "ver": "1.4.4", "auth_en": True},
+    1: {
+        "type": "SHPLG-S",
+        "mac": "7C87CEB4C3F1",
+        "auth": False,
+        "fw": "20230913-113421/v1.14.0-gcb84623",
+        "num_meters": 1,
+    },
+    2: {
+        "name": None,
+        "id": REALM,
+        "mac": "08B61FCE7B2C",
+        "model": "SNPL-00112EU",
+        "gen": 2,
+        "ver": "1.4.4",
+        "auth_en": True,
+    },
 }
 
 
@@ -70,7 +89,10 @@ def _status_gen2(truth: Truth) -> Json:
         "output": True,
         "apower": round(truth.power_w, 1) if valid else None,
         "voltage": 231.4,
-        "aenergy": {"total": round(truth.energy_j / 3600, 3) if valid else None, "minute_ts": round(truth.clock_s) // 60 * 60},
+        "aenergy": {
+            "total": round(truth.energy_j / 3600, 3) if valid else None,
+            "minute_ts": round(truth.clock_s) // 60 * 60,
+        },
     }
     return {"switch:0": switch, "sys": {"unixtime": round(truth.clock_s)}}
 

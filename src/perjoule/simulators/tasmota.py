@@ -1,4 +1,6 @@
-"""A plug with Tasmota: a server over HTTP, or, with a topic, a client of an MQTT broker, https://tasmota.github.io/docs/Commands/"""
+"""A plug with Tasmota: a server over HTTP, or, with a topic, a client of an MQTT broker,
+https://tasmota.github.io/docs/Commands/
+"""
 
 import json
 import math

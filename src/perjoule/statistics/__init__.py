@@ -1,1 +1,4 @@
-"""Repeated measurements: intervals, comparisons, trends. They see numbers, points and cells, never records."""
+"""Repeated measurements: intervals, comparisons, trends.
+
+They see numbers, points and cells, never records.
+"""

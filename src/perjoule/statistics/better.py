@@ -1,15 +1,17 @@
 """The one rule for "better": whether one mean is higher than another by a relevant factor, significantly.
 
-Cards, winners, comparisons, claims and rankings all use it, so a pair has the same ratio, interval, p and wording everywhere.
+Cards, winners, comparisons, claims and rankings all use it, so a pair has the same ratio, interval, p and
+wording everywhere.
 
 - The difference of mean logarithms and its standard error are those of `statistics.contrast`.
-- A family of comparisons is made together: in one metric, all pairs of file systems over all rows of a campaign (a row is a
-  workload, direction and number of clients). By Holm's rule the pair with the smallest p counts as one of m, the next as one of
-  m - 1, and so on, until one is not significant: it and all after it count as one of as many as are left then. The interval is
-  that of Student's t at 1 - 5 % / count, and p is count times that of the t test, so the interval excludes 1 if p is below 5 %,
-  and the chance of one or more false "better" in the whole report, by one metric, is at most 5 %.
-- Better (or worse): the interval excludes 1 and the ratio is at least 2 %. No relevant difference: the interval lies within 2 %.
-  Everything else, and every single repetition, is undecided.
+- A family of comparisons is made together: in one metric, all pairs of file systems over all rows of a
+  campaign (a row is a workload, direction and number of clients). By Holm's rule the pair with the smallest p
+  counts as one of m, the next as one of m - 1, and so on, until one is not significant: it and all after it
+  count as one of as many as are left then. The interval is that of Student's t at 1 - 5 % / count, and p is
+  count times that of the t test, so the interval excludes 1 if p is below 5 %, and the chance of one or more
+  false "better" in the whole report, by one metric, is at most 5 %.
+- Better (or worse): the interval excludes 1 and the ratio is at least 2 %. No relevant difference: the
+  interval lies within 2 %. Everything else, and every single repetition, is undecided.
 
 `benchmarks/better.py` simulates its false positives, coverage and power.
 """
@@ -58,7 +60,9 @@ class Verdict:
 
     @property
     def sign(self) -> Literal[-1, 0, 1]:
-        """1 if the first is higher than the second by a relevant factor, significantly; -1 if it is lower; else 0."""
+        """1 if the first is higher than the second by a relevant factor, significantly; -1 if it is lower;
+        else 0.
+        """
         if self.refused or not _excludes(self.ratio) or abs(self.estimate.value) < _RELEVANT:
             return 0
         return 1 if self.estimate.value > 0 else -1
@@ -72,11 +76,17 @@ class Verdict:
 
     @property
     def _within(self) -> bool:
-        return log(self.ratio.high) <= _RELEVANT and -log(self.ratio.low) <= _RELEVANT if self.ratio.low else False
+        return (
+            log(self.ratio.high) <= _RELEVANT and -log(self.ratio.low) <= _RELEVANT
+            if self.ratio.low
+            else False
+        )
 
     def sentence(self, than: str) -> str:
         """Return the verdict in words, with redundancy, so 1 copy is not ranked above 2 unnoticed."""
-        return self.plain(than) + (f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else "")
+        return self.plain(than) + (
+            f"; redundancy differs: {self.redundancy}" if self.redundancy and not self.refused else ""
+        )
 
     def plain(self, than: str) -> str:
         """Return the verdict in words, for those who say elsewhere what the redundancy is."""
@@ -107,10 +117,11 @@ class Verdict:
         return ""
 
     def more_count(self) -> float:
-        """Return how many more repetitions of each would settle it, if mean and scatter stay the same; infinite above MOST_COUNT.
+        """Return how many more repetitions of each would settle it, if mean and scatter stay the same;
+        infinite above MOST_COUNT.
 
-        It is settled if the interval excludes 1 for a relevant difference, or lies within the irrelevant range otherwise. Drift
-        and shared errors stay as they are.
+        It is settled if the interval excludes 1 for a relevant difference, or lies within the irrelevant
+        range otherwise. Drift and shared errors stay as they are.
         """
         estimate = self.estimate
         if not estimate.freedom:
@@ -142,15 +153,19 @@ class Judge:
             one: over the other.
             other: a cell of the same campaign.
             metric: a key of `Cell.metrics`.
-            count: comparisons made together; by default those of the campaign in the metric, by Holm's rule, or, if not both are
-                its cells, all pairs that did the same work.
+            count: comparisons made together; by default those of the campaign in the metric, by Holm's rule,
+                or, if not both are its cells, all pairs that did the same work.
         """
         if count is None:
-            count = self._holm(metric).get(frozenset((id(over), id(under)))) or self._pairs_count(over, metric)
+            count = self._holm(metric).get(frozenset((id(over), id(under)))) or self._pairs_count(
+                over, metric
+            )
         return self.judged([(over, under)], metric, count)
 
     def all_count(self, metric: str) -> int:
-        """Return the number of pairs of file systems over all rows, at least 1: for a comparison that pools rows."""
+        """Return the number of pairs of file systems over all rows, at least 1: for a comparison that
+        pools rows.
+        """
         return max(1, len(self._holm(metric)))
 
     def _holm(self, metric: str) -> Mapping[frozenset[int], int]:
@@ -192,7 +207,9 @@ class Judge:
 
     @cached_property
     def _places(self) -> Mapping[float, int]:
-        return {t_s: n for n, t_s in enumerate(sorted({ran.began_s for cell in self._cells for ran in cell.ran}))}
+        return {
+            t_s: n for n, t_s in enumerate(sorted({ran.began_s for cell in self._cells for ran in cell.ran}))
+        }
 
     def _gap(self, cell: Cell) -> float:
         places = sorted(self._places[ran.began_s] for ran in cell.ran if ran.began_s in self._places)
@@ -202,7 +219,9 @@ class Judge:
 def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:
     """Judge a contrast of samples; `pair` has the names and the redundancy."""
     redundancies = [cell.redundancy for cell in pair]
-    differs = redundancies[0] is not None and redundancies[1] is not None and redundancies[0] != redundancies[1]
+    differs = (
+        redundancies[0] is not None and redundancies[1] is not None and redundancies[0] != redundancies[1]
+    )
     redundancy = " against ".join(kind.text for kind in redundancies if kind) if differs else ""
     return Verdict(contrast(terms), count, metric_of(metric).better == "lower", redundancy)
 
@@ -216,12 +235,16 @@ def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) 
     """Return why cells are not compared in a metric; "" if they are."""
     if grades := (() if across_grades else differing(cells, metric)):
         return different_grades(metric, grades)
-    return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
+    return (
+        "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
+    )
 
 
 def sample(cell: Cell, metric: str, trend: Trend | None = None, gap: float = 1.0) -> Sample:
     """Return the repetitions of a cell."""
-    return Sample(cell.metrics[metric].values, cell.ran, cell.shared.get(metric, {}), cell.widening, trend, gap)
+    return Sample(
+        cell.metrics[metric].values, cell.ran, cell.shared.get(metric, {}), cell.widening, trend, gap
+    )
 
 
 def level(cell: Cell, metric: str) -> float:

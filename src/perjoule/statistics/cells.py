@@ -1,4 +1,6 @@
-"""Points to cells: all repetitions of one combination, with intervals, for a table's row or a figure's mark."""
+"""Points to cells: all repetitions of one combination, with intervals, for a table's row or a figure's
+mark.
+"""
 
 import json
 import re
@@ -18,13 +20,16 @@ from perjoule.statistics.proportionality import with_proportionality
 from perjoule.statistics.stopping import stopped_interval
 from perjoule.statistics.trends import window
 
-Key = tuple[str, str, Direction, int, str]  # file system, workload, direction, clients, and the options of the trials
+# file system, workload, direction, clients, and the options of the trials
+Key = tuple[str, str, Direction, int, str]
 
 DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed", "idle")
 Spread = Callable[[Sequence[float]], Interval]
 
 
-def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, widening: float = 1.0) -> tuple[Cell, ...]:
+def cells(
+    records: Sequence[Record], points: Sequence[Point], *, edp_weight: int = 1, widening: float = 1.0
+) -> tuple[Cell, ...]:
     """Summarise repetitions, sorted by workload, direction, file system and clients.
 
     Args:
@@ -50,7 +55,10 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
     spread = partial(stopped_interval, factor=widening)
-    by_key = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
+    by_key = {
+        key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening)
+        for key in grouped | failed
+    }
     counts = Counter(key[:4] for key in by_key)
     by_key = {key: _beside_another(cell) if counts[key[:4]] > 1 else cell for key, cell in by_key.items()}
     ordered = sorted(by_key, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), *k[3:]))
@@ -59,11 +67,15 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
 
 def as_read(label: str) -> tuple[str | float, ...]:
     """Return the key that sorts labels as people read them: "load 5 %" before "load 25 %"."""
-    return tuple(float(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label)))
+    return tuple(
+        float(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label))
+    )
 
 
 def filesystem_names(trial: Trial) -> tuple[str, str]:
-    """Return both names that cells may have for a trial's file system: the latter where it ran on several testbeds."""
+    """Return both names that cells may have for a trial's file system: the latter where it ran on several
+    testbeds.
+    """
     label = trial.filesystem.label
     return label, f"{label} on {trial.testbed.label}"
 
@@ -75,7 +87,9 @@ def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
 
 
 def _options(trial: Trial) -> str:
-    """Return what repetitions have in common, whatever their labels are: the options of their parts, and the events."""
+    """Return what repetitions have in common, whatever their labels are: the options of their parts, and
+    the events.
+    """
     specs = [spec.identity() for spec in (trial.testbed, trial.filesystem, trial.workload)]
     return json.dumps([specs, [event.identity() for event in trial.events]], sort_keys=True)
 
@@ -85,7 +99,12 @@ def _beside_another(cell: Cell) -> Cell:
 
 
 def _cell(
-    key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping[str, Record], spread: Spread, widening: float
+    key: Key,
+    repetitions: Sequence[Point],
+    failed_count: int,
+    of: Mapping[str, Record],
+    spread: Spread,
+    widening: float,
 ) -> Cell:
     filesystem, workload, direction, clients_count, _ = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
@@ -95,7 +114,10 @@ def _cell(
     omitted = {boundary: why for p in ordered for boundary, why in p.omitted.items()}
     # the mean of the repetitions that have it would be too high; net is of the same servers in each
     names = {name: None for name in names if metric_of(name).boundary not in omitted.keys() - {NET}}
-    values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
+    values = {
+        name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))]
+        for name in names
+    }
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
         labels = ", ".join(dict.fromkeys(metric_of(name).label for name in lacking))
         doubts[REPETITIONS.incomplete(metrics=labels)] = None
@@ -103,7 +125,9 @@ def _cell(
     if len(grades) > 1:
         doubts[METERS.grades_differ(grades=grades)] = None
     boundaries = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
-    of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in boundaries}
+    of_others = {
+        name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in boundaries
+    }
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
         doubts[METERS.sources_differ(sources=sources)] = None
@@ -122,7 +146,9 @@ def _cell(
         failed_count=failed_count,
         doubts=tuple(doubts),
         omitted=tuple(dict.fromkeys(omitted.values())),
-        servers_count=max((sum(host.role == "storage" for host in record.hosts) for record in measured), default=0),
+        servers_count=max(
+            (sum(host.role == "storage" for host in record.hosts) for record in measured), default=0
+        ),
         grade="+".join(grades),
         redundancy=redundancies[0] if len(redundancies) == 1 else None,
         shared={name: _shared(name, ordered) for name in names if any(name in p.shared for p in ordered)},
@@ -144,10 +170,12 @@ def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
 
 
 def _with_edp_ratio(cells: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
-    """Divide energy-delay products by the lowest among those of the same work and grade; a single one has no ratio.
+    """Divide energy-delay products by the lowest among those of the same work and grade; a single one has no
+    ratio.
 
-    The lowest is of what rows are summarised by, a mean or a median, so that the best row prints 1. The product
-    compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
+    The lowest is of what rows are summarised by, a mean or a median, so that the best row prints 1. The
+    product compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise
+    likewise).
     """
     products = {index: _products(cell, weight) for index, cell in enumerate(cells) if EDP in cell.metrics}
     averages: dict[object, list[float]] = {}
@@ -177,13 +205,15 @@ def _products(cell: Cell, weight: int) -> list[float]:
 
 
 def _work(cell: Cell) -> object:
-    """Return the key of the work: a workload, its amount and clients; None if repetitions did not do the same.
+    """Return the key of the work: a workload, its amount and clients; None if repetitions did not do the
+    same.
 
     A load that ends by time does as much as it can, which no other row has to match.
     """
     unit = RATES[0] if RATES[0] in cell.metrics else RATES[1]
     rates, times_s = cell.metrics[unit].values, cell.metrics[DURATION].values
-    works = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}  # six digits, of rounded products
+    # six digits, of rounded products
+    works = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}
     if len(works) != 1 or len(rates) != len(times_s):
         return None
     return cell.workload, cell.direction, cell.clients_count, *works, cell.grade

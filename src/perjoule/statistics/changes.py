@@ -1,8 +1,9 @@
 """Differences between two campaigns, by the names in campaign files and records.
 
-`filesystem.goal`, `workload.size`, `testbed.scale`, `meter.<label>.rate` are options as written, `settle` and the like those of
-the campaign; `environment.kernel` and `facts.filesystem.version` come from records. Values that a daemon counts or draws at
-random (bytes in use, ids, addresses) do not count, nor does the run's own id in a path.
+`filesystem.goal`, `workload.size`, `testbed.scale`, `meter.<label>.rate` are options as written, `settle` and
+the like those of the campaign; `environment.kernel` and `facts.filesystem.version` come from records. Values
+that a daemon counts or draws at random (bytes in use, ids, addresses) do not count, nor does the run's own id
+in a path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +11,32 @@ from dataclasses import dataclass
 
 from perjoule.model import Campaign, Json, Record, Spec, value_at
 
-ROOTS = ("filesystem", "workload", "testbed", "meter", "environment", "facts", "settle", "quiet", "align", "edp_weight", "until")
-_STATES = ("run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "available_bytes", "free_bytes", "total_bytes")
+ROOTS = (
+    "filesystem",
+    "workload",
+    "testbed",
+    "meter",
+    "environment",
+    "facts",
+    "settle",
+    "quiet",
+    "align",
+    "edp_weight",
+    "until",
+)
+_STATES = (
+    "run",
+    "job",
+    "address",
+    "fsid",
+    "uuid",
+    "pid",
+    "port",
+    "used_bytes",
+    "available_bytes",
+    "free_bytes",
+    "total_bytes",
+)
 _NO_CIRCUMSTANCE = (
     "environment.clock",
     "environment.git",
@@ -34,7 +59,9 @@ class Difference:
 
 
 def changes(
-    pairs: Sequence[tuple[Record, Record]], campaigns: tuple[Campaign | None, Campaign | None], declared: Sequence[str]
+    pairs: Sequence[tuple[Record, Record]],
+    campaigns: tuple[Campaign | None, Campaign | None],
+    declared: Sequence[str],
 ) -> tuple[Difference, ...]:
     """List the differences between records that are compared.
 
@@ -63,7 +90,9 @@ def changes(
                 _note(values, name, value)
     different = [name for name in sorted(before.keys() | after.keys()) if _differ(name, before, after)]
     wholly = ["filesystem"] if "filesystem.kind" in declared else []
-    options_changed = [name for name in different if not name.startswith("facts.") and _covered(name, [*declared, *wholly])]
+    options_changed = [
+        name for name in different if not name.startswith("facts.") and _covered(name, [*declared, *wholly])
+    ]
     return tuple(
         Difference(
             name,
@@ -99,7 +128,11 @@ def _covered(name: str, declared: Iterable[str]) -> bool:
 def _follows(name: str, options: Sequence[str]) -> bool:
     """Return whether a daemon's report follows from a changed option; another version never does."""
     parts = name.split(".")
-    return parts[0] == "facts" and "version" not in parts[-1] and any(option.startswith(f"{parts[1]}.") for option in options)
+    return (
+        parts[0] == "facts"
+        and "version" not in parts[-1]
+        and any(option.startswith(f"{parts[1]}.") for option in options)
+    )
 
 
 def _options(record: Record) -> Iterator[tuple[str, str]]:

@@ -1,20 +1,25 @@
-"""A weighted sum of mean logarithms of samples (a ratio, an average over workloads) with all its uncertainties.
+"""A weighted sum of mean logarithms of samples (a ratio, an average over workloads) with all its
+uncertainties.
 
 The variance has three parts:
 
-- scatter: the sum of w² s² / n of the samples after Welch, each inflated by the correlation of neighbours in time. If all samples
-  were measured in the same blocks of time and the campaign drifts or its neighbours are correlated, it is that of the blocks' own
-  sums; without drift, blocks cost more degrees of freedom than they save (`benchmarks/better.py`).
-- drift: the possible effect of the campaign's drift: d² (b² + u²(b)), d the distance of the samples' mean times, b the slope. It
-  is an allowance, not a correction: a drift that starts over with each deployment would be corrected in the wrong direction.
-- shared: errors that all repetitions share, such as the coefficients of modelled power. If two samples share a source of error,
-  its difference between them counts.
+- scatter: the sum of w² s² / n of the samples after Welch, each inflated by the correlation of neighbours in
+  time. If all samples were measured in the same blocks of time and the campaign drifts or its neighbours are
+  correlated, it is that of the blocks' own sums; without drift, blocks cost more degrees of freedom than they
+  save (`benchmarks/better.py`).
+- drift: the possible effect of the campaign's drift: d² (b² + u²(b)), d the distance of the samples' mean
+  times, b the slope. It is an allowance, not a correction: a drift that starts over with each deployment
+  would be corrected in the wrong direction.
+- shared: errors that all repetitions share, such as the coefficients of modelled power. If two samples share
+  a source of error, its difference between them counts.
 
-Half the width of an interval is the root of t² x scatter + u² x drift + z² x shared: t by Welch's and Satterthwaite's degrees of
-freedom, truncated to an integer (GUM, G.4.1: otherwise few values of unequal scatter differ falsely in more than 5 %), u by those
-of the slope, z of the normal distribution, each for the requested level.
+Half the width of an interval is the root of t² x scatter + u² x drift + z² x shared: t by Welch's and
+Satterthwaite's degrees of freedom, truncated to an integer (GUM, G.4.1: otherwise few values of unequal
+scatter differ falsely in more than 5 %), u by those of the slope, z of the normal distribution, each for the
+requested level.
 
-    B. L. Welch, The generalization of "Student's" problem, Biometrika 34 (1947), https://doi.org/10.1093/biomet/34.1-2.28
+    B. L. Welch, The generalization of "Student's" problem, Biometrika 34 (1947),
+    https://doi.org/10.1093/biomet/34.1-2.28
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +45,8 @@ class Sample:
 
     values: tuple[float, ...]
     ran: tuple[Ran, ...] = ()  # when each was measured; () where that is not known
-    shared: Mapping[str, float] = field(default_factory=dict[str, float])  # source -> signed relative standard uncertainty
+    # source -> signed relative standard uncertainty
+    shared: Mapping[str, float] = field(default_factory=dict[str, float])
     widening: float = 1.0  # of the standard error, where it decided how often was repeated
     trend: Trend | None = None  # of its campaign
     gap: float = 1.0  # trials from one repetition to the next
@@ -51,7 +57,9 @@ Term = tuple[float, Sample]  # a weight and what it weighs
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference of mean logarithms; without degrees of freedom (a single repetition) its error is unknown."""
+    """A difference of mean logarithms; without degrees of freedom (a single repetition) its error is
+    unknown.
+    """
 
     value: float
     scatter: float  # variances
@@ -93,10 +101,11 @@ class Estimate:
         return self.interval(1)
 
     def half(self, beyond: float) -> float:
-        """Return half the width of an interval that leaves this share outside: expanded uncertainties, added in quadrature.
+        """Return half the width of an interval that leaves this share outside: expanded uncertainties, added
+        in quadrature.
 
-        A single quantile, with the degrees of freedom of the sum, would be too small if a few values scatter little by chance:
-        other terms would make them look certain.
+        A single quantile, with the degrees of freedom of the sum, would be too small if a few values scatter
+        little by chance: other terms would make them look certain.
         """
         if not self.freedom:
             return inf
@@ -104,12 +113,16 @@ class Estimate:
         return sqrt(sum(student_quantile(freedom, beyond) ** 2 * part for part, freedom in parts if part))
 
     def interval(self, count: int) -> Interval:
-        """Return the ratio with an interval that holds together with those of all `count` comparisons, in 95 % (Bonferroni)."""
+        """Return the ratio with an interval that holds together with those of all `count` comparisons, in
+        95 % (Bonferroni).
+        """
         mean, half = exp(self.value), self.half((1 - CONFIDENCE_RATIO) / count)
         if half == inf:
             return Interval(mean, 0.0, inf, (mean,))
         low, high = self.value - half, self.value + half
-        return Interval(mean, exp(max(low, -_HIGHEST_LOG)), exp(high) if high < _HIGHEST_LOG else inf, (mean,))
+        return Interval(
+            mean, exp(max(low, -_HIGHEST_LOG)), exp(high) if high < _HIGHEST_LOG else inf, (mean,)
+        )
 
 
 def contrast(terms: Sequence[Term]) -> Estimate:
@@ -129,7 +142,9 @@ def contrast(terms: Sequence[Term]) -> Estimate:
     shared_square = sum(error**2 for error in shared.values())
     if len(sums) > 1 and any(trend.drifts or trend.correlated for trend in trends):
         scatter, freedom = widening * variance(sums) / len(sums), len(sums) - 1.0
-        return Estimate(fmean(sums), scatter, freedom, drift, drift_freedom, shared_square, source, len(sums), "paired")
+        return Estimate(
+            fmean(sums), scatter, freedom, drift, drift_freedom, shared_square, source, len(sums), "paired"
+        )
     scatter, freedom = _welch(terms, logs)
     return Estimate(value, widening * scatter, freedom, drift, drift_freedom, shared_square, source, count)
 
@@ -138,19 +153,31 @@ def _welch(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> tuple[floa
     parts: list[tuple[float, float]] = []
     for (weight, sample), sample_logs in zip(terms, logs, strict=True):
         grown = inflation(sample.trend.between(sample.gap)) if sample.trend else 1.0
-        parts.append((weight**2 * variance(sample_logs) / len(sample_logs) * grown, max(len(sample_logs) / grown - 1, 1.0)))
+        parts.append(
+            (
+                weight**2 * variance(sample_logs) / len(sample_logs) * grown,
+                max(len(sample_logs) / grown - 1, 1.0),
+            )
+        )
     total = sum(part for part, _ in parts)
-    freedom = total**2 / sum(part**2 / size for part, size in parts) if total else sum(size for _, size in parts)
+    freedom = (
+        total**2 / sum(part**2 / size for part, size in parts) if total else sum(size for _, size in parts)
+    )
     return total, float(floor(freedom + _ROUNDING))
 
 
 def _block_sums(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> list[float]:
-    """Return the weighted sum in each block of time that has all samples; empty if repetitions are not such blocks."""
+    """Return the weighted sum in each block of time that has all samples; empty if repetitions are not
+    such blocks.
+    """
     if any(len(sample.ran) != len(sample.values) for _, sample in terms):
         return []
     positions = [{ran.repetition: n for n, ran in enumerate(sample.ran)} for _, sample in terms]
     return [
-        sum(weight * values[position[r]] for (weight, _), values, position in zip(terms, logs, positions, strict=True))
+        sum(
+            weight * values[position[r]]
+            for (weight, _), values, position in zip(terms, logs, positions, strict=True)
+        )
         for r in _blocks([sample.ran for _, sample in terms])
     ]
 
@@ -165,7 +192,11 @@ def _blocks(several: Sequence[Sequence[Ran]]) -> list[int]:
     by_repetition = [{ran.repetition: ran for ran in ran_of} for ran_of in several]
     common = set[int].intersection(*(set(ran_of) for ran_of in by_repetition))
     blocks = sorted(
-        (min(ran_of[r].began_s for ran_of in by_repetition), max(ran_of[r].ended_s for ran_of in by_repetition), r)
+        (
+            min(ran_of[r].began_s for ran_of in by_repetition),
+            max(ran_of[r].ended_s for ran_of in by_repetition),
+            r,
+        )
         for r in common
     )
     if any(ended_s > began_s for (_, ended_s, _), (began_s, _, _) in pairwise(blocks)):
@@ -176,11 +207,17 @@ def _blocks(several: Sequence[Sequence[Ran]]) -> list[int]:
 def _drift(terms: Sequence[Term], trends: Sequence[Trend], *, in_turns: bool) -> tuple[float, float]:
     """Return the variance from a possible drift, and its degrees of freedom.
 
-    Within one campaign by the distance in time. Between campaigns, whose distance in time is unknown, the whole drift of each in
-    which it is significant, unless they were measured in turns.
+    Within one campaign by the distance in time. Between campaigns, whose distance in time is unknown, the
+    whole drift of each in which it is significant, unless they were measured in turns.
     """
-    if trends and len({id(sample.trend) for _, sample in terms}) == 1 and all(sample.ran for _, sample in terms):
-        distance_s = sum(weight * fmean((ran.began_s + ran.ended_s) / 2 for ran in sample.ran) for weight, sample in terms)
+    if (
+        trends
+        and len({id(sample.trend) for _, sample in terms}) == 1
+        and all(sample.ran for _, sample in terms)
+    ):
+        distance_s = sum(
+            weight * fmean((ran.began_s + ran.ended_s) / 2 for ran in sample.ran) for weight, sample in terms
+        )
         share = distance_s / trends[0].span_s
         return share**2 * (log1p(trends[0].drift_ratio) ** 2 + trends[0].error ** 2), trends[0].freedom
     significant = [trend for trend in trends if trend.drifts and not in_turns]

@@ -1,13 +1,14 @@
 """The effect of time on a metric over a campaign's trials: drift, and correlation of neighbours.
 
-Both are determined from residuals: the logarithm of a value minus its cell's mean. Drift is their slope over time with as many
-means as cells (time is also taken relative to its cell's mean). Autocorrelation is that of lag 1 in running order without the
-slope, tested by von Neumann's ratio. Both weight a residual by its cell's scatter about the slope. Residuals of few repetitions
-are correlated by themselves, so the ratio is compared with its own distribution when values are permuted within cells, and the
-mean correlation of those is subtracted.
+Both are determined from residuals: the logarithm of a value minus its cell's mean. Drift is their slope over
+time with as many means as cells (time is also taken relative to its cell's mean). Autocorrelation is that of
+lag 1 in running order without the slope, tested by von Neumann's ratio. Both weight a residual by its cell's
+scatter about the slope. Residuals of few repetitions are correlated by themselves, so the ratio is compared
+with its own distribution when values are permuted within cells, and the mean correlation of those is
+subtracted.
 
-    J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann. Math. Statist. 12
-    (1941), https://doi.org/10.1214/aoms/1177731677
+    J. von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Ann.
+    Math. Statist. 12 (1941), https://doi.org/10.1214/aoms/1177731677
 """
 
 from collections.abc import Hashable, Sequence
@@ -40,7 +41,9 @@ class TimedValue:
 
 @dataclass(frozen=True)
 class Trend:
-    """Drift from the first trial to the last, relative, with its 95 % interval; and the correlation of lag 1."""
+    """Drift from the first trial to the last, relative, with its 95 % interval; and the correlation of lag
+    1.
+    """
 
     drift_ratio: float
     drift_low_ratio: float
@@ -65,8 +68,8 @@ class Trend:
     def between(self, gap: float) -> float:
         """Return the correlation of trials at this distance in running order: gap 1 is the next one.
 
-        0 if it is not significant, except for adjacent trials: there even a small one counts, and few trials can't exclude it, so
-        it is taken as found.
+        0 if it is not significant, except for adjacent trials: there even a small one counts, and few trials
+        can't exclude it, so it is taken as found.
         """
         counts = self.correlated or (gap < _NEXT_GAP and self.correlation_ratio > 0)
         return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if counts else 0.0
@@ -101,11 +104,22 @@ def trend(timed: Sequence[TimedValue]) -> Trend | None:
         error *= sqrt(inflation(min(correlation, MOST_CORRELATION)))
     half = student_quantile(freedom) * error
     low, mean, high = (expm1(span_s * log_ratio) for log_ratio in (slope - half, slope, slope + half))
-    return Trend(mean, low, high, student_p(slope / error, freedom), correlation, correlation_p, span_s * error, freedom, span_s)
+    return Trend(
+        mean,
+        low,
+        high,
+        student_p(slope / error, freedom),
+        correlation,
+        correlation_p,
+        span_s * error,
+        freedom,
+        span_s,
+    )
 
 
 def inflation(correlation: float) -> float:
-    """Return the factor by which this correlation of successive values increases a mean's variance: n over the effective n.
+    """Return the factor by which this correlation of successive values increases a mean's variance: n over
+    the effective n.
 
     For an AR(1) process with many values: n_eff = n (1 - r) / (1 + r).
     """
@@ -120,13 +134,14 @@ def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -
 
 
 def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
-    """Return 1 / scatter for each value, so a cell with much scatter does not hide a drift that the others show.
+    """Return 1 / scatter for each value, so a cell with much scatter does not hide a drift that the others
+    show.
 
-    Residuals are those without the unweighted slope: a cell that drifts more by chance would else weigh less, and the slope would
-    be too small.
+    Residuals are those without the unweighted slope: a cell that drifts more by chance would else weigh less,
+    and the slope would be too small.
 
-    The variance of a cell of few values is uncertain: it is shrunk towards the lower quartile of all cells, as if that were known
-    with `DRAWN_FREEDOM` degrees of freedom.
+    The variance of a cell of few values is uncertain: it is shrunk towards the lower quartile of all cells,
+    as if that were known with `DRAWN_FREEDOM` degrees of freedom.
     """
     variances = [float(residual[member] @ residual[member]) / (len(member) - 1) for member in members]
     quarter = max(sorted(variances)[len(variances) // 4], LEAST_SQUARE)
@@ -138,7 +153,9 @@ def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]])
 
 
 def _correlation(noise: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> tuple[float, float]:
-    """Return the correlation of lag 1 and the probability of von Neumann's ratio being as low by chance alone."""
+    """Return the correlation of lag 1 and the probability of von Neumann's ratio being as low by chance
+    alone.
+    """
     dice = np.random.default_rng(_SEED)
     exchanged = np.tile(noise, (_EXCHANGES_COUNT, 1))
     for member in members:

@@ -13,7 +13,8 @@ CONFIDENCE_RATIO = 0.95
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return the mean of independent values with its 95 % confidence interval (Student's t; infinite for one value).
+    """Return the mean of independent values with its 95 % confidence interval (Student's t; infinite for one
+    value).
 
     Raises:
         ValueError: there are no values.
@@ -27,8 +28,9 @@ def interval(values: Sequence[float]) -> Interval:
 def ratio_interval(values: Sequence[float], references: Sequence[float], widening: float = 1.0) -> Interval:
     """Return the geometric mean of values[i] / references[i] with its 95 % interval, for paired trials.
 
-    What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the ratios are taken as
-    normal, so a/b and b/a agree; for one pair the interval is (0, infinity). `widening` is that of the half width on logarithms.
+    What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the
+    ratios are taken as normal, so a/b and b/a agree; for one pair the interval is (0, infinity). `widening`
+    is that of the half width on logarithms.
 
     Raises:
         ValueError: the sequences differ in length, are empty, or hold a value that is not positive.
@@ -50,12 +52,16 @@ def half_width_ratio(interval: Interval) -> float:
 
 @cache
 def student_factor(count: int) -> float:
-    """Return the factor that widens the standard error of `count` values to 95 %: 12.7 for 2, 4.30 for 3, ..."""
+    """Return the factor that widens the standard error of `count` values to 95 %: 12.7 for 2, 4.30 for 3,
+    ...
+    """
     return student_quantile(count - 1) if count > 1 else inf
 
 
 def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> float:
-    """Return the quantile of Student's t with these degrees of freedom that leaves this share outside, half on either side."""
+    """Return the quantile of Student's t with these degrees of freedom that leaves this share outside,
+    half on either side.
+    """
     from scipy import special  # every command imports this page, and few of them ask for a quantile
 
     return -float(special.stdtrit(freedom, beyond / 2))
@@ -69,16 +75,20 @@ def student_p(value: float, freedom: float) -> float:
 
 
 def fisher_p(ratio: float, freedom: float, other_freedom: float) -> float:
-    """Return the p of a ratio of two variances with these degrees of freedom, F distributed if they are the same."""
+    """Return the p of a ratio of two variances with these degrees of freedom, F distributed if they are
+    the same.
+    """
     from scipy import special
 
     return float(special.fdtrc(freedom, other_freedom, ratio))
 
 
 def holm_counts(ps: Sequence[float]) -> list[int]:
-    """Return as how many comparisons each counts: all for the smallest p, one less for each after it while they are significant.
+    """Return as how many comparisons each counts: all for the smallest p, one less for each after it while
+    they are significant.
 
-    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), https://www.jstor.org/stable/4615733
+    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979),
+    https://www.jstor.org/stable/4615733
     """
     counts, count, significant = [0] * len(ps), len(ps), True
     for n in sorted(range(len(ps)), key=lambda n: ps[n]):
@@ -89,7 +99,8 @@ def holm_counts(ps: Sequence[float]) -> list[int]:
 
 
 def hedges_g(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the second's difference from the first in standard deviations of logarithms, corrected for few values.
+    """Return the second's difference from the first in standard deviations of logarithms, corrected for few
+    values.
 
     L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
     https://doi.org/10.3102/10769986006002107

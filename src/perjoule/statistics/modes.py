@@ -1,13 +1,16 @@
 """Repetitions in two modes: a sample that falls into two groups has no useful mean, nor an interval of it.
 
-The sorted logarithms are divided in two where the sum of squares within both sides is least. Of a normal sample that leaves a
-share of the whole sum, about 1 - 2 / pi in a large one and less in a small one. A sample has two modes if its share is below the
-1 % quantile of normal samples of its size, and the means of the sides differ by at least 2 %.
+The sorted logarithms are divided in two where the sum of squares within both sides is least. Of a normal
+sample that leaves a share of the whole sum, about 1 - 2 / pi in a large one and less in a small one. A sample
+has two modes if its share is below the 1 % quantile of normal samples of its size, and the means of the sides
+differ by at least 2 %.
 
-    W. A. Ericson, A note on partitioning for maximum between sum of squares, in: The Detection of Interaction Effects (1964);
-    J. A. Hartigan, Asymptotic distributions for clustering criteria, Ann. Statist. 6 (1978), https://doi.org/10.1214/aos/1176344071
+    W. A. Ericson, A note on partitioning for maximum between sum of squares, in: The Detection of Interaction
+    Effects (1964); J. A. Hartigan, Asymptotic distributions for clustering criteria, Ann. Statist. 6 (1978),
+    https://doi.org/10.1214/aos/1176344071
 
-Three repetitions show no modes, and a mode into which a share q of the repetitions falls is unseen in (1 - q)^n of all samples.
+Three repetitions show no modes, and a mode into which a share q of the repetitions falls is unseen in (1 -
+q)^n of all samples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +25,8 @@ from perjoule.model.format import number, wide
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 
 RELEVANT_RATIO = 0.02  # between the means of two modes
-# The 1 % quantile of the share in normal samples, by count: 200,000 samples each (benchmarks/stopping.py draws them again).
+# The 1 % quantile of the share in normal samples, by count: 200,000 samples each (benchmarks/stopping.py
+# draws them again).
 _QUANTILES = {
     4: 0.0028,
     5: 0.0132,
@@ -64,7 +68,9 @@ def _modes(values: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
 
 
 def divided(ordered: Sequence[float]) -> tuple[float, int]:
-    """Return the least share of the sum of squares within both sides, and where the second begins; (1, 1) if all are equal."""
+    """Return the least share of the sum of squares within both sides, and where the second begins; (1, 1)
+    if all are equal.
+    """
     mean, count = fmean(ordered), len(ordered)
     squares = fsum((value - mean) ** 2 for value in ordered)
     if not squares:
@@ -76,7 +82,9 @@ def divided(ordered: Sequence[float]) -> tuple[float, int]:
 
 
 def quantile(count: int) -> float:
-    """Return the share below which a sample of this size has two modes, between the listed sizes in a straight line."""
+    """Return the share below which a sample of this size has two modes, between the listed sizes in a
+    straight line.
+    """
     sizes = list(_QUANTILES)
     if count >= sizes[-1]:
         return _QUANTILES[sizes[-1]]
@@ -85,7 +93,9 @@ def quantile(count: int) -> float:
 
 
 def unseen(count: int, share: float = RARE_SHARE) -> float:
-    """Return the probability that none of this many repetitions falls into a mode that has this share of them."""
+    """Return the probability that none of this many repetitions falls into a mode that has this share of
+    them.
+    """
     return (1 - share) ** count
 
 
@@ -93,7 +103,8 @@ def unseen_text(count: int) -> str:
     """Say what this many repetitions, all of one mode, can't show."""
     mode, stragglers = (f"{100 * unseen(count, share):.0f} %" for share in (RARE_SHARE, STRAGGLER_SHARE))
     return (
-        f"a second mode with one in four repetitions would be unseen in {mode} of such samples, stragglers, one in twenty, in "
+        f"a second mode with one in four repetitions would be unseen in {mode} of such samples, stragglers, "
+        "one in twenty, in "
         f"{stragglers}, and what repetitions that follow each other have in common is not in the interval"
     )
 
@@ -108,14 +119,18 @@ def doubts(metrics: Mapping[str, Interval]) -> Iterator[Doubt]:
     for key in (key for key in RATES if key in metrics):
         if groups := modes(metrics[key].values):
             unit = metric_of(key).unit
-            each = " and ".join(f"{number(centre(group) / unit.per)} {unit.symbol} in {len(group)}" for group in groups)
+            each = " and ".join(
+                f"{number(centre(group) / unit.per)} {unit.symbol} in {len(group)}" for group in groups
+            )
             yield REPETITIONS.two_modes(modes=each, count=len(metrics[key].values))
 
 
 def summarised_by_median(cell: Cell) -> bool:
-    """Whether a row's repetitions have no useful mean: two modes, or an interval wider than a third of the mean on either side.
+    """Whether a row's repetitions have no useful mean: two modes, or an interval wider than a third of the
+    mean on either side.
 
-    That holds for all its metrics, because the product of medians is the median of a product of what follows from one another.
+    That holds for all its metrics, because the product of medians is the median of a product of what follows
+    from one another.
     """
     return in_modes(cell) or any(wide(cell.metrics[key]) for key in SUMMARISED if key in cell.metrics)
 

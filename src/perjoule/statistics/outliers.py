@@ -11,7 +11,8 @@ OUTLYING, LEAST_COUNT = 3.5, 5
 
 
 def outliers(values: Sequence[float]) -> tuple[int, ...]:
-    """Find values far from the others by the median and the median deviation of logarithms; to be shown, never dropped.
+    """Find values far from the others by the median and the median deviation of logarithms; to be shown,
+    never dropped.
 
     None among fewer than five values, or if more than half are equal.
     """
@@ -20,4 +21,6 @@ def outliers(values: Sequence[float]) -> tuple[int, ...]:
     logs = [log(v) for v in values]
     middle = median(logs)
     deviation = median(abs(v - middle) for v in logs)
-    return tuple(n for n, v in enumerate(logs) if deviation and 0.6745 * abs(v - middle) / deviation > OUTLYING)
+    return tuple(
+        n for n, v in enumerate(logs) if deviation and 0.6745 * abs(v - middle) / deviation > OUTLYING
+    )

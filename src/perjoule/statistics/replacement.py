@@ -1,12 +1,14 @@
-"""How many low-power machines replace one server at the same throughput, and their relative power, with intervals.
+"""How many low-power machines replace one server at the same throughput, and their relative power, with
+intervals.
 
-Per workload, from unpaired repetitions: n = T_server / T_low machines, and their power over the server's, n P_low / P_server =
-(T/P)_server / (T/P)_low, the ratio of both's bytes per joule. Both are ratios of geometric means with an interval on logarithms
-by Welch, so throughput and power of one repetition, which vary together, count together. The question is that of Pavan et al.,
-Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
+Per workload, from unpaired repetitions: n = T_server / T_low machines, and their power over the server's, n
+P_low / P_server = (T/P)_server / (T/P)_low, the ratio of both's bytes per joule. Both are ratios of geometric
+means with an interval on logarithms by Welch, so throughput and power of one repetition, which vary together,
+count together. The question is that of Pavan et al., Energy Consumption and Performance Analysis Between SSD
+and HDD, section 4.
 
-Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. Power of different
-grades is not compared; the number of machines is known nevertheless.
+Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. Power of
+different grades is not compared; the number of machines is known nevertheless.
 """
 
 from collections.abc import Sequence
@@ -24,14 +26,17 @@ WORK = tuple(zip(RATES, PER_JOULE, strict=True))
 
 
 def machine(record: Record) -> str:
-    """Return the measured machine's name, if it is a single one: its node in the catalogue, or else its processor.
+    """Return the measured machine's name, if it is a single one: its node in the catalogue, or else its
+    processor.
 
     "" for a storage cluster with servers of its own.
     """
     if not record.hosts or any(host.role != "client" for host in record.hosts):
         return ""
     nodes = sorted({host.node for host in record.hosts if host.node})
-    return ", ".join(nodes) or str(record.environment.get("cpu_model") or record.environment.get("machine") or "")
+    return ", ".join(nodes) or str(
+        record.environment.get("cpu_model") or record.environment.get("machine") or ""
+    )
 
 
 def machines(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[tuple[str, Cell], ...]:
@@ -53,7 +58,9 @@ def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...
     strongest_first = sorted(watts, key=lambda name: -fmean(watts[name]))
     comparisons: list[Replacement] = []
     for server, low_power in combinations(strongest_first, 2):
-        sides = ([(cell, keys) for name, cell, keys in comparable if name == side] for side in (server, low_power))
+        sides = (
+            [(cell, keys) for name, cell, keys in comparable if name == side] for side in (server, low_power)
+        )
         for (server_cell, keys), (low_power_cell, same) in product(*sides):
             if keys == same and _load(server_cell) == _load(low_power_cell):
                 comparisons.append(_replacement(server_cell, low_power_cell, keys))
@@ -87,10 +94,17 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
         refused=refused,
     )
     each = None if refused else ratio(POWER, low_power, server)
-    return replace(replacement, whole_power_ratio=_times(each, replacement.machines_count)) if each else replacement
+    return (
+        replace(replacement, whole_power_ratio=_times(each, replacement.machines_count))
+        if each
+        else replacement
+    )
 
 
 def _times(interval: Interval, factor: float) -> Interval:
     return Interval(
-        interval.mean * factor, interval.low * factor, interval.high * factor, tuple(value * factor for value in interval.values)
+        interval.mean * factor,
+        interval.low * factor,
+        interval.high * factor,
+        tuple(value * factor for value in interval.values),
     )

@@ -1,14 +1,17 @@
 """Scaling with storage hosts: against the ideal from the smallest number, and the law that the values follow.
 
-Ideal is throughput in proportion to storage hosts, and the same work per joule for any number. Laws, of n hosts:
+Ideal is throughput in proportion to storage hosts, and the same work per joule for any number. Laws, of n
+hosts:
 
 - power law a n^k, by least squares on logarithms of all repetitions; at least 3 numbers of hosts.
-- Universal Scalability Law a n / (1 + s (n - 1) + c n (n - 1)), s the serial share, c the crosstalk, by least squares of n /
-  value, linear in the parameters, weighted for relative errors; Amdahl's if c is not significantly different from 0. At least 4.
-  N. J. Gunther, Guerrilla Capacity Planning (2007), ch. 4 to 6, https://doi.org/10.1007/978-3-540-31010-5
+- Universal Scalability Law a n / (1 + s (n - 1) + c n (n - 1)), s the serial share, c the crosstalk, by least
+  squares of n / value, linear in the parameters, weighted for relative errors; Amdahl's if c is not
+  significantly different from 0. At least 4. N. J. Gunther, Guerrilla Capacity Planning (2007), ch. 4 to 6,
+  https://doi.org/10.1007/978-3-540-31010-5
 
-Intervals are Student's t, widened under a stop rule; those of s and c by the delta method. They hold if the law does: if values
-deviate from the power law by more than repetitions scatter (an F test at 5 %), a doubt says so.
+Intervals are Student's t, widened under a stop rule; those of s and c by the delta method. They hold if the
+law does: if values deviate from the power law by more than repetitions scatter (an F test at 5 %), a doubt
+says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +44,9 @@ Values = Mapping[int, Sequence[float]]  # by number of storage hosts, all repeti
 
 @dataclass(frozen=True)
 class ScalingLaw:
-    """A law with its parameters: "exponent" of a power law, "serial" of Amdahl's, and also "crosstalk" of the universal one."""
+    """A law with its parameters: "exponent" of a power law, "serial" of Amdahl's, and also "crosstalk" of
+    the universal one.
+    """
 
     kind: Literal["power law", "Amdahl", "USL"]
     scale: float
@@ -57,7 +62,9 @@ class ScalingLaw:
 
 @dataclass(frozen=True)
 class Scaling:
-    """One metric of one file system, workload, direction and number of clients against the number of storage hosts."""
+    """One metric of one file system, workload, direction and number of clients against the number of
+    storage hosts.
+    """
 
     filesystem: str
     workload: str
@@ -92,8 +99,13 @@ def scaling(cells: Sequence[Cell]) -> tuple[Scaling, ...]:
     joined: list[Scaling] = []
     for key, of_grades in grouped.items():
         if len({n for by_count in of_grades.values() for n in by_count}) > 1:
-            refused = refusal([cell for by_count in of_grades.values() for cell in by_count.values()], key[-1])
-            scaled = ((grade, _scaling(*key, dict(sorted(by_count.items())))) for grade, by_count in of_grades.items())
+            refused = refusal(
+                [cell for by_count in of_grades.values() for cell in by_count.values()], key[-1]
+            )
+            scaled = (
+                (grade, _scaling(*key, dict(sorted(by_count.items()))))
+                for grade, by_count in of_grades.items()
+            )
             joined += [_apart(join, grade, refused) if refused else join for grade, join in scaled]
     return tuple(joined)
 
@@ -110,7 +122,12 @@ def family(cell: Cell) -> str:
 
 
 def _scaling(
-    filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, cells: Mapping[int, Cell]
+    filesystem: str,
+    workload: str,
+    direction: Direction,
+    clients_count: int,
+    metric: str,
+    cells: Mapping[int, Cell],
 ) -> Scaling:
     values = {n: cell.metrics[metric].values for n, cell in cells.items()}
     least, widening = min(values), widening_of(tuple(cells.values()))
@@ -147,12 +164,16 @@ def power_law(values: Values, widening: float = 1.0) -> ScalingLaw:
     n, y = _flat(values)
     beta, covariance, freedom = _least_squares(np.column_stack([np.ones_like(n), np.log(n)]), np.log(y))
     return ScalingLaw(
-        "power law", float(np.exp(beta[0])), {"exponent": _interval(beta[1], widening**2 * covariance[1, 1], freedom)}
+        "power law",
+        float(np.exp(beta[0])),
+        {"exponent": _interval(beta[1], widening**2 * covariance[1, 1], freedom)},
     )
 
 
 def scalability_law(values: Values, widening: float = 1.0) -> ScalingLaw:
-    """Fit the Universal Scalability Law, or Amdahl's if crosstalk is not significant, at 4 numbers of hosts or more."""
+    """Fit the Universal Scalability Law, or Amdahl's if crosstalk is not significant, at 4 numbers of
+    hosts or more.
+    """
     universal = _rational(values, ("serial", "crosstalk"), widening)
     crosstalk, most = universal.parameters["crosstalk"], max(values)
     apart = crosstalk.low > 0 or crosstalk.high < 0
@@ -176,7 +197,9 @@ def _rational(values: Values, names: Sequence[str], widening: float) -> ScalingL
 
 
 def _doubts(values: Values) -> tuple[str, ...]:
-    """Test the lack of fit of the power law: the residuals of the means against the scatter of repetitions."""
+    """Test the lack of fit of the power law: the residuals of the means against the scatter of
+    repetitions.
+    """
     n, y = _flat(values)
     law, repeated = power_law(values), len(y) - len(values)
     scatter = sum(
@@ -190,7 +213,10 @@ def _doubts(values: Values) -> tuple[str, ...]:
     p = fisher_p(ratio, len(values) - 2, repeated)
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
-    return ("the means deviate from the power law by more than the scatter of repetitions: no single exponent describes them",)
+    return (
+        "the means deviate from the power law by more than the scatter of repetitions: no single exponent "
+        "describes them",
+    )
 
 
 def _flat(values: Values) -> tuple[Floats, Floats]:
@@ -204,7 +230,9 @@ def _least_squares(design: Floats, y: Floats) -> tuple[Floats, Floats, int]:
     beta: Floats = np.linalg.lstsq(design, y, rcond=None)[0].astype(np.float64)
     freedom = len(y) - design.shape[1]
     residual = y - design @ beta
-    covariance: Floats = np.linalg.inv(design.T @ design).astype(np.float64) * float(residual @ residual) / freedom
+    covariance: Floats = (
+        np.linalg.inv(design.T @ design).astype(np.float64) * float(residual @ residual) / freedom
+    )
     return beta, covariance, freedom
 
 
@@ -214,4 +242,9 @@ def _interval(mean: float, variance: float, freedom: int) -> Interval:
 
 
 def _divided(interval: Interval, by: float) -> Interval:
-    return Interval(interval.mean / by, interval.low / by, interval.high / by, tuple(value / by for value in interval.values))
+    return Interval(
+        interval.mean / by,
+        interval.low / by,
+        interval.high / by,
+        tuple(value / by for value in interval.values),
+    )

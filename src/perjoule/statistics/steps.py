@@ -1,14 +1,16 @@
 """Steps in a metric over campaigns: the levels of a series of means, with a stated rate of false alarms.
 
-The observations are logarithms of the campaigns' means, one each: what differs from campaign to campaign (the state of the
-machine, a reboot) counts as scatter, which the repetitions within a campaign do not show. A series of m observations is divided
-where Student's t between the two sides, with a common scatter, is largest; p is that of t with m - 2 degrees of freedom, times
-the m - 1 possible places, times the number of series that are looked at together (Bonferroni). If p is at most 5 %, the series
-has a step there, and each side is looked at likewise. So over independent, normal observations without any step, the chance of
-one or more steps anywhere in all series is at most 5 %.
+The observations are logarithms of the campaigns' means, one each: what differs from campaign to campaign (the
+state of the machine, a reboot) counts as scatter, which the repetitions within a campaign do not show. A
+series of m observations is divided where Student's t between the two sides, with a common scatter, is
+largest; p is that of t with m - 2 degrees of freedom, times the m - 1 possible places, times the number of
+series that are looked at together (Bonferroni). If p is at most 5 %, the series has a step there, and each
+side is looked at likewise. So over independent, normal observations without any step, the chance of one or
+more steps anywhere in all series is at most 5 %.
 
-    K. J. Worsley, On the likelihood ratio test for a shift in location of normal populations, J. Am. Stat. Assoc. 74 (1979),
-    https://doi.org/10.1080/01621459.1979.10482519 (the largest t, and Bonferroni's bound of its distribution)
+    K. J. Worsley, On the likelihood ratio test for a shift in location of normal populations, J. Am. Stat.
+    Assoc. 74 (1979), https://doi.org/10.1080/01621459.1979.10482519 (the largest t, and Bonferroni's bound of
+    its distribution)
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,8 @@ LEAST_SCATTER = 1e-9  # of a logarithm: rounding
 
 @dataclass(frozen=True)
 class Step:
-    """A change of level: at this observation (numbered from 0), as a ratio of levels with its 95 % interval, after over before.
+    """A change of level: at this observation (numbered from 0), as a ratio of levels with its 95 % interval,
+    after over before.
 
     The interval is of two levels whose border is known; the search for it is in p alone.
     """
@@ -39,7 +42,9 @@ class Step:
 
 @dataclass(frozen=True)
 class StepLevel:
-    """Observations between steps: first and last (included), and the geometric mean with its 95 % interval."""
+    """Observations between steps: first and last (included), and the geometric mean with its 95 %
+    interval.
+    """
 
     first: int
     last: int
@@ -61,13 +66,17 @@ def steps(values: Sequence[float], series_count: int) -> tuple[Step, ...]:
     logs = [log(value) for value in values]
     borders = sorted(_borders(logs, 0, len(logs), series_count))
     ends = [0, *(at for at, _ in borders), len(logs)]
-    return tuple(Step(at, _ratio(logs[ends[n] : at], logs[at : ends[n + 2]]), p) for n, (at, p) in enumerate(borders))
+    return tuple(
+        Step(at, _ratio(logs[ends[n] : at], logs[at : ends[n + 2]]), p) for n, (at, p) in enumerate(borders)
+    )
 
 
 def levels(values: Sequence[float], between: Sequence[Step]) -> tuple[StepLevel, ...]:
     """Return the levels between steps."""
     ends = [0, *(step.at for step in between), len(values)]
-    return tuple(StepLevel(first, end - 1, _mean([log(v) for v in values[first:end]])) for first, end in pairwise(ends))
+    return tuple(
+        StepLevel(first, end - 1, _mean([log(v) for v in values[first:end]])) for first, end in pairwise(ends)
+    )
 
 
 def _borders(logs: Sequence[float], first: int, end: int, series_count: int) -> list[tuple[int, float]]:
@@ -101,7 +110,12 @@ def _ratio(before: Sequence[float], after: Sequence[float]) -> Interval:
     difference, error = _difference(before, after)
     freedom = len(before) + len(after) - 2
     half = student_quantile(freedom) * error if freedom else inf
-    return Interval(exp(difference), exp(difference - half), exp(difference + half) if half < inf else inf, (exp(difference),))
+    return Interval(
+        exp(difference),
+        exp(difference - half),
+        exp(difference + half) if half < inf else inf,
+        (exp(difference),),
+    )
 
 
 def _mean(logs: Sequence[float]) -> Interval:

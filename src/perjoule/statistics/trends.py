@@ -27,7 +27,8 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
     """Find the drift of a metric over a whole campaign; None with too few repetitions.
 
     Args:
-        cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is unknown which.
+        cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is
+            unknown which.
         metric: a key of `Cell.metrics`.
     """
     timed: list[TimedValue] = []
@@ -39,18 +40,26 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[Doubt, ...]:
-    """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all metrics that show it."""
+    """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all
+    metrics that show it.
+    """
     alike: dict[tuple[str, float], list[Finding]] = {}  # MiB/J drift as MiB/s do where the power is steady
     for key in DEFAULT:
         if trend := campaign_trend(cells, key):
             for finding in findings(metric_of(key).label, trend):
                 id = finding().id
-                alike.setdefault((id, copysign(1, trend.drift_ratio) if id == CHANGE.drifts.id else 1), []).append(finding)
-    return tuple(first(others=[str(other().values["metric"]) for other in rest]) for first, *rest in alike.values())
+                alike.setdefault(
+                    (id, copysign(1, trend.drift_ratio) if id == CHANGE.drifts.id else 1), []
+                ).append(finding)
+    return tuple(
+        first(others=[str(other().values["metric"]) for other in rest]) for first, *rest in alike.values()
+    )
 
 
 def findings(label: str, trend: Trend) -> Iterator[Finding]:
-    """Return the significant findings of a trend, to which other metrics may be added; empty if they may be chance."""
+    """Return the significant findings of a trend, to which other metrics may be added; empty if they may
+    be chance.
+    """
     if trend.freedom < DOUBTED_FREEDOM:
         return
     if trend.drifts:

@@ -1,8 +1,10 @@
-"""Several users at once, over repetitions: each one's throughput, its slow-down against running alone, and fairness.
+"""Several users at once, over repetitions: each one's throughput, its slow-down against running alone, and
+fairness.
 
 Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one has all.
 
-    R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination (1984), https://arxiv.org/abs/cs/9809099
+    R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination (1984),
+    https://arxiv.org/abs/cs/9809099
 """
 
 import json
@@ -18,7 +20,10 @@ from perjoule.statistics.stopping import stopped_interval
 
 
 def jain(values: Sequence[float]) -> float:
-    """Return Jain's index of fairness of positive values, from 1/n to 1. Raises ValueError: there are none."""
+    """Return Jain's index of fairness of positive values, from 1/n to 1.
+
+    Raises ValueError: there are none.
+    """
     if not values or min(values) <= 0:
         raise ValueError("fairness is of positive values, and at least one")
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
@@ -55,7 +60,8 @@ class Mix:
 
 
 def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
-    """Join the trials of all users together with those of each alone, for every file system and number of clients.
+    """Join the trials of all users together with those of each alone, for every file system and number of
+    clients.
 
     `widening` is that of intervals that decided when to stop (`stopping.widening_of`).
     """
@@ -63,13 +69,21 @@ def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
     for point in points:
         if any(name.startswith("user/") for name in point.metrics):
             alone = str(point.trial.workload.options.get("only", ""))
-            grouped.setdefault(_mix_key(point.trial), {}).setdefault(alone, {})[point.trial.repetition] = point
+            grouped.setdefault(_mix_key(point.trial), {}).setdefault(alone, {})[point.trial.repetition] = (
+                point
+            )
     return tuple(_mix(of_mix.pop(""), of_mix, widening) for of_mix in grouped.values() if "" in of_mix)
 
 
 def _mix_key(trial: Trial) -> str:
     options = {key: value for key, value in trial.workload.options.items() if key != "only"}
-    identity = [trial.testbed.identity(), trial.filesystem.identity(), trial.workload.kind, options, trial.clients_count]
+    identity = [
+        trial.testbed.identity(),
+        trial.filesystem.identity(),
+        trial.workload.kind,
+        options,
+        trial.clients_count,
+    ]
     return json.dumps(identity, sort_keys=True)
 
 
@@ -79,7 +93,10 @@ def _mix(together: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]
     first = together[repetitions[0]]
     rates = [key.split("/") for key in first.metrics if key.startswith("user/") and key.endswith(RATES)]
     names = list(dict.fromkeys(name for _, name, *_ in rates))
-    totals = {key: [together[n].metrics[key] for n in repetitions if key in together[n].metrics] for key in first.metrics}
+    totals = {
+        key: [together[n].metrics[key] for n in repetitions if key in together[n].metrics]
+        for key in first.metrics
+    }
     progress: dict[int, list[float]] = {n: [] for n in repetitions}
     users = tuple(_user(name, together, alone.get(name, {}), progress, widening) for name in names)
     complete = [jain(shares) for shares in progress.values() if len(shares) == len(names) > 1]
@@ -94,7 +111,11 @@ def _mix(together: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]
 
 
 def _user(
-    name: str, all_points: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
+    name: str,
+    all_points: Mapping[int, Point],
+    alone: Mapping[int, Point],
+    progress: Mapping[int, list[float]],
+    widening: float,
 ) -> MixUser:
     interval = partial(stopped_interval, factor=widening)
 
@@ -115,5 +136,7 @@ def _user(
         share=interval(list(share.values())) if share else None,
         latency=interval(list(latency.values())) if latency else None,
         alone=interval(list(by_itself.values())) if by_itself else None,
-        slowdown=ratio_interval([by_itself[n] for n in both], [together[n] for n in both], widening) if both else None,
+        slowdown=ratio_interval([by_itself[n] for n in both], [together[n] for n in both], widening)
+        if both
+        else None,
     )

@@ -1,4 +1,5 @@
-"""The best file system for each workload, its lead over the average of the others, and which of them it significantly beats.
+"""The best file system for each workload, its lead over the average of the others, and which of them it
+significantly beats.
 
 The best has the highest mean logarithm; `statistics.better` judges it against each other one.
 """
@@ -16,7 +17,8 @@ from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.contrast import Term, contrast
 from perjoule.statistics.grades import different_grades, differing
 
-LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
+# a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
+LARGE_BYTES = MIB
 
 Complete = Mapping[str, Mapping[str, Cell]]  # file system -> workload -> its cell
 
@@ -57,7 +59,10 @@ class Finding:
 
     def _said(self, words_of: Callable[[Verdict], str]) -> str:
         if self.grades:
-            return f"no winner: {different_grades(self.metric, self.grades)}, which are not ranked against each other"
+            return (
+                f"no winner: {different_grades(self.metric, self.grades)}, which are not ranked against "
+                "each other"
+            )
         sentences: dict[str, list[str]] = {}
         for name, verdict in self.verdicts.items():
             sentences.setdefault(words_of(verdict), []).append(name)
@@ -65,11 +70,17 @@ class Finding:
 
 
 def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
+    """Find the best by each metric that ranks file systems: by operations for workloads that move no
+    bytes.
+    """
     judge = Judge(cells)
     still = [cell for cell in cells if RATES[0] not in cell.metrics]
     cells_of = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]
-    return tuple(finding for metric, metric_cells in cells_of for finding in winners(records, metric_cells, metric, judge=judge))
+    return tuple(
+        finding
+        for metric, metric_cells in cells_of
+        for finding in winners(records, metric_cells, metric, judge=judge)
+    )
 
 
 def winners(
@@ -86,7 +97,8 @@ def winners(
         records: they have the kind of each file system, and the transfer size of each workload.
         cells: all of a campaign.
         metric: a key of `Cell.metrics`.
-        across_grades: whether joules of different grades (wall, modelled) may be ranked against each other: else nobody wins.
+        across_grades: whether joules of different grades (wall, modelled) may be ranked against each other:
+            else nobody wins.
         judge: of the same cells, if it exists already.
 
     Among all file systems and, if a kind has several variants next to other kinds, among those.
@@ -102,14 +114,20 @@ def winners(
     for among in ["", *(several if len(set(kinds.values())) > 1 else [])]:
         for workload, members in groups:
             complete = _complete(members, metric)
-            competing = {name: by_workload for name, by_workload in complete.items() if among in ("", kinds[name])}
+            competing = {
+                name: by_workload for name, by_workload in complete.items() if among in ("", kinds[name])
+            }
             if len(competing) > 1:
-                findings.append(_finding(among, workload, competing, metric, judge, across_grades=across_grades))
+                findings.append(
+                    _finding(among, workload, competing, metric, judge, across_grades=across_grades)
+                )
     return tuple(findings)
 
 
 def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple[str, Sequence[Cell]]]:
-    """Return what is judged together: in each direction and number of clients the classes of workloads, then each workload."""
+    """Return what is judged together: in each direction and number of clients the classes of workloads,
+    then each workload.
+    """
     blocks = list(dict.fromkeys((c.direction, c.clients_count) for c in cells))
     of = {block: [c for c in cells if (c.direction, c.clients_count) == block] for block in blocks}
     for members in of.values():
@@ -139,7 +157,9 @@ def _positive(by_workload: Mapping[str, Cell], metric: str) -> bool:
     return min(min(cell.metrics[metric].values) for cell in by_workload.values()) > 0
 
 
-def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge, *, across_grades: bool) -> Finding:
+def _finding(
+    among: str, workload: str, of: Complete, metric: str, judge: Judge, *, across_grades: bool
+) -> Finding:
     best, *rivals = sorted(of, key=lambda name: -fmean(level(cell, metric) for cell in of[name].values()))
     cells = [cell for filesystem_cells in of.values() for cell in filesystem_cells.values()]
     first = cells[0]
@@ -160,11 +180,18 @@ def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge,
 
 def _judged(judge: Judge, pairs: Sequence[tuple[Cell, Cell]], metric: str) -> Verdict:
     """Judge a row by its place among all rows; what pools rows, as one of all comparisons."""
-    return judge.verdict(*pairs[0], metric) if len(pairs) == 1 else judge.judged(pairs, metric, judge.all_count(metric))
+    return (
+        judge.verdict(*pairs[0], metric)
+        if len(pairs) == 1
+        else judge.judged(pairs, metric, judge.all_count(metric))
+    )
 
 
-def over_average(best: Mapping[str, Cell], rivals: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:
-    """Return one file system's geometric mean over the average of the others', over workloads, with its interval.
+def over_average(
+    best: Mapping[str, Cell], rivals: Sequence[Mapping[str, Cell]], metric: str, judge: Judge
+) -> Interval:
+    """Return one file system's geometric mean over the average of the others', over workloads, with its
+    interval.
 
     By the delta method: the derivative of the average's logarithm by each logarithm.
     """
@@ -174,7 +201,10 @@ def over_average(best: Mapping[str, Cell], rivals: Sequence[Mapping[str, Cell]],
         value += (level(cell, metric) - log(fmean(means))) / len(best)
         terms.append((1 / len(best), judge.sample(cell, metric)))
         shares = [mean / sum(means) for mean in means]
-        terms += [(-share / len(best), judge.sample(o[workload], metric)) for share, o in zip(shares, rivals, strict=True)]
+        terms += [
+            (-share / len(best), judge.sample(o[workload], metric))
+            for share, o in zip(shares, rivals, strict=True)
+        ]
     estimate = contrast(terms)
     shift = exp(value - estimate.value)
     plain = estimate.ratio

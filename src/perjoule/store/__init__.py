@@ -1,4 +1,5 @@
-"""A results folder: append a Record, read Records. Versioned, atomic, never overwritten; safe to kill at any moment.
+"""A results folder: append a Record, read Records. Versioned, atomic, never overwritten; safe to kill at any
+moment.
 
     results.json                      format version, the campaign's name and overrides
     campaign.toml                     the campaign as it was read; next to it, the files that it names
@@ -8,10 +9,12 @@
     set-aside/<trial id>-attempt-<n>/ attempts that the journal does not list
     joined/<name>.csv, .clock.json    recordings from other computers, and the offsets of their clocks
     table.json                        the numbers of the last report
-    progress.jsonl                    what the run under way is doing (`perjoule.store.progress`): no part of the results
-    summary/                          numbers computed from all this, kept for the next reader (`perjoule.summary`)
+    progress.jsonl                    what the run under way is doing (`perjoule.store.progress`): no part of
+    the results summary/                          numbers computed from all this, kept for the next reader
+    (`perjoule.summary`)
 
-A partial attempt is in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed when it is kept.
+A partial attempt is in `trials/<trial id>/partial-<n>/`, marked as ours and closed to others, and is renamed
+when it is kept.
 """
 
 import json
@@ -50,7 +53,11 @@ class Head:
 
 
 def create(
-    folder: Path, campaign_text: str, name: str, overrides: tuple[str, ...] = (), files: Mapping[str, str] = NO_FILES
+    folder: Path,
+    campaign_text: str,
+    name: str,
+    overrides: tuple[str, ...] = (),
+    files: Mapping[str, str] = NO_FILES,
 ) -> Results:
     """Make a results folder, or open it if it already holds this very campaign with the same overrides.
 
@@ -59,7 +66,9 @@ def create(
     """
     if (folder / "results.json").exists():
         results = open_results(folder)
-        same_files = all((folder / file).is_file() and (folder / file).read_text() == text for file, text in files.items())
+        same_files = all(
+            (folder / file).is_file() and (folder / file).read_text() == text for file, text in files.items()
+        )
         if (results.campaign_text, results.overrides) != (campaign_text, overrides) or not same_files:
             raise MachineError(
                 "this results folder belongs to another campaign",
@@ -70,7 +79,8 @@ def create(
     with spoken(folder):
         make_folders(folder)
     with spoken(folder), entered(folder) as place:
-        # An earlier create that was killed may have left the files below; results.json, written last, is what counts.
+        # An earlier create that was killed may have left the files below; results.json, written last, is what
+        # counts.
         ours = {"campaign.toml", "journal.jsonl", "trials", *(Path(file).parts[0] for file in files)}
         foreign = place.names - ours - {f"{name}.partial" for name in ours | {"results.json"}}
         if foreign:
@@ -84,7 +94,13 @@ def create(
         for file, text in {"campaign.toml": campaign_text, **files, "journal.jsonl": ""}.items():
             place.put(file, text)
         digest = digest_of(campaign_text, overrides, files)
-        head = {"format": "perjoule results", "version": FORMAT, "name": name, "overrides": overrides, "campaign": digest}
+        head = {
+            "format": "perjoule results",
+            "version": FORMAT,
+            "name": name,
+            "overrides": overrides,
+            "campaign": digest,
+        }
         place.put("results.json", json.dumps(head) + "\n")
     return Results(folder, campaign_text, overrides, digest)
 
@@ -96,9 +112,17 @@ def open_results(folder: Path) -> Results:
         MachineError: it is not a results folder, or it is damaged, unreadable, or of a newer version.
     """
     if not (folder / "results.json").is_file():
-        inside = sorted(str(one.parent) for one in folder.glob("*/results.json"))[:SHOWN_COUNT] if folder.is_dir() else []
+        inside = (
+            sorted(str(one.parent) for one in folder.glob("*/results.json"))[:SHOWN_COUNT]
+            if folder.is_dir()
+            else []
+        )
         what = "this is not a results folder (no results.json in it)" if folder.exists() else "no such folder"
-        advice = f"name one below it: {', '.join(inside)}" if inside else "name the folder that `perjoule run` printed"
+        advice = (
+            f"name one below it: {', '.join(inside)}"
+            if inside
+            else "name the folder that `perjoule run` printed"
+        )
         if folder.suffix == ".toml" and folder.is_file():
             what, advice = "this is a campaign, not a results folder", f"run it with `perjoule run {folder}`"
         raise MachineError(what, where=str(folder), next=advice)

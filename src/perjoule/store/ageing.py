@@ -1,4 +1,7 @@
-"""Samples that were taken while a file system was aged: ageing/<n>/series.parquet. Records of its trials name the folder."""
+"""Samples that were taken while a file system was aged: ageing/<n>/series.parquet.
+
+Records of its trials name the folder.
+"""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +22,10 @@ FOLDER, SERIES = "ageing", "series.parquet"
 
 @contextmanager
 def new_ageing(results: OpenFolder) -> Generator[tuple[str, "ParquetSink"]]:
-    """Return the name of the next folder and the file for its samples, which is whole after the block. Raises MachineError."""
+    """Return the name of the next folder and the file for its samples, which is whole after the block.
+
+    Raises MachineError.
+    """
     from perjoule.store.samples import ParquetSink
 
     with ExitStack() as places:
@@ -35,7 +41,10 @@ def new_ageing(results: OpenFolder) -> Generator[tuple[str, "ParquetSink"]]:
 
 
 def ageing_series(results: Path, name: str) -> tuple[Series, ...]:
-    """Read the samples of a folder. Raises OSError, and ValueError if they are damaged, or it is not the name of one."""
+    """Read the samples of a folder.
+
+    Raises OSError, and ValueError if they are damaged, or it is not the name of one.
+    """
     from perjoule.store.samples import read_series
 
     if not name.isdigit():

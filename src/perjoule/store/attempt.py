@@ -41,7 +41,9 @@ class Attempt:
 
     @property
     def raw(self) -> Path:
-        """The folder for raw outputs of every tool, by a path of this process; their checksums go into the journal."""
+        """The folder for raw outputs of every tool, by a path of this process; their checksums go into the
+        journal.
+        """
         return self.inside.through / "raw"
 
     @property
@@ -59,7 +61,10 @@ class Attempt:
             ValueError: the record is of another attempt.
         """
         if (record.trial.id, record.attempt) != (self.trial.id, self.number):
-            raise ValueError(f"a record of {record.trial.id} #{record.attempt} is not one of {self.trial.id} #{self.number}")
+            raise ValueError(
+                f"a record of {record.trial.id} #{record.attempt} is not one of {self.trial.id} "
+                f"#{self.number}"
+            )
         top = self.inside.through
         with spoken(self.partial):
             self.sink.close()
@@ -76,7 +81,9 @@ class Attempt:
             os.fchmod(self.inside.descriptor, self.home.mode)  # as the user's umask has it
             self.home.rename(self.partial.name, self.final.name)  # fails if the target exists
             if not self.home.holds(self.final.name, self.inside):
-                raise OSError(EINVAL, "something else was put in the place of the attempt's folder", str(self.partial))
+                raise OSError(
+                    EINVAL, "something else was put in the place of the attempt's folder", str(self.partial)
+                )
             self.home.sync()
             self.trials.sync()
             try:

@@ -1,4 +1,5 @@
-"""Clears entries of `trials` that the journal does not list: unfinished ones go, possibly measured ones are set aside.
+"""Clears entries of `trials` that the journal does not list: unfinished ones go, possibly measured ones are
+set aside.
 
 Everything else belongs to somebody else: it stays as it is, and is named. No link is followed.
 """
@@ -23,7 +24,9 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
         if path.is_symlink():
             advice = "replace it with what it points to (the whole results folder may be behind a link)"
             raise MachineError(
-                "this is a symbolic link; perjoule does not write through links in a results folder", where=str(path), next=advice
+                "this is a symbolic link; perjoule does not write through links in a results folder",
+                where=str(path),
+                next=advice,
             )
 
 
@@ -57,7 +60,9 @@ def _clear_attempt(results: OpenFolder, home: OpenFolder, attempt: Path) -> Iter
     called = ATTEMPT.fullmatch(attempt.name)
     if not called or not removal.is_folder(attempt):
         yield _left(home.shown(attempt))
-    elif called[1] == "attempt" or (not (attempt / removal.MARK).exists() and (attempt / "record.json").exists()):
+    elif called[1] == "attempt" or (
+        not (attempt / removal.MARK).exists() and (attempt / "record.json").exists()
+    ):
         target = _set_aside(results, home, attempt.name)
         yield f"{home.shown(attempt)}: the journal does not list this attempt; set aside as {ASIDE}/{target}"
     else:
@@ -69,7 +74,10 @@ def _left(path: Path) -> str:
 
 
 def _set_aside(results: OpenFolder, home: OpenFolder, attempt: str) -> str:
-    """Move an attempt out of the way without overwriting anything, and return its new name. Raises OSError."""
+    """Move an attempt out of the way without overwriting anything, and return its new name.
+
+    Raises OSError.
+    """
     name = f"{home.path.name}-{attempt}"
     with results.made(ASIDE) as aside:
         taken = aside.names
@@ -88,6 +96,8 @@ def set_aside(folder: Path) -> tuple[str, ...]:
 
 
 def next_number(trial: Path, numbers: Iterable[int]) -> int:
-    """Return the number of a trial's next attempt: after all that the journal lists, and all others that exist."""
+    """Return the number of a trial's next attempt: after all that the journal lists, and all others that
+    exist.
+    """
     there = (ATTEMPT.fullmatch(path.name) for path in trial.glob("*-*"))
     return 1 + max((*numbers, *(int(one[2]) for one in there if one)), default=0)

@@ -31,18 +31,25 @@ class Patient:
         self._full_since_s: float | None = None  # on CLOCK_MONOTONIC
 
     def write(self, data: bytes) -> int:
-        """Accept bytes, and write as many as the disk takes now. Raises OSError if the disk has been full for too long."""
+        """Accept bytes, and write as many as the disk takes now.
+
+        Raises OSError if the disk has been full for too long.
+        """
         self._waiting += data
         self.flush()
         return len(data)
 
     def flush(self) -> None:
-        """Write the waiting data. Raises OSError: the disk has been full for PATIENCE_S, or fails in another way."""
+        """Write the waiting data.
+
+        Raises OSError: the disk has been full for PATIENCE_S, or fails in another way.
+        """
         try:
             self._write()
             self._full_since_s = None
         except OSError as error:
-            if error.errno not in FULL or not self._file.tell():  # a disk that is full from the start is reported at once
+            # a disk that is full from the start is reported at once
+            if error.errno not in FULL or not self._file.tell():
                 raise
             now_s = time.monotonic()
             self._full_since_s = now_s if self._full_since_s is None else self._full_since_s
@@ -59,7 +66,10 @@ class Patient:
         return self._file.tell() + len(self._waiting)
 
     def close(self) -> None:
-        """Write the waiting data, and close. Raises OSError if the disk still doesn't take them: the file ends before them."""
+        """Write the waiting data, and close.
+
+        Raises OSError if the disk still doesn't take them: the file ends before them.
+        """
         if self.closed:
             return
         try:
@@ -87,7 +97,9 @@ def _path_of(through: str) -> str:
 
 @contextmanager
 def spoken(path: Path) -> Generator[None]:
-    """Turn a disk's error, or damaged content (ValueError), into a MachineError that says where and what next."""
+    """Turn a disk's error, or damaged content (ValueError), into a MachineError that says where and what
+    next.
+    """
     try:
         yield
     except OSError as error:
@@ -105,17 +117,23 @@ def spoken(path: Path) -> Generator[None]:
         if error.errno in OPEN_FILES:
             raise too_many_open_files(place) from error
         if error.errno == ENOLCK:
-            advice = "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
+            advice = (
+                "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
+            )
             raise MachineError("its file system has no locks", where=place, next=advice) from error
         reason = (
             "this is a symbolic link; perjoule does not write through links"
             if error.errno == ELOOP
             else (error.strerror or str(error)).lower()
         )
-        raise MachineError(reason, where=place, next="choose a folder that you can write to, on a working disk") from error
+        raise MachineError(
+            reason, where=place, next="choose a folder that you can write to, on a working disk"
+        ) from error
     except ValueError as error:
         raise MachineError(
-            f"the file is damaged: {error}", where=str(path), next="restore it from a copy, or move this attempt away"
+            f"the file is damaged: {error}",
+            where=str(path),
+            next="restore it from a copy, or move this attempt away",
         ) from error
 
 

@@ -1,7 +1,7 @@
 """The journal of a results folder: one fsynced line per kept attempt. That line alone is the commit point.
 
-A line without its newline was being written when perjoule was killed: it does not count, and the next holder of the lock cuts it
-off.
+A line without its newline was being written when perjoule was killed: it does not count, and the next holder
+of the lock cuts it off.
 """
 
 import hashlib
@@ -41,7 +41,8 @@ def read_journal(path: Path, trial: str = "") -> tuple[JournalEntry, ...]:
     *lines, _torn = text.split(b"\n")
     entries: list[JournalEntry] = []
     for number, line in enumerate(lines, start=1):
-        if trial.encode() not in line or not line.strip(b"\0"):  # zeros: a file system that lost power wrote them
+        # zeros: a file system that lost power wrote them
+        if trial.encode() not in line or not line.strip(b"\0"):
             continue
         try:
             entries.append(_inside(from_json(JournalEntry, json_from(line))))
@@ -63,7 +64,10 @@ def _inside(entry: JournalEntry) -> JournalEntry:
 
 
 def append_entry(folder: OpenFolder, entry: JournalEntry) -> None:
-    """Append one line and wait until it is on the disk; if that fails, the line is taken back. Raises OSError."""
+    """Append one line and wait until it is on the disk; if that fails, the line is taken back.
+
+    Raises OSError.
+    """
     line = json.dumps(asdict(entry), ensure_ascii=False).encode() + b"\n"
     descriptor = folder.opened(NAME, os.O_WRONLY | os.O_APPEND)
     try:
@@ -81,7 +85,10 @@ def append_entry(folder: OpenFolder, entry: JournalEntry) -> None:
 
 
 def cut_torn_line(descriptor: int) -> None:
-    """Cut off what follows the last newline of an open file, and lines of zeros at its end; closes it. Raises OSError."""
+    """Cut off what follows the last newline of an open file, and lines of zeros at its end; closes it.
+
+    Raises OSError.
+    """
     with os.fdopen(descriptor, "r+b") as file:
         content = file.read()
         whole = _whole_bytes(content)

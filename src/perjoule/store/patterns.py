@@ -1,4 +1,5 @@
-"""Load patterns, which reveal the offset of a meter's clock: when the load was switched, and the meters' samples meanwhile.
+"""Load patterns, which reveal the offset of a meter's clock: when the load was switched, and the meters'
+samples meanwhile.
 
 alignment/<n>/pattern.json, series.parquet
 """
@@ -19,14 +20,17 @@ from perjoule.store.records import to_json
 if TYPE_CHECKING:
     from perjoule.store.samples import ParquetSink
 
-# `samples` is imported where it is used: with pyarrow that takes longer than a page should whose campaign has no patterns.
+# `samples` is imported where it is used: with pyarrow that takes longer than a page should whose campaign has
+# no patterns.
 
 PATTERN, SERIES = "pattern.json", "series.parquet"
 
 
 @dataclass(frozen=True)
 class LoadPattern:
-    """The times at which the load of some hosts was switched, first on, by the clock of the machine that runs perjoule."""
+    """The times at which the load of some hosts was switched, first on, by the clock of the machine that
+    runs perjoule.
+    """
 
     clock: Clock
     edges_s: tuple[float, ...]
@@ -40,7 +44,10 @@ class LoadPattern:
 
 @contextmanager
 def new_pattern(results: OpenFolder) -> Generator[tuple[OpenFolder, "ParquetSink"]]:
-    """Return the folder of the next pattern and the file for its samples. Nothing reads it before `keep_pattern`."""
+    """Return the folder of the next pattern and the file for its samples.
+
+    Nothing reads it before `keep_pattern`.
+    """
     from perjoule.store.samples import ParquetSink
 
     with ExitStack() as places:

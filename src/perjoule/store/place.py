@@ -1,7 +1,8 @@
-"""An open folder, into which is written by its descriptor: whoever renames it, or puts a link in its place, leads nothing astray.
+"""An open folder, into which is written by its descriptor: whoever renames it, or puts a link in its place,
+leads nothing astray.
 
-A path is resolved at each use; a descriptor is one folder, whatever becomes of its name. All that is written into a
-results folder, or the folder of a tuning, goes through a `Place`.
+A path is resolved at each use; a descriptor is one folder, whatever becomes of its name. All that is written
+into a results folder, or the folder of a tuning, goes through a `Place`.
 """
 
 import os
@@ -30,7 +31,9 @@ class OpenFolder:
 
     @property
     def through(self) -> Path:
-        """A path to this very folder for as long as it is open, for this process: in messages, `shown` gives the user's path."""
+        """A path to this very folder for as long as it is open, for this process: in messages, `shown`
+        gives the user's path.
+        """
         return Path("/proc/self/fd", str(self.descriptor))
 
     @property
@@ -57,14 +60,20 @@ class OpenFolder:
             yield place
 
     def make(self, name: str, mode: int = 0o777, *, durably: bool = True) -> None:
-        """Make a folder in it, durably unless it is synced later with all else. Raises FileExistsError, OSError."""
+        """Make a folder in it, durably unless it is synced later with all else.
+
+        Raises FileExistsError, OSError.
+        """
         os.mkdir(name, mode, dir_fd=self.descriptor)
         if durably:
             self.sync()
 
     @contextmanager
     def next_number(self, name: str) -> Generator["OpenFolder"]:
-        """Make and open the next of the numbered folders in a folder, which is made if it is not there. Raises OSError."""
+        """Make and open the next of the numbered folders in a folder, which is made if it is not there.
+
+        Raises OSError.
+        """
         with self.made(name) as top:
             number = 1 + max((int(number) for number in top.names if number.isdecimal()), default=0)
             top.make(str(number))
@@ -81,7 +90,8 @@ class OpenFolder:
         os.fsync(self.descriptor)
 
     def put(self, name: str, content: str, *, durably: bool = True) -> None:
-        """Write a file atomically: after a crash it is the old one or the new one, unless it is synced later with all else.
+        """Write a file atomically: after a crash it is the old one or the new one, unless it is synced later
+        with all else.
 
         Args:
             name: its own, or a path relative to this folder, whose folders are made.
@@ -99,7 +109,9 @@ class OpenFolder:
         partial = f"{own}.partial"
         removal.remove_file(self.through / partial)  # a killed writer's, or a link
         try:
-            with os.fdopen(os.open(partial, _NEW, 0o666, dir_fd=self.descriptor), "w", encoding="utf-8") as file:
+            with os.fdopen(
+                os.open(partial, _NEW, 0o666, dir_fd=self.descriptor), "w", encoding="utf-8"
+            ) as file:
                 file.write(content)
                 if durably:
                     file.flush()
@@ -117,11 +129,18 @@ class OpenFolder:
 
     def holds(self, name: str, place: "OpenFolder") -> bool:
         """Whether a name in it is that of an open folder. Raises OSError: there is no such name."""
-        return os.path.samestat(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False), os.fstat(place.descriptor))
+        return os.path.samestat(
+            os.stat(name, dir_fd=self.descriptor, follow_symlinks=False), os.fstat(place.descriptor)
+        )
 
     def opened(self, name: str, flags: int) -> int:
-        """Open a file of ours that has no other name. Raises OSError: it is a link, a pipe, a device, or can't be opened."""
-        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.descriptor)
+        """Open a file of ours that has no other name.
+
+        Raises OSError: it is a link, a pipe, a device, or can't be opened.
+        """
+        descriptor = os.open(
+            name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.descriptor
+        )
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
             os.close(descriptor)
@@ -131,7 +150,8 @@ class OpenFolder:
 
 
 def give(folder: OpenFolder, uid: int, gid: int, above_count: int = 0) -> None:
-    """Give another user what root made in a folder, and this many of the folders above it; what has other names stays.
+    """Give another user what root made in a folder, and this many of the folders above it; what has other
+    names stays.
 
     Raises OSError.
     """
@@ -171,18 +191,27 @@ def entered(folder: Path) -> Generator[OpenFolder]:
 
 
 def replace_file(path: Path, content: str) -> None:
-    """Write a file that a user names atomically: after a crash it is the old one or the new one. Raises OSError."""
+    """Write a file that a user names atomically: after a crash it is the old one or the new one.
+
+    Raises OSError.
+    """
     with _entered(path.parent, path.parent, None) as folder:
         folder.put(path.name, content)
 
 
 def require_ours(folder: Path) -> None:
-    """Require, if we are root, that no other user can replace a folder, which need not exist. Raises MachineError, OSError."""
+    """Require, if we are root, that no other user can replace a folder, which need not exist.
+
+    Raises MachineError, OSError.
+    """
     if whose := meddlers(folder):
         raise MachineError(
             f"{whose}, so root's results could be led elsewhere",
             where=str(folder),
-            next="choose a folder below one that belongs to root and that nobody else can write to, or run as its owner",
+            next=(
+                "choose a folder below one that belongs to root and that nobody else can write to, or run "
+                "as its owner"
+            ),
         )
 
 

@@ -1,8 +1,10 @@
-"""The progress of a run, in progress.jsonl of its results folder: for those who watch, and no part of the results.
+"""The progress of a run, in progress.jsonl of its results folder: for those who watch, and no part of the
+results.
 
-Each line is a `Line`: first the run, then what is under way, its channels before their first sample, and states, one a second.
-When the file is full, the older half of the states is dropped, so it always holds some of the last minutes and stays small. A
-line without its newline is still being written. Nothing waits for the disk.
+Each line is a `Line`: first the run, then what is under way, its channels before their first sample, and
+states, one a second. When the file is full, the older half of the states is dropped, so it always holds some
+of the last minutes and stays small. A line without its newline is still being written. Nothing waits for the
+disk.
 """
 
 import json
@@ -68,7 +70,9 @@ class RunningLoad:
 
 @dataclass(frozen=True)
 class State:
-    """One moment, on CLOCK_MONOTONIC of the run, with the last sample of each channel: its number, t_s and value."""
+    """One moment, on CLOCK_MONOTONIC of the run, with the last sample of each channel: its number, t_s and
+    value.
+    """
 
     t_s: float
     utc_s: float
@@ -194,7 +198,8 @@ class ProgressFile:
         """Close it."""
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # a file system across a network may report only now what it could not write
+            # a file system across a network may report only now what it could not write
+            with suppress(OSError):
                 file.close()
 
     def _forget(self) -> None:

@@ -1,4 +1,6 @@
-"""What a recalculation changed: recalculated.json, beside results whose watts were modelled again from the counters in them."""
+"""What a recalculation changed: recalculated.json, beside results whose watts were modelled again from the
+counters in them.
+"""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +39,8 @@ class Recalculation:
     original: str  # SHA-256 of the journal of the original, which has those of all its files
     coefficients: Mapping[str, Moves]  # of each cluster
     samples_count: int = 0  # of modelled watts
-    between_count: int = 0  # of them, those whose work the counters only bound: it is that of the former watts
+    # of them, those whose work the counters only bound: it is that of the former watts
+    between_count: int = 0
     cells: tuple[Cell, ...] = ()  # the table of the original, by the definitions of that day
 
     def __post_init__(self) -> None:
@@ -57,7 +60,10 @@ def keep_recalculation(results: OpenFolder, recalculation: Recalculation) -> Non
 
 
 def recalculation_of(folder: Path) -> Recalculation | None:
-    """Read that of a results folder; None if its watts are those that were modelled as it was measured. Raises MachineError."""
+    """Read that of a results folder; None if its watts are those that were modelled as it was measured.
+
+    Raises MachineError.
+    """
     path = folder / NAME
     if not path.exists():
         return None

@@ -1,7 +1,8 @@
-"""Recordings of meters on other computers: a CSV file that grows sample by sample, joined to trials by the time of day.
+"""Recordings of meters on other computers: a CSV file that grows sample by sample, joined to trials by the
+time of day.
 
-A joined recording stays in the results folder unchanged, next to the offset of its clock. `Results.series` returns its samples as
-if they had been taken with the trial: on the trial's clock, around its phases.
+A joined recording stays in the results folder unchanged, next to the offset of its clock. `Results.series`
+returns its samples as if they had been taken with the trial: on the trial's clock, around its phases.
 """
 
 import csv
@@ -30,15 +31,17 @@ from perjoule.store.journal import cut_torn_line
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
 AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
-_BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]  # without times of requests, as in recordings of version 1
+# without times of requests, as in recordings of version 1
+_BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]
 HEADINGS = [*_BEFORE, "asked_utc_s", "arrived_utc_s"]
 
 
 class Recording(Sink):
     """A CSV file that grows line by line, so it is complete whenever the recorder is killed.
 
-    A line has its channel's columns, as a trial's series have, and `utc_s`, the sample's end in seconds of UTC by this machine's
-    clock, by which another machine joins it. If the disk is full, it waits: see `Patient`.
+    A line has its channel's columns, as a trial's series have, and `utc_s`, the sample's end in seconds of
+    UTC by this machine's clock, by which another machine joins it. If the disk is full, it waits: see
+    `Patient`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +63,13 @@ class Recording(Sink):
         return self._samples_count
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         """Write one sample. A disk that fails ends the recording (see `failed`), not the meter's thread."""
         ahead_s = time.time() - time.monotonic()
@@ -72,7 +81,9 @@ class Recording(Sink):
                 self._file.write(_line(row))
 
     def failed(self) -> bool:
-        """Return whether samples no longer reach the disk: it has been full for PATIENCE_S, or is broken. `close` says why."""
+        """Return whether samples no longer reach the disk: it has been full for PATIENCE_S, or is broken.
+        `close` says why.
+        """
         with self._lock, self._remembered():
             self._file.flush()
         return self._error is not None
@@ -91,9 +102,14 @@ class Recording(Sink):
         cut_torn_line(os.open(self._file.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
         lost_count = self._file.waiting.count(b"\n")
         self._samples_count -= lost_count
-        reason = "the disk is full" if self._error.errno in FULL else (self._error.strerror or str(self._error)).lower()
+        reason = (
+            "the disk is full"
+            if self._error.errno in FULL
+            else (self._error.strerror or str(self._error)).lower()
+        )
         raise MachineError(
-            f"{reason}: the recording ends after {self._samples_count} samples, the last {lost_count} are lost",
+            f"{reason}: the recording ends after {self._samples_count} samples, the last {lost_count} are "
+            "lost",
             where=str(self._file.path),
             next="free space, then record into another file",
         ) from self._error
@@ -124,12 +140,18 @@ def read_recording(path: Path) -> tuple[Series, ...]:
             rows = csv.reader(line for line in file if line.endswith("\n"))
             headings, last = next(rows, None), len(_BEFORE)
             if headings not in (HEADINGS, _BEFORE):
-                raise MachineError("not a recording by perjoule", where=str(path), next="see `perjoule meters record --help`")
+                raise MachineError(
+                    "not a recording by perjoule", where=str(path), next="see `perjoule meters record --help`"
+                )
             for row in rows:
                 if len(row) == len(headings):
                     numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
-                    samples.setdefault(tuple(map(unmarked, row[3:last])), array("d")).extend(map(float, numbers))
-        tables = {channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()}
+                    samples.setdefault(tuple(map(unmarked, row[3:last])), array("d")).extend(
+                        map(float, numbers)
+                    )
+        tables = {
+            channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()
+        }
     except (OSError, *UNEXPECTED) as error:
         raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None
     return tuple(Series.of_rows(channel, table) for channel, table in tables.items())
@@ -171,7 +193,9 @@ def read_joined(path: Path) -> tuple[tuple[Series, ...], ClockError]:
         clock = read_as(ClockError, clock_file(path))
         changed_ns = path.stat().st_mtime_ns
     except (OSError, ValueError) as error:
-        raise MachineError(f"its clock data can't be read: {words(error)}", where=str(path), next="join it again") from None
+        raise MachineError(
+            f"its clock data can't be read: {words(error)}", where=str(path), next="join it again"
+        ) from None
     return _once(path, changed_ns), clock
 
 

@@ -1,7 +1,8 @@
-"""Records to JSON and back: any frozen dataclass of `perjoule.model`, by its own field types (`perjoule.machine.untrusted`).
+"""Records to JSON and back: any frozen dataclass of `perjoule.model`, by its own field types
+(`perjoule.machine.untrusted`).
 
-JSON has no infinity and no NaN; they are written as `{"$float": "inf"}`. Missing fields take their default, so a version can gain
-fields; an unknown field or a newer version is refused.
+JSON has no infinity and no NaN; they are written as `{"$float": "inf"}`. Missing fields take their default,
+so a version can gain fields; an unknown field or a newer version is refused.
 """
 
 import dataclasses
@@ -45,7 +46,10 @@ def record_from(text: str) -> Record:
 
 
 def format_of(fields: Mapping[str, Any]) -> int:
-    """Return the format of stored JSON; 1 if it has none. Raises ValueError if this perjoule does not know it."""
+    """Return the format of stored JSON; 1 if it has none.
+
+    Raises ValueError if this perjoule does not know it.
+    """
     version = fields.get("version", 1)
     if type(version) is not int or version not in range(1, FORMAT + 1):
         raise ValueError(f"format version {version!r}, but this perjoule reads versions up to {FORMAT}")
@@ -53,7 +57,9 @@ def format_of(fields: Mapping[str, Any]) -> int:
 
 
 def declared(trial: Trial) -> Traits:
-    """Return the traits of a trial as its drivers declare them today, for a record that was stored without them."""
+    """Return the traits of a trial as its drivers declare them today, for a record that was stored without
+    them.
+    """
     return drivers.traits(
         _known(drivers.testbed, trial.testbed),
         _known(drivers.filesystem, trial.filesystem),
@@ -64,7 +70,11 @@ def declared(trial: Trial) -> Traits:
 def _known(build: Callable[[Spec], T], spec: Spec) -> T | None:
     try:
         return build(spec)
-    except (KeyError, ValidationError, PerjouleError):  # a driver or an option that this perjoule no longer has
+    except (
+        KeyError,
+        ValidationError,
+        PerjouleError,
+    ):  # a driver or an option that this perjoule no longer has
         return None
 
 

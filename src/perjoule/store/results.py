@@ -24,11 +24,14 @@ from perjoule.store.records import format_of, record_from, to_json, with_time
 if TYPE_CHECKING:
     from perjoule.store.recordings import ClockError
 
-# `samples` and `recordings` are imported where they are used: with numpy and pyarrow that takes longer than `perjoule show`.
+# `samples` and `recordings` are imported where they are used: with numpy and pyarrow that takes longer than
+# `perjoule show`.
 
 
 def digest_of(campaign_text: str, overrides: Sequence[str], files: Mapping[str, str]) -> str:
-    """Return the digest of all that makes a campaign: its text, its overrides, and the files that it names."""
+    """Return the digest of all that makes a campaign: its text, its overrides, and the files that it
+    names.
+    """
     whole = json.dumps([campaign_text, [*overrides], sorted(files.items())], ensure_ascii=False)
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -41,7 +44,8 @@ class Results:
     campaign_text: str
     overrides: tuple[str, ...] = ()  # with them the text gives the campaign that was run
     campaign_digest: str = ""  # of the campaign that was run, `digest_of` its parts; "" before format 2
-    conditions: Mapping[str, float] = field(default_factory=dict[str, float])  # of all its trials; {} where none has run
+    # of all its trials; {} where none has run
+    conditions: Mapping[str, float] = field(default_factory=dict[str, float])
     _held: list[OpenFolder] = field(
         default_factory=list[OpenFolder], compare=False, repr=False
     )  # at most one: while `hold` lasts
@@ -75,8 +79,8 @@ class Results:
     def hold(self) -> Generator[tuple[str, ...]]:
         """Lock the folder for the duration of the block; first clear away what a killed run left unfinished.
 
-        Yields a sentence for each attempt that was set aside because the journal does not list it, and for each foreign file or
-        folder.
+        Yields a sentence for each attempt that was set aside because the journal does not list it, and for
+        each foreign file or folder.
 
         Raises:
             MachineError: another perjoule works on it, it can't be written, or only through a link.
@@ -112,7 +116,8 @@ class Results:
             results = places.enter_context(self.place())
             with spoken(self.folder / "trials"):
                 trials = places.enter_context(results.below("trials"))
-                home = places.enter_context(trials.made(trial.id, durably=False))  # as all that follows: by `Attempt.keep`
+                # as all that follows: by `Attempt.keep`
+                home = places.enter_context(trials.made(trial.id, durably=False))
                 number = clearing.next_number(home.through, (e.attempt for e in self.entries(trial.id)))
             partial = home.through / f"partial-{number}"
             sink = None
@@ -137,7 +142,10 @@ class Results:
                 removal.remove_empty(trials.through / trial.id)
 
     def entries(self, trial: str = "") -> tuple[JournalEntry, ...]:
-        """Read the journal without a torn last line, or only the entries of one trial. Raises MachineError."""
+        """Read the journal without a torn last line, or only the entries of one trial.
+
+        Raises MachineError.
+        """
         with spoken(self.journal):
             return read_journal(self.here / NAME, trial)
 
@@ -156,14 +164,19 @@ class Results:
         return frozenset(entry.trial for entry in self.entries())
 
     def series(self, record: Record) -> tuple[Series, ...]:
-        """Read all series of an attempt: the meters', the workload's goodput, joined recordings. Raises MachineError."""
+        """Read all series of an attempt: the meters', the workload's goodput, joined recordings.
+
+        Raises MachineError.
+        """
         from perjoule.store.recordings import on_clock_of, read_joined
         from perjoule.store.samples import read_series
 
         path = self.folder_of(record) / "series.parquet"
         with spoken(path):
             own = read_series(path)
-        joined = (on_clock_of(record, *read_joined(path)) for path in sorted((self.folder / "joined").glob("*.csv")))
+        joined = (
+            on_clock_of(record, *read_joined(path)) for path in sorted((self.folder / "joined").glob("*.csv"))
+        )
         return (*own, *(series for found in joined for series in found))
 
     def join(self, recording: Path, clock: "ClockError") -> None:
@@ -181,7 +194,9 @@ class Results:
             target = joined.through / shown.name
             if target.exists() and target.read_bytes() != recording.read_bytes():
                 raise MachineError(
-                    "another recording with this name is already joined", where=str(shown), next="rename the new one"
+                    "another recording with this name is already joined",
+                    where=str(shown),
+                    next="rename the new one",
                 )
             joined.put(clock_file(target).name, json.dumps(to_json(clock), indent=1) + "\n")
             if not target.exists():
@@ -204,7 +219,9 @@ class Results:
     def keep_table(self, cells: Sequence[Cell]) -> None:
         """Store the table of a report, for `perjoule verify` to compare. Raises MachineError."""
         with self.place() as place, spoken(self.folder / "table.json"):
-            place.put("table.json", json.dumps({"version": FORMAT, "cells": to_json(tuple(cells))}, indent=1) + "\n")
+            place.put(
+                "table.json", json.dumps({"version": FORMAT, "cells": to_json(tuple(cells))}, indent=1) + "\n"
+            )
 
     def table(self) -> tuple[Cell, ...] | None:
         """Read the stored table; None if no report was written yet. Raises MachineError."""
@@ -228,10 +245,15 @@ class Results:
         return cast("dict[str, Any]", found)
 
     def keep_campaign(self, digest: str, conditions: Mapping[str, float]) -> None:
-        """Keep the digest of the campaign as it is from now on, and the conditions of its trials. Raises MachineError."""
+        """Keep the digest of the campaign as it is from now on, and the conditions of its trials.
+
+        Raises MachineError.
+        """
         with self.place() as place, spoken(self.folder / "results.json"):
             head = json_of(place.through / "results.json")
-            place.put("results.json", json.dumps({**head, "campaign": digest, "conditions": {**conditions}}) + "\n")
+            place.put(
+                "results.json", json.dumps({**head, "campaign": digest, "conditions": {**conditions}}) + "\n"
+            )
 
     def set_aside(self) -> tuple[str, ...]:
         """Name the attempts that were set aside because the journal does not list them."""
@@ -239,4 +261,6 @@ class Results:
 
     def _clear(self, place: OpenFolder) -> tuple[str, ...]:
         cut_torn_line(place.opened(NAME, os.O_RDWR))
-        return tuple(clearing.clear(place, frozenset((e.trial, f"attempt-{e.attempt}") for e in self.entries())))
+        return tuple(
+            clearing.clear(place, frozenset((e.trial, f"attempt-{e.attempt}") for e in self.entries()))
+        )

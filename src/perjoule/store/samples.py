@@ -1,8 +1,8 @@
 """Samples to Parquet while they arrive, and back to Series.
 
-Long format, one row a sample: the channel's seven texts and `more`, its boundary and specification as JSON (dictionary encoded),
-`t_s`, `duration_s`, `value`, `asked_s`, `arrived_s` (NaN: unknown). Any Parquet reader can use the file. Rows of one channel stay
-in the order of arrival.
+Long format, one row a sample: the channel's seven texts and `more`, its boundary and specification as JSON
+(dictionary encoded), `t_s`, `duration_s`, `value`, `asked_s`, `arrived_s` (NaN: unknown). Any Parquet reader
+can use the file. Rows of one channel stay in the order of arrival.
 """
 
 import json
@@ -29,7 +29,8 @@ from perjoule.store.records import to_json
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
 COLUMNS = (*_PLAIN, "more")  # what describes a channel
-FLUSH_S = 10.0  # each row group repeats what describes its channels: of 64 hosts, 3 s took three times the bytes and CPU time
+# each row group repeats what describes its channels: of 64 hosts, 3 s took three times the bytes and CPU time
+FLUSH_S = 10.0
 MOST_SAMPLES = 50_000_000  # of a trial, as they are read: 40 bytes each
 MOST_UNPACKED_BYTES = 4 * 1024**3
 
@@ -37,7 +38,8 @@ MOST_UNPACKED_BYTES = 4 * 1024**3
 _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 _SCHEMA = _pa.schema(
-    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS] + [(number, _pa.float64()) for number in SAMPLE],
+    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS]
+    + [(number, _pa.float64()) for number in SAMPLE],
     metadata={"perjoule": "series 3"},
 )
 
@@ -48,7 +50,9 @@ class ParquetSink(Sink):
     def __init__(self, path: Path, flush_s: float | None = None) -> None:
         self._file = Patient(path)
         try:
-            self._writer = _pq.ParquetWriter(self._file, _SCHEMA, compression="zstd", write_statistics=list(SAMPLE))
+            self._writer = _pq.ParquetWriter(
+                self._file, _SCHEMA, compression="zstd", write_statistics=list(SAMPLE)
+            )
         except OSError:
             with suppress(OSError):
                 self._file.close()
@@ -63,7 +67,13 @@ class ParquetSink(Sink):
         self._thread.start()
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         """Take one sample; thread-safe, and never waits for the disk."""
         with self._lock:
@@ -88,7 +98,8 @@ class ParquetSink(Sink):
             self._writer.close()
         except OSError as error:
             self._error = self._error or error
-            self._writer.is_open = False  # it would try again when it is forgotten, and complain to the terminal
+            # it would try again when it is forgotten, and complain to the terminal
+            self._writer.is_open = False
         finally:
             self._file.close()
         if self._error is not None:
@@ -104,7 +115,9 @@ class ParquetSink(Sink):
         while not self._closing.wait(self._flush_s):
             try:
                 self._flush()
-            except OSError as error:  # a disk that stays full: `close` says so; samples that come later are not kept
+            except (
+                OSError
+            ) as error:  # a disk that stays full: `close` says so; samples that come later are not kept
                 self._error = error
                 return
 
@@ -112,7 +125,9 @@ class ParquetSink(Sink):
         with self._lock:
             waiting, self._waiting = self._waiting, {}
         if waiting:
-            self._writer.write_table(_table({c: np.frombuffer(v).reshape(-1, len(SAMPLE)) for c, v in waiting.items()}))
+            self._writer.write_table(
+                _table({c: np.frombuffer(v).reshape(-1, len(SAMPLE)) for c, v in waiting.items()})
+            )
 
 
 def read_series(path: Path) -> tuple[Series, ...]:
@@ -134,8 +149,8 @@ def _series_of(file: Any) -> tuple[Series, ...]:
     size_bytes = sum(stated.row_group(n).total_byte_size for n in range(stated.num_row_groups))
     if stated.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
         raise ValueError(f"{stated.num_rows} samples in {size_bytes} bytes are more than any trial's")
-    # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer theirs. In so few
-    # columns they save no time, either.
+    # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer
+    # theirs. In so few columns they save no time, either.
     table = file.read(use_threads=False).unify_dictionaries().combine_chunks()
     if not table.num_rows:
         return ()
@@ -155,13 +170,16 @@ def _series_of(file: Any) -> tuple[Series, ...]:
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
     found = [
-        Series.of_rows(_channel(int(k), words), numbers[rows]) for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
+        Series.of_rows(_channel(int(k), words), numbers[rows])
+        for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
     ]
     return tuple(sorted(found, key=lambda s: s.channel.name))
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    """Take a column without nulls to numpy; pyarrow's own way imports pandas where it is installed, which takes half a second."""
+    """Take a column without nulls to numpy; pyarrow's own way imports pandas where it is installed, which
+    takes half a second.
+    """
     return np.from_dlpack(column)
 
 

@@ -27,10 +27,16 @@ T = TypeVar("T")
 def digest(results: Results) -> str:
     """Return the digest of a results folder's inputs."""
     folder = results.folder
-    inputs_paths = [path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")]
+    inputs_paths = [
+        path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")
+    ]
     inputs = [file for path in inputs_paths for file in ([path] if path.is_file() else path.rglob("*"))]
     attempts = [attempt for trial in _folders(folder / "trials") for attempt in _folders(trial)]
-    return digest_of(states(folder, [*sorted(inputs), *(attempt / name for attempt in sorted(attempts) for name in MEASURED)]))
+    return digest_of(
+        states(
+            folder, [*sorted(inputs), *(attempt / name for attempt in sorted(attempts) for name in MEASURED)]
+        )
+    )
 
 
 def digest_with_report(results: Results) -> str:
@@ -61,13 +67,17 @@ def digest_of(lines: Iterable[str]) -> str:
 
 @cache
 def _code() -> str:
-    """Return the state of the code: any change in perjoule counts, because a list of the relevant modules would be incomplete."""
+    """Return the state of the code: any change in perjoule counts, because a list of the relevant modules
+    would be incomplete.
+    """
     package = Path(str(files("perjoule")))
     return "".join((f"numpy {version('numpy')}\n", *states(package, _files(package)), *_code_of_others()))
 
 
 def _code_of_others() -> Iterator[str]:
-    """Yield the state of the code of measures and views of other packages; what can't be used computes nothing."""
+    """Yield the state of the code of measures and views of other packages; what can't be used computes
+    nothing.
+    """
     for family in (families.MEASURES, families.VIEWS):
         for member in families.others(family):
             yield f"{family} {member.name} {member.package}\n"

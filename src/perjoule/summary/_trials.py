@@ -48,13 +48,17 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
         Point(n.by_key, n.doubts, trial=record.trial, direction=n.direction, reality=record.traits.reality)
         for n in numbers.points
     )
-    return TrialSummary(tuple(points), numbers.metered, numbers.timeline, numbers.overhead, numbers.watts, numbers.periods)
+    return TrialSummary(
+        tuple(points), numbers.metered, numbers.timeline, numbers.overhead, numbers.watts, numbers.periods
+    )
 
 
 def write(results: Results, record: Record, digest: str, summary: TrialSummary) -> None:
     """Keep the numbers of a trial."""
     points = tuple(_Numbers(p.by_key, p.doubts, direction=p.direction) for p in summary.points)
-    numbers = _Trial(points, summary.metered, summary.timeline, summary.overhead, summary.watts, summary.periods)
+    numbers = _Trial(
+        points, summary.metered, summary.timeline, summary.overhead, summary.watts, summary.periods
+    )
     _kept.write(_place(results, record), digest, numbers)
 
 

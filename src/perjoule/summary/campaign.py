@@ -14,14 +14,20 @@ def campaign_of(results: Results) -> Campaign | None:
     """Read the campaign of a results folder; None if it uses something that this perjoule no longer knows."""
     try:
         return campaign.parse(
-            results.campaign_text, source="campaign.toml", overrides=results.overrides, folder=results.folder, kept=True
+            results.campaign_text,
+            source="campaign.toml",
+            overrides=results.overrides,
+            folder=results.folder,
+            kept=True,
         )
     except CampaignError:
         return None
 
 
 def conditions(campaign: Campaign) -> dict[str, float]:
-    """Return how trials are measured, whatever they measure: what must stay the same as long as a folder gets more of them."""
+    """Return how trials are measured, whatever they measure: what must stay the same as long as a folder
+    gets more of them.
+    """
     return {"settle_s": campaign.settle_s, "quiet_s": campaign.quiet_s, "align_s": campaign.align_s}
 
 
@@ -32,7 +38,8 @@ def strangers(campaign: Campaign, records: Iterable[Record]) -> list[str]:
 
 
 def require_same(campaign: Campaign, results: Results) -> None:
-    """Require that a campaign, which may have become longer, is the one of a folder that is held; keep its digest.
+    """Require that a campaign, which may have become longer, is the one of a folder that is held; keep its
+    digest.
 
     Raises:
         CampaignError: it was changed so that new trials would not be repetitions of those that were measured.
@@ -48,7 +55,10 @@ def require_same(campaign: Campaign, results: Results) -> None:
         raise CampaignError(
             f"the campaign was changed after it was measured: {changed}",
             where=str(results.folder / "campaign.toml"),
-            next="put campaign.toml back as it was (more repetitions are allowed), or run the new one into a folder of its own",
+            next=(
+                "put campaign.toml back as it was (more repetitions are allowed), or run the new one into "
+                "a folder of its own"
+            ),
         )
     digest = digest_of(results.campaign_text, results.overrides, campaign.files)
     if results.campaign_digest and (results.campaign_digest, results.conditions) != (digest, current):

@@ -37,33 +37,53 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
     """Return the summary of a results folder from its trials. Raises MachineError, CampaignError."""
     if trials is None:
         trials = [(record, of_trial(results, record)) for record in results.latest()]
-    records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
+    records, points = (
+        [record for record, _ in trials],
+        [point for _, numbers in trials for point in numbers.points],
+    )
     campaign = campaign_of(results)
     table_cells = cells_of(campaign, records, points)
-    doubts = (*campaign_doubts(table_cells), *_set_aside(results), *_corrected(trials), *_recalculated(results))
+    doubts = (
+        *campaign_doubts(table_cells),
+        *_set_aside(results),
+        *_corrected(trials),
+        *_recalculated(results),
+    )
     return Summary(table_cells, emulated_scales(records), doubts)
 
 
-def cells_of(campaign: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
-    """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop rule."""
+def cells_of(
+    campaign: Campaign | None, records: Sequence[Record], points: Sequence[Point]
+) -> tuple[Cell, ...]:
+    """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop
+    rule.
+    """
     weight = campaign.edp_weight if campaign else 1
     return cells(records, points, edp_weight=weight, widening=campaign_widening(campaign))
 
 
 def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ...]:
-    """Say of watts that were modelled of coefficients which the catalogue has otherwise today: nobody should quote them."""
+    """Say of watts that were modelled of coefficients which the catalogue has otherwise today: nobody
+    should quote them.
+    """
     modelled = [
         record
         for record, numbers in trials
         if any("modelled" in (point.grade, *point.grades.values()) for point in numbers.points)
     ]
     clusters = [record.hardware for record in modelled if record.hardware is not None]
-    corrections = ((cluster.name, changed) for cluster in clusters if (changed := catalogue.corrected(cluster)))
-    return tuple(METERS.corrected(cluster=name, changes=changed) for name, changed in dict.fromkeys(corrections))
+    corrections = (
+        (cluster.name, changed) for cluster in clusters if (changed := catalogue.corrected(cluster))
+    )
+    return tuple(
+        METERS.corrected(cluster=name, changes=changed) for name, changed in dict.fromkeys(corrections)
+    )
 
 
 def _recalculated(results: Results) -> tuple[Doubt, ...]:
-    """Say that watts were modelled again after the trials, and which samples of them the counters only bound."""
+    """Say that watts were modelled again after the trials, and which samples of them the counters only
+    bound.
+    """
     recalculation = recalculation_of(results.folder)
     if recalculation is None:
         return ()

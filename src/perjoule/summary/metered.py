@@ -1,4 +1,6 @@
-"""The metered data of one trial's window: budgets, what each channel covers, joules by device, and unexplained power."""
+"""The metered data of one trial's window: budgets, what each channel covers, joules by device, and
+unexplained power.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +35,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class MeteredTrial:
-    """The metered data of one trial: the budgets of each direction, the channels with their watts, and unexplained power."""
+    """The metered data of one trial: the budgets of each direction, the channels with their watts, and
+    unexplained power.
+    """
 
     key: tuple[str, str, int]  # file system, workload, clients
     energies: Mapping[str, Energies]  # by direction
@@ -60,9 +64,13 @@ def metered(reading: Reading) -> MeteredTrial | None:
     for item in covered:
         channel = item.channel
         amount_j = amount(reading.series_of(channel), began_s, ended_s).value
-        row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
+        row = channel.meter + (
+            "" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}"
+        )
         hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
-        bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))
+        bars.append(
+            Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s))
+        )
     devices = [MeteredDevice(h.name, h.role) for h in record.hosts]
     if any(SWITCH in item.devices for item in covered):
         devices.append(MeteredDevice(SWITCH, SWITCH))

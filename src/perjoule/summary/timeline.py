@@ -19,13 +19,18 @@ RATE = metric_of(RATES[0]).unit
 
 @dataclass(frozen=True)
 class Timeline:
-    """Rates on one time grid: `t_s` are the middles of its steps, 0 is the first client's start; None is a gap."""
+    """Rates on one time grid: `t_s` are the middles of its steps, 0 is the first client's start; None is a
+    gap.
+    """
 
     t_s: Sequence[float]
     duration_s: float  # of the headline window
-    rows: Mapping[str, Mapping[str, Sequence[float | None]]]  # "rate", "watts", "cpu", "network" -> name -> value per step
-    phases: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])  # name -> begin, end
-    marks: Mapping[str, float] = field(default_factory=dict[str, float])  # what happened -> when: "burst ends"
+    # "rate", "watts", "cpu", "network" -> name -> value per step
+    rows: Mapping[str, Mapping[str, Sequence[float | None]]]
+    # name -> begin, end
+    phases: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    # what happened -> when: "burst ends"
+    marks: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def timeline(reading: Reading) -> Timeline:

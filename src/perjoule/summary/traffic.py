@@ -18,7 +18,9 @@ from perjoule.trial.windows import windows
 
 @dataclass(frozen=True)
 class Overhead:
-    """One trial's storage hosts together, on one time grid: `t_s` are the middles of its steps; None is a gap."""
+    """One trial's storage hosts together, on one time grid: `t_s` are the middles of its steps; None is a
+    gap.
+    """
 
     title: str
     direction: Literal["write", "read"]

@@ -1,4 +1,6 @@
-"""One trial's record and series to everything that is shown of it: its points, metered data, and data of figures."""
+"""One trial's record and series to everything that is shown of it: its points, metered data, and data of
+figures.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
-"""A disk that answers late, by the kernel's device mapper: https://docs.kernel.org/admin-guide/device-mapper/delay.html,
+"""A disk that answers late, by the kernel's device mapper:
+https://docs.kernel.org/admin-guide/device-mapper/delay.html,
 https://man7.org/linux/man-pages/man8/dmsetup.8.html
 
-Requests wait side by side, each for the same time, before they reach the loop device below. Its name derives from the path of the
-file behind that, so a clean-up finds it.
+Requests wait side by side, each for the same time, before they reach the loop device below. Its name derives
+from the path of the file behind that, so a clean-up finds it.
 """
 
 import shutil
@@ -25,14 +26,19 @@ class Delay:
 
     @property
     def first_ms(self) -> int | None:
-        """How long they wait on a new disk; None: this machine can't delay any, for which seeks are doubted."""
+        """How long they wait on a new disk; None: this machine can't delay any, for which seeks are
+        doubted.
+        """
         if not self.at_random:
             return self.ms
         return None if lacking() else 0
 
 
 def lacking() -> str:
-    """Return why disks can't be delayed here, as in "this kernel has no dm-delay"; "" if they can. Changes nothing."""
+    """Return why disks can't be delayed here, as in "this kernel has no dm-delay"; "" if they can.
+
+    Changes nothing.
+    """
     if not available(MODULE):
         return "this kernel has no dm-delay"
     return "" if shutil.which("dmsetup") else "dmsetup is not installed"
@@ -58,7 +64,15 @@ def make(loop: str, image: Path, delay_ms: int, *, lock: int) -> str:
         tool("modprobe", MODULE, lock=lock)
     name = name_of(image)
     sectors_count = int(Path("/sys/block", loop, "size").read_text())
-    tool("dmsetup", "create", name, "--noudevsync", "--table", words(sectors_count, f"/dev/{loop}", delay_ms), lock=lock)
+    tool(
+        "dmsetup",
+        "create",
+        name,
+        "--noudevsync",
+        "--table",
+        words(sectors_count, f"/dev/{loop}", delay_ms),
+        lock=lock,
+    )
     made = f"dm-{tool('dmsetup', 'info', '--columns', '--noheadings', '--options', 'minor', name, lock=lock)}"
     if delay_ms:
         tool("blockdev", "--setra", str(READ_AHEAD_SECTORS), f"/dev/{made}", lock=lock)
@@ -66,7 +80,10 @@ def make(loop: str, image: Path, delay_ms: int, *, lock: int) -> str:
 
 
 def change(image: Path, delay_ms: int, *, lock: int) -> None:
-    """Have requests wait for another time from now on; 0 lets them pass. Raises MachineError with the tool's message."""
+    """Have requests wait for another time from now on; 0 lets them pass.
+
+    Raises MachineError with the tool's message.
+    """
     name = name_of(image)
     table = tool("dmsetup", "table", name, lock=lock).split()
     tool("dmsetup", "load", name, "--table", " ".join([*table[:-1], str(delay_ms)]), lock=lock)

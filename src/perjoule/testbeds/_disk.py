@@ -1,4 +1,5 @@
-"""Disks of virtual hosts: sparse files with a file system of their own on a loop device, if requested with a delay between them.
+"""Disks of virtual hosts: sparse files with a file system of their own on a loop device, if requested with a
+delay between them.
 https://docs.kernel.org/admin-guide/blockdev/loop.html"""
 
 import contextlib
@@ -48,12 +49,23 @@ def loops() -> tuple[Loop, ...]:
         with contextlib.suppress(OSError):
             backing = (folder / "loop" / "backing_file").read_text().rstrip("\n")
             path = Path(backing.removesuffix(_DELETED))
-            loops_found.append(Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED)))
+            loops_found.append(
+                Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED))
+            )
     return tuple(loops_found)
 
 
-def make(image: Path, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int | None = None) -> Loop:
-    """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's namespace.
+def make(
+    image: Path,
+    place: Path,
+    disk: Disk,
+    *,
+    lock: int,
+    inside: Sequence[str] = (),
+    delay_ms: int | None = None,
+) -> Loop:
+    """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's
+    namespace.
 
     Each request to it takes `delay_ms` (wall time) longer; None: that can't be changed later.
 
@@ -98,8 +110,11 @@ def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int | None = None
         tool("losetup", "--detach", loop, lock=lock)  # from now on it goes with its delay
 
 
-def make_mirror(image: Path, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
-    """Make two disks with the same content, like `make`; their files are next to `image`, which names the mirror.
+def make_mirror(
+    image: Path, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = ()
+) -> tuple[Loop, ...]:
+    """Make two disks with the same content, like `make`; their files are next to `image`, which names the
+    mirror.
 
     Raises:
         CampaignError: this file system does not support such blocks.
@@ -135,7 +150,9 @@ def _number(name: str) -> str:
 
 
 def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
-    """Read from /proc/self/mountinfo the mounts below a folder: where, and from which source; later mounts first."""
+    """Read from /proc/self/mountinfo the mounts below a folder: where, and from which source; later mounts
+    first.
+    """
     mounts_found: list[tuple[Path, str]] = []
     for line in mountinfo.splitlines():
         place_text, _, source_text = line.partition(" - ")
@@ -146,7 +163,8 @@ def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
 
 
 def remove(folder: Path) -> int:
-    """Unmount and detach every disk whose image is below a run's folder, discarding its data. Returns how many.
+    """Unmount and detach every disk whose image is below a run's folder, discarding its data. Returns how
+    many.
 
     Raises:
         MachineError: something below the folder stays mounted; nothing may be deleted there.
@@ -161,7 +179,11 @@ def remove(folder: Path) -> int:
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
     end(lambda: below(folder))
     if stuck := mounts(_MOUNTS.read_text(), folder):
-        raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out what uses it, then run `perjoule down`")
+        raise MachineError(
+            "can't be unmounted",
+            where=str(stuck[0][0]),
+            next="find out what uses it, then run `perjoule down`",
+        )
     return len({disk.backing for disk in disks})
 
 
@@ -170,7 +192,11 @@ def end(left: Callable[[], list[Loop]]) -> None:
     deadline_s = time.monotonic() + _GONE_S
     while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
         if time.monotonic() > deadline_s:
-            raise MachineError("still has data being written back", where=str(loops[0].backing), next="run `perjoule down` again")
+            raise MachineError(
+                "still has data being written back",
+                where=str(loops[0].backing),
+                next="run `perjoule down` again",
+            )
         for mirror in _mirror.behind(loop.backing for loop in loops):
             devices = [f"/dev/{loop.name}" for loop in loops if loop.backing in mirror.images]
             for device in devices:  # not afterwards: the number may be somebody else's by then
@@ -208,7 +234,9 @@ def delayed(loops: Iterable[Loop]) -> list[Loop]:
 
 
 def _paths(disks: Iterable[Loop]) -> set[str]:
-    """Return the names under which these disks are mounted: `mount` replaces the number of a mapped one by its name."""
+    """Return the names under which these disks are mounted: `mount` replaces the number of a mapped one by
+    its name.
+    """
     disks = list(disks)
     return {f"/dev/{disk.name}" for disk in disks} | {
         f"/dev/mapper/{_delay.name_of(disk.backing)}" for disk in disks if disk.name.startswith("dm-")
@@ -225,7 +253,9 @@ def _unmount(place: Path, disk: str) -> None:
 
 
 def unmount_without_a_program(place: Path) -> None:
-    """Unmount lazily by a system call, for a control group that allows no further process; nothing if it isn't mounted."""
+    """Unmount lazily by a system call, for a control group that allows no further process; nothing if it
+    isn't mounted.
+    """
     if place.is_mount():
         ctypes.CDLL(None).umount2(os.fsencode(place), _MNT_DETACH)
 
@@ -262,10 +292,11 @@ def _quietly(*argv: str) -> bool:
 
 
 def moved(stat: str) -> tuple[int, int, float]:
-    """Read bytes read, bytes written and the time with requests in flight from the text of /sys/block/NAME/stat.
+    """Read bytes read, bytes written and the time with requests in flight from the text of
+    /sys/block/NAME/stat.
 
-    Sectors are of 512 bytes, `io_ticks` in ms. A request that waits for a control group's cap has not reached the device yet:
-    https://docs.kernel.org/block/stat.html
+    Sectors are of 512 bytes, `io_ticks` in ms. A request that waits for a control group's cap has not reached
+    the device yet: https://docs.kernel.org/block/stat.html
     """
     numbers = stat.split()
     return int(numbers[2]) * 512, int(numbers[6]) * 512, int(numbers[9]) / 1e3

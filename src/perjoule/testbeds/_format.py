@@ -1,4 +1,5 @@
-"""File systems on images and devices, by mkfs with the requested options. https://man7.org/linux/man-pages/man8/mkfs.8.html
+"""File systems on images and devices, by mkfs with the requested options.
+https://man7.org/linux/man-pages/man8/mkfs.8.html
 
 No tool is forced to overwrite: it refuses if the target has content.
 """
@@ -16,13 +17,16 @@ from perjoule.model.units import bytes_text
 from perjoule.testbeds._mounted import require_mounted
 
 MAKE: dict[str, tuple[str, ...]] = {
-    "ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=1"),  # nothing left to do while we measure
+    # nothing left to do while we measure
+    "ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=1"),
     "xfs": ("mkfs.xfs", "-q"),
     "btrfs": ("mkfs.btrfs", "-q"),
     "f2fs": ("mkfs.f2fs", "-q"),
-    "zfs": ("zpool", "create", "-o", "cachefile=none", "-m", "legacy", "-O", "atime=off"),  # made with its mirror
+    # made with its mirror
+    "zfs": ("zpool", "create", "-o", "cachefile=none", "-m", "legacy", "-O", "atime=off"),
 }
-# Smallest and largest block, and mkfs's option for it. Which of these it can mount, the kernel reports itself.
+# Smallest and largest block, and mkfs's option for it. Which of these it can mount, the kernel reports
+# itself.
 _BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
     "ext4": (1024, 65536, ("-b", "{}")),
     "xfs": (512, 65536, ("-b", "size={}")),  # 512 without checksums (make = ["-m", "crc=0"]) only
@@ -34,22 +38,35 @@ _TIMEOUT_S = 60.0
 
 
 def make_words(disk: Disk) -> tuple[str, ...]:
-    """Return the mkfs command without its target. Raises CampaignError: this file system does not support such blocks."""
+    """Return the mkfs command without its target.
+
+    Raises CampaignError: this file system does not support such blocks.
+    """
     least, most, command = _BLOCKS[disk.kind]
     block = disk.block_bytes
     begin, more = _joined(MAKE[disk.kind], disk.make) if disk.kind == "ext4" else (MAKE[disk.kind], disk.make)
     if block is None:
         return (*begin, *more)
     if block & (block - 1) or not least <= block <= most:
-        sizes = f"a power of two from {bytes_text(least)} to {bytes_text(most)}" if least < most else bytes_text(least)
-        raise CampaignError(f"{disk.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}")
+        sizes = (
+            f"a power of two from {bytes_text(least)} to {bytes_text(most)}"
+            if least < most
+            else bytes_text(least)
+        )
+        raise CampaignError(
+            f"{disk.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}"
+        )
     return (*begin, *(argument.format(block) for argument in command), *more)
 
 
 def _joined(ours: Sequence[str], more: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Join what all -E of mke2fs list into ours, the campaign's last: of several -E it heeds the last one alone."""
+    """Join what all -E of mke2fs list into ours, the campaign's last: of several -E it heeds the last one
+    alone.
+    """
     lists = [value for argument, value in pairwise(more) if argument == "-E"]
-    others_kept = [argument for n, argument in enumerate(more) if argument != "-E" and (n == 0 or more[n - 1] != "-E")]
+    others_kept = [
+        argument for n, argument in enumerate(more) if argument != "-E" and (n == 0 or more[n - 1] != "-E")
+    ]
     return (*ours[:-1], ",".join([ours[-1], *lists])), tuple(others_kept)
 
 
@@ -62,7 +79,8 @@ def mount(device: str, place: Path, disk: Disk, *, lock: int, inside: Sequence[s
     """Mount it on a folder; `inside` enters another mount namespace.
 
     Raises:
-        MachineError: the kernel can't, with its version and the block size; or what is mounted now is something else.
+        MachineError: the kernel can't, with its version and the block size; or what is mounted now is
+            something else.
     """
     options = ",".join(disk.mount_options)
     try:
@@ -73,14 +91,19 @@ def mount(device: str, place: Path, disk: Disk, *, lock: int, inside: Sequence[s
         blocks = f" with blocks of {bytes_text(disk.block_bytes)}" if disk.block_bytes else ""
         problem = f"Linux {os.uname().release} can't mount {disk.kind}{blocks} ({message})"
         page = os.sysconf("SC_PAGE_SIZE")
-        fits = f"use blocks of {bytes_text(page)}, its page size" if (disk.block_bytes or page) != page else "see `dmesg`"
+        fits = (
+            f"use blocks of {bytes_text(page)}, its page size"
+            if (disk.block_bytes or page) != page
+            else "see `dmesg`"
+        )
         raise MachineError(problem, where=str(place), next=fits) from None
     # pid 1 inside another mount namespace is who made it; /proc/self isn't there
     mountinfo = tool(*inside, "cat", "/proc/1/mountinfo" if inside else "/proc/self/mountinfo", lock=lock)
     try:
         require_mounted(mountinfo, os.path.realpath(place), device, disk.kind, _number)
     except MachineError:
-        with contextlib.suppress(MachineError):  # where nothing is mounted, as with a mount that is seen elsewhere alone
+        # where nothing is mounted, as with a mount that is seen elsewhere alone
+        with contextlib.suppress(MachineError):
             tool(*inside, "umount", place, lock=lock)
         raise
 
@@ -114,9 +137,13 @@ def tool(*argv: str | Path, lock: int) -> str:
     except subprocess.TimeoutExpired:
         raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
     if completed.returncode:
-        lines = (completed.stderr.strip() or completed.stdout.strip() or f"ended with {completed.returncode}").splitlines()
+        lines = (
+            completed.stderr.strip() or completed.stdout.strip() or f"ended with {completed.returncode}"
+        ).splitlines()
         message = next((line.strip() for line in lines if not line.lstrip().startswith("WARNING")), lines[0])
         raise MachineError(
-            f"{argv[0]}: {message.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the free space"
+            f"{argv[0]}: {message.removeprefix(f'{argv[0]}: ')}",
+            where=str(argv[-1]),
+            next="check its options and the free space",
         )
     return completed.stdout.strip()

@@ -1,4 +1,6 @@
-"""Kernel counters of a whole machine, parsed from their texts: https://docs.kernel.org/filesystems/proc.html"""
+"""Kernel counters of a whole machine, parsed from their texts:
+https://docs.kernel.org/filesystems/proc.html
+"""
 
 import os
 from collections.abc import Collection
@@ -17,7 +19,11 @@ def cpu_ticks(stat: str) -> int:
 
 def switches_count(text: str) -> int | None:
     """Read context switches from the text of /proc/stat, or of a task's `status`; None if it states none."""
-    lines = [line.split() for line in text.splitlines() if line.startswith(("ctxt ", "voluntary_ctxt", "nonvoluntary_ctxt"))]
+    lines = [
+        line.split()
+        for line in text.splitlines()
+        if line.startswith(("ctxt ", "voluntary_ctxt", "nonvoluntary_ctxt"))
+    ]
     return sum(int(fields[1]) for fields in lines) if lines else None
 
 
@@ -29,17 +35,20 @@ def hardware(folder: Path) -> set[str]:
 def network_bytes(net_dev: str, hardware: Collection[str]) -> tuple[int, int]:
     """Read the bytes received and sent by these interfaces from the text of /proc/net/dev.
 
-    Bonds, VLANs and bridges on top of them would count the same bytes again. Where none of them is there, as in a namespace, all
-    interfaces except loopback count.
+    Bonds, VLANs and bridges on top of them would count the same bytes again. Where none of them is there, as
+    in a namespace, all interfaces except loopback count.
     """
     lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]
     rows_of = {name.strip(): numbers.split() for name, _, numbers in lines}
-    rows = [rows_of[name] for name in rows_of if name in hardware] or [rows_of[name] for name in rows_of if name != "lo"]
+    rows = [rows_of[name] for name in rows_of if name in hardware] or [
+        rows_of[name] for name in rows_of if name != "lo"
+    ]
     return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
 
 
 def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
-    """Read the bytes read and written by these disks, and their time with requests in flight (in s), summed over them.
+    """Read the bytes read and written by these disks, and their time with requests in flight (in s), summed
+    over them.
 
     The text of /proc/diskstats has sectors of 512 bytes, and ms.
     """
@@ -49,7 +58,8 @@ def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
 
 
 class OpenText:
-    """A kernel text that is read many times a second. Its file stays open: reading it takes a tenth of opening it.
+    """A kernel text that is read many times a second. Its file stays open: reading it takes a tenth of
+    opening it.
 
     Not for files below /proc/PID/net: an open file there keeps a namespace alive after its last process.
     """

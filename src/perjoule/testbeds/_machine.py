@@ -1,4 +1,6 @@
-"""The CPUs of this machine, which all hosts share with other programs: https://docs.kernel.org/filesystems/proc.html"""
+"""The CPUs of this machine, which all hosts share with other programs:
+https://docs.kernel.org/filesystems/proc.html
+"""
 
 import contextlib
 import os
@@ -10,12 +12,14 @@ from perjoule.drivers.protocols import Machine
 from perjoule.testbeds._kernel import OpenText, read_once
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_KERNEL_THREAD = 0x00200000  # PF_KTHREAD, https://github.com/torvalds/linux/blob/v6.1/include/linux/sched.h#L1736
+# PF_KTHREAD, https://github.com/torvalds/linux/blob/v6.1/include/linux/sched.h#L1736
+_KERNEL_THREAD = 0x00200000
 _WORKING_FIELDS = (0, 1, 2, 7)  # user, nice, system and steal of the line "cpu" in /proc/stat
 
 
 def working_s(stat: str) -> float:
-    """Read the CPU time of programs and kernel threads, and of other virtual machines (steal), from the text of /proc/stat.
+    """Read the CPU time of programs and kernel threads, and of other virtual machines (steal), from the text
+    of /proc/stat.
 
     Interrupts are left out: they are charged to the groups of processes that they interrupt.
     """

@@ -1,8 +1,9 @@
 """Two files behind one mirror, as tool commands: https://man7.org/linux/man-pages/man8/mdadm.8.html,
-https://man7.org/linux/man-pages/man8/lvcreate.8.html, https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html
+https://man7.org/linux/man-pages/man8/lvcreate.8.html,
+https://openzfs.github.io/openzfs-docs/man/master/8/zpool-create.8.html
 
-Its name derives from the paths of its files, so a clean-up finds it from the remaining loop devices. Nothing is written to the
-machine's own configuration: no mdadm.conf, no backups of LVM, no cache of ZFS.
+Its name derives from the paths of its files, so a clean-up finds it from the remaining loop devices. Nothing
+is written to the machine's own configuration: no mdadm.conf, no backups of LVM, no cache of ZFS.
 """
 
 import re
@@ -44,17 +45,42 @@ class Mirror:
         return {"md": f"/dev/md/{self.name}", "lvm": f"/dev/{self.name}/data", "zfs": self.name}[self.kind]
 
     def make(self, devices: Sequence[str], disk: Disk) -> tuple[tuple[str, ...], ...]:
-        """Return the commands that make it from fresh devices; with ZFS including the file system. Raises CampaignError."""
+        """Return the commands that make it from fresh devices; with ZFS including the file system.
+
+        Raises CampaignError.
+        """
         if len(self.name) > _NAME_BYTES:
-            raise CampaignError(f"{self.name} is too long as the name of a mirror", where="beneath", next="use fewer hosts")
+            raise CampaignError(
+                f"{self.name} is too long as the name of a mirror", where="beneath", next="use fewer hosts"
+            )
         if self.kind == "md":
-            # Without a bitmap, which would be written besides the data; both files are all zeros, so there is nothing to copy.
-            level = ("--level=1", f"--raid-devices={LEGS_COUNT}", "--metadata=1.2", "--bitmap=none", "--assume-clean", "--run")
-            return (("mdadm", "--create", self.source, f"--name={self.name}", "--homehost=any", *level, *devices),)
+            # Without a bitmap, which would be written besides the data; both files are all zeros, so there is
+            # nothing to copy.
+            level = (
+                "--level=1",
+                f"--raid-devices={LEGS_COUNT}",
+                "--metadata=1.2",
+                "--bitmap=none",
+                "--assume-clean",
+                "--run",
+            )
+            return (
+                ("mdadm", "--create", self.source, f"--name={self.name}", "--homehost=any", *level, *devices),
+            )
         if self.kind == "lvm":
             lvm = (_NO_BACKUPS, "--yes", f"--devices={','.join(devices)}")
-            level = ("--type=raid1", "--mirrors=1", "--nosync", "--wipesignatures=n", "--zero=n", "--extents=100%FREE")
-            return (("vgcreate", *lvm, self.name, *devices), ("lvcreate", *lvm, *level, "--name=data", self.name))
+            level = (
+                "--type=raid1",
+                "--mirrors=1",
+                "--nosync",
+                "--wipesignatures=n",
+                "--zero=n",
+                "--extents=100%FREE",
+            )
+            return (
+                ("vgcreate", *lvm, self.name, *devices),
+                ("lvcreate", *lvm, *level, "--name=data", self.name),
+            )
         return ((*make_words(disk), self.name, "mirror", *devices),)
 
     def end(self, devices: Sequence[str]) -> tuple[str, ...]:

@@ -45,15 +45,21 @@ def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: 
     mount = next((mounted for mounted in reversed(mounts(mountinfo)) if mounted.place == place), None)
     advice = "see `findmnt`; perjoule has unmounted it"
     if mount is None or mount.kind != kind:
-        raise MachineError(f"{mount.kind if mount else 'nothing'} is mounted, not {kind}", where=place, next=advice)
+        raise MachineError(
+            f"{mount.kind if mount else 'nothing'} is mounted, not {kind}", where=place, next=advice
+        )
     if mount.root != "/":
-        raise MachineError(f"what is mounted is not the whole file system, only {mount.root}", where=place, next=advice)
+        raise MachineError(
+            f"what is mounted is not the whole file system, only {mount.root}", where=place, next=advice
+        )
     if kind == "zfs":
         same = mount.source == source
     else:
         same = number(mount.source) == number(source) and (kind == "btrfs" or mount.number == number(source))
     if not same:
-        raise MachineError(f"{mount.source} ({mount.number}) is mounted, not {source}", where=place, next=advice)
+        raise MachineError(
+            f"{mount.source} ({mount.number}) is mounted, not {source}", where=place, next=advice
+        )
 
 
 def _plain(text: str) -> str:

@@ -31,10 +31,18 @@ def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 class Child:
-    """A child process in a session of its own, held by pidfd, so its pid can't be mistaken for another process's."""
+    """A child process in a session of its own, held by pidfd, so its pid can't be mistaken for another
+    process's.
+    """
 
     def __init__(
-        self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.pid = spawn(argv, environment(env), (stdin, stdout, stderr), _DEFAULTED)
         self._pidfd = os.pidfd_open(self.pid)
@@ -48,7 +56,9 @@ class Child:
             if self._returncode is None:
                 status = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
                 if status is not None:
-                    self._returncode = status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+                    self._returncode = (
+                        status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+                    )
             return self._returncode
 
     def ended(self, timeout_s: float) -> bool:
@@ -117,18 +127,26 @@ def run(
     except OSError as error:
         raise WorkloadError(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
     completed = Completed(arguments, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
-    return judged(completed, where=where, check=check, led=bool(lead), late_s=timeout_s if code is None else None)
+    return judged(
+        completed, where=where, check=check, led=bool(lead), late_s=timeout_s if code is None else None
+    )
 
 
-def judged(completed: Completed, *, where: str, check: bool, late_s: float | None, led: bool = True) -> Completed:
-    """Return what a command left, or raise as `Host.run` promises; `late_s` is the time limit at which it was ended."""
+def judged(
+    completed: Completed, *, where: str, check: bool, late_s: float | None, led: bool = True
+) -> Completed:
+    """Return what a command left, or raise as `Host.run` promises; `late_s` is the time limit at which it
+    was ended.
+    """
     if late_s is not None:
         message = _last_words(completed.stdout, completed.stderr)
         raise TransientError(f"{completed.argv[0]} did not end within {late_s:g} s{message}", where=where)
     code = completed.returncode
     refused = led and code != 0 and completed.stderr.startswith(_REFUSALS)
     if refused or (check and code):
-        raise WorkloadError(failure(completed, "could not be started" if refused else f"ended with {code}"), where=where)
+        raise WorkloadError(
+            failure(completed, "could not be started" if refused else f"ended with {code}"), where=where
+        )
     return completed
 
 
@@ -140,7 +158,8 @@ def failure(completed: Completed, verb: str) -> str:
 def captured(
     command: Sequence[str], content: bytes = b"", *, timeout_s: float, env: Mapping[str, str] | None = None
 ) -> tuple[int | None, bytes, bytes]:
-    """Run a command with `content` as input; return its exit code (None: killed at the time limit), stdout and stderr.
+    """Run a command with `content` as input; return its exit code (None: killed at the time limit), stdout
+    and stderr.
 
     Its streams are files in memory: no pipe fills up, and a daemon that it leaves behind can't block us.
     """
@@ -179,7 +198,9 @@ def tell(gate: Path, line: str, *, where: str) -> None:
 
 
 def drop_caches(*, where: str) -> None:
-    """Write back and drop what this machine's kernel caches of files, ZFS's caches too where zinject is installed."""
+    """Write back and drop what this machine's kernel caches of files, ZFS's caches too where zinject is
+    installed.
+    """
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -189,11 +210,15 @@ def drop_caches(*, where: str) -> None:
         argv = ["sh", "-c", DROP_ZFS]
         completed = run([], argv, where=where, timeout_s=_WRITTEN_BACK_S, check=False, text=None, env=None)
         if completed.returncode:
-            raise WorkloadError(f"can't empty ZFS's caches{_last_words(completed.stdout, completed.stderr)}", where=where)
+            raise WorkloadError(
+                f"can't empty ZFS's caches{_last_words(completed.stdout, completed.stderr)}", where=where
+            )
 
 
 class Program(Process):
-    """A running program with its log. `inner` means that it is the child of the process that we started (nsenter)."""
+    """A running program with its log. `inner` means that it is the child of the process that we started
+    (nsenter).
+    """
 
     def __init__(
         self,
@@ -216,7 +241,9 @@ class Program(Process):
             os.pwrite(stdin, (text or "").encode(), 0)
             self._child = Child(led(lead, arguments), stdin=stdin, stdout=out, stderr=out, env=env)
         except OSError as error:
-            raise WorkloadError(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
+            raise WorkloadError(
+                f"{arguments[0]} could not be started ({error.strerror})", where=where
+            ) from None
         finally:
             os.close(stdin)
             os.close(out)

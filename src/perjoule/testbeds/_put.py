@@ -1,4 +1,6 @@
-"""Files that are put on a host: written by descriptor, because daemons' users own folders among ours and may put links there."""
+"""Files that are put on a host: written by descriptor, because daemons' users own folders among ours and
+may put links there.
+"""
 
 import os
 import pwd
@@ -19,7 +21,8 @@ def put(content: str | bytes, path: Path, *, inside: Path, where: str, mode: int
     Args:
         content: of the file.
         path: of the file.
-        inside: the host's folder. No link is followed below it; a path elsewhere is the user's, and so are its links.
+        inside: the host's folder. No link is followed below it; a path elsewhere is the user's, and so are
+            its links.
         where: the host's name.
         mode: permissions, which it has from the first byte on.
         owner: a user's name; "" for ours.
@@ -39,8 +42,13 @@ def put(content: str | bytes, path: Path, *, inside: Path, where: str, mode: int
                 below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = below
-                # Daemons have to pass, whatever the umask is. Who owns the folder above may have put another one there.
-                if made and os.fstat(folder).st_uid == os.geteuid() and not any(Path("/proc/self/fd", str(folder)).iterdir()):
+                # Daemons have to pass, whatever the umask is. Who owns the folder above may have put another
+                # one there.
+                if (
+                    made
+                    and os.fstat(folder).st_uid == os.geteuid()
+                    and not any(Path("/proc/self/fd", str(folder)).iterdir())
+                ):
                     os.fchmod(folder, _FOLDER_MODE)
             _replace(path.name, content.encode() if isinstance(content, str) else content, folder, mode, user)
         finally:

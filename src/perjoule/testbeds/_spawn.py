@@ -1,7 +1,7 @@
 """Starts programs while all other threads go on: https://man7.org/linux/man-pages/man3/posix_spawn.3.html
 
-`os.posix_spawnp` holds Python's lock until the new program has a core and runs: on a busy machine for up to 1.8 s, with 64 loads.
-Meanwhile no meter was read, and answers of hosts seemed to come late.
+`os.posix_spawnp` holds Python's lock until the new program has a core and runs: on a busy machine for up to
+1.8 s, with 64 loads. Meanwhile no meter was read, and answers of hosts seemed to come late.
 """
 
 import ctypes
@@ -41,7 +41,12 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
             for target, file in enumerate(files):
                 _check(_libc.posix_spawn_file_actions_adddup2(actions, file, target), argv)
             arguments, variables = _texts(argv), _texts(f"{name}={value}" for name, value in env.items())
-            _check(_libc.posix_spawnp(ctypes.byref(pid), arguments[0], actions, attributes, arguments, variables), argv)
+            _check(
+                _libc.posix_spawnp(
+                    ctypes.byref(pid), arguments[0], actions, attributes, arguments, variables
+                ),
+                argv,
+            )
         finally:
             _libc.posix_spawn_file_actions_destroy(actions)
     finally:
@@ -50,7 +55,10 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
 
 
 def _texts(texts: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
-    """Return a list of texts as C has it. Raises ValueError: a text has a zero byte, at which C would end it."""
+    """Return a list of texts as C has it.
+
+    Raises ValueError: a text has a zero byte, at which C would end it.
+    """
     encoded = [os.fsencode(text) for text in texts]
     if any(b"\0" in text for text in encoded):
         raise ValueError("embedded null byte")

@@ -1,8 +1,8 @@
 """Hosts that run nothing: a cluster of the catalogue in a temporary folder.
 
-They start at once, keep files, answer every command with success and no output, and have counters that rise at known, constant
-rates, so a whole campaign is fast and its numbers are known in advance. While a simulated file system rebuilds on a host (for the
-time in its file `rebuild-s`), it uses half a core more.
+They start at once, keep files, answer every command with success and no output, and have counters that rise
+at known, constant rates, so a whole campaign is fast and its numbers are known in advance. While a simulated
+file system rebuilds on a host (for the time in its file `rebuild-s`), it uses half a core more.
 """
 
 import time
@@ -62,7 +62,9 @@ class SimulatedTestbed(Testbed, HasEvents):
     """Number of storage hosts; the catalogue's by default."""
 
     cpu_ratio: Ratio = 0.02
-    """Constant utilisation of every host's cores; all together should fit this machine, or each trial gets a doubt."""
+    """Constant utilisation of every host's cores; all together should fit this machine, or each trial gets
+    a doubt.
+    """
 
     network_bytes_per_s: BytesPerSecond = 110 * MIB
     """Rate at which every host constantly receives and sends."""
@@ -71,7 +73,9 @@ class SimulatedTestbed(Testbed, HasEvents):
     """Constant rate of every host's context switches."""
 
     disk_bytes_per_s: BytesPerSecond = 100 * MIB
-    """Rate at which every host with disks constantly reads and writes; it keeps their disks busy half of the time."""
+    """Rate at which every host with disks constantly reads and writes; it keeps their disks busy half of
+    the time.
+    """
 
     scale_ratio: Ratio = 1.0
     """Speed of the hosts: emulated time is wall time times this."""
@@ -95,7 +99,9 @@ class SimulatedTestbed(Testbed, HasEvents):
         """Give each host's hardware. Raises CampaignError: the catalogue has no such cluster."""
         if self.cluster not in catalogue.choices():
             raise CampaignError(
-                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.choices())}"
+                f'the catalogue has no cluster "{self.cluster}"',
+                where="testbed",
+                next=f"known: {', '.join(catalogue.choices())}",
             )
         counts = {"client": clients_count, "storage": self.servers_count}
         nodes = catalogue.cluster(self.cluster).nodes
@@ -136,7 +142,9 @@ class SimulatedTestbed(Testbed, HasEvents):
             address = f"192.0.2.{index + 1}"  # of TEST-NET-1 (RFC 5737)
             cores = float(node.board.cores_count)
             syncing = _Syncing(self.write_back_s or 0.0, fails=self.failure == "sync")
-            hosts.append(_SimulatedHost(name, node.role, address, folder / name, began_s, rates, node, cores, syncing))
+            hosts.append(
+                _SimulatedHost(name, node.role, address, folder / name, began_s, rates, node, cores, syncing)
+            )
         return tuple(hosts)
 
     def checks(self) -> tuple[Check, ...]:
@@ -188,7 +196,12 @@ class _SimulatedHost(Host, LosesPackets, SlowsDisks, TakesLinkDown):
         return Completed(tuple(map(str, argv)), 0, "", "")
 
     def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> Process:
         return _Ended()
 
@@ -211,12 +224,17 @@ class _SimulatedHost(Host, LosesPackets, SlowsDisks, TakesLinkDown):
     def counters(self) -> Counters:
         t_s = time.monotonic()
         since_s = t_s - self.began_s
-        network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
+        network_bytes, disk_bytes = (
+            round(self.rates.network_bytes_per_s * since_s),
+            round(self.rates.disk_bytes_per_s * since_s),
+        )
         rebuilt_s = sum(min(max(0.0, t_s - began_s), duration_s) for began_s, duration_s in self.rebuilds)
         cpu_s = self.rates.cpu_s_per_s * since_s + REBUILD_CORES * rebuilt_s
         busy_s = 0.5 * since_s if self.rates.disk_bytes_per_s else 0.0
         switches_count = round(self.rates.switches_hz * since_s)
-        return Counters(t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s, switches_count)
+        return Counters(
+            t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s, switches_count
+        )
 
     def disk(self, name: str, wanted: Disk) -> Path:
         (self.directory / name).mkdir(exist_ok=True)

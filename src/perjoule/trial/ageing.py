@@ -9,7 +9,10 @@ from perjoule.trial.reading import Reading
 
 @dataclass(frozen=True)
 class AgeingFact:
-    """The ageing of one deployment. Times and joules are emulated; `energy_j` is None if no meter covers the servers."""
+    """The ageing of one deployment.
+
+    Times and joules are emulated; `energy_j` is None if no meter covers the servers.
+    """
 
     folder: str
     full_before_ratio: float
@@ -30,7 +33,11 @@ def ageing(record: Record) -> AgeingFact | None:
     facts = record.facts.get("aged")
     if not isinstance(facts, Mapping):
         return None
-    numbers = {key: value for key, value in facts.items() if isinstance(value, int | float) and not isinstance(value, bool)}
+    numbers = {
+        key: value
+        for key, value in facts.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
     try:
         counts = {key: int(numbers[key]) for key in _COUNTS}
         return AgeingFact(
@@ -45,11 +52,20 @@ def ageing(record: Record) -> AgeingFact | None:
         return None
 
 
-_COUNTS = ("usable_bytes", "files_count", "written_bytes", "deleted_bytes", "overwritten_bytes", "overwrites_count", "seed")
+_COUNTS = (
+    "usable_bytes",
+    "files_count",
+    "written_bytes",
+    "deleted_bytes",
+    "overwritten_bytes",
+    "overwrites_count",
+    "seed",
+)
 
 
 def energy_j(record: Record, series: Sequence[Series]) -> float | None:
-    """Return the energy of the servers from the first file to the last, without the wait until they were quiet.
+    """Return the energy of the servers from the first file to the last, without the wait until they were
+    quiet.
 
     None if no meter covers them all.
     """

@@ -1,4 +1,6 @@
-"""Counters of hosts in a window: their sums, what its ends make uncertain, and the time in which they stand still."""
+"""Counters of hosts in a window: their sums, what its ends make uncertain, and the time in which they
+stand still.
+"""
 
 from collections.abc import Sequence
 
@@ -16,20 +18,24 @@ ACCESS: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
 def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float]:
     """Extend the windows of a trial over the idle ones around it, for counts per byte.
 
-    The first starts in the baseline, which is idle: the load's own start belongs to it, and counters are interpolated linearly
-    between two readings, so the first bytes seem to come early. The last one ends with the tail, which includes late write-back.
-    What lies beside a part of a longer load is load, too.
+    The first starts in the baseline, which is idle: the load's own start belongs to it, and counters are
+    interpolated linearly between two readings, so the first bytes seem to come early. The last one ends with
+    the tail, which includes late write-back. What lies beside a part of a longer load is load, too.
     """
     if record.outcome is None or record.outcome.sustained:
         return began_s, ended_s
     if began_s <= record.outcome.began_s:
-        began_s = min([began_s, *(max(p.began_s, p.ended_s - LEAD_S) for p in record.phases if p.name == "baseline")])
+        began_s = min(
+            [began_s, *(max(p.began_s, p.ended_s - LEAD_S) for p in record.phases if p.name == "baseline")]
+        )
     if ended_s >= record.outcome.ended_s:
         ended_s = max([ended_s, *(p.ended_s for p in record.phases if p.name == "tail")])
     return began_s, ended_s
 
 
-def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:
+def total(
+    series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float
+) -> Amount:
     """Add up a counter over hosts; None (without a doubt) if one of them lacks it."""
     counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
     if frozenset(s.channel.host for s in counters) != hosts or not counters:
@@ -41,8 +47,11 @@ def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], b
     return Amount(sum(values) if len(values) == len(amounts) else None, coverage, doubts)
 
 
-def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> float:
-    """Return the most by which hosts' counters can have grown more, or less, in a window than evenly between two readings.
+def edges_error(
+    series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float
+) -> float:
+    """Return the most by which hosts' counters can have grown more, or less, in a window than evenly between
+    two readings.
 
     All that a counter grew in the step that an edge cuts may be of the load, or none of it.
     """
@@ -51,8 +60,14 @@ def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[s
         if counter.channel.quantity == quantity and counter.channel.host in hosts:
             curve = integral(counter)
             t_s = curve.samples.t_s
-            first, last = np.searchsorted(t_s, began_s, side="right") - 1, np.searchsorted(t_s, ended_s, side="left")
-            inner, end = np.searchsorted(t_s, began_s, side="left"), np.searchsorted(t_s, ended_s, side="right") - 1
+            first, last = (
+                np.searchsorted(t_s, began_s, side="right") - 1,
+                np.searchsorted(t_s, ended_s, side="left"),
+            )
+            inner, end = (
+                np.searchsorted(t_s, began_s, side="left"),
+                np.searchsorted(t_s, ended_s, side="right") - 1,
+            )
             moments_s = np.array([t_s[max(first, 0)], began_s, ended_s, t_s[min(last, len(t_s) - 1)]])
             outer, low, high, beyond = curve.until(moments_s)[0]
             within = curve.until(t_s[[inner, end]])[0] if inner < end else np.array([low, low])
@@ -61,10 +76,14 @@ def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[s
     return float(max(most, least))
 
 
-def disk_gaps_s(series: Sequence[Series], host: str, began_s: float, ended_s: float) -> tuple[Floats, float] | None:
-    """Return the gaps between accesses to a host's disks in a window, and the longest time between two samples, wall time.
+def disk_gaps_s(
+    series: Sequence[Series], host: str, began_s: float, ended_s: float
+) -> tuple[Floats, float] | None:
+    """Return the gaps between accesses to a host's disks in a window, and the longest time between two
+    samples, wall time.
 
-    None if the host has no counters of its disks, or no disk that was ever accessed, or samples do not cover the window.
+    None if the host has no counters of its disks, or no disk that was ever accessed, or samples do not cover
+    the window.
     Shapes: the gaps are (G,).
     """
     counters = [s for s in series if s.channel.host == host and s.channel.quantity in ACCESS]

@@ -1,4 +1,6 @@
-"""The joules of a window in every boundary that meters cover, in emulated time: of the servers, of the clients, and of all."""
+"""The joules of a window in every boundary that meters cover, in emulated time: of the servers, of the
+clients, and of all.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +20,9 @@ from perjoule.trial.sides import sides
 
 @dataclass(frozen=True)
 class Energies:
-    """Energies with their budgets by boundary, the grades of those that other meters know than the servers', and doubts."""
+    """Energies with their budgets by boundary, the grades of those that other meters know than the
+    servers', and doubts.
+    """
 
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     grade: str = ""  # of the servers'
@@ -43,15 +47,25 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
     parts |= {"dynamic": added} if isinstance(added, Budget) else {}
     parts |= {name: side.net for name, side in both.by_name.items()}
     a_joule_j = reading.dilation.emulated(1.0)
-    budgets = {name: budget.times(a_joule_j) for name, budget in parts.items() if budget is not None and budget.value_j > 0}
+    budgets = {
+        name: budget.times(a_joule_j)
+        for name, budget in parts.items()
+        if budget is not None and budget.value_j > 0
+    }
     grades = {name: side.grade for name, side in both.by_name.items()}
     packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s) or None
     doubts = [*servers.doubts, *(doubt for side in both.by_name.values() for doubt in side.doubts)]
     doubts += disagreements(reading, began_s, ended_s)
     if packages_j:
-        if servers.net is not None and servers.grade in REAL and packages_j > servers.net.value_j + margin_j(servers.net):
+        if (
+            servers.net is not None
+            and servers.grade in REAL
+            and packages_j > servers.net.value_j + margin_j(servers.net)
+        ):
             servers_j = servers.net.value_j
-            above = METERS.processors_above_servers(processors_j=packages_j, servers_j=servers_j, source=servers.source)
+            above = METERS.processors_above_servers(
+                processors_j=packages_j, servers_j=servers_j, source=servers.source
+            )
             doubts.append(above)
         doubts.append(METERS.processors_alone())
     return Energies(
@@ -59,9 +73,15 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
         servers.grade,
         servers.source,
         grades,
-        {**both.refused, **({"dynamic": added} if isinstance(added, str) and added else {}), **_without_net(servers)},
+        {
+            **both.refused,
+            **({"dynamic": added} if isinstance(added, str) and added else {}),
+            **_without_net(servers),
+        },
         tuple(
-            name for name, budget in budgets.items() if "accuracy" in budget.unknown and grades.get(name, servers.grade) in REAL
+            name
+            for name, budget in budgets.items()
+            if "accuracy" in budget.unknown and grades.get(name, servers.grade) in REAL
         ),
         packages_j and packages_j * a_joule_j,
         tuple(doubts),
@@ -75,7 +95,10 @@ def _without_net(servers: Boundaries) -> dict[str, str]:
     if servers.parts.net:
         why = "that of one of their channels is refused"
     else:
-        why = f"{servers.source} counts them together with the switch (cover the servers alone, or meter the switch as well)"
+        why = (
+            f"{servers.source} counts them together with the switch (cover the servers alone, or meter the "
+            "switch as well)"
+        )
     return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
 
 
@@ -89,5 +112,7 @@ def _added(reading: Reading, servers: Boundaries, began_s: float, ended_s: float
     added = dynamic(servers.net, without, length_s := ended_s - began_s)
     if added is not None and servers.grade == "modelled":
         idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
-        added = added.and_terms(coefficient_terms(reading.record, reading.series, net, ((began_s, ended_s, 1.0), *idle_time)))
+        added = added.and_terms(
+            coefficient_terms(reading.record, reading.series, net, ((began_s, ended_s, 1.0), *idle_time))
+        )
     return OMITTED if added is None or added.value_j <= 0 else added

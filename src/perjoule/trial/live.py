@@ -1,6 +1,7 @@
 """The watts and rates of this moment, for those who watch a run.
 
-The watts are of the boundaries that a trial's energies have, from the channels that `metering` chooses, but not yet energies.
+The watts are of the boundaries that a trial's energies have, from the channels that `metering` chooses, but
+not yet energies.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,7 +33,9 @@ class LiveBoundary:
         return sum(sign * values[channel] for sign, channel in self.parts)
 
 
-def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[str, str], dilation: Dilation) -> Roles:
+def roles(
+    servers: Collection[str], clients: Collection[str], role_of: Mapping[str, str], dilation: Dilation
+) -> Roles:
     """Return the hosts of a trial under way, as its record will have them.
 
     Args:
@@ -42,7 +45,10 @@ def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[s
         dilation: of the testbed.
     """
     holders, loading = frozenset(servers), frozenset(clients)
-    every, named_clients = frozenset(role_of), frozenset(name for name, role in role_of.items() if role == "client")
+    every, named_clients = (
+        frozenset(role_of),
+        frozenset(name for name, role in role_of.items() if role == "client"),
+    )
     return Roles(
         servers=holders,
         clients=loading - holders,
@@ -55,7 +61,8 @@ def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[s
 
 
 def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, LiveBoundary]:
-    """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as far as they are known.
+    """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as
+    far as they are known.
 
     `channels` are those that had a value since the trial began: one choice holds for all its moments.
     """
@@ -69,11 +76,17 @@ def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, LiveBound
     sums = {"net": servers and servers.net, "gross": servers and servers.gross}
     sums |= {"clients": None if of.shared else clients and clients.net, "all": both and both.net}
     grades = {"clients": metering.clients.grade, "all": both.grade if both else ""}
-    return {name: LiveBoundary(signed, grades.get(name, metering.servers.grade)) for name, signed in sums.items() if signed}
+    return {
+        name: LiveBoundary(signed, grades.get(name, metering.servers.grade))
+        for name, signed in sums.items()
+        if signed
+    }
 
 
 def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] | None:
-    """Add up the last power samples of the servers: the watts with their grade; None if no grade covers them."""
+    """Add up the last power samples of the servers: the watts with their grade; None if no grade covers
+    them.
+    """
     if net := boundaries(latest, of).get("net"):
         watts = net.watts(latest)
         return None if watts is None else (watts, net.grade)
@@ -81,9 +94,11 @@ def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] |
 
 
 def rates(moments: Sequence[Moment]) -> list[Mapping[Channel, float]]:
-    """Return powers as they are and counters as rates since the moment before, in their unit per second of wall time.
+    """Return powers as they are and counters as rates since the moment before, in their unit per second of
+    wall time.
 
-    Joules become watts, under a channel of power. A counter that fell back, or has nothing new, has no rate at that moment.
+    Joules become watts, under a channel of power. A counter that fell back, or has nothing new, has no rate
+    at that moment.
     """
     all_values: list[Mapping[Channel, float]] = []
     for before, latest in pairwise(({}, *moments)):
@@ -113,7 +128,9 @@ def totals(values: Mapping[Channel, float]) -> Mapping[tuple[str, str], float]:
 
 
 def client_rate(totals: Mapping[tuple[str, str], float], client: str, dilation: Dilation) -> float | None:
-    """Return the bytes per (emulated) second on a client's network: one way is the load, the other its acknowledgements."""
+    """Return the bytes per (emulated) second on a client's network: one way is the load, the other its
+    acknowledgements.
+    """
     ways = (totals.get((client, quantity)) for quantity in ("network_sent", "network_received"))
     bytes_per_s = [rate for rate in ways if rate is not None]
     return dilation.wall(max(bytes_per_s)) if bytes_per_s else None

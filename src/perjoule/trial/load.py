@@ -1,4 +1,7 @@
-"""One load of a trial: all that moved in one direction, or all users together. It is what everything is measured of."""
+"""One load of a trial: all that moved in one direction, or all users together.
+
+It is what everything is measured of.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +14,8 @@ from perjoule.trial.counters import total, window
 from perjoule.trial.reading import Reading
 from perjoule.trial.windows import Windows
 
-REFUSED_RATIO = 0.1  # of its window, in which all clients must run for a rate of all of them to mean something
+# of its window, in which all clients must run for a rate of all of them to mean something
+REFUSED_RATIO = 0.1
 
 Measure = Callable[["Load"], Numbers]
 
@@ -25,7 +29,10 @@ def overlap_ratio(results: Sequence[ClientResult]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The load of a point: its reading, and its direction there. Times are those of the wall clock, unless they say otherwise."""
+    """The load of a point: its reading, and its direction there.
+
+    Times are those of the wall clock, unless they say otherwise.
+    """
 
     reading: Reading
     direction: Direction

@@ -1,4 +1,6 @@
-"""The clients' logs of a load: what moved in each of their windows, when nothing did, and how long calls took."""
+"""The clients' logs of a load: what moved in each of their windows, when nothing did, and how long calls
+took.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +16,19 @@ def logs(series: Sequence[Series], results: Sequence[ClientResult]) -> list[Seri
     """Return the log of each client, or none if one has none."""
     hosts = {result.host for result in results}
     client_logs = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
-    return client_logs if {s.channel.host for s in client_logs} == hosts and len(client_logs) == len(hosts) else []
+    return (
+        client_logs
+        if {s.channel.host for s in client_logs} == hosts and len(client_logs) == len(hosts)
+        else []
+    )
 
 
 def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[float, float]:
-    """Return when clients loaded: from the first one's start, without the closing fsync, in which no call of theirs returns.
+    """Return when clients loaded: from the first one's start, without the closing fsync, in which no call of
+    theirs returns.
 
-    The last sample of a log ends with that fsync, so the load ends where the last of these begin; without logs, with the clients.
+    The last sample of a log ends with that fsync, so the load ends where the last of these begin; without
+    logs, with the clients.
     """
     ends_s = [float(log.t_s[-1] - log.duration_s[-1]) for log in logs if len(log.t_s) > 1]
     complete = len(ends_s) == len(logs) > 0
@@ -28,12 +36,17 @@ def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[fl
 
 
 def inside_s(log: Series, began_s: float, ended_s: float) -> Floats:
-    """Return how long each sample of a log is inside a window. Shape (N,). A client moves nothing before its first sample."""
+    """Return how long each sample of a log is inside a window. Shape (N,).
+
+    A client moves nothing before its first sample.
+    """
     return np.maximum(np.minimum(log.t_s, ended_s) - np.maximum(log.t_s - log.duration_s, began_s), 0.0)
 
 
 def stalls_s(log: Series, began_s: float, ended_s: float) -> list[float]:
-    """Return the lengths of the times in a window in which nothing moved; neighbouring samples without bytes are one."""
+    """Return the lengths of the times in a window in which nothing moved; neighbouring samples without
+    bytes are one.
+    """
     still = log.value == 0
     run = np.cumsum(~still)[still]  # samples without bytes in between have seen as many with some
     lengths_s = np.bincount(run, weights=inside_s(log, began_s, ended_s)[still])
@@ -42,7 +55,8 @@ def stalls_s(log: Series, began_s: float, ended_s: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Calls:
-    """How many calls of clients returned in windows, and after how long: all shapes (N,), in seconds of the wall clock.
+    """How many calls of clients returned in windows, and after how long: all shapes (N,), in seconds of the
+    wall clock.
 
     A latency is infinite if it is longer than the load generator can tell.
     """
@@ -52,12 +66,18 @@ class Calls:
     count: Floats
 
     def percentile_s(self, percent: int, after_s: float, until_s: float) -> float:
-        """Return what this percentage of the calls took at most, of windows that end in (after_s, until_s]; NaN without any."""
+        """Return what this percentage of the calls took at most, of windows that end in (after_s,
+        until_s]; NaN without any.
+        """
         inside = (self.t_s > after_s) & (self.t_s <= until_s) & (self.count > 0)
         latency_s, count = self.latency_s[inside], self.count[inside]
         order = np.argsort(latency_s)
         so_far = np.cumsum(count[order])
-        return float(latency_s[order][np.searchsorted(100 * so_far, percent * so_far[-1])]) if len(so_far) else nan
+        return (
+            float(latency_s[order][np.searchsorted(100 * so_far, percent * so_far[-1])])
+            if len(so_far)
+            else nan
+        )
 
 
 def calls(series: Sequence[Series], results: Sequence[ClientResult]) -> Calls:
@@ -66,11 +86,14 @@ def calls(series: Sequence[Series], results: Sequence[ClientResult]) -> Calls:
     quantities: tuple[Quantity, Quantity] = ("latency", "calls")
     pairs = [[logs.get((r.host, r.direction, quantity)) for quantity in quantities] for r in results]
     call_logs = [
-        (latency, counted) for latency, counted in pairs if latency and counted and np.array_equal(latency.t_s, counted.t_s)
+        (latency, counted)
+        for latency, counted in pairs
+        if latency and counted and np.array_equal(latency.t_s, counted.t_s)
     ]
     if not call_logs or len(call_logs) < len(results):
         return Calls(np.empty(0), np.empty(0), np.empty(0))
     t_s, latency_s, count = (
-        np.concatenate(column) for column in zip(*((a.t_s, a.value, b.value) for a, b in call_logs), strict=True)
+        np.concatenate(column)
+        for column in zip(*((a.t_s, a.value, b.value) for a, b in call_logs), strict=True)
     )
     return Calls(t_s, latency_s, count)

@@ -1,6 +1,8 @@
-"""The joules of each measured part of a host: single drives, processors, GPUs, boards. A state gives a bound instead of joules.
+"""The joules of each measured part of a host: single drives, processors, GPUs, boards. A state gives a bound
+instead of joules.
 
-Parts may overlap ("core-0" lies in "package-0") and two meters may measure the same one, so they are never added.
+Parts may overlap ("core-0" lies in "package-0") and two meters may measure the same one, so they are never
+added.
 """
 
 from perjoule.energy.amount import amount, most_j
@@ -9,9 +11,11 @@ from perjoule.trial.reading import Reading
 
 
 def parts(reading: Reading, began_s: float, ended_s: float) -> tuple[PartEnergy, ...]:
-    """Return the energy of each part of each host by each meter, in emulated joules; by host in the record's order, then by name.
+    """Return the energy of each part of each host by each meter, in emulated joules; by host in the record's
+    order, then by name.
 
-    Modelled parts are left out, and on an emulated cluster all but simulated ones: they are parts of this machine.
+    Modelled parts are left out, and on an emulated cluster all but simulated ones: they are parts of this
+    machine.
     """
     place = {host.name: index for index, host in enumerate(reading.record.hosts)}
     energies = [_of(reading, channel, began_s, ended_s) for channel in reading.metering.single]

@@ -1,8 +1,8 @@
 """A trial as it is read, once: its loads and their windows, its channels, and its emulated time.
 
-On a testbed of scale s everything is 1/s times slower than on the emulated one: a second is s emulated seconds, watts stay the
-same, so a joule is s emulated joules. Ratios per byte and CPU seconds count work and are not dilated. Only here, wall time
-becomes emulated time.
+On a testbed of scale s everything is 1/s times slower than on the emulated one: a second is s emulated
+seconds, watts stay the same, so a joule is s emulated joules. Ratios per byte and CPU seconds count work and
+are not dilated. Only here, wall time becomes emulated time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,9 @@ class Dilation:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A record and its series. `chosen_by` is the window that chooses channels, if it is not that of the longest load."""
+    """A record and its series. `chosen_by` is the window that chooses channels, if it is not that of the
+    longest load.
+    """
 
     record: Record
     series: Sequence[Series] = ()
@@ -120,7 +122,9 @@ class Reading:
         return tuple((sign, self._of[channel]) for sign, channel in channels)
 
     def energy(self, choice: ChosenChannels, began_s: float, ended_s: float) -> Boundaries:
-        """Return the energy of chosen channels in a window, in wall time; without any, or if they are refused, the doubts."""
+        """Return the energy of chosen channels in a window, in wall time; without any, or if they are
+        refused, the doubts.
+        """
         if choice.parts is None:
             return Boundaries(doubts=choice.doubts)
         energy = self.added(choice.parts, began_s, ended_s)

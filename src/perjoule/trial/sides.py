@@ -1,10 +1,12 @@
 """Both sides' joules: of the clients that ran the load, and of clients and servers together, each host once.
 
-    clients   the hosts that ran the load, unless one of them is a server: its joules can't be divided between the two
-    all       the servers (the boundary of the headline) and the hosts that ran the load, without the switch
+    clients   the hosts that ran the load, unless one of them is a server: its joules can't be divided between
+    the two all       the servers (the boundary of the headline) and the hosts that ran the load, without the
+    switch
 
-All is the sum of both sides; the worse of their grades is that of the sum. If a channel counts hosts of both sides and its grade
-is no worse, all is the exact cover of all hosts, in which that channel counts once. What is refused has its reason.
+All is the sum of both sides; the worse of their grades is that of the sum. If a channel counts hosts of both
+sides and its grade is no worse, all is the exact cover of all hosts, in which that channel counts once. What
+is refused has its reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +25,12 @@ NAMED_COUNT = 3  # hosts in a reason; the others are counted
 
 @dataclass(frozen=True)
 class Sides:
-    """Energy in wall time of hosts that only ran the load, and of all; `refused` has the reason for a boundary without one."""
+    """Energy in wall time of hosts that only ran the load, and of all; `refused` has the reason for a
+    boundary without one.
+    """
 
-    loading: Boundaries = field(default_factory=Boundaries)  # of the hosts that ran the load and are not servers
+    # of the hosts that ran the load and are not servers
+    loading: Boundaries = field(default_factory=Boundaries)
     all: Boundaries = field(default_factory=Boundaries)
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -33,11 +38,17 @@ class Sides:
     def by_name(self) -> dict[str, Boundaries]:
         """Return the boundaries that have an energy, by name."""
         both = {CLIENTS: self.loading, ALL: self.all}
-        return {name: boundary for name, boundary in both.items() if boundary.net is not None and name not in self.refused}
+        return {
+            name: boundary
+            for name, boundary in both.items()
+            if boundary.net is not None and name not in self.refused
+        }
 
 
 def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float) -> Sides:
-    """Return the energy of the clients and of all in a window, next to that of the servers; empty if no power was recorded."""
+    """Return the energy of the clients and of all in a window, next to that of the servers; empty if no
+    power was recorded.
+    """
     metering = reading.metering
     only, shared = metering.roles.clients, metering.roles.shared
     if not reading.powers or not (only or shared):
@@ -50,7 +61,9 @@ def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float)
     refused: dict[str, str] = {}
     if shared:
         who = f"of them {_few(shared)}" if only else "they"
-        refused[CLIENTS] = f"energy of the clients omitted: {who} served the load, too, so it counts once, in all"
+        refused[CLIENTS] = (
+            f"energy of the clients omitted: {who} served the load, too, so it counts once, in all"
+        )
     elif clients.net is None:
         refused[CLIENTS] = f"energy of the clients omitted: {_why(reading, began_s, ended_s)}"
     if everything.net is None and clients.net is None and only:
@@ -69,7 +82,9 @@ def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float)
 
 def _all(reading: Reading, several: Sequence[Boundaries], began_s: float, ended_s: float) -> Boundaries:
     """Add up the sides; empty if one is unknown. An uncertainty that one side lacks, their sum lacks, too."""
-    summands = [(side, side.parts, side.net) for side in several if side.parts is not None and side.net is not None]
+    summands = [
+        (side, side.parts, side.net) for side in several if side.parts is not None and side.net is not None
+    ]
     if len(summands) < len(several):
         return Boundaries()
     if len(summands) == 1:
@@ -91,19 +106,27 @@ def _why(reading: Reading, began_s: float, ended_s: float) -> str:
     if missing := roles.clients - counted_hosts:
         return f"no power of {_few(missing)}"
     if roles.at_scale and len(real) == len({channel.meter for channel, _ in counted}):
-        return f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at {roles.at_scale}"
+        return (
+            f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at "
+            f"{roles.at_scale}"
+        )
     if faults := list(dict.fromkeys(_faults(reading, began_s, ended_s))):
         return "; ".join(faults)
     if other_hosts := counted_hosts - roles.clients:
         meters = sorted({channel.meter for channel, hosts in counted if hosts - roles.clients})
         return f"{', '.join(meters)}: counts them together with {_few(other_hosts)}"
-    return f"{', '.join(sorted({channel.meter for channel, _ in counted}))}: no sum or difference of channels covers them alone"
+    return (
+        f"{', '.join(sorted({channel.meter for channel, _ in counted}))}: no sum or difference of channels "
+        "covers them alone"
+    )
 
 
 def _faults(reading: Reading, began_s: float, ended_s: float) -> Iterator[str]:
     """Return what is wrong with samples that make up the energy of the clients, or would."""
     clients = reading.metering.clients
-    channels: list[Channel] = [channel for parts in (clients.parts, *clients.refused) if parts for _, channel in parts.net]
+    channels: list[Channel] = [
+        channel for parts in (clients.parts, *clients.refused) if parts for _, channel in parts.net
+    ]
     for channel in channels:
         yield from amount(reading.series_of(channel), began_s, ended_s).doubts
 

@@ -32,13 +32,18 @@ def summed(reading: Reading, quantity: Quantity, role: str, edges_s: Floats) -> 
     names = roles(reading.record).get(role, frozenset[str]())
     counters = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host in names]
     rates = {s.channel.host: means(s, edges_s) for s in counters}
-    return np.sum(list(rates.values()), axis=0) if rates and rates.keys() == names else np.full(len(edges_s) - 1, np.nan)
+    return (
+        np.sum(list(rates.values()), axis=0)
+        if rates and rates.keys() == names
+        else np.full(len(edges_s) - 1, np.nan)
+    )
 
 
 def net_power_w(reading: Reading, began_s: float, ended_s: float) -> Floats:
     """Return the servers' power without the switch in a window, from the channels of its energy.
 
-    Shape (N,): from sample to sample of the first channel; NaN where one of them is unknown. Empty without an energy.
+    Shape (N,): from sample to sample of the first channel; NaN where one of them is unknown. Empty without an
+    energy.
     """
     parts = reading.servers(began_s, ended_s).parts
     if parts is None or not parts.net:
@@ -57,18 +62,25 @@ def components_w(reading: Reading, edges_s: Floats) -> dict[str, Floats]:
         edges_s: rising times, shape (N + 1,).
 
     Returns:
-        By name, shape (N,): components of the servers and the switch, or "servers" where their power is a difference of channels.
-        Where meters cover no server whole, each of their components by itself, with the meter's name if there are several.
+        By name, shape (N,): components of the servers and the switch, or "servers" where their power is a
+        difference of channels. Where meters cover no server whole, each of their components by itself, with
+        the meter's name if there are several.
     """
     if (parts := reading.metering.servers.parts) is not None:
         signed = reading.signed(parts.gross or parts.net)
         subtracted = any(sign < 0 for sign, _ in signed)
-        components = [("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed]
+        components = [
+            ("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed
+        ]
     else:
         powers = [s for s in reading.series if s.channel.quantity == "power"]
         several = len({s.channel.meter for s in powers}) > 1
         components = [
-            (f"{s.channel.meter} {s.channel.component}" if several else s.channel.component, means(s, edges_s)) for s in powers
+            (
+                f"{s.channel.meter} {s.channel.component}" if several else s.channel.component,
+                means(s, edges_s),
+            )
+            for s in powers
         ]
     sums: dict[str, Floats] = {}
     for name, watts in sorted(components, key=lambda pair: pair[0]):

@@ -1,4 +1,5 @@
-"""The windows of a point's numbers: the headline of a write runs until the disks hold the data, and includes its burst.
+"""The windows of a point's numbers: the headline of a write runs until the disks hold the data, and includes
+its burst.
 
     headline   from the first client's start to the end of the write-back; of a read, or idle, to the last
                client's end
@@ -18,7 +19,9 @@ LATER_RATIO = 0.05  # of the burst, by which other loads may end later
 
 @dataclass(frozen=True)
 class Windows:
-    """Moments of a point: `burst_s` is the last client's end, `ended_s` the headline's; `durable`: the write-back closed it."""
+    """Moments of a point: `burst_s` is the last client's end, `ended_s` the headline's; `durable`: the
+    write-back closed it.
+    """
 
     began_s: float
     burst_s: float

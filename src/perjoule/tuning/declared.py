@@ -1,4 +1,6 @@
-"""The space of a campaign: what drivers of its file system and hosts declare tunable, and the settings that are allowed."""
+"""The space of a campaign: what drivers of its file system and hosts declare tunable, and the settings
+that are allowed.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +19,9 @@ from perjoule.tuning.space import OptionSpace, Setting
 
 @dataclass(frozen=True)
 class DeclaredTable:
-    """A file system's table in a campaign, and what can be tuned in it; options of its hosts are in its own `testbed`."""
+    """A file system's table in a campaign, and what can be tuned in it; options of its hosts are in its
+    own `testbed`.
+    """
 
     table: Table  # the campaign's own
     testbed: Table  # of its hosts
@@ -51,16 +55,24 @@ class DeclaredTable:
         return {option.name: option.values[value] for option, value in chosen if value != option.default}
 
     def gives_up(self, setting: Setting) -> Mapping[str, str]:
-        """Return what may be lost with a setting that the campaign's own keeps, by option; of redundancy under ""."""
+        """Return what may be lost with a setting that the campaign's own keeps, by option; of redundancy
+        under "".
+        """
         chosen = zip(self.space.options, setting, strict=True)
-        found = {option.name: option.less_durable[value] for option, value in chosen if value in option.less_durable}
+        found = {
+            option.name: option.less_durable[value]
+            for option, value in chosen
+            if value in option.less_durable
+        }
         before, after = self._redundancy(self.space.default), self._redundancy(setting)
         if before and after and not found and _weaker(after, before):
             found[""] = f"{after.sentence}, instead of {before.sentence}"
         return found
 
     def words(self, setting: Setting) -> str:
-        """Return a setting in words, with what may be lost: 'threads = 8, journal = "fast" (may lose: the last writes)'."""
+        """Return a setting in words, with what may be lost: 'threads = 8, journal = "fast" (may lose: the
+        last writes)'.
+        """
         lost = self.gives_up(setting)
         said = [
             f"{name} = {written(value)}" + (f" (may lose: {lost[name]})" if name in lost else "")
@@ -70,7 +82,9 @@ class DeclaredTable:
         return (", ".join(said) or "the default") + redundancy
 
     def allowed(self, setting: Setting) -> bool:
-        """Return whether a setting fits the hosts, and is as durable as the campaign's own unless it needn't be."""
+        """Return whether a setting fits the hosts, and is as durable as the campaign's own unless it
+        needn't be.
+        """
         if setting not in self._known:
             try:
                 self._driver(setting).require_fit(self.hosts)
@@ -108,7 +122,8 @@ def declared(
         less_durable: whether to try values that give up durability, too.
 
     Raises:
-        CampaignError: none is declared, or not one of `only`, or only values that give up durability are left.
+        CampaignError: none is declared, or not one of `only`, or only values that give up durability are
+            left.
     """
     kind, bed = str(table["kind"]), {"kind": testbed.kind, **testbed.options}
     own = built(table, source)
@@ -116,20 +131,31 @@ def declared(
     marks = {one.name: one for one in everything if not one.lacks}
     if wrong := next((one for one in everything if one.lacks and one.name in only), None):
         raise CampaignError(
-            f"{wrong.name}: {wrong.lacks}", where="--only", next=f"tune others: {', '.join(marks) or 'there are none'}"
+            f"{wrong.name}: {wrong.lacks}",
+            where="--only",
+            next=f"tune others: {', '.join(marks) or 'there are none'}",
         )
     if not marks:
         what = f"the driver {kind} declares no option that can be tuned"
-        raise CampaignError(what, where=source.name, next="`perjoule drivers KIND` shows which options of a driver are tuned")
+        raise CampaignError(
+            what, where=source.name, next="`perjoule drivers KIND` shows which options of a driver are tuned"
+        )
     if strange := [name for name in only if name not in marks]:
-        raise CampaignError(f'{kind} has no tunable option "{strange[0]}"', where="--only", next=instead(strange[0], marks))
+        raise CampaignError(
+            f'{kind} has no tunable option "{strange[0]}"', where="--only", next=instead(strange[0], marks)
+        )
     chosen = [mark for name, mark in marks.items() if not only or name in only]
     found = [mark.option(less_durable=less_durable) for mark in chosen]
     options = tuple(option for option in found if len(option.values) > 1)
     if not options:
         others = ", or is not offered by the hosts" if any(mark.offered for mark in chosen) else ""
-        what = f"every value of {', '.join(one.name for one in chosen)} beside the campaign's own gives up durability{others}"
-        raise CampaignError(what, where=source.name, next="tune other options, or allow it with --allow-less-durable")
+        what = (
+            f"every value of {', '.join(one.name for one in chosen)} beside the campaign's own gives up "
+            f"durability{others}"
+        )
+        raise CampaignError(
+            what, where=source.name, next="tune other options, or allow it with --allow-less-durable"
+        )
     hosts = drivers.testbed(testbed).planned(clients_count)
     own.require_fit(hosts)
     return DeclaredTable(table, bed, OptionSpace(options), hosts, source, less_durable)
@@ -137,4 +163,8 @@ def declared(
 
 def _weaker(one: Redundancy, other: Redundancy) -> bool:
     disks = one.beneath_count < other.beneath_count
-    return one.tolerated_count < other.tolerated_count or disks or (other.acknowledged == "on disk" != one.acknowledged)
+    return (
+        one.tolerated_count < other.tolerated_count
+        or disks
+        or (other.acknowledged == "on disk" != one.acknowledged)
+    )

@@ -6,7 +6,8 @@
     final/              results folder of the final comparison
     tuned.toml          the campaign with the best setting, if that is better than the default
 
-Its state is that of its results folders: whatever they lack is measured, and nothing else is remembered but what hosts offered.
+Its state is that of its results folders: whatever they lack is measured, and nothing else is remembered but
+what hosts offered.
 """
 
 import json
@@ -50,7 +51,10 @@ def is_tuning(folder: Path) -> bool:
 
 
 def opened(folder: Path) -> Begun:
-    """Read the request. Raises MachineError: it is damaged; CampaignError: another version of perjoule wrote it."""
+    """Read the request.
+
+    Raises MachineError: it is damaged; CampaignError: another version of perjoule wrote it.
+    """
     with spoken(folder / NAME):
         head = from_json(_Head, json_of(folder / NAME))
     if head.version != VERSION:
@@ -81,7 +85,12 @@ def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
             raise CampaignError(what, where=str(folder), next="choose a new or empty folder")
         for name, text in {CAMPAIGN: asked.text, **files}.items():
             place.put(name, text)
-        head = {"format": "perjoule tuning", "version": VERSION, "request": asdict(asked.request), "overrides": asked.overrides}
+        head = {
+            "format": "perjoule tuning",
+            "version": VERSION,
+            "request": asdict(asked.request),
+            "overrides": asked.overrides,
+        }
         head |= {"offered": {name: asdict(one) for name, one in asked.offered.items()}}
         place.put(NAME, json.dumps(head, indent=1) + "\n")
 
@@ -92,4 +101,6 @@ def require_same(folder: Path, there: Begun, request: Request, text: str, overri
     only_drawn = all(one.startswith(("name=", "seed=")) for one in drawn)
     if (there.request, there.text, own) != (request, text, tuple(overrides)) or not only_drawn:
         what = "this folder has a tuning of another campaign, or with other options"
-        raise CampaignError(what, where=str(folder), next="choose another folder, or continue it with `perjoule resume`")
+        raise CampaignError(
+            what, where=str(folder), next="choose another folder, or continue it with `perjoule resume`"
+        )

@@ -1,4 +1,6 @@
-"""Options that drivers mark tunable, as a campaign has them: where they are in its tables, and their values."""
+"""Options that drivers mark tunable, as a campaign has them: where they are in its tables, and their
+values.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -36,7 +38,9 @@ class MarkedOption:
         """Why it can't be tuned in this campaign; "" if it can."""
         around = self._given(self.path[:-1])
         if not is_table(around) and not (self.mark.key and around is None):
-            name = ".".join(self.path[:-1] if self.path[0] == OWN_TESTBED else ("filesystem", *self.path[:-1]))
+            name = ".".join(
+                self.path[:-1] if self.path[0] == OWN_TESTBED else ("filesystem", *self.path[:-1])
+            )
             return f"it is tuned only in a campaign with a table [{name}]"
         if not self._values:
             return "the hosts offer no values for it, and simulated ones are not queried"
@@ -48,14 +52,18 @@ class MarkedOption:
         now = (self.offered.now if self.offered else mark.otherwise) if given is None else None
         own = self._read(now)
         found = self._fitting()
-        found = [(value, read) for value, read in found if read == own or less_durable or not mark.lost(value)]
+        found = [
+            (value, read) for value, read in found if read == own or less_durable or not mark.lost(value)
+        ]
         if own not in [read for _, read in found]:
             found.append((self._own(given, own), own))
         scale = mark.scale and own is not None
         if scale:
             found.sort(key=lambda pair: float(pair[1]))
         default = [read for _, read in found].index(own)
-        lost = {n: mark.lost(value) for n, (value, _) in enumerate(found) if n != default and mark.lost(value)}
+        lost = {
+            n: mark.lost(value) for n, (value, _) in enumerate(found) if n != default and mark.lost(value)
+        }
         where = places([float(read) for _, read in found]) if scale else ()
         return Option(self.name, tuple(value for value, _ in found), default, where, lost)
 
@@ -64,7 +72,9 @@ class MarkedOption:
         return self.mark.values or (self.offered.values if self.offered else ())
 
     def _fitting(self) -> list[tuple[Json, Any]]:
-        """Return the values that go with the campaign's other options, as it writes them and as the driver has them."""
+        """Return the values that go with the campaign's other options, as it writes them and as the driver
+        has them.
+        """
         found: list[tuple[Json, Any]] = []
         for value in self._values:
             with suppress(CampaignError):
@@ -75,13 +85,18 @@ class MarkedOption:
         return value_at({**self.table, OWN_TESTBED: self.testbed}, path)
 
     def _read(self, value: Json) -> Any:
-        """Return a value of the option as its driver has it, or the campaign's own for None. Raises CampaignError."""
+        """Return a value of the option as its driver has it, or the campaign's own for None.
+
+        Raises CampaignError.
+        """
         whole = {**self.table, OWN_TESTBED: self.testbed}
         table = whole if value is None else with_value(whole, self.path, value, whole)
         of_hosts = self.path[0] == OWN_TESTBED
         found: Any = built_testbed(table[OWN_TESTBED], self.source) if of_hosts else built(table, self.source)
         if self.mark.key:
-            return next((one for one in (value, self._given(self.path), self.mark.otherwise) if one is not None), None)
+            return next(
+                (one for one in (value, self._given(self.path), self.mark.otherwise) if one is not None), None
+            )
         for name in self.fields:
             found = getattr(found, name)
         return found
@@ -94,12 +109,16 @@ class MarkedOption:
         return own if units is None or own is None else exact_text(own, units)
 
 
-def marked(table: Table, testbed: Table, source: CampaignSource, offered: Mapping[str, Offered]) -> Iterator[MarkedOption]:
+def marked(
+    table: Table, testbed: Table, source: CampaignSource, offered: Mapping[str, Offered]
+) -> Iterator[MarkedOption]:
     """Yield what is marked for a file system's table, and for the testbed's that it has."""
     for path, fields, mark in tunables("filesystem", str(table["kind"])):
         yield MarkedOption(path, fields, mark, table, testbed, source, None)
     for path, fields, mark in tunables("testbed", str(testbed["kind"])):
-        yield MarkedOption((OWN_TESTBED, *path), fields, mark, table, testbed, source, offered.get(".".join(path)))
+        yield MarkedOption(
+            (OWN_TESTBED, *path), fields, mark, table, testbed, source, offered.get(".".join(path))
+        )
 
 
 def path_of(name: str) -> tuple[str, ...]:
@@ -117,7 +136,9 @@ def value_at(table: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def with_value(table: Table, path: tuple[str, ...], value: Json, whole: Table) -> Table:
-    """Return a table with a value at a path; an option that is a table itself is completed from the `whole` campaign's."""
+    """Return a table with a value at a path; an option that is a table itself is completed from the
+    `whole` campaign's.
+    """
     key, *rest = path
     if not rest:
         return {**table, key: value}
@@ -130,8 +151,12 @@ def built(table: Table, source: CampaignSource) -> FileSystem:
     """Build a file system. Raises CampaignError: its table is wrong, or stands for several."""
     found = rows("filesystem", ("filesystem",), table, source)
     if len(found) != 1:
-        what = f"the table of {table['kind']} stands for {len(found)} file systems, but one is tuned at a time"
-        raise CampaignError(what, where=source.name, next="give each of its options one value instead of a list")
+        what = (
+            f"the table of {table['kind']} stands for {len(found)} file systems, but one is tuned at a time"
+        )
+        raise CampaignError(
+            what, where=source.name, next="give each of its options one value instead of a list"
+        )
     assert isinstance(found[0].driver, FileSystem)
     return found[0].driver
 

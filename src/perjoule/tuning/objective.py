@@ -31,7 +31,8 @@ class Objective:
         return self.metric.label + (f" within {self.limit_w:g} W" if self.limit_w is not None else "")
 
     def scores(self, points: Iterable[Point]) -> Mapping[Item, float]:
-        """Return the score of each workload, number of clients and direction that was measured: a logarithm, higher is better.
+        """Return the score of each workload, number of clients and direction that was measured: a logarithm,
+        higher is better.
 
         With a limit, power beyond it costs PENALTY times its logarithmic excess.
         """
@@ -48,7 +49,10 @@ class Objective:
 
 
 def objective(metric: str, limit: str = "") -> Objective:
-    """Read what to tune for. Raises CampaignError: an unknown metric or limit, or a metric without a better direction."""
+    """Read what to tune for.
+
+    Raises CampaignError: an unknown metric or limit, or a metric without a better direction.
+    """
     if metric not in BY_LABEL:
         raise CampaignError(f'no metric is called "{metric}"', where="--for", next=instead(metric, BY_LABEL))
     found = BY_LABEL[metric]
@@ -66,11 +70,15 @@ def objective(metric: str, limit: str = "") -> Objective:
         what, advice = clauses(str(error))
         raise CampaignError(what, where="--within", next=advice) from None
     if not limit_w > 0:
-        raise CampaignError(f"{limit} is not a positive power", where="--within", next='write one such as "20 W"')
+        raise CampaignError(
+            f"{limit} is not a positive power", where="--within", next='write one such as "20 W"'
+        )
     return Objective(found, limit_w)
 
 
 def value(scores: Mapping[Item, float], items: Iterable[Item]) -> float | None:
-    """Return the objective of a block, the mean score of these items; None if one of them was not measured."""
+    """Return the objective of a block, the mean score of these items; None if one of them was not
+    measured.
+    """
     wanted = tuple(items)
     return fmean(scores[item] for item in wanted) if all(item in scores for item in wanted) else None

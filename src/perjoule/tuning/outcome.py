@@ -20,12 +20,15 @@ _NORMAL = 1.959964  # leaves 5 % outside, half on either side
 
 @dataclass(frozen=True)
 class Importance:
-    """What an option does by itself, by the model of the race: an estimate beside the final comparison, not a result of it."""
+    """What an option does by itself, by the model of the race: an estimate beside the final comparison,
+    not a result of it.
+    """
 
     option: str
     best: Json  # its best value
     worst: Json
-    ratio: Interval  # of the metric with the best value to that with the worst, the other options being the same
+    # of the metric with the best value to that with the worst, the other options being the same
+    ratio: Interval
     matters: Matters
     may_lose: str = ""  # with its best value
 
@@ -38,7 +41,8 @@ class TuningOutcome:
     winner: str  # the setting in words, with what may be lost with it
     changes: Mapping[str, Json]  # from the campaign's own setting
     gives_up: Mapping[str, str]  # what may be lost with it, by option
-    gain: Verdict | None  # of the winner over the default, by fresh trials; None: no final comparison was worth it
+    # of the winner over the default, by fresh trials; None: no final comparison was worth it
+    gain: Verdict | None
     repetitions_count: int  # of each in the final comparison
     power_w: Interval | None  # of the winner where it draws most, if the power has a limit
     importance: tuple[Importance, ...]
@@ -56,7 +60,9 @@ class TuningOutcome:
 
     @property
     def better(self) -> bool:
-        """Whether the winner is significantly better than the default by a relevant factor, within the limit."""
+        """Whether the winner is significantly better than the default by a relevant factor, within the
+        limit.
+        """
         return self.gain is not None and self.gain.word == "better" and self.within
 
     @property
@@ -68,20 +74,35 @@ class TuningOutcome:
         if self.gain is None:
             return f"no result: trials of the final comparison failed with {self.winner}; keep the default"
         ratio, fresh = self.gain.ratio, f"{self.repetitions_count} fresh trials of each, in turns"
-        said = f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to {ratio.high:.3f}; {fresh})"
-        power = "" if self.power_w is None else f", {number(self.power_w.mean)} W (at most {number(self.power_w.high)} W)"
+        said = (
+            f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to "
+            f"{ratio.high:.3f}; {fresh})"
+        )
+        power = (
+            ""
+            if self.power_w is None
+            else f", {number(self.power_w.mean)} W (at most {number(self.power_w.high)} W)"
+        )
         if self.better:
             return f"{self.winner}: {said}{power}, {self.gain.sentence('the default')}"
-        why = self.gain.sentence("the default") if self.within else f"not surely within {self.objective.limit_w:g} W"
+        why = (
+            self.gain.sentence("the default")
+            if self.within
+            else f"not surely within {self.objective.limit_w:g} W"
+        )
         return f"no gain: {self.winner}: {said}{power}, {why}; keep the default"
 
 
 def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
-    """Judge the winner against the default by the one rule for "better", over all workloads with equal weights.
+    """Judge the winner against the default by the one rule for "better", over all workloads with equal
+    weights.
 
     None if one of the two has no valid trial of a workload that the other has.
     """
-    of = {label: {_work(c): c for c in cells if c.filesystem == label and metric in c.metrics} for label in (DEFAULT, TUNED)}
+    of = {
+        label: {_work(c): c for c in cells if c.filesystem == label and metric in c.metrics}
+        for label in (DEFAULT, TUNED)
+    }
     if not of[DEFAULT] or of[DEFAULT].keys() != of[TUNED].keys():
         return None
     return Judge(cells).judged([(of[TUNED][work], of[DEFAULT][work]) for work in of[DEFAULT]], metric, 1)
@@ -89,13 +110,18 @@ def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
 
 def power_w(cells: Sequence[Cell]) -> Interval | None:
     """Return the winner's mean power in the workload in which it draws most."""
-    found = [cell.metrics[POWER.key] for cell in cells if cell.filesystem == TUNED and POWER.key in cell.metrics]
+    found = [
+        cell.metrics[POWER.key] for cell in cells if cell.filesystem == TUNED and POWER.key in cell.metrics
+    ]
     return max(found, key=lambda one: one.high, default=None)
 
 
 def importance(space: OptionSpace, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
-    """Return what each option does by itself, the most important first; undecided with too few blocks to know the scatter."""
-    least_count = 2 + sum(len(option.values) - 1 for option in space.options)  # parameters of an additive fit, and one
+    """Return what each option does by itself, the most important first; undecided with too few blocks to
+    know the scatter.
+    """
+    # parameters of an additive fit, and one
+    least_count = 2 + sum(len(option.values) - 1 for option in space.options)
     found: list[Importance] = []
     sizes: dict[str, float] = {}
     for n, option in enumerate(space.options):

@@ -1,16 +1,19 @@
-"""The race: which settings to measure next, when to stop, and which one wins. Pure: it decides from what was measured.
+"""The race: which settings to measure next, when to stop, and which one wins. Pure: it decides from what was
+measured.
 
-The first round measures the default and settings that are spread over the space. Each later one measures the settings that were
-best in draws from the `Surface`: a setting is measured again as long as it may be the best, and dropped when it hardly can be
-(Thompson sampling). The race ends when its trials are used up, or when no setting is expected to improve on the best one by
-LEAST_GAIN_RATIO (expected improvement: a small chance of a large gain counts as much as a large chance of a small one).
+The first round measures the default and settings that are spread over the space. Each later one measures the
+settings that were best in draws from the `Surface`: a setting is measured again as long as it may be the
+best, and dropped when it hardly can be (Thompson sampling). The race ends when its trials are used up, or
+when no setting is expected to improve on the best one by LEAST_GAIN_RATIO (expected improvement: a small
+chance of a large gain counts as much as a large chance of a small one).
 
-The winner of a race looks better than it is, so the final comparison with the default uses none of these trials.
+The winner of a race looks better than it is, so the final comparison with the default uses none of these
+trials.
 
-    D. Russo and others, A Tutorial on Thompson Sampling, Foundations and Trends in Machine Learning 11 (2018),
-    https://doi.org/10.1561/2200000070
-    D. R. Jones, M. Schonlau, W. J. Welch, Efficient Global Optimization of Expensive Black-Box Functions, Journal of Global
-    Optimization 13 (1998), https://doi.org/10.1023/A:1008306431147
+    D. Russo and others, A Tutorial on Thompson Sampling, Foundations and Trends in Machine Learning 11
+    (2018), https://doi.org/10.1561/2200000070 D. R. Jones, M. Schonlau, W. J. Welch, Efficient Global
+    Optimization of Expensive Black-Box Functions, Journal of Global Optimization 13 (1998),
+    https://doi.org/10.1023/A:1008306431147
 """
 
 from collections.abc import Sequence
@@ -67,7 +70,10 @@ def budget(trials_count: int, work_count: int) -> RaceBudget:
     search_count = blocks_count - 2 * final_count
     if search_count < LEAST_SEARCH_COUNT:
         least_count = work_count * (2 * LEAST_FINAL_COUNT + LEAST_SEARCH_COUNT)
-        what = f"{trials_count} trials are too few to find a setting and to compare it with the default afterwards"
+        what = (
+            f"{trials_count} trials are too few to find a setting and to compare it with the default "
+            "afterwards"
+        )
         raise CampaignError(what, where="--trials", next=f"this campaign needs at least {least_count}")
     return RaceBudget(search_count, final_count)
 
@@ -79,7 +85,9 @@ def standing(space: OptionSpace, blocks: Sequence[Block], allowed: Allowed, seed
     dice = np.random.default_rng([seed, len(blocks)])
     order: list[int] = np.argsort(-surface.mean(measured), kind="stable").tolist()
     leaders = [measured[n] for n in order[:NEAR_COUNT]]
-    candidates = list(dict.fromkeys([space.default, *leaders, *measured, *space.candidates(leaders, allowed, dice)]))
+    candidates = list(
+        dict.fromkeys([space.default, *leaders, *measured, *space.candidates(leaders, allowed, dice)])
+    )
     means, covariance = surface.posterior(candidates)
     best = candidates.index(leaders[0])
     root = np.linalg.cholesky(jittered(covariance))
@@ -94,7 +102,9 @@ def standing(space: OptionSpace, blocks: Sequence[Block], allowed: Allowed, seed
 
 
 def _improvements(means: Floats, covariance: Floats, best: int) -> Floats:
-    """Return what each setting is expected to improve on the best one, if it is better (Jones and others, equation 15)."""
+    """Return what each setting is expected to improve on the best one, if it is better (Jones and others,
+    equation 15).
+    """
     variances = np.diag(covariance)
     deviations = np.sqrt(np.maximum(variances + variances[best] - 2 * covariance[best], 1e-18))
     above = (means - means[best]) / deviations
@@ -124,7 +134,9 @@ def next_round(now: Standing, shared: RaceBudget, used_count: int) -> tuple[Sett
 
 
 def winner(space: OptionSpace, now: Standing, allowed: Allowed) -> Setting:
-    """Return the setting for the final comparison: the best one, with options at their default where that costs little."""
+    """Return the setting for the final comparison: the best one, with options at their default where that
+    costs little.
+    """
     found = now.best
     while True:
         simpler = [

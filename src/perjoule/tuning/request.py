@@ -1,4 +1,6 @@
-"""A request to tune, as a user makes it and a folder keeps it: apart from the study, because every `run` imports it."""
+"""A request to tune, as a user makes it and a folder keeps it: apart from the study, because every `run`
+imports it.
+"""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,9 @@ class Option:
     less_durable: dict[int, str] = field(default_factory=dict[int, str])  # value -> what may be lost with it
 
     def likeness(self) -> Floats:
-        """Return the correlation of the effects of every two values: by distance on a scale, none between choices."""
+        """Return the correlation of the effects of every two values: by distance on a scale, none between
+        choices.
+        """
         if not self.places:
             return np.eye(len(self.values))
         places = np.asarray(self.places)
@@ -67,7 +69,8 @@ class OptionSpace:
     def joint_likeness(self) -> tuple[Floats, ...]:
         """Return the factors of the correlation of whole settings, for what options do only together."""
         return tuple(
-            np.maximum(found, _UNLIKE) if not o.places else found for o, found in zip(self.options, self.likeness(), strict=True)
+            np.maximum(found, _UNLIKE) if not o.places else found
+            for o, found in zip(self.options, self.likeness(), strict=True)
         )
 
     def neighbours(self, setting: Setting) -> list[Setting]:
@@ -79,8 +82,12 @@ class OptionSpace:
             if value != setting[n]
         ]
 
-    def candidates(self, near: Sequence[Setting], allowed: Allowed, dice: np.random.Generator) -> list[Setting]:
-        """Return the settings to compare: all of a small space; of a large one those near to good ones, and random ones."""
+    def candidates(
+        self, near: Sequence[Setting], allowed: Allowed, dice: np.random.Generator
+    ) -> list[Setting]:
+        """Return the settings to compare: all of a small space; of a large one those near to good ones,
+        and random ones.
+        """
         if self.count <= MOST_CANDIDATES:
             found = list(product(*(range(len(option.values)) for option in self.options)))
         else:
@@ -94,7 +101,8 @@ class OptionSpace:
         return tuple(int(dice.integers(len(option.values))) for option in self.options)
 
     def spread(self, count: int, allowed: Allowed, dice: np.random.Generator) -> list[Setting]:
-        """Return different settings, the default first, in which each value of an option is about as frequent as the others.
+        """Return different settings, the default first, in which each value of an option is about as frequent
+        as the others.
 
         Fewer if the space has no more that are allowed.
         """

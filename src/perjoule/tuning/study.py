@@ -1,4 +1,6 @@
-"""A tuning as campaigns: each round of the race, the final comparison, and the tuned campaign are written as campaign files."""
+"""A tuning as campaigns: each round of the race, the final comparison, and the tuned campaign are written
+as campaign files.
+"""
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
@@ -45,13 +47,23 @@ class Study:
         return len({(trial.workload.label, trial.clients_count) for trial in self.asked.trials})
 
     def round(self, number: int, settings: Mapping[str, Setting]) -> Campaign:
-        """Write a round of the race as a campaign: each setting once, by label, on a deployment of its own."""
-        what = f"Round {number} of a tuning for {self.objective.text}: settings of a race, whose winner looks better than it is."
+        """Write a round of the race as a campaign: each setting once, by label, on a deployment of its
+        own.
+        """
+        what = (
+            f"Round {number} of a tuning for {self.objective.text}: settings of a race, whose winner looks "
+            "better than it is."
+        )
         return self._campaign(f"round {number}", what, settings, 1, number)
 
     def final(self, setting: Setting, repetitions_count: int) -> Campaign:
-        """Write the final comparison as a campaign: default and winner in turns, each on a fresh deployment."""
-        what = f"The winner of a tuning for {self.objective.text} and the campaign's own setting, measured in turns."
+        """Write the final comparison as a campaign: default and winner in turns, each on a fresh
+        deployment.
+        """
+        what = (
+            f"The winner of a tuning for {self.objective.text} and the campaign's own setting, measured in "
+            "turns."
+        )
         both = {DEFAULT: self.declared.space.default, TUNED: setting}
         return self._campaign("final", what, both, repetitions_count, 0)
 
@@ -74,17 +86,29 @@ class Study:
         try:
             return {table["label"]: self.declared.setting(table) for table in tables["filesystem"]}
         except ValueError:
-            what = "this round has a value that the driver no longer declares, so it belongs to another version of perjoule"
-            raise CampaignError(what, where=written.name, next="tune into another folder with --into") from None
+            what = (
+                "this round has a value that the driver no longer declares, so it belongs to another "
+                "version of perjoule"
+            )
+            raise CampaignError(
+                what, where=written.name, next="tune into another folder with --into"
+            ) from None
 
     def _campaign(
-        self, name: str, description: str, settings: Mapping[str, Setting], repetitions_count: int, number: int
+        self,
+        name: str,
+        description: str,
+        settings: Mapping[str, Setting],
+        repetitions_count: int,
+        number: int,
     ) -> Campaign:
         document = {key: value for key, value in self.document.items() if key not in ("until", "reproduces")}
         document["name"] = f"{self.asked.name[:_LONGEST_NAME].rstrip()} {name}"
         document |= {"description": description, "repetitions": repetitions_count, "order": "interleaved"}
         document["seed"] = (self.asked.seed + number) % 2**63
-        document["filesystem"] = [{**self.declared.written(one), "label": label} for label, one in settings.items()]
+        document["filesystem"] = [
+            {**self.declared.written(one), "label": label} for label, one in settings.items()
+        ]
         return campaign.parse(_toml(document), source=str(document["name"]), folder=self.folder)
 
 
@@ -117,7 +141,9 @@ def study(
     row = rows("filesystem", ("filesystem",), table, place)
     if len(row) != 1:
         what = f"the table of {row[0].kind} stands for {len(row)} file systems, but one is tuned at a time"
-        raise CampaignError(what, where=source, next="give each of its options one value, for example with --set")
+        raise CampaignError(
+            what, where=source, next="give each of its options one value, for example with --set"
+        )
     document = copy.deepcopy({**document, "filesystem": [table]})
     asked = campaign.parse(text, source=source, overrides=tuple(overrides), folder=folder)
     document.setdefault("name", asked.name)
@@ -125,26 +151,59 @@ def study(
     alone = campaign.parse(_toml(document), source=source, folder=folder)
     if (testbeds_count := len({trial.testbed.label for trial in alone.trials})) > 1:
         what = f"the campaign has {testbeds_count} testbeds, but a setting is tuned on one"
-        raise CampaignError(what, where=source, next="give testbed and servers one value, for example with --set")
+        raise CampaignError(
+            what, where=source, next="give testbed and servers one value, for example with --set"
+        )
     real = campaign.parse(_toml({**document, "simulate": False}), source=source, folder=folder)
     most_clients = max(trial.clients_count for trial in real.trials)
     testbed = real.trials[0].testbed
     if offered is None:
         bed = drivers.testbed(testbed)
-        offered = bed.offered(most_clients) if isinstance(bed, OffersSettings) and not document.get("simulate") else {}
-    found = declared(table, place, testbed, most_clients, offered=offered, only=request.only, less_durable=request.less_durable)
+        offered = (
+            bed.offered(most_clients)
+            if isinstance(bed, OffersSettings) and not document.get("simulate")
+            else {}
+        )
+    found = declared(
+        table,
+        place,
+        testbed,
+        most_clients,
+        offered=offered,
+        only=request.only,
+        less_durable=request.less_durable,
+    )
     works = {(trial.workload.label, trial.clients_count) for trial in alone.trials}
-    return Study(alone, wanted, budget(request.trials_count, len(works)), found, offered, document, asked.overrides, folder)
+    return Study(
+        alone,
+        wanted,
+        budget(request.trials_count, len(works)),
+        found,
+        offered,
+        document,
+        asked.overrides,
+        folder,
+    )
 
 
 def _chosen(tables: Sequence[Table], wanted: str, source: str) -> Table:
     """Return the table of the file system to tune."""
     names = [str(table.get("label", table["kind"])) for table in tables]
-    found = [table for table, name in zip(tables, names, strict=True) if not wanted or wanted in (name, table["kind"])]
+    found = [
+        table
+        for table, name in zip(tables, names, strict=True)
+        if not wanted or wanted in (name, table["kind"])
+    ]
     if len(found) != 1:
         known = ", ".join(f'"{name}"' for name in names)
-        what = f"{len(found)} of its file systems are called {wanted}" if wanted else f"it has {len(tables)} file systems"
-        raise CampaignError(f"{what}, but one is tuned at a time", where=source, next=f"choose it with --filesystem: {known}")
+        what = (
+            f"{len(found)} of its file systems are called {wanted}"
+            if wanted
+            else f"it has {len(tables)} file systems"
+        )
+        raise CampaignError(
+            f"{what}, but one is tuned at a time", where=source, next=f"choose it with --filesystem: {known}"
+        )
     return found[0]
 
 

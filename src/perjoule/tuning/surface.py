@@ -1,12 +1,14 @@
 """The response surface of a tuning: what measured settings say about all settings.
 
-A measured block is modelled, on a logarithmic scale, as a sum of independent normal terms: a constant, an effect of each option
-alone, one of all options together, one of the round in which it was measured, and noise. That is a Gaussian process whose
-covariance is the sum of those of its terms; the standard deviation of each term is the most probable one, on a grid, under a wide
-prior. An additive model says which option does what, from few trials.
+A measured block is modelled, on a logarithmic scale, as a sum of independent normal terms: a constant, an
+effect of each option alone, one of all options together, one of the round in which it was measured, and
+noise. That is a Gaussian process whose covariance is the sum of those of its terms; the standard deviation of
+each term is the most probable one, on a grid, under a wide prior. An additive model says which option does
+what, from few trials.
 
-    C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press (2006), chapters 2.2 and 5.4
-    D. Duvenaud, H. Nickisch, C. E. Rasmussen, Additive Gaussian Processes, NIPS (2011), https://arxiv.org/abs/1112.4394
+    C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press (2006), chapters
+    2.2 and 5.4 D. Duvenaud, H. Nickisch, C. E. Rasmussen, Additive Gaussian Processes, NIPS (2011),
+    https://arxiv.org/abs/1112.4394
 """
 
 from collections.abc import Sequence
@@ -144,7 +146,10 @@ class Surface:
         for _ in range(_SWEEPS_COUNT):
             before = list(found)
             for n, prior in enumerate(priors):
-                scores = [self._log_likelihood([*found[:n], one, *found[n + 1 :]]) + prior.log_density(one) for one in GRID]
+                scores = [
+                    self._log_likelihood([*found[:n], one, *found[n + 1 :]]) + prior.log_density(one)
+                    for one in GRID
+                ]
                 found[n] = GRID[int(np.argmax(scores))]
             if found == before:
                 break

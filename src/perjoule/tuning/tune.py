@@ -1,7 +1,8 @@
-"""Runs a tuning: the rounds of the race, then the final comparison, each a campaign in a results folder of its own.
+"""Runs a tuning: the rounds of the race, then the final comparison, each a campaign in a results folder of
+its own.
 
-Nothing is kept but results folders: what comes next is decided from them each time, so a killed tuning continues where it
-stopped, and a round that was begun is finished as it was written.
+Nothing is kept but results folders: what comes next is decided from them each time, so a killed tuning
+continues where it stopped, and a round that was begun is finished as it was written.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,15 @@ from perjoule.summary.computing import of_trial
 from perjoule.tuning.folder import TUNED as TUNED_FILE
 from perjoule.tuning.objective import Item, Objective, value
 from perjoule.tuning.outcome import TuningOutcome, gain, importance, power_w
-from perjoule.tuning.race import LEAST_GAIN_RATIO, MOST_FINAL_COUNT, Standing, first_round, next_round, standing, winner
+from perjoule.tuning.race import (
+    LEAST_GAIN_RATIO,
+    MOST_FINAL_COUNT,
+    Standing,
+    first_round,
+    next_round,
+    standing,
+    winner,
+)
 from perjoule.tuning.space import Setting
 from perjoule.tuning.study import DEFAULT, TUNED, Study
 from perjoule.tuning.surface import Block
@@ -64,12 +73,17 @@ class _Race:
 
     def allowed(self, setting: Setting) -> bool:
         """Return whether a setting may be measured."""
-        return setting not in self.failed and not self._hopeless(setting) and self.study.declared.allowed(setting)
+        return (
+            setting not in self.failed
+            and not self._hopeless(setting)
+            and self.study.declared.allowed(setting)
+        )
 
     def _hopeless(self, setting: Setting) -> bool:
         worked = [block.setting for block in self.blocks]
         return any(
-            sum(one[n] == own for one in self.failed) >= HOPELESS_COUNT and all(one[n] != own for one in worked)
+            sum(one[n] == own for one in self.failed) >= HOPELESS_COUNT
+            and all(one[n] != own for one in worked)
             for n, own in enumerate(setting)
         )
 
@@ -80,7 +94,9 @@ class _Race:
     def next(self) -> tuple[Setting, ...]:
         """Return the settings of the next round; () if the race has ended."""
         if not self.blocks:
-            return first_round(self.study.declared.space, self.study.budget, self.allowed, self.study.asked.seed)
+            return first_round(
+                self.study.declared.space, self.study.budget, self.allowed, self.study.asked.seed
+            )
         return next_round(self.standing(), self.study.budget, self.used_count)
 
     def take(self, results: Results, settings: Mapping[str, Setting]) -> None:
@@ -101,7 +117,9 @@ class _Race:
                 self.blocks.append(Block(setting, self.rounds_count, found))
 
 
-def tune(study: Study, folder: Path, measure: Measure, tell: Callable[[RoundProgress], None]) -> TuningOutcome:
+def tune(
+    study: Study, folder: Path, measure: Measure, tell: Callable[[RoundProgress], None]
+) -> TuningOutcome:
     """Measure what is missing of a tuning and conclude.
 
     Raises:
@@ -122,7 +140,16 @@ def tune(study: Study, folder: Path, measure: Measure, tell: Callable[[RoundProg
         now = race.standing()
         tried = race.used_count * study.work_count
         most_count = (study.budget.search_count + 2 * study.budget.final_count) * study.work_count
-        tell(RoundProgress(number, tried, most_count, study.declared.words(now.best), expm1(now.gain), expm1(now.improvement)))
+        tell(
+            RoundProgress(
+                number,
+                tried,
+                most_count,
+                study.declared.words(now.best),
+                expm1(now.gain),
+                expm1(now.improvement),
+            )
+        )
     return _concluded(race, folder, measure)
 
 
@@ -131,13 +158,17 @@ def _begun(place: Path) -> Campaign | None:
     if not (place / "results.json").exists():
         return None
     kept = store.open_results(place)
-    return campaign.parse(kept.campaign_text, source=str(place / "campaign.toml"), overrides=kept.overrides, folder=place)
+    return campaign.parse(
+        kept.campaign_text, source=str(place / "campaign.toml"), overrides=kept.overrides, folder=place
+    )
 
 
 def _measured(results: Results, label: str) -> tuple[list[Point], str]:
     """Return the points of a file system, and why a trial of it failed; "" if none did."""
     records = [record for record in results.latest() if record.trial.filesystem.label == label]
-    reason = next((record.reason for record in records if record.status == "failed"), "" if records else "not measured")
+    reason = next(
+        (record.reason for record in records if record.status == "failed"), "" if records else "not measured"
+    )
     return [point for record in records for point in of_trial(results, record).points], reason
 
 
@@ -146,7 +177,10 @@ def _require_default(points: list[Point], reason: str, objective: Objective, res
     where = str(results.folder)
     if reason:
         what = f"the campaign's own setting failed, so there is nothing to compare with: {reason}"
-        again = f"see its logs with `perjoule show {where}`; once fixed, `perjoule resume {results.folder.parent} --failed`"
+        again = (
+            f"see its logs with `perjoule show {where}`; once fixed, `perjoule resume "
+            f"{results.folder.parent} --failed`"
+        )
         raise WorkloadError(what, where=where, next=again)
     if not objective.scores(points):
         why = next((words for point in points for words in point.omitted.values()), "")
@@ -169,7 +203,11 @@ def _concluded(race: _Race, folder: Path, measure: Measure) -> TuningOutcome:
         best = study.labels(written)[TUNED]
         results = measure(written, place)
         found = summary(results)
-        judged, power, doubts = gain(found.cells, study.objective.metric.key), power_w(found.cells), found.doubts
+        judged, power, doubts = (
+            gain(found.cells, study.objective.metric.key),
+            power_w(found.cells),
+            found.doubts,
+        )
         trials_count += len(written.trials)
         repetitions_count = max(trial.repetition for trial in written.trials)
     outcome = TuningOutcome(
@@ -180,7 +218,9 @@ def _concluded(race: _Race, folder: Path, measure: Measure) -> TuningOutcome:
         gain=judged,
         repetitions_count=repetitions_count if written else 0,
         power_w=power if study.objective.limit_w is not None else None,
-        importance=importance(declared.space, now.surface, less_is_better=study.objective.metric.better == "lower"),
+        importance=importance(
+            declared.space, now.surface, less_is_better=study.objective.metric.better == "lower"
+        ),
         settings_count=len(race.labels),
         failed={declared.words(setting): reason for setting, reason in race.failed.items()},
         trials_count=trials_count,

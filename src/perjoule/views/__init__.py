@@ -1,9 +1,10 @@
-"""One file, one thing that is shown of a measure: its tables, figure, words, section, chart of the live page, option of `show`.
+"""One file, one thing that is shown of a measure: its tables, figure, words, section, chart of the live page,
+option of `show`.
 
-A view is a module with a `VIEW`, in any folder here, or in another package (`model/families.py`). Nobody lists views: the report,
-its figures, the live page, the list, `perjoule show` and its help go through all. A view imports what computes (numpy,
-statistics, energy) where it is used: the options of a command must be known long before that. Numbers come from `Content`, which
-computes each when first needed.
+A view is a module with a `VIEW`, in any folder here, or in another package (`model/families.py`). Nobody
+lists views: the report, its figures, the live page, the list, `perjoule show` and its help go through all. A
+view imports what computes (numpy, statistics, energy) where it is used: the options of a command must be
+known long before that. Numbers come from `Content`, which computes each when first needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,9 +39,13 @@ def every() -> tuple[View, ...]:
 
 @cache
 def members() -> tuple[tuple[families.Member, View], ...]:
-    """Return the views, each with its module: those of perjoule, then those of other packages that can be used."""
+    """Return the views, each with its module: those of perjoule, then those of other packages that can be
+    used.
+    """
     pairs: list[tuple[families.Member, View]] = []
-    for member, view in families.usable(families.VIEWS, lambda member: (member, _view(member, [view for _, view in pairs]))):
+    for member, view in families.usable(
+        families.VIEWS, lambda member: (member, _view(member, [view for _, view in pairs]))
+    ):
         if view:
             pairs.append((member, view))
     return tuple(pairs)
@@ -54,7 +59,10 @@ def _view(member: families.Member, before: Sequence[View]) -> View | None:
 
 
 def _of_another(member: families.Member, view: object, flags: tuple[Flag, ...]) -> View:
-    """Return the view of another package, whose errors name it. Raises PackageError: it is none, or its option is taken."""
+    """Return the view of another package, whose errors name it.
+
+    Raises PackageError: it is none, or its option is taken.
+    """
     member.require(isinstance(view, View), "it has no `VIEW = View(...)`")
     assert isinstance(view, View)
     member.require(type(view.rank) is int, "the rank of its VIEW is not a whole number")
@@ -98,6 +106,8 @@ def sections(content: Content) -> Iterator[Section]:
     """Return the sections of a page: those that need not be opened come first."""
     for view in sorted(every(), key=lambda view: view.folded):
         if tables := tuple(
-            (view_table, laid) for view_table in view.tables if view_table.name and (laid := view_table.lay(content)).rows
+            (view_table, laid)
+            for view_table in view.tables
+            if view_table.name and (laid := view_table.lay(content)).rows
         ):
             yield Section(view, tables, view.intro(content), view.lines(content))

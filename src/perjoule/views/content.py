@@ -13,7 +13,8 @@ from perjoule.store import Results
 from perjoule.store.recalculated import recalculation_of
 from perjoule.summary import Summary, summary
 
-if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` or an error should
+# what computes is imported where it is used: that takes longer than `--help` or an error should
+if TYPE_CHECKING:
     from perjoule.papers.claims import Judged
     from perjoule.papers.comparison import NumberComparison
     from perjoule.papers.facts import MeasuredMetric, NumberPair
@@ -32,7 +33,10 @@ Samples = Mapping[tuple[str, str, str], list[float]]  # (file system, workload, 
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a results folder, and the folders whose machines are compared with its own. All may raise MachineError."""
+    """The content of a results folder, and the folders whose machines are compared with its own.
+
+    All may raise MachineError.
+    """
 
     results: Results
     beside: tuple[Results, ...] = ()
@@ -108,7 +112,9 @@ class Content:
         first: dict[tuple[str, str], Overhead] = {}
         for record, numbers in self.trials:
             if numbers.overhead and record.trial.clients_count == self.most_count:
-                first.setdefault((record.trial.filesystem.label, numbers.overhead.direction), numbers.overhead)
+                first.setdefault(
+                    (record.trial.filesystem.label, numbers.overhead.direction), numbers.overhead
+                )
         return tuple(first.values())
 
     @cached_property
@@ -193,7 +199,11 @@ class Content:
     @cached_property
     def reproduces(self) -> str:
         """The paper whose study it repeats; "" if none."""
-        return self.campaign.reproduces if self.campaign and self.campaign.reproduces in published.names() else ""
+        return (
+            self.campaign.reproduces
+            if self.campaign and self.campaign.reproduces in published.names()
+            else ""
+        )
 
     @cached_property
     def _facts(self) -> "tuple[MeasuredMetric, ...]":
@@ -215,7 +225,11 @@ class Content:
         from perjoule.papers.comparison import held
 
         wholes = [pair for pair in self.pairs if pair.measured.quantity != "share"]
-        return held(published.paper(self.reproduces), wholes, self.records, self.cells) if self.reproduces else ()
+        return (
+            held(published.paper(self.reproduces), wholes, self.records, self.cells)
+            if self.reproduces
+            else ()
+        )
 
     @cached_property
     def claims(self) -> "tuple[Judged, ...]":
@@ -270,5 +284,7 @@ class Content:
         if watts and self.modelled:
             notes.append("watts modelled")
         if watts and len(several := sorted({cell.grade for cell in self.cells if cell.grade})) > 1:
-            notes.append(f"power of different grades ({', '.join(several)}), not to be ranked against each other")
+            notes.append(
+                f"power of different grades ({', '.join(several)}), not to be ranked against each other"
+            )
         return (", ".join(notes),) if notes else ()

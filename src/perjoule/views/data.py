@@ -15,7 +15,9 @@ _OF_FINDING = ("among", "workload", "direction", "clients_count", "metric", "bes
 
 
 def as_data(content: Content) -> dict[str, object]:
-    """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI units."""
+    """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI
+    units.
+    """
     return {
         "scales": content.summary.scales,
         "doubts": content.doubts,
@@ -24,16 +26,25 @@ def as_data(content: Content) -> dict[str, object]:
         "users": content.mixes,
         "scaling": content.scaling,
         "replacements": [
-            {**vars(replacement), "machines_count": replacement.machines_count, "verdict": replacement.verdict}
+            {
+                **vars(replacement),
+                "machines_count": replacement.machines_count,
+                "verdict": replacement.verdict,
+            }
             for replacement in content.replacements
         ],
-        "budgets": [budget for record, summary in content.trials for budget in _budgets(record, summary.metered)],
+        "budgets": [
+            budget for record, summary in content.trials for budget in _budgets(record, summary.metered)
+        ],
     }
 
 
 def _row(cell: Cell) -> dict[str, object]:
     metrics = {
-        key: {"unit": metric_of(key).unit.si, **{name: getattr(interval, name) for name in ("mean", "low", "high", "values")}}
+        key: {
+            "unit": metric_of(key).unit.si,
+            **{name: getattr(interval, name) for name in ("mean", "low", "high", "values")},
+        }
         | {"grade": cell.grade_of(metric_of(key).boundary)}
         for key, interval in cell.metrics.items()
     }
@@ -58,7 +69,10 @@ def _budgets(record: Record, metered: "MeteredTrial | None") -> Iterator[dict[st
     """Return the uncertainty budget of each energy of a trial."""
     for direction, energies in metered.energies.items() if metered else ():
         for boundary, budget in energies.budgets.items():
-            terms = [{"name": term.name, "meter": term.meter, "standard_j": term.standard_j} for term in budget.terms]
+            terms = [
+                {"name": term.name, "meter": term.meter, "standard_j": term.standard_j}
+                for term in budget.terms
+            ]
             yield {
                 "trial": record.trial.id,
                 "direction": direction,

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Now:
-    """What meters and counters say at a moment: powers, and rates of counters, in their unit per second of wall time."""
+    """What meters and counters say at a moment: powers, and rates of counters, in their unit per second of
+    wall time.
+    """
 
     load: RunningLoad
     values: Mapping[Channel, float]

@@ -37,16 +37,20 @@ class Live:
 
     title: str
     unit: str
-    values: Callable[[Now], Mapping[str, float]]  # of the lines at a moment, by name; a line without a value has a gap
+    # of the lines at a moment, by name; a line without a value has a gap
+    values: Callable[[Now], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class View:
-    """One thing that is shown: tables and figures, a section of the report, a chart of the live page, an option of `show`."""
+    """One thing that is shown: tables and figures, a section of the report, a chart of the live page, an
+    option of `show`.
+    """
 
     rank: int  # of its figures, its section and its option among those of all views, the lowest first
     tables: tuple[Shown, ...] = ()
-    figures: Callable[[Content], Iterable[tuple[str, Spec]]] = lambda content: ()  # by name: of the file, and in the page
+    # by name: of the file, and in the page
+    figures: Callable[[Content], Iterable[tuple[str, Spec]]] = lambda content: ()
     flag: Flag | None = None
     title: str = ""  # of its section, which has the tables that have a name
     folded: bool = False  # whether one has to open the section, which comes after all others

@@ -24,13 +24,15 @@ class RunClocks:
 
     clients: tuple[str, ...]
     clocks: tuple[Clock, ...]  # this machine's
-    ahead_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])  # of each host: before, after
+    # of each host: before, after
+    ahead_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     start_utc_s: float | None = None  # of a start that was the same for all, by this machine's clock
 
     def __post_init__(self) -> None:
         if not self.clients or len(self.clocks) != 2:
             raise ValueError(
-                f"{len(self.clients)} clients and {len(self.clocks)} clocks, but it needs at least one client and exactly two "
+                f"{len(self.clients)} clients and {len(self.clocks)} clocks, but it needs at least one "
+                "client and exactly two "
                 "clocks"
             )
 
@@ -49,7 +51,9 @@ class RunClocks:
         return self.offset_s - next(iter(self.ahead_s.get(client, ())), 0.0)
 
     def doubts(self, began_s: Mapping[str, float]) -> tuple[Doubt, ...]:
-        """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the monotonic clock."""
+        """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the
+        monotonic clock.
+        """
         doubts = [
             TIMES.host_set(host=name, set_s=after_s - before_s)
             for name, (before_s, after_s) in self.ahead_s.items()
@@ -59,7 +63,9 @@ class RunClocks:
             doubts.append(TIMES.set(set_s=self.drift_s))
         if self.start_utc_s is not None:
             late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
-            doubts += [TIMES.began_late(host=name, late_s=late) for name, late in late_s.items() if late > LATE_S]
+            doubts += [
+                TIMES.began_late(host=name, late_s=late) for name, late in late_s.items() if late > LATE_S
+            ]
         return tuple(doubts)
 
 
@@ -75,13 +81,21 @@ class RunState:
 
 @contextmanager
 def noted(folder: Path, clients: Sequence[Host]) -> Generator[RunState]:
-    """Record in run.json the clients of the block, and all clocks before and after it. Raises TransientError."""
+    """Record in run.json the clients of the block, and all clocks before and after it.
+
+    Raises TransientError.
+    """
     clocks, run = [_clock()], RunState(clock_offsets_s(clients))
     yield run
     clocks.append(_clock())
     after_s = clock_offsets_s(clients)
     ahead_s = {name: [before_s, after_s[name]] for name, before_s in run.ahead_s.items()}
-    clock_facts = {"clients": [c.name for c in clients], "clocks": clocks, "ahead_s": ahead_s, "start_utc_s": run.start_utc_s}
+    clock_facts = {
+        "clients": [c.name for c in clients],
+        "clocks": clocks,
+        "ahead_s": ahead_s,
+        "start_utc_s": run.start_utc_s,
+    }
     (folder / "run.json").write_text(json.dumps(clock_facts))
 
 

@@ -19,7 +19,9 @@ SHORT_S = 60.0  # for commands on one file
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
-def codes(tool: str, running: Mapping[str, Process], *, until_s: float, time_limit_s: float, why: str = "") -> dict[str, int]:
+def codes(
+    tool: str, running: Mapping[str, Process], *, until_s: float, time_limit_s: float, why: str = ""
+) -> dict[str, int]:
     """Wait until all have ended, and return their exit codes by name.
 
     Args:
@@ -33,7 +35,10 @@ def codes(tool: str, running: Mapping[str, Process], *, until_s: float, time_lim
         TransientError: one has not ended by then.
     """
     try:
-        return {name: process.wait(timeout_s=max(0.01, until_s - time.monotonic())) for name, process in running.items()}
+        return {
+            name: process.wait(timeout_s=max(0.01, until_s - time.monotonic()))
+            for name, process in running.items()
+        }
     except TimeoutError:
         late = ", ".join(name for name, process in running.items() if process.returncode is None)
         raise TransientError(
@@ -49,7 +54,9 @@ def stop(processes: Iterable[Process]) -> None:
         with suppress(Exception):  # it may hang in the kernel; the testbed removes what is left
             process.stop()
 
-    threads = [Thread(target=end, args=[process], daemon=True) for process in processes if process.returncode is None]
+    threads = [
+        Thread(target=end, args=[process], daemon=True) for process in processes if process.returncode is None
+    ]
     for thread in threads:
         thread.start()
     until_s = time.monotonic() + STOP_S
@@ -59,7 +66,10 @@ def stop(processes: Iterable[Process]) -> None:
 
 @contextmanager
 def rooms(hosts: Sequence[Host], folder: Path, *files: str) -> Generator[dict[str, Path]]:
-    """Lend a folder on each host that stands for `folder` (`Host.room`), by host name. Raises TransientError."""
+    """Lend a folder on each host that stands for `folder` (`Host.room`), by host name.
+
+    Raises TransientError.
+    """
     lent = {host.name: host.room(folder, *files) for host in dict.fromkeys(hosts)}
     room_of = dict(zip(lent, each(lent.values(), lambda room: room.__enter__()), strict=True))
     try:
@@ -71,7 +81,10 @@ def rooms(hosts: Sequence[Host], folder: Path, *files: str) -> Generator[dict[st
 
 @contextmanager
 def daemons_first(mounted: Mounted) -> Generator[None]:
-    """If the block fails, and a daemon of the file system has died, that is the reason. Raises WorkloadError."""
+    """If the block fails, and a daemon of the file system has died, that is the reason.
+
+    Raises WorkloadError.
+    """
     try:
         yield
     except WorkloadError:
@@ -100,9 +113,9 @@ def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
 def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> None:
     """Remove the files of a folder that a pattern of the shell names, and ask for no others.
 
-    Clients that share the folder remove theirs at the same time, and where a file system lists no types, `find` asks for every
-    file that it lists and fails if one is gone by then, even with `-ignore_readdir_race`. A client may also remember the names
-    of files that went seconds ago.
+    Clients that share the folder remove theirs at the same time, and where a file system lists no types,
+    `find` asks for every file that it lists and fails if one is gone by then, even with
+    `-ignore_readdir_race`. A client may also remember the names of files that went seconds ago.
 
     Raises:
         WorkloadError: the folder can't be listed, or a file is there and can't be removed.
@@ -111,15 +124,22 @@ def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> N
 
 
 def require_common(tool: str, clients: Sequence[Host], mounted: Mounted) -> None:
-    """Check that all clients are in the same folder of one file system. Raises WorkloadError if each has its own."""
+    """Check that all clients are in the same folder of one file system.
+
+    Raises WorkloadError if each has its own.
+    """
     first, *further = clients
     marker = f"perjoule-{time.monotonic_ns()}"
     first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
     try:
         for client in further:
-            looked = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
+            looked = client.run(
+                ["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False
+            )
             if looked.returncode != 0:
                 problem = f"{tool} needs one folder for all clients, but here each has its own"
-                raise WorkloadError(problem, where=client.name, next="use one client, or a file system that they share")
+                raise WorkloadError(
+                    problem, where=client.name, next="use one client, or a file system that they share"
+                )
     finally:
         first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)

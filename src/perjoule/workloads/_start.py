@@ -1,7 +1,8 @@
 """A common start for loads on many hosts: each waits on its own host until a moment in that host's own clock.
 
-A load that is ready waits at its gate, a pipe on its host. Once all are, each gate gets the same moment, by its host's clock; if
-a load is late, the delay is its own host's. Precedent: elbencho's `--start`, https://github.com/breuner/elbencho
+A load that is ready waits at its gate, a pipe on its host. Once all are, each gate gets the same moment, by
+its host's clock; if a load is late, the delay is its own host's. Precedent: elbencho's `--start`,
+https://github.com/breuner/elbencho
 """
 
 import secrets
@@ -15,8 +16,9 @@ from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
 from perjoule.machine.scripts import BASH, LOOK
 
-# $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program. Of several
-# who wait at one gate, the first holds the lock until it has read the moment; later ones don't wait.
+# $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate
+# program. Of several who wait at one gate, the first holds the lock until it has read the moment; later ones
+# don't wait.
 WAIT = """
 exec 3<> <(:) 4> "$1.lock" || exit 1
 if [ ! -s "$1.told" ]; then
@@ -46,7 +48,9 @@ class Gates:
 
     def __init__(self, hosts: Mapping[str, Host]) -> None:
         self._hosts, self._folder = hosts, f"start-{secrets.token_hex(4)}"
-        each(dict.fromkeys(hosts.values()), lambda host: host.put(WAIT + BEGUN, self._place(host) / "wait.sh"))
+        each(
+            dict.fromkeys(hosts.values()), lambda host: host.put(WAIT + BEGUN, self._place(host) / "wait.sh")
+        )
 
     def _place(self, host: Host) -> Path:
         return host.directory / self._folder
@@ -58,9 +62,12 @@ class Gates:
     def command(self, name: str) -> str:
         """Return a shell command that waits at a load's gate and then prints its host's time (UTC, in s).
 
-        Several parts of a load may wait at its gate at once, and later ones run it again: it waits for no second moment.
+        Several parts of a load may wait at its gate at once, and later ones run it again: it waits for no
+        second moment.
         """
-        return shlex.join(["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))])
+        return shlex.join(
+            ["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))]
+        )
 
     def open(self, running: Mapping[str, Process], ahead_s: Mapping[str, float], *, until_s: float) -> float:
         """Wait until all loads are at their gates, or one has ended; then send all the start time.
@@ -98,6 +105,9 @@ def _ended(process: Process) -> bool:
 
 
 def clock_offsets_s(hosts: Sequence[Host]) -> dict[str, float]:
-    """Return by how much the clock of each host is ahead of this machine's (UTC), in s. Raises TransientError."""
+    """Return by how much the clock of each host is ahead of this machine's (UTC), in s.
+
+    Raises TransientError.
+    """
 
     return dict(each(hosts, lambda host: (host.name, host.clock_offset().offset_s)))

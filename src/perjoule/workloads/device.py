@@ -1,7 +1,7 @@
 """fio on a raw block device, without a file system: https://fio.readthedocs.io
 
-Like `fio` in everything else. Data for reads are written once per deployment. Right before each trial writes, the device is
-checked again, by its number.
+Like `fio` in everything else. Data for reads are written once per deployment. Right before each trial writes,
+the device is checked again, by its number.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,9 @@ SHORT_S = 20.0
 
 
 class Device(Fio):
-    """Sequential or random, read, write or mixed I/O on each client's raw device; its options are those of `fio`."""
+    """Sequential or random, read, write or mixed I/O on each client's raw device; its options are those of
+    `fio`.
+    """
 
     needs: ClassVar[Need] = "devices"
 
@@ -45,8 +47,13 @@ class Device(Fio):
             path = mounted.devices[client.name]
             there_bytes = int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
             if there_bytes < size_bytes:
-                problem = f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of this load"
-                raise WorkloadError(problem, where=client.name, next="lower the workload's size, or raise the filesystem's")
+                problem = (
+                    f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of "
+                    "this load"
+                )
+                raise WorkloadError(
+                    problem, where=client.name, next="lower the workload's size, or raise the filesystem's"
+                )
         super().prepare(clients, mounted, folder)
         if "write" not in self.operation:
             for client in clients:

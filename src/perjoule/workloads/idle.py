@@ -1,9 +1,11 @@
 """No load: what a mounted, quiet file system draws, and what it does by itself.
 
-It is the "ready idle" of SNIA's Emerald, https://www.snia.org/forums/cmsi/programs/emerald, for a whole file system.
+It is the "ready idle" of SNIA's Emerald, https://www.snia.org/forums/cmsi/programs/emerald, for a whole file
+system.
 
-The window begins when everything has been written back and the file system has had time to come to rest. perjoule itself reads
-only counters and meters meanwhile; on hosts reached over SSH, that takes CPU time and network bytes of theirs.
+The window begins when everything has been written back and the file system has had time to come to rest.
+perjoule itself reads only counters and meters meanwhile; on hosts reached over SSH, that takes CPU time and
+network bytes of theirs.
 """
 
 import json
@@ -36,12 +38,15 @@ mounted = [true, false]
 
 RAW = "idle.json"
 SYNC_S = 600.0
-FILE_BYTES = 4 * MIB  # as large as an object of CephFS; smaller than a chunk of MooseFS, so that all servers get some
+# as large as an object of CephFS; smaller than a chunk of MooseFS, so that all servers get some
+FILE_BYTES = 4 * MIB
 
 
 @plain_dataclass(frozen=True)
 class IdleWindow:
-    """idle.json: the window, a result for each client, and on how many of them the file system was mounted."""
+    """idle.json: the window, a result for each client, and on how many of them the file system was
+    mounted.
+    """
 
     results: tuple[ClientResult, ...]
     mounted_count: int
@@ -56,20 +61,29 @@ class Idle(Workload):
     simulated_with: ClassVar[Mapping[str, Json] | None] = {"duration": "0.5 s", "rest": "0 s"}
 
     duration_s: Seconds = 60.0
-    """Length of the window, in wall time. Daemons work in periods of seconds to minutes; cover several of the longest."""
+    """Length of the window, in wall time.
+
+    Daemons work in periods of seconds to minutes; cover several of the longest.
+    """
 
     data_bytes: Bytes | None = None
-    """Bytes that each client writes before the window, in files of 4 MiB, for the file system to hold. Caches are dropped
+    """Bytes that each client writes before the window, in files of 4 MiB, for the file system to hold. Caches
+    are dropped
     afterwards."""
 
     mounted: bool = True
-    """Whether clients have the file system mounted; otherwise they unmount it before the window and mount it again after it."""
+    """Whether clients have the file system mounted; otherwise they unmount it before the window and mount
+    it again after it.
+    """
 
     rest_s: SecondsOrZero = 5.0
     """Wall time between the last write-back or unmount and the window."""
 
     least_gap_s: Seconds = 10.0
-    """The shortest time without an access, in emulated time, after which a disk could sleep. Shorter gaps do not count."""
+    """The shortest time without an access, in emulated time, after which a disk could sleep.
+
+    Shorter gaps do not count.
+    """
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -98,23 +112,39 @@ class Idle(Workload):
         return (Check("idle", True, "needs nothing"),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Write `data`, and write back what earlier trials left; without data, caches stay warm, as they are while it is idle."""
+        """Write `data`, and write back what earlier trials left; without data, caches stay warm, as they
+        are while it is idle.
+        """
         loading = [client for client in clients if client.name in mounted.directories]
         if self.data_bytes and not loading:
             raise WorkloadError("an idle trial has data only in folders", where="idle", next="remove data")
         each(loading, lambda client: self._fill(client, mounted.directories[client.name]))
-        each(loading, lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=SYNC_S))
+        each(
+            loading,
+            lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=SYNC_S),
+        )
         if self.data_bytes:
             keep_doubts(folder, cold(clients, mounted))
 
     def _fill(self, client: Host, place: Path) -> None:
         for number in range(-(-(self.data_bytes or 0) // FILE_BYTES)):
             size = min(FILE_BYTES, (self.data_bytes or 0) - number * FILE_BYTES)
-            argv = ["dd", "if=/dev/urandom", f"of={place / f'data-{number}'}", f"bs={size}", "count=1", "iflag=fullblock"]
+            argv = [
+                "dd",
+                "if=/dev/urandom",
+                f"of={place / f'data-{number}'}",
+                f"bs={size}",
+                "count=1",
+                "iflag=fullblock",
+            ]
             client.run([*argv, "status=none"], timeout_s=SYNC_S)
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
-        """Wait. Raises WorkloadError if the file system can't be unmounted, TransientError if it can't be mounted again."""
+        """Wait.
+
+        Raises WorkloadError if the file system can't be unmounted, TransientError if it can't be mounted
+        again.
+        """
         with nullcontext() if self.mounted else able(mounted, Unmounts).unmounted():
             time.sleep(self.rest_s)
             began_s = time.monotonic()

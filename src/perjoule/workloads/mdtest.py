@@ -1,9 +1,10 @@
-"""mdtest: many small files or folders created, statted or removed by the ranks of an MPI program. https://github.com/hpc/ior,
-https://ior.readthedocs.io
+"""mdtest: many small files or folders created, statted or removed by the ranks of an MPI program.
+https://github.com/hpc/ior, https://ior.readthedocs.io
 
-A trial is one operation. It moves no user data: operations count. Every rank reports how long it took from a common barrier; the
-start is the moment at which the last rank reached the barrier, known to a few milliseconds (`--run-cmd-before-phase`). mdtest
-reports no latencies. Making and removing the few parent folders is not counted.
+A trial is one operation. It moves no user data: operations count. Every rank reports how long it took from a
+common barrier; the start is the moment at which the last rank reached the barrier, known to a few
+milliseconds (`--run-cmd-before-phase`). mdtest reports no latencies. Making and removing the few parent
+folders is not counted.
 """
 
 import csv
@@ -78,7 +79,9 @@ class MdTest(Workload):
     """Whether each rank works in its own folder (`-u`), or all in the same."""
 
     reorder: bool = False
-    """Stat what the next client created (`-N 1`), so no client answers from its own cache; caches are dropped anyway."""
+    """Stat what the next client created (`-N 1`), so no client answers from its own cache; caches are
+    dropped anyway.
+    """
 
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
@@ -94,7 +97,9 @@ class MdTest(Workload):
 
     @property
     def directions(self) -> tuple[Literal["write", "read"], ...]:
-        """ "write" for operations that change the file system (create, remove), "read" for those that only look."""
+        """ "write" for operations that change the file system (create, remove), "read" for those that only
+        look.
+        """
         return ("read" if self.operation == "stat" else "write",)
 
     def moved_bytes(self, clients_count: int) -> int:
@@ -110,7 +115,9 @@ class MdTest(Workload):
         mpi.ready(clients, mounted, mpi.program("mdtest", self.prefix), folder)
         if len(clients) > 1:
             require_common("mdtest", clients, mounted)
-        clients[0].run(["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s)
+        clients[0].run(
+            ["rm", "-rf", "--", mounted.directories[clients[0].name] / TREE], timeout_s=self.time_limit_s
+        )
         if self.operation != "create":
             self._load(clients, mounted, folder, "layout-", "create")
         for client in clients:
@@ -134,7 +141,10 @@ class MdTest(Workload):
             began_s = barrier_s(log, len(client_of), ran)
             if lacking := [rank for rank in client_of if done_of.get(rank, (0, 0.0))[0] != self.files_count]:
                 found_count = done_of.get(lacking[0], (0, 0.0))[0]
-                problem = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
+                problem = (
+                    f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and "
+                    "reported no error"
+                )
                 raise WorkloadError(problem, where=client_of[lacking[0]])
             results = tuple(self._result(name, client_of, done_of, began_s) for name in ran.clients)
             shortest_s = min(result.ended_s - result.began_s for result in results)
@@ -142,7 +152,11 @@ class MdTest(Workload):
             return Outcome(engine(log), results, (*prepared, *ran.doubts({}), *short))
 
     def _result(
-        self, client: str, client_of: Mapping[int, str], done_of: Mapping[int, tuple[int, float]], began_s: float
+        self,
+        client: str,
+        client_of: Mapping[int, str],
+        done_of: Mapping[int, tuple[int, float]],
+        began_s: float,
     ) -> ClientResult:
         client_ranks = [done_of[rank] for rank, of in client_of.items() if of == client]
         return ClientResult(
@@ -154,9 +168,17 @@ class MdTest(Workload):
             operations_count=sum(count for count, _ in client_ranks),
         )
 
-    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str) -> None:
+    def _load(
+        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str
+    ) -> None:
         details = mpi.room(clients[0]) / RANKS
-        argv = [mpi.program("mdtest", self.prefix), FLAGS[operation], "-D" if self.folders else "-F", "-d", TREE]
+        argv = [
+            mpi.program("mdtest", self.prefix),
+            FLAGS[operation],
+            "-D" if self.folders else "-F",
+            "-d",
+            TREE,
+        ]
         argv += ["-n", str(self.files_count), f"--run-cmd-before-phase=date +${{{mpi.CLIENT}}}:%s.%N"]
         argv += [f"--saveRankPerformanceDetails={details}"]
         argv += ["-u"] if self.own_folder else []
@@ -188,11 +210,14 @@ def _ran(folder: Path) -> RunClocks:
     if "clock" not in json_of(folder / "run.json"):
         return read_as(RunClocks, folder / "run.json")
     before = read_as(Before, folder / "run.json")
-    return RunClocks(before.clients, (before.clock, before.clock), {name: (s, s) for name, s in before.ahead_s.items()})
+    return RunClocks(
+        before.clients, (before.clock, before.clock), {name: (s, s) for name, s in before.ahead_s.items()}
+    )
 
 
 def barrier_s(log: str, ranks_count: int, ran: RunClocks) -> float:
-    """Return when the last rank was ready for the phase, in the monotonic clock. Raises ValueError if a rank's time is missing.
+    """Return when the last rank was ready for the phase, in the monotonic clock. Raises ValueError if a
+    rank's time is missing.
 
     Args:
         log: with a line "client-1:SECONDS" of each rank, by its client's clock.

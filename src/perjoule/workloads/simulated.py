@@ -1,4 +1,6 @@
-"""A load that moves nothing and takes exactly as long as a simulated file system defines, to the last bit of its times."""
+"""A load that moves nothing and takes exactly as long as a simulated file system defines, to the last bit
+of its times.
+"""
 
 import json
 import math
@@ -31,7 +33,8 @@ size = "4 MiB"
 
 ENGINE = "simulated 1"
 METER = "simulated workload"
-LOGGED_S, LOGGED_COUNT = 0.5, 10_000  # length of its log's windows, or more, so that there are no more of them
+# length of its log's windows, or more, so that there are no more of them
+LOGGED_S, LOGGED_COUNT = 0.5, 10_000
 LATE_TIMES = 20  # as long as any other: a call that is late
 
 
@@ -45,7 +48,9 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class SimulatedLoad(Workload):
-    """Each client waits for size / throughput; the simulated file system defines the throughput and its noise."""
+    """Each client waits for size / throughput; the simulated file system defines the throughput and its
+    noise.
+    """
 
     operation: Literal["write", "read"] = "write"
     """The direction in which it claims to move data."""
@@ -63,7 +68,9 @@ class SimulatedLoad(Workload):
     """End after this time at the latest; what was not moved by then is left out."""
 
     late_after_s: Seconds | None = None
-    """From this time after the start on, calls claim to take 20 times as long, and to move as much as otherwise."""
+    """From this time after the start on, calls claim to take 20 times as long, and to move as much as
+    otherwise.
+    """
 
     late_until_s: Seconds | None = None
     """Until this time after the start, calls claim so; until the end if only `late_after` is set."""
@@ -121,18 +128,26 @@ class SimulatedLoad(Workload):
         number = _count_run(_whole(mounted.directories[clients[0].name]) / "runs")
         fails = number == self.fail_at_count
         if fails and self.failure == "transient":
-            raise TransientError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
+            raise TransientError(
+                f"the simulated load fails in its run {number}, as configured", where=clients[0].name
+            )
         if fails and self.failure == "stable":
-            raise WorkloadError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
+            raise WorkloadError(
+                f"the simulated load fails in its run {number}, as configured", where=clients[0].name
+            )
         self._work(clients)
         rates = [throughput_bytes_per_s(mounted, client.name, number) for client in clients]
         began_s = time.monotonic()
-        results = tuple(self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True))
+        results = tuple(
+            self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True)
+        )
         ended_s = max(result.ended_s for result in results)
         time.sleep(max(0.0, ended_s - time.monotonic()))
         self._work(clients)
         doubts = [WORK.configured().data] if fails else []
-        (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
+        (folder / "simulated.json").write_text(
+            json.dumps({"results": [asdict(r) for r in results], "doubts": doubts})
+        )
         return self.outcome(folder)
 
     def _work(self, clients: Sequence[Host]) -> None:
@@ -144,7 +159,9 @@ class SimulatedLoad(Workload):
     def _result(self, client: str, began_s: float, rate_bytes_per_s: float) -> ClientResult:
         rate_bytes_per_s = min(rate_bytes_per_s, self.rate_bytes_per_s or rate_bytes_per_s)
         size_bytes = (
-            self.size_bytes if self.duration_s is None else min(self.size_bytes, round(rate_bytes_per_s * self.duration_s))
+            self.size_bytes
+            if self.duration_s is None
+            else min(self.size_bytes, round(rate_bytes_per_s * self.duration_s))
         )
         latency_s = min(self.transfer_bytes, self.size_bytes) / rate_bytes_per_s
         claimed = ClientResult(
@@ -169,14 +186,21 @@ class SimulatedLoad(Workload):
         order = np.argsort(latency.value, kind="stable")
         latency_s, so_far = latency.value[order], np.cumsum(calls.value[order])
         shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-        quantiles = {name: float(latency_s[np.searchsorted(so_far, share * so_far[-1])]) for name, share in shares.items()}
+        quantiles = {
+            name: float(latency_s[np.searchsorted(so_far, share * so_far[-1])])
+            for name, share in shares.items()
+        }
         return {"mean": float(latency.value @ calls.value / so_far[-1]), **quantiles}
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the results. Raises WorkloadError."""
         with reading("what the simulated load left", folder):
             raw = read_as(Kept, folder / "simulated.json")
-            series = (series_of for result in raw.results for series_of in (_goodput(result), *self._latencies(result)))
+            series = (
+                series_of
+                for result in raw.results
+                for series_of in (_goodput(result), *self._latencies(result))
+            )
             return Outcome(ENGINE, raw.results, raw.doubts, tuple(series))
 
     def _latencies(self, of: ClientResult) -> tuple[Series, Series]:
@@ -184,7 +208,12 @@ class SimulatedLoad(Workload):
         length_s = of.ended_s - of.began_s
         edges_s = np.append(np.arange(0, length_s, max(LOGGED_S, length_s / LOGGED_COUNT)), length_s)
         late = (edges_s[1:] > self._late_s[0]) & (edges_s[1:] <= self._late_s[1])
-        took_s = length_s / of.moved_bytes * min(self.transfer_bytes, of.moved_bytes) * np.where(late, LATE_TIMES, 1)
+        took_s = (
+            length_s
+            / of.moved_bytes
+            * min(self.transfer_bytes, of.moved_bytes)
+            * np.where(late, LATE_TIMES, 1)
+        )
         count = np.diff(np.round(of.operations_count * edges_s / length_s))
         latency = Channel(METER, of.host, of.direction, "latency", "s", "window mean", "simulated")
         calls = Channel(METER, of.host, of.direction, "calls", "1", "window mean", "simulated")
@@ -193,15 +222,20 @@ class SimulatedLoad(Workload):
 
 
 def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> float:
-    """Return a client's throughput in the n-th run on a deployment: the file system's, with reproducible noise.
+    """Return a client's throughput in the n-th run on a deployment: the file system's, with reproducible
+    noise.
 
     Raises:
         CampaignError: the file system is not a simulated one.
     """
-    throughput, noise, seed = (mounted.facts.get(key) for key in ("throughput_bytes_per_s", "noise_ratio", "seed"))
+    throughput, noise, seed = (
+        mounted.facts.get(key) for key in ("throughput_bytes_per_s", "noise_ratio", "seed")
+    )
     if not isinstance(throughput, float | int) or not isinstance(noise, float | int):
         raise CampaignError(
-            "a simulated load needs a simulated file system", where="workload", next='set filesystem kind "simulated"'
+            "a simulated load needs a simulated file system",
+            where="workload",
+            next='set filesystem kind "simulated"',
         )
     deviation = random.Random(f"{seed} {client} {run_number}").gauss(0, 1)
     return throughput * max(0.1, 1 + noise * deviation)
@@ -216,7 +250,9 @@ def _goodput(result: ClientResult) -> Series:
 
 def _whole(place: Path) -> Path:
     """Return the folder of a deployment, below which each trial has its own."""
-    return next((folder.parent for folder in (place, *place.parents) if folder.name.startswith("trial-")), place)
+    return next(
+        (folder.parent for folder in (place, *place.parents) if folder.name.startswith("trial-")), place
+    )
 
 
 def _count_run(file: Path) -> int:

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 J_PER_G = 42e3  # of paraffin
 WAX = Metric(
-    "wax_mass_j", "wax", Unit("g", "J", J_PER_G), "energy of the servers as paraffin", "lower", energy=True, headline=True
+    "wax_mass_j",
+    "wax",
+    Unit("g", "J", J_PER_G),
+    "energy of the servers as paraffin",
+    "lower",
+    energy=True,
+    headline=True,
 )
 METRICS = (WAX,)
 
@@ -19,4 +25,6 @@ METRICS = (WAX,)
 def measure(load: "Load") -> Numbers:
     """Return the energy of the headline window."""
     energy = energies.of(load, NET)
-    return Numbers() if energy.value is None else Numbers({WAX.key: Number(energy.value, shared=energy.shared)})
+    return (
+        Numbers() if energy.value is None else Numbers({WAX.key: Number(energy.value, shared=energy.shared)})
+    )

@@ -8,7 +8,9 @@ from perjoule_another.wax import WAX
 
 def _table(content: Content) -> Table:
     found = [(cell, interval) for cell in content.cells if (interval := cell.metrics.get(WAX.key))]
-    return Table((*PLACE, "g of wax"), tuple((*place(cell), value_text(interval, WAX.key)) for cell, interval in found))
+    return Table(
+        (*PLACE, "g of wax"), tuple((*place(cell), value_text(interval, WAX.key)) for cell, interval in found)
+    )
 
 
 VIEW = View(

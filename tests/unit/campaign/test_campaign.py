@@ -81,7 +81,11 @@ def test_within_a_group_each_repetition_is_one_shuffled_block() -> None:
 
 def test_order_as_written_is_kept() -> None:
     asked = campaign.parse(TEXT, overrides=["order=written"])
-    assert [group[0].filesystem.label for group in asked.groups] == ["moosefs goal 1", "moosefs goal 2", "cephfs"]
+    assert [group[0].filesystem.label for group in asked.groups] == [
+        "moosefs goal 1",
+        "moosefs goal 2",
+        "cephfs",
+    ]
     assert [(t.workload.label, t.clients_count) for t in asked.groups[0][:4]] == [
         ("fio write", 1),
         ("fio write", 2),
@@ -92,7 +96,10 @@ def test_order_as_written_is_kept() -> None:
 
 @pytest.mark.heavy
 def test_the_same_seed_gives_the_same_order_whatever_python_does_to_hashes() -> None:
-    program = "import sys; from perjoule import campaign; print([t.id for t in campaign.parse(sys.stdin.read()).trials])"
+    program = (
+        "import sys; from perjoule import campaign; print([t.id for t in "
+        "campaign.parse(sys.stdin.read()).trials])"
+    )
     seen = {
         subprocess.run(
             [sys.executable, "-c", program],
@@ -141,7 +148,9 @@ def test_an_option_that_is_a_list_itself_does_not_span() -> None:
 def test_a_list_in_the_testbed_gives_groups_of_their_own_with_names_that_tell_them_apart() -> None:
     asked = campaign.parse(TEXT, overrides=["testbed.disk=['ext4', 'xfs']", "filesystem.goal=1"])
     assert len(asked.groups) == 4
-    assert labels(asked, "filesystem") == {f"{f} on virtual {d}" for f in ("moosefs", "cephfs") for d in ("ext4", "xfs")}
+    assert labels(asked, "filesystem") == {
+        f"{f} on virtual {d}" for f in ("moosefs", "cephfs") for d in ("ext4", "xfs")
+    }
 
 
 def test_a_cluster_is_metered_by_its_counters_and_by_the_model_unless_meters_are_named() -> None:
@@ -165,7 +174,10 @@ def test_labels_are_made_of_the_options_that_differ() -> None:
 
 
 def test_labels_name_the_default_of_an_option_that_only_one_table_sets() -> None:
-    text = TEXT + '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "64 MiB"\ntransfer = "64 KiB"\ndirect = true\n'
+    text = (
+        TEXT
+        + '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "64 MiB"\ntransfer = "64 KiB"\ndirect = true\n'
+    )
     assert labels(campaign.parse(text), "workload") == {
         "fio write transfer 4 MiB not direct",
         "fio read transfer 4 MiB not direct",
@@ -174,7 +186,9 @@ def test_labels_name_the_default_of_an_option_that_only_one_table_sets() -> None
 
 
 def test_a_label_as_written_stays_and_is_completed_where_its_table_spans() -> None:
-    text = TEXT.replace("goal = [1, 2]", 'goal = [1, 2]\nlabel = "MooseFS"').replace('"cephfs"', '"cephfs"\nlabel = "CephFS"')
+    text = TEXT.replace("goal = [1, 2]", 'goal = [1, 2]\nlabel = "MooseFS"').replace(
+        '"cephfs"', '"cephfs"\nlabel = "CephFS"'
+    )
     assert labels(campaign.parse(text), "filesystem") == {"MooseFS goal 1", "MooseFS goal 2", "CephFS"}
 
 
@@ -193,7 +207,9 @@ def test_the_same_value_written_in_two_ways_is_the_same() -> None:
 
 
 def test_overrides_reach_every_table_of_that_name_that_has_the_option() -> None:
-    asked = campaign.parse(TEXT, overrides=["filesystem.goal=3", "workload.size=1 GiB", "repetitions=1", "clients=2"])
+    asked = campaign.parse(
+        TEXT, overrides=["filesystem.goal=3", "workload.size=1 GiB", "repetitions=1", "clients=2"]
+    )
     assert len(asked.trials) == 4
     assert {t.filesystem.options.get("goal") for t in asked.trials} == {3, None}
     assert {t.workload.options["size"] for t in asked.trials} == {"1 GiB"}
@@ -209,8 +225,14 @@ def test_overrides_reach_the_meters_that_are_there_by_default() -> None:
     [
         ("goal=2", '--set goal=2: no campaign has "goal"; did you mean filesystem.goal?'),
         ("filesystem.gaol=2", 'no filesystem of this campaign has "gaol"; did you mean "goal"?'),
-        ("filesystems.goal=2", 'nothing in this campaign is called "filesystems"; did you mean "filesystem"?'),
-        ("repetitions", '--set: "repetitions" changes nothing; write it like filesystem.goal=2 or repetitions=1'),
+        (
+            "filesystems.goal=2",
+            'nothing in this campaign is called "filesystems"; did you mean "filesystem"?',
+        ),
+        (
+            "repetitions",
+            '--set: "repetitions" changes nothing; write it like filesystem.goal=2 or repetitions=1',
+        ),
         ("workload.size=1 GB/s", '--set workload.size=1 GB/s: size: unknown unit "GB/s"'),
         ("workload.transfer=1 GiB", "--set workload.transfer=1 GiB: workload fio:"),
         ("repetitions=0", "--set repetitions=0: repetitions = 0 is out of range; it must be at least 1"),
@@ -226,7 +248,9 @@ def test_a_wrong_override_is_answered_with_itself(override: str, sentence: str) 
 def test_shrink_divides_all_sizes_and_keeps_whole_transfers() -> None:
     asked = campaign.parse(TEXT, overrides=["shrink=3"])
     assert {t.workload.options["size"] for t in asked.trials} == {"24 MiB"}
-    assert {t.workload.options["size"] for t in campaign.parse(TEXT, overrides=["shrink=1000"]).trials} == {"4 MiB"}
+    assert {t.workload.options["size"] for t in campaign.parse(TEXT, overrides=["shrink=1000"]).trials} == {
+        "4 MiB"
+    }
     assert labels(asked, "workload") == {"fio write", "fio read"}
 
 
@@ -272,7 +296,8 @@ def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "demo.toml").touch()
     with pytest.raises(CampaignError, match=r'no such file; did you mean "demo.toml"\?'):
         campaign.read(tmp_path / "dmeo.toml")
-    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):  # all that is alike is .toml
+    # all that is alike is .toml
+    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):
         campaign.read(tmp_path / "x.toml")
     with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):
         campaign.read(tmp_path / "nowhere" / "demo.toml")
@@ -314,7 +339,19 @@ WORDS = st.one_of(
     st.integers().map(str),
     st.floats().map(str),
     st.sampled_from(
-        ["true", "[]", "[[1]]", "{}", "{ a = 1 }", "07:32:00", "1979-05-27", '"4 MiB"', '"-1 s"', '["4 MiB", 3]', "nan"]
+        [
+            "true",
+            "[]",
+            "[[1]]",
+            "{}",
+            "{ a = 1 }",
+            "07:32:00",
+            "1979-05-27",
+            '"4 MiB"',
+            '"-1 s"',
+            '["4 MiB", 3]',
+            "nan",
+        ]
     ),
 )
 KEYS = st.one_of(
@@ -367,11 +404,20 @@ covers = ["alpha"]
         (
             "hc4/A",
             "hc5/A",
-            'lab line 4: hosts (number 1).node: the catalogue has no cluster "odroid-hc5"; did you mean "odroid-hc4"?',
+            'lab line 4: hosts (number 1).node: the catalogue has no cluster "odroid-hc5"; did you mean '
+            '"odroid-hc4"?',
         ),
-        ("hc4/A", "hc4/a", 'lab line 4: hosts (number 1).node: odroid-hc4 has no node "a"; did you mean "odroid-hc4/A"?'),
+        (
+            "hc4/A",
+            "hc4/a",
+            'lab line 4: hosts (number 1).node: odroid-hc4 has no node "a"; did you mean "odroid-hc4/A"?',
+        ),
         ("hc4/A", "hc4/Z", 'odroid-hc4 has no node "Z"; known: odroid-hc4/A, odroid-hc4/C, '),
-        ("0.0.2", "0.0.300", 'lab line 4: hosts (number 2).address: "10.0.0.300" is not an IPv4 address; write four numbers'),
+        (
+            "0.0.2",
+            "0.0.300",
+            'lab line 4: hosts (number 2).address: "10.0.0.300" is not an IPv4 address; write four numbers',
+        ),
         ("0.0.2", "0.0.02", '"10.0.0.02" is not an IPv4 address; '),
     ],
 )
@@ -386,7 +432,8 @@ def test_hosts_that_there_can_not_be_are_refused(right: str, wrong: str, sentenc
     [
         (
             'covers = ["storage-9"]',
-            'lab line 19: covers: no host is called "storage-9"; known: servers, clients, switch, alpha, client-1',
+            'lab line 19: covers: no host is called "storage-9"; known: servers, clients, switch, alpha, '
+            "client-1",
         ),
         ('covers = ["server"]', 'lab line 19: covers: no host is called "server"; did you mean "servers"?'),
         ('on = ["servers", "alhpa"]', 'lab line 18: on: no host is called "alhpa"; did you mean "alpha"?'),
@@ -426,14 +473,24 @@ def test_the_names_of_nodes_that_a_batch_system_will_choose_are_not_known() -> N
             "servers",
             'covers: the testbed has no servers; give a host the role "storage", or name the hosts',
         ),
-        ('[{role = "client", name = "n[1-2]"}]', "n3", 'covers: no host is called "n3"; known: servers, clients, switch, n1, n2'),
+        (
+            '[{role = "client", name = "n[1-2]"}]',
+            "n3",
+            'covers: no host is called "n3"; known: servers, clients, switch, n1, n2',
+        ),
         ('[{role = "storage", count = 1}, {role = "client"}]', "servers", ""),
         ('[{role = "storage", name = "n1"}, {role = "client"}]', "n3", ""),  # Slurm may choose it
         ('[{role = "client", name = "n[1-2]"}]', "n2", ""),
     ],
 )
-def test_what_is_known_of_nodes_before_a_batch_system_chooses_them_is_checked(hosts: str, covers: str, sentence: str) -> None:
-    meter = LAB[LAB.index("[[filesystem]]") :].replace("moosefs", 'directory"\npath = "/mnt').replace("alpha", covers)
+def test_what_is_known_of_nodes_before_a_batch_system_chooses_them_is_checked(
+    hosts: str, covers: str, sentence: str
+) -> None:
+    meter = (
+        LAB[LAB.index("[[filesystem]]") :]
+        .replace("moosefs", 'directory"\npath = "/mnt')
+        .replace("alpha", covers)
+    )
     slurm = f'clients = 2\n[testbed]\nkind = "slurm"\nnodes = 3\nhosts = {hosts}\n{meter}'
     if not sentence:
         assert campaign.parse(slurm).trials
@@ -501,15 +558,29 @@ BENEATH = TEXT.replace('kind = "moosefs"', 'kind = "moosefs"\nbeneath = {kind = 
 
 
 def test_a_list_of_tables_spans_the_matrix_and_each_is_named_in_few_words() -> None:
-    several = '[{kind = "xfs", block = "4 KiB", size = "1 GiB"}, {kind = "ext4", block = "1 KiB", size = "1 GiB"}]'
+    several = (
+        '[{kind = "xfs", block = "4 KiB", size = "1 GiB"}, {kind = "ext4", block = "1 KiB", size = "1 GiB"}]'
+    )
     asked = campaign.parse(BENEATH.replace('{kind = "xfs", block = "4 KiB"}', several).replace("[1, 2]", "2"))
-    assert labels(asked, "filesystem") == {"moosefs beneath xfs 4 KiB", "moosefs beneath ext4 1 KiB", "cephfs"}
+    assert labels(asked, "filesystem") == {
+        "moosefs beneath xfs 4 KiB",
+        "moosefs beneath ext4 1 KiB",
+        "cephfs",
+    }
 
 
 def test_a_table_is_named_with_all_in_which_it_differs_from_others_and_with_no_if_it_has_none() -> None:
-    more = '[[filesystem]]\nkind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB", make = ["-m", "crc=0"]}\n'
+    more = (
+        '[[filesystem]]\nkind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB", make = ["-m", '
+        '"crc=0"]}\n'
+    )
     asked = campaign.parse(BENEATH.replace("[1, 2]", "1") + more + '[[filesystem]]\nkind = "moosefs"\n')
-    expected = {"moosefs beneath xfs 4 KiB", "moosefs beneath xfs 4 KiB make -m+crc=0", "moosefs no beneath", "cephfs"}
+    expected = {
+        "moosefs beneath xfs 4 KiB",
+        "moosefs beneath xfs 4 KiB make -m+crc=0",
+        "moosefs no beneath",
+        "cephfs",
+    }
     assert labels(asked, "filesystem") == expected
 
 
@@ -523,7 +594,9 @@ def valid(validator: jsonschema.Draft202012Validator, text: str) -> bool:
 
 
 @pytest.mark.heavy
-def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span(validator: jsonschema.Draft202012Validator) -> None:
+def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span(
+    validator: jsonschema.Draft202012Validator,
+) -> None:
     validator.check_schema(validator.schema)
     assert valid(validator, TEXT)
     assert valid(validator, BENEATH)
@@ -544,7 +617,9 @@ def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span(validator: 
         ("block =", "blok ="),
     ],
 )
-def test_the_schema_refuses_what_the_campaign_refuses(validator: jsonschema.Draft202012Validator, right: str, wrong: str) -> None:
+def test_the_schema_refuses_what_the_campaign_refuses(
+    validator: jsonschema.Draft202012Validator, right: str, wrong: str
+) -> None:
     assert right in BENEATH
     assert not valid(validator, BENEATH.replace(right, wrong))
 
@@ -565,7 +640,9 @@ def test_the_schema_describes_every_driver_there_is(validator: jsonschema.Draft2
         ('"read"', '"red"', ["is not valid under any of the schemas listed in the 'anyOf' keyword"]),
     ],
 )
-def test_an_editor_reports_one_fault_for_a_typo(tmp_path: Path, right: str, wrong: str, said: list[str]) -> None:
+def test_an_editor_reports_one_fault_for_a_typo(
+    tmp_path: Path, right: str, wrong: str, said: list[str]
+) -> None:
     text = "#:schema ./campaign.schema.json\n" + BENEATH.replace(right, wrong, 1)
     found = faults(tmp_path, "campaign.schema.json", campaign.schema(), text)
     assert len(found) == len(said), found
@@ -574,7 +651,9 @@ def test_an_editor_reports_one_fault_for_a_typo(tmp_path: Path, right: str, wron
 
 def test_each_example_names_the_schema_beside_it_which_is_that_of_this_version() -> None:
     written = json.loads((EXAMPLES / "campaign.schema.json").read_text())
-    assert written == json.loads(json.dumps(campaign.schema())), "perjoule drivers --schema > examples/campaign.schema.json"
+    assert written == json.loads(json.dumps(campaign.schema())), (
+        "perjoule drivers --schema > examples/campaign.schema.json"
+    )
     first = {path.name: path.read_text().partition("\n")[0] for path in EXAMPLES.glob("*.toml")}
     assert set(first.values()) == {"#:schema ./campaign.schema.json"}, first
 
@@ -617,7 +696,10 @@ def test_an_option_of_fio_is_answered_with_the_line_to_write(option: str, advice
     ],
 )
 def test_an_option_of_another_engine_is_answered_likewise(kind: str, option: str, advice: str) -> None:
-    text = f'[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "{kind}"\n{option}\n'
+    text = (
+        '[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = '
+        f'"{kind}"\n{option}\n'
+    )
     with pytest.raises(CampaignError) as caught:
         campaign.parse(text)
     assert advice in str(caught.value)
@@ -656,7 +738,9 @@ def test_a_playground_takes_options_of_the_file_system_without_its_name() -> Non
         (None, "odroid-hc4", "testbed.scal=2", 'did you mean "scale"'),
     ],
 )
-def test_a_wrong_playground_is_answered_with_what_was_meant(kind: str | None, cluster: str, override: str, sentence: str) -> None:
+def test_a_wrong_playground_is_answered_with_what_was_meant(
+    kind: str | None, cluster: str, override: str, sentence: str
+) -> None:
     with pytest.raises(CampaignError) as caught:
         campaign.playground(kind, cluster, [override])
     assert sentence in str(caught.value)
@@ -671,14 +755,18 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(kind: str | None, cl
         ("nowhere.toml", [], "nowhere.toml: no such file; see examples/ for campaigns"),
     ],
 )
-def test_a_wrong_meter_is_answered_for_the_command_line(name: str, overrides: list[str], sentence: str) -> None:
+def test_a_wrong_meter_is_answered_for_the_command_line(
+    name: str, overrides: list[str], sentence: str
+) -> None:
     with pytest.raises(CampaignError) as caught:
         campaign.meters([name], overrides)
     assert str(caught.value) == sentence
 
 
 def test_a_file_system_that_no_driver_deploys_is_described_as_a_mounted_one() -> None:
-    with pytest.raises(CampaignError, match='lustre is measured where it is mounted, not deployed; write kind = "directory"'):
+    with pytest.raises(
+        CampaignError, match='lustre is measured where it is mounted, not deployed; write kind = "directory"'
+    ):
         list(campaign.describe("lustre"))
 
 
@@ -726,7 +814,9 @@ kind = "simulated"
     assert [repetition for repetition, _ in turns] == [1, 1, 2, 2, 3, 3, 4, 4]
     assert all({turns[n][1], turns[n + 1][1]} == {"one", "two"} for n in range(0, 8, 2))
     assert len({turns[n][1] for n in range(0, 8, 2)}) == 2  # which of them comes first changes
-    assert {trial.id for trial in asked.trials} == {t.id for t in campaign.parse(text.replace("interleaved", "written")).trials}
+    assert {trial.id for trial in asked.trials} == {
+        t.id for t in campaign.parse(text.replace("interleaved", "written")).trials
+    }
 
 
 def test_a_simulated_campaign_says_before_its_description_that_nothing_was_measured() -> None:
@@ -741,4 +831,6 @@ def test_a_simulated_campaign_says_before_its_description_that_nothing_was_measu
 def test_load_patterns_for_clocks_take_time_before_and_after_each_deployment() -> None:
     plain, aligned = (campaign.parse(f"{top}\n{TEXT}") for top in ("", 'align = "30 s"'))
     assert len(aligned.groups) > 1
-    assert campaign.plan(aligned).duration_s - campaign.plan(plain).duration_s == pytest.approx(60 * len(aligned.groups))
+    assert campaign.plan(aligned).duration_s - campaign.plan(plain).duration_s == pytest.approx(
+        60 * len(aligned.groups)
+    )

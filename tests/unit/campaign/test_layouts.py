@@ -42,9 +42,13 @@ def test_what_keeps_a_layout_from_being_possible_has_its_line_or_its_override() 
     assert where(asked(), "filesystem.goal=9") == ["--set filesystem.goal=9: moosefs on virtual"]
     several = asked(servers="servers = [1, 4]").replace("goal = [2, 5]", "goal = 2")
     assert where(several) == ["lab.toml line 8: moosefs, 1 server on virtual servers 1"]
-    second = asked().replace("goal = [2, 5]", 'goal = 2\n[[filesystem]]\nkind = "glusterfs"\nlabel = "It"\nredundancy = 3')
+    second = asked().replace(
+        "goal = [2, 5]", 'goal = 2\n[[filesystem]]\nkind = "glusterfs"\nlabel = "It"\nredundancy = 3'
+    )
     assert where(second) == ["lab.toml line 11: It on virtual"]
-    few = asked(testbed="local", clients="[1, 2]").replace("moosefs", "simulated").replace("goal = [2, 5]", "")
+    few = (
+        asked(testbed="local", clients="[1, 2]").replace("moosefs", "simulated").replace("goal = [2, 5]", "")
+    )
     assert where(few) == ["lab.toml line 6: simulated on local"]
 
 
@@ -56,7 +60,11 @@ def test_each_number_of_servers_is_a_deployment_of_its_own() -> None:
 
 def test_a_testbed_that_can_t_have_this_many_clients_is_refused_as_well() -> None:
     found = campaign.impossible(
-        campaign.parse(asked(testbed="local", clients="[1, 2]").replace("moosefs", "simulated").replace("goal = [2, 5]", ""))
+        campaign.parse(
+            asked(testbed="local", clients="[1, 2]")
+            .replace("moosefs", "simulated")
+            .replace("goal = [2, 5]", "")
+        )
     )
     assert [error.what for error in found.values()] == ["2 clients requested on one machine"]
 
@@ -64,10 +72,17 @@ def test_a_testbed_that_can_t_have_this_many_clients_is_refused_as_well() -> Non
 def test_beegfs_is_refused_on_virtual_hosts_which_share_the_kernel_of_its_client() -> None:
     text = asked().replace("moosefs", "beegfs").replace("goal = [2, 5]", "")
     (error,) = campaign.impossible(campaign.parse(text, source="lab.toml")).values()
-    assert str(error).startswith("lab.toml line 8: beegfs on virtual: virtual hosts can't mount BeeGFS: its client is a module")
+    assert str(error).startswith(
+        "lab.toml line 8: beegfs on virtual: virtual hosts can't mount BeeGFS: its client is a module"
+    )
     assert str(error).endswith("; use testbed cluster, with the module on each client")
-    hosts = 'name = "a", address = "192.0.2.1", role = "storage"}, {name = "b", address = "192.0.2.2", role = "client"'
-    assert not campaign.impossible(campaign.parse(text.replace('kind = "virtual"', f'kind = "cluster"\nhosts = [{{{hosts}}}]')))
+    hosts = (
+        'name = "a", address = "192.0.2.1", role = "storage"}, {name = "b", address = "192.0.2.2", role = '
+        '"client"'
+    )
+    assert not campaign.impossible(
+        campaign.parse(text.replace('kind = "virtual"', f'kind = "cluster"\nhosts = [{{{hosts}}}]'))
+    )
 
 
 def test_shrink_keeps_whole_objects() -> None:

@@ -48,9 +48,16 @@ def test_one_table_is_a_meter_for_each_host():
 
 
 def test_the_host_may_stand_in_a_metric():
-    words = 'address = "http://prometheus:9090"\nserver = true\nunit = "W"\nsemantics = "average"\ngrade = "BMC"'
-    found = meters(f"""kind = "prometheus"\n{words}\nmetric = 'power{{instance="{{host}}"}}'\ncovers = ["stor-[1-2]"]""")
-    assert [one.options["metric"] for one in found] == ['power{instance="stor-1"}', 'power{instance="stor-2"}']
+    words = (
+        'address = "http://prometheus:9090"\nserver = true\nunit = "W"\nsemantics = "average"\ngrade = "BMC"'
+    )
+    found = meters(
+        f"""kind = "prometheus"\n{words}\nmetric = 'power{{instance="{{host}}"}}'\ncovers = ["stor-[1-2]"]"""
+    )
+    assert [one.options["metric"] for one in found] == [
+        'power{instance="stor-1"}',
+        'power{instance="stor-2"}',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,8 @@ def test_a_pattern_that_names_no_host_is_refused_with_its_line(meter, words):
 
 
 @pytest.mark.parametrize(
-    ("size", "rate", "short"), [("8 MiB", "1 Hz", True), ("8 MiB", "100 Hz", False), ("100 GiB", "1 Hz", False)]
+    ("size", "rate", "short"),
+    [("8 MiB", "1 Hz", True), ("8 MiB", "100 Hz", False), ("100 GiB", "1 Hz", False)],
 )
 def test_a_load_that_is_too_short_for_a_meter_is_reported_beforehand(size, rate, short):
     meter = f'kind = "shelly"\naddress = "plug"\nrate = "{rate}"\ncovers = ["servers"]'

@@ -30,7 +30,10 @@ def asked(own: str, servers: str = "4", order: str = "shuffled") -> campaign.Cam
 
 def there(found: campaign.Campaign) -> dict[str, tuple[object, object, str]]:
     """Servers, scale and the testbed's label, by the label of each file system."""
-    return {t.filesystem.label: (t.testbed.options["servers"], t.testbed.options["scale"], t.testbed.label) for t in found.trials}
+    return {
+        t.filesystem.label: (t.testbed.options["servers"], t.testbed.options["scale"], t.testbed.label)
+        for t in found.trials
+    }
 
 
 def test_its_options_replace_the_testbeds_for_it_alone_and_labels_stay_short() -> None:
@@ -66,7 +69,10 @@ def test_what_is_the_same_is_the_same_testbed() -> None:
     ("own", "sentence"),
     [
         ("4", "lab.toml line 14: testbed = 4 is not a table; write testbed = {servers = 4}"),
-        ('{kind = "local"}', "lab.toml line 14: a file system changes options of [testbed], not its kind; remove kind"),
+        (
+            '{kind = "local"}',
+            "lab.toml line 14: a file system changes options of [testbed], not its kind; remove kind",
+        ),
         ("{server = 2}", 'lab.toml line 14: testbed virtual has no option "server"; did you mean "servers"?'),
         ("{servers = 0}", "lab.toml line 14: servers = 0 is out of range"),
     ],
@@ -78,7 +84,9 @@ def test_what_is_wrong_has_its_line(own: str, sentence: str) -> None:
 
 
 def test_a_layout_is_checked_on_the_hosts_that_it_has() -> None:
-    text = TEXT.replace('"cephfs"', '"moosefs"\nlabel = "few"\ngoal = 3').format(own="{servers = 2}", servers=4, order="shuffled")
+    text = TEXT.replace('"cephfs"', '"moosefs"\nlabel = "few"\ngoal = 3').format(
+        own="{servers = 2}", servers=4, order="shuffled"
+    )
     wrong = campaign.impossible(campaign.parse(text, source="lab.toml"))
     assert [(error.where, filesystem) for (_, filesystem), error in wrong.items()] == [
         ("lab.toml line 12: few on virtual servers 2", "few")

@@ -43,7 +43,9 @@ def read(**tables: str) -> campaign.Campaign:
 
 
 @pytest.mark.parametrize("tables", PROGRAMS)
-def test_a_campaign_does_not_choose_a_program_of_a_strangers(tables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_does_not_choose_a_program_of_a_strangers(
+    tables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(PROGRAMS_OF_THE_USER)
     with pytest.raises(CampaignError, match=r"a campaign may name only those below|is not (nvme|nvidia-smi)"):
         read(**tables)
@@ -53,7 +55,15 @@ def test_a_program_that_root_installed_or_the_user_trusts_is_run(monkeypatch: py
     monkeypatch.setenv(PROGRAMS_OF_THE_USER, "/home/me/sw:/scratch/")
     for prefix in ("/usr", "/usr/local", "/opt/ior", "/home/me/sw", "/home/me/sw/ior", "/scratch/x"):
         read(workload=f'kind = "ior"\nprefix = "{prefix}"')
-    for prefix in ("/", "/home/me/software", "/home/me", "/opt/../etc", "/scratch/../tmp", "/optional", "opt/x"):
+    for prefix in (
+        "/",
+        "/home/me/software",
+        "/home/me",
+        "/opt/../etc",
+        "/scratch/../tmp",
+        "/optional",
+        "opt/x",
+    ):
         with pytest.raises(CampaignError, match="a campaign may name only those below"):
             read(workload=f'kind = "ior"\nprefix = "{prefix}"')
 
@@ -67,8 +77,12 @@ def test_a_program_that_root_installed_or_the_user_trusts_is_run(monkeypatch: py
         {"filesystem": 'kind = "local"\ntype = "xfs"\nmake = ["-K\\t"]'},
         {"filesystem": 'kind = "directory"\npath = "/a\\u0085b"'},
         {"meter": 'kind = "ipmi"\naddress = "a\\u202eb"'},
-        {"meter": 'kind = "prometheus"\naddress = "http://a"\nmetric = "a\\rb"\nsemantics = "average"\ngrade = "wall"'},
-        {"workload": 'together = [{user = "a", kind = "ior", prefix = "/opt/\\u001b"}, {user = "b", kind = "fio"}]'},
+        {
+            "meter": 'kind = "prometheus"\naddress = "http://a"\nmetric = "a\\rb"\nsemantics = "average"\ngrade = "wall"'
+        },
+        {
+            "workload": 'together = [{user = "a", kind = "ior", prefix = "/opt/\\u001b"}, {user = "b", kind = "fio"}]'
+        },
     ],
 )
 def test_a_control_character_is_refused_wherever_it_stands(tables: dict[str, str]) -> None:

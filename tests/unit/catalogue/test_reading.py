@@ -30,7 +30,12 @@ def test_the_cubieboard_peak_is_the_papers_150_mb_s_less_protocol_overhead():
 
 @pytest.mark.parametrize(
     ("name", "idle_w", "tolerance_w"),
-    [("odroid-hc4", 40.9, 1e-9), ("reference-1", 460.21, 1e-9), ("reference-2", 699.3, 1e-9), ("cubieboard2", 148.7, 0.11)],
+    [
+        ("odroid-hc4", 40.9, 1e-9),
+        ("reference-1", 460.21, 1e-9),
+        ("reference-2", 699.3, 1e-9),
+        ("cubieboard2", 148.7, 0.11),
+    ],
 )
 def test_the_idle_power_without_switch_is_the_printed_one(name: str, idle_w: float, tolerance_w: float):
     assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(idle_w, abs=tolerance_w)
@@ -45,7 +50,8 @@ def test_every_hard_disk_seeks_for_longer_than_half_a_turn_and_nothing_else_does
             assert 0.008 < drive.seek.value - 0.5 / turns_hz.get(name, 120) < 0.013, name
 
 
-CPU_USE = {"storage": 0.31, "metadata": 0.067, "management": 0.0}  # at the operating point, as emulated (ADR 70)
+# at the operating point, as emulated (ADR 70)
+CPU_USE = {"storage": 0.31, "metadata": 0.067, "management": 0.0}
 DISK_USE = {"storage": 0.355, "metadata": 0.0, "management": 0.0}
 
 
@@ -70,7 +76,9 @@ def test_what_a_fitted_coefficient_follows_is_another_coefficient_of_the_same_fi
         boards = {node.board.name: node.board for node in cluster.nodes}
         disks = {disk.name: disk for node in cluster.nodes for disk in node.disks}
         known = {"switch", "supply efficiency"} | ({"load"} if cluster.load_w else set())
-        known |= {f"{what} of board {board}" for board in boards for what in ("idle", "dynamic", "7-zip rating")}
+        known |= {
+            f"{what} of board {board}" for board in boards for what in ("idle", "dynamic", "7-zip rating")
+        }
         known |= {f"{what} of disk {disk}" for disk in disks for what in ("idle", "active")}
         values = [v for b in boards.values() for v in (b.idle_w, b.dynamic_w)]
         values += [v for d in disks.values() for v in (d.idle_w, d.active_w)]
@@ -78,7 +86,9 @@ def test_what_a_fitted_coefficient_follows_is_another_coefficient_of_the_same_fi
 
 
 @pytest.mark.parametrize(
-    ("cpu_use", "disk_use", "wanted_w"), [(0, 0, 40.9), (CPU_USE, DISK_USE, 53.21)], ids=["idle", "at the operating point"]
+    ("cpu_use", "disk_use", "wanted_w"),
+    [(0, 0, 40.9), (CPU_USE, DISK_USE, 53.21)],
+    ids=["idle", "at the operating point"],
 )
 def test_what_was_measured_stays_as_it_is_whatever_was_assumed_to_split_it(cpu_use, disk_use, wanted_w):
     def wall_w(name: str, by: float) -> float:
@@ -93,14 +103,23 @@ def test_what_was_measured_stays_as_it_is_whatever_was_assumed_to_split_it(cpu_u
             board, cpu, disks = node.board, cpu_use and cpu_use[node.role], disk_use and disk_use[node.role]
             rating = of(f"7-zip rating of board {board.name}", board.mips) / board.mips.value
             dynamic_w = of(f"dynamic of board {board.name}", board.dynamic_w)
-            total_w += node.count * (of(f"idle of board {board.name}", board.idle_w) + dynamic_w * cpu / rating)
+            total_w += node.count * (
+                of(f"idle of board {board.name}", board.idle_w) + dynamic_w * cpu / rating
+            )
             for disk in node.disks:
-                idle_w, active_w = of(f"idle of disk {disk.name}", disk.idle_w), of(f"active of disk {disk.name}", disk.active_w)
+                idle_w, active_w = (
+                    of(f"idle of disk {disk.name}", disk.idle_w),
+                    of(f"active of disk {disk.name}", disk.active_w),
+                )
                 total_w += node.count * (idle_w + (active_w - idle_w) * disks)
         return total_w / of("supply efficiency", cluster.supply_efficiency)
 
     assert wall_w("", 0.0) == pytest.approx(wanted_w, abs=0.02)
-    assumed = {"supply efficiency": 0.01, "idle of disk wd-black-1tb": 0.1, "idle of disk samsung-860-pro-512gb": 0.03}
+    assumed = {
+        "supply efficiency": 0.01,
+        "idle of disk wd-black-1tb": 0.1,
+        "idle of disk samsung-860-pro-512gb": 0.03,
+    }
     assumed |= {"active of disk wd-black-1tb": 0.1, "7-zip rating of board odroid-hc4": 30}
     for name, by in assumed.items():
         assert wall_w(name, by) == pytest.approx(wall_w("", 0.0), abs=0.02), name
@@ -116,9 +135,13 @@ def test_the_range_of_a_fitted_coefficient_is_that_of_the_load(part: str, low_w:
     value = storage.board.dynamic_w if part == "dynamic" else storage.disks[0].active_w
     idle_w = 0.0 if part == "dynamic" else storage.disks[0].idle_w.value
     assert value.low is not None and value.high is not None
-    assert (value.low - idle_w, value.high - idle_w) == (pytest.approx(low_w, abs=0.01), pytest.approx(high_w, abs=0.01))
+    assert (value.low - idle_w, value.high - idle_w) == (
+        pytest.approx(low_w, abs=0.01),
+        pytest.approx(high_w, abs=0.01),
+    )
     moved = [
-        value.value + value.follows["load"] * (end - cluster.load_w.value) for end in (cluster.load_w.low, cluster.load_w.high)
+        value.value + value.follows["load"] * (end - cluster.load_w.value)
+        for end in (cluster.load_w.low, cluster.load_w.high)
     ]
     assert [value.low, value.high] == pytest.approx(moved, abs=0.02)
 
@@ -127,7 +150,9 @@ def test_no_sample_was_higher_than_storage_nodes_can_reach():
     cluster = catalogue.cluster("odroid-hc4")
     assert cluster.highest_w is not None
     storage = cluster.nodes[0]
-    more_w = storage.board.dynamic_w.value + sum(disk.active_w.value - disk.idle_w.value for disk in storage.disks)
+    more_w = storage.board.dynamic_w.value + sum(
+        disk.active_w.value - disk.idle_w.value for disk in storage.disks
+    )
     assert 40.9 + 4 * more_w / 0.8 > cluster.highest_w.value
 
 
@@ -137,7 +162,9 @@ def test_reference_2_takes_at_most_the_printed_peak():
 
 def test_the_arm_cluster_gives_the_papers_capacity_per_watt():
     cluster = catalogue.cluster("odroid-hc4")
-    assert catalogue.capacity_bytes(cluster) / TIB / catalogue.idle_w(cluster, switch=False) == pytest.approx(0.178, abs=5e-4)
+    assert catalogue.capacity_bytes(cluster) / TIB / catalogue.idle_w(cluster, switch=False) == pytest.approx(
+        0.178, abs=5e-4
+    )
 
 
 def test_reference_2_deviates_from_the_printed_capacity_per_watt_and_says_so():
@@ -160,11 +187,17 @@ def test_the_arm_cluster_has_the_hosts_of_the_paper():
 @pytest.mark.parametrize("name", catalogue.names())
 def test_every_value_of_every_cluster_has_a_source_and_a_status(name: str):
     cluster = catalogue.cluster(name)
-    parts = [cluster, *(node.board for node in cluster.nodes), *(disk for node in cluster.nodes for disk in node.disks)]
+    parts = [
+        cluster,
+        *(node.board for node in cluster.nodes),
+        *(disk for node in cluster.nodes for disk in node.disks),
+    ]
     values = [value for part in parts for value in vars(part).values() if isinstance(value, Value)]
     assert len(values) > 10
     assert all(value.source and value.status for value in values)
-    assert all(value.sigma > 0 for value in values if value.status == "fitted" and value.source.startswith("share"))
+    assert all(
+        value.sigma > 0 for value in values if value.status == "fitted" and value.source.startswith("share")
+    )
     assert cluster.source and cluster.notes
 
 
@@ -220,7 +253,8 @@ def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
     found = catalogue.read(OWN, "mine")
     storage, client = found.nodes
     assert [disk.name for disk in storage.disks] == ["ours", "ours", "wd-black-1tb"]
-    assert (storage.board.idle_w.value, storage.board.dynamic_w.value) == (4, 4)  # 5 W at the wall, behind 80 %
+    # 5 W at the wall, behind 80 %
+    assert (storage.board.idle_w.value, storage.board.dynamic_w.value) == (4, 4)
     assert storage.board.dynamic_w.follows == {"supply efficiency": 5}
     assert client.board.idle_w.value == 3.6, "the cluster's supply does not feed its clients"
 
@@ -230,25 +264,49 @@ def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
     [
         ('sigma = "0.5 W"', 'sgma = "0.5 W"', "switch_at_wall.sgma: unknown key"),
         ("cores = 4", "kores = 4", "board.ours.kores: unknown key"),
-        ("cores = 4\n", "", "[board.ours] lacks cores, which a cluster of it needs; add cores with its source"),
+        (
+            "cores = 4\n",
+            "",
+            "[board.ours] lacks cores, which a cluster of it needs; add cores with its source",
+        ),
         ("title =", "tilte =", "tilte: unknown key"),
         ('"5 W"\nsigma', '"5 V"\nsigma', 'unknown unit "V"'),
         ('"5 W"\nsigma', "5\nsigma", "has no unit"),
         ('value = "1 TB"', 'value = "-1 TB"', "drive.ours.capacity.value"),
         ('status = "measured", source = "iperf3"', 'status = "measured"', "board.ours.nic.source"),
-        ('status = "measured", source = "iperf3"', 'status = "guessed", source = "x"', "board.ours.nic.status"),
+        (
+            'status = "measured", source = "iperf3"',
+            'status = "guessed", source = "x"',
+            "board.ours.nic.status",
+        ),
         (
             'nic = { value = "111 MiB/s", status = "measured", source = "iperf3" }',
             'nic = "1 Gbit/s"',
             "board.ours.nic: Value error, it has no source",
         ),
-        ('board = "ours"', 'board = "odroid-hc5"', 'no board is called "odroid-hc5"; did you mean "odroid-hc4"?'),
-        ("wd-black-1tb = 1", "wd-blue-1tb = 1", 'no drive is called "wd-blue-1tb"; did you mean "wd-black-1tb"?'),
-        ('low = "4.8 W"', 'low = "14.8 W"', "load_at_wall: Value error, low, value and high are not in order"),
+        (
+            'board = "ours"',
+            'board = "odroid-hc5"',
+            'no board is called "odroid-hc5"; did you mean "odroid-hc4"?',
+        ),
+        (
+            "wd-black-1tb = 1",
+            "wd-blue-1tb = 1",
+            'no drive is called "wd-blue-1tb"; did you mean "wd-black-1tb"?',
+        ),
+        (
+            'low = "4.8 W"',
+            'low = "14.8 W"',
+            "load_at_wall: Value error, low, value and high are not in order",
+        ),
         ('low = "4.8 W"\n', "", "load_at_wall: Value error, a bound states low and high"),
         ("value = 0.80", "value = 1.2", "supply_efficiency is not between 0 and 1"),
         ('value = "111 MiB/s"', 'value = "0 MiB/s"', "board.ours.nic is 0; write what it reaches"),
-        ('technology = "ssd"', 'technology = "tape"', 'technology "tape" is not known; write hdd, ssd or nvme'),
+        (
+            'technology = "ssd"',
+            'technology = "tape"',
+            'technology "tape" is not known; write hdd, ssd or nvme',
+        ),
         (
             'idle_behind_supply = { value = "4 W"',
             'idle = { value = "4 W"',
@@ -260,7 +318,11 @@ def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
             "states dynamic both at the wall and behind the supply",
         ),
         ("[switch_at_wall]", "[switch_at_wall", "not TOML"),
-        ("[switch_at_wall]", "[highest_at_wall]", 'no switch is stated; write switch = "NAME", or switch_at_wall'),
+        (
+            "[switch_at_wall]",
+            "[highest_at_wall]",
+            'no switch is stated; write switch = "NAME", or switch_at_wall',
+        ),
     ],
 )
 def test_a_catalogue_file_with_a_fault_is_refused_with_the_place(written: str, broken: str, complaint: str):
@@ -284,11 +346,18 @@ def test_a_name_without_neighbour_is_answered_with_the_list():
 
 def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
     found = {name for name in catalogue.names() if name.startswith(("pc-", "mpsoc-"))}
-    assert found == {f"{machine}-{device}" for machine in ("pc", "mpsoc") for device in ("hdd1", "hdd2", "ssd1", "ssd2")}
+    assert found == {
+        f"{machine}-{device}" for machine in ("pc", "mpsoc") for device in ("hdd1", "hdd2", "ssd1", "ssd2")
+    }
     nodes = [catalogue.cluster(name).nodes for name in found]
-    assert all([(node.role, node.count, len(node.disks)) for node in one] == [("client", 1, 1)] for one in nodes)
+    assert all(
+        [(node.role, node.count, len(node.disks)) for node in one] == [("client", 1, 1)] for one in nodes
+    )
     with pytest.raises(CampaignError, match="the file has variants; name one of pc-hdd1"):
-        catalogue.read(files("perjoule.catalogue").joinpath("clusters", "ssd-vs-hdd.toml").read_text("utf-8"), "ssd-vs-hdd")
+        catalogue.read(
+            files("perjoule.catalogue").joinpath("clusters", "ssd-vs-hdd.toml").read_text("utf-8"),
+            "ssd-vs-hdd",
+        )
 
 
 def test_a_disk_is_no_faster_and_no_more_active_than_the_port_of_its_board_lets_it_be():

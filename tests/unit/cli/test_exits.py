@@ -38,7 +38,9 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("where", ["destructor", "weak reference"])
 def test_a_signal_that_comes_where_python_drops_what_is_raised_is_not_lost(where: str) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 5, done.stderr
     assert "Exception ignored" not in done.stderr
 
@@ -54,9 +56,13 @@ def test_an_end_of_file_in_a_module_is_not_an_interrupt() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), ImportError("numpy's core failed to import"), SystemError("no reason")], ids=repr
+    "error",
+    [KeyboardInterrupt(), ImportError("numpy's core failed to import"), SystemError("no reason")],
+    ids=repr,
 )
-def test_after_a_signal_whatever_an_import_or_a_library_makes_of_it_is_an_interrupt(error, monkeypatch, capsys):
+def test_after_a_signal_whatever_an_import_or_a_library_makes_of_it_is_an_interrupt(
+    error, monkeypatch, capsys
+):
     monkeypatch.setattr(exits, "stopping", lambda: True)
 
     def stopped():
@@ -64,7 +70,9 @@ def test_after_a_signal_whatever_an_import_or_a_library_makes_of_it_is_an_interr
             raise error
 
     assert exits.exit_code(stopped) == 5
-    assert "everything was taken down; continue with: perjoule resume x" in " ".join(capsys.readouterr().err.split())
+    assert "everything was taken down; continue with: perjoule resume x" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
     def bare():
         raise error

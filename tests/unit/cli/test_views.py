@@ -44,4 +44,8 @@ def test_several_views_are_shown_in_turn(results: Results) -> None:
     def shown(*flags: str) -> str:
         return CliRunner().invoke(cli, ["show", str(results.folder), *flags], standalone_mode=False).output
 
-    assert shown("--joules", "--budget") == shown("--budget", "--joules") == shown("--joules") + shown("--budget")
+    assert (
+        shown("--joules", "--budget")
+        == shown("--budget", "--joules")
+        == shown("--joules") + shown("--budget")
+    )

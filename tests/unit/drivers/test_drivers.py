@@ -1,4 +1,6 @@
-"""The contract of every driver found on disk: what holds for one that someone adds, without a list anywhere."""
+"""The contract of every driver found on disk: what holds for one that someone adds, without a list
+anywhere.
+"""
 
 import dataclasses
 import importlib
@@ -40,15 +42,21 @@ def takes(annotation: object, kind: type) -> bool:
 
 
 def test_every_part_has_drivers() -> None:
-    assert {part for part, _ in DRIVERS} == set(drivers.PROTOCOLS), "a part has no driver: is its package complete?"
+    assert {part for part, _ in DRIVERS} == set(drivers.PROTOCOLS), (
+        "a part has no driver: is its package complete?"
+    )
 
 
 @every
 def test_a_driver_says_in_its_docstring_what_it_speaks_to(part: str, kind: str) -> None:
     said = module(part, kind).__doc__ or ""
-    assert len(said.strip().partition("\n")[0]) > 20, "say what the driver is in the first line of the module's docstring"
+    assert len(said.strip().partition("\n")[0]) > 20, (
+        "say what the driver is in the first line of the module's docstring"
+    )
     if kind not in ("simulated", "modelled", "back"):  # these speak to nothing
-        assert re.search(r"https?://\S+\.\S+", said), "link the tool's documentation in the module's docstring"
+        assert re.search(r"https?://\S+\.\S+", said), (
+            "link the tool's documentation in the module's docstring"
+        )
 
 
 @every
@@ -57,7 +65,9 @@ def test_a_driver_is_one_frozen_dataclass_with_a_docstring(part: str, kind: str)
     assert dataclasses.is_dataclass(driver), "decorate the class with pydantic's dataclass"
     said = (driver.__doc__ or "").strip()
     assert said, "give the class a docstring: what the driver runs"
-    assert not said.startswith(f"{driver.__name__}("), "give the class a docstring: this one was written by dataclasses"
+    assert not said.startswith(f"{driver.__name__}("), (
+        "give the class a docstring: this one was written by dataclasses"
+    )
     assert cast("Any", driver).__dataclass_params__.frozen, "make the dataclass frozen"
     positional = [field.name for field in dataclasses.fields(driver) if not field.kw_only]
     assert not positional, f"make the dataclass kw_only: {positional} can be given by position"
@@ -71,18 +81,25 @@ def test_the_example_of_a_driver_is_a_table_of_a_campaign(part: str, kind: str) 
     kinds = {table["kind"] for table in ([document[name]] if name == "testbed" else document[name])}
     assert kinds == {kind}, f'write kind = "{kind}" in each table of EXAMPLE, not {kinds}'
     made = campaign.example(part, kind)
-    assert isinstance(made, drivers.driver_class(part, kind)), f"EXAMPLE makes a {type(made).__name__}: one class per module"
+    assert isinstance(made, drivers.driver_class(part, kind)), (
+        f"EXAMPLE makes a {type(made).__name__}: one class per module"
+    )
 
 
 @every
 def test_every_option_of_a_driver_is_explained(part: str, kind: str) -> None:
-    silent = [o for o, found in driver_schema(part.removesuffix("s"), kind)["properties"].items() if "description" not in found]
+    silent = [
+        o
+        for o, found in driver_schema(part.removesuffix("s"), kind)["properties"].items()
+        if "description" not in found
+    ]
     assert silent == ["kind"], f"write a docstring below each option; these have none: {silent}"
 
 
 @every
 def test_every_quantity_among_the_options_has_its_unit_in_its_name(part: str, kind: str) -> None:
-    # What is read from text with a unit is a quantity, and so is what has a fraction; other whole numbers may be plain counts.
+    # What is read from text with a unit is a quantity, and so is what has a fraction; other whole numbers may
+    # be plain counts.
     fields = fields_of(part.removesuffix("s"), kind).values()
     read = [
         field
@@ -103,19 +120,24 @@ def test_no_two_options_of_a_driver_are_written_alike(part: str, kind: str) -> N
 
 
 class Witness:
-    """What this process changes or starts while it is `awake`, by Python's audit events; no hook can be taken back."""
+    """What this process changes or starts while it is `awake`, by Python's audit events; no hook can be
+    taken back.
+    """
 
     changes = re.compile(
         r"os\.(chmod|chown|kill|link|mkdir|mknod|remove|rename|rmdir|symlink|system|truncate|utime)|signal|socket\.bind"
     )
-    harmless = re.compile(r"'--(version|help)'|'unshare', '--net', '--mount',")  # a question; a trial in namespaces of its own
+    # a question; a trial in namespaces of its own
+    harmless = re.compile(r"'--(version|help)'|'unshare', '--net', '--mount',")
 
     def __init__(self) -> None:
         self.awake, self.noted, self._others = False, list[str](), set[int | None]()
         sys.addaudithook(self.note)
 
     def watch(self) -> None:
-        """Note from now on what this thread does, and those that it starts; what others do that run already is not ours."""
+        """Note from now on what this thread does, and those that it starts; what others do that run
+        already is not ours.
+        """
         self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         self.noted, self.awake = [], True
 
@@ -123,9 +145,13 @@ class Witness:
         if not self.awake or threading.get_ident() in self._others:
             return
         if event == "open":
-            written = words[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) and "__pycache__" not in str(words[0])
+            written = words[2] & (
+                os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+            ) and "__pycache__" not in str(words[0])
             self.noted += [f"opened {words[0]} to write"] if written else []
-        elif self.changes.match(event) or (event == "subprocess.Popen" and not self.harmless.search(str(words[1]))):
+        elif self.changes.match(event) or (
+            event == "subprocess.Popen" and not self.harmless.search(str(words[1]))
+        ):
             self.noted.append(f"{event} {words}")
 
 
@@ -135,7 +161,9 @@ def witness() -> Witness:
 
 
 @every
-def test_a_driver_states_what_it_needs_without_changing_anything(part: str, kind: str, witness: Witness) -> None:
+def test_a_driver_states_what_it_needs_without_changing_anything(
+    part: str, kind: str, witness: Witness
+) -> None:
     driver = campaign.example(part, kind)
     witness.watch()
     try:
@@ -161,13 +189,21 @@ def test_an_option_that_is_not_there_is_refused(part: str, kind: str) -> None:
 def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, kind: str) -> None:
     source = Path(str(module(part, kind).__file__))
     family = sorted(source.parent.glob("*.py")) if source.name == "__init__.py" else [source]
-    imports = "".join(re.findall(rf"from perjoule\.{part}[. ].*", "".join(path.read_text() for path in family)))
+    imports = "".join(
+        re.findall(rf"from perjoule\.{part}[. ].*", "".join(path.read_text() for path in family))
+    )
     room = Path(str(importlib.import_module(f"perjoule.{part}").__file__)).parent
-    shared = [path for name in set(re.findall(r"\b_\w+", imports)) for path in (room / f"{name}.py", *(room / name).glob("*.py"))]
+    shared = [
+        path
+        for name in set(re.findall(r"\b_\w+", imports))
+        for path in (room / f"{name}.py", *(room / name).glob("*.py"))
+    ]
     texts = [path.read_text() for path in (*family, *shared) if path.exists()]
     if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
         found = any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
-        assert found, f"save outputs of the real tool in tests/transcripts/{kind}, and test the parsers on them"
+        assert found, (
+            f"save outputs of the real tool in tests/transcripts/{kind}, and test the parsers on them"
+        )
 
 
 def test_a_driver_that_is_not_there_is_a_key_error() -> None:

@@ -1,4 +1,6 @@
-"""What is listed by hand for each driver, in the README of docs/ and for apt: what lacks is named with its line."""
+"""What is listed by hand for each driver, in the README of docs/ and for apt: what lacks is named with its
+line.
+"""
 
 from collections.abc import Mapping
 
@@ -9,7 +11,13 @@ from places import ROOT
 from tests.kernels.image import packages
 
 README, DEBIAN = ("docs/README.md", "setup/debian-packages")
-ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters", "events": "events"}
+ROWS = {
+    "testbeds": "testbeds",
+    "filesystems": "file systems",
+    "workloads": "workloads",
+    "meters": "meters",
+    "events": "events",
+}
 BROUGHT_ALONG = {"ceph-base", "glusterfs-cli"}  # by packages that are listed
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
 
@@ -31,7 +39,11 @@ def lacks_packages(runs: Mapping[str, Mapping[str, str]]) -> str:
     brought = {*packages("base", "filesystems"), *BROUGHT_ALONG}
     lacking = sorted({package for by in runs.values() for package in by.values()} - brought)
     number, _ = line_of(DEBIAN, "# [tests]")
-    return "\n".join([f"{DEBIAN}:{number}: add above this line, at the end of [filesystems]:", *lacking]) if lacking else ""
+    return (
+        "\n".join([f"{DEBIAN}:{number}: add above this line, at the end of [filesystems]:", *lacking])
+        if lacking
+        else ""
+    )
 
 
 @pytest.mark.parametrize(("part", "kind"), DRIVERS, ids=[f"{part}-{kind}" for part, kind in DRIVERS])
@@ -49,7 +61,10 @@ def test_what_a_file_system_runs_is_installed_with_the_others(kind: str) -> None
 def test_what_a_new_file_system_lacks_is_named_with_its_line() -> None:
     rows = (ROOT / README).read_text().splitlines()
     number = next(n for n, row in enumerate(rows, 1) if row.startswith("| file systems | `moosefs`"))
-    assert lacks_its_row("filesystems", "newfs") == f"docs/README.md:{number}: add `newfs` to the row of file systems"
+    assert (
+        lacks_its_row("filesystems", "newfs")
+        == f"docs/README.md:{number}: add `newfs` to the row of file systems"
+    )
     lines = (ROOT / DEBIAN).read_text().splitlines()
     end = next(n for n, line in enumerate(lines, 1) if line.startswith("# [tests]"))
     runs = {

@@ -72,7 +72,9 @@ def test_one_table_is_many_hosts_with_a_role() -> None:
 
 
 def test_patterns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(CampaignError, match=r'name = "n\[1-3\]" is 3 hosts, but address = "192.0.2.\[1-2\]" is 2'):
+    with pytest.raises(
+        CampaignError, match=r'name = "n\[1-3\]" is 3 hosts, but address = "192.0.2.\[1-2\]" is 2'
+    ):
         _parsed('{name = "n[1-3]", address = "192.0.2.[1-2]", role = "client"}')
     with pytest.raises(CampaignError, match="bracket without its partner"):
         _parsed('{name = "n[1-3", address = "192.0.2.1", role = "client"}')

@@ -35,7 +35,8 @@ def test_two_meters_with_samples_of_one_channel_are_refused():
     both = (plug(50.4, of("group", covers=("osd-1",))), plug(120.4, of("group", covers=("osd-1",))))
     with (
         pytest.raises(
-            CampaignError, match=r"two meters have samples of snmp_pdu:osd-1/group/power.*; say in covers what each feeds"
+            CampaignError,
+            match=r"two meters have samples of snmp_pdu:osd-1/group/power.*; say in covers what each feeds",
         ),
         together.recording(both, Hosts(()), kept),
     ):
@@ -47,7 +48,10 @@ def test_a_channel_is_the_same_whatever_a_meter_says_of_its_accuracy():
     from perjoule.model import Specification
 
     both = (plug(1.0, of("total")), plug(2.0, of("total", specification=Specification(resolution=1.0))))
-    with pytest.raises(CampaignError, match="two meters have samples"), together.recording(both, Hosts(()), Memory()):
+    with (
+        pytest.raises(CampaignError, match="two meters have samples"),
+        together.recording(both, Hosts(()), Memory()),
+    ):
         pass
 
 

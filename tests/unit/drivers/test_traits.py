@@ -1,4 +1,6 @@
-"""General code asks drivers for what they declare: it looks for no attribute, and knows no driver by its name."""
+"""General code asks drivers for what they declare: it looks for no attribute, and knows no driver by its
+name.
+"""
 
 import ast
 import re
@@ -30,8 +32,8 @@ KNOWING = {
     "measures/rebuild.py": "measures what the events `fail` and `back` cost",
     "planning/measuring.py": "writes a campaign for virtual hosts, with a load that all file systems carry",
 }
-# Their names are also words of something else: a role of a meter's grade, an option, a way to put users together, a direction, a
-# kind of disk, the kernel's own name of its devices, a shape of a waveform.
+# Their names are also words of something else: a role of a meter's grade, an option, a way to put users
+# together, a direction, a kind of disk, the kernel's own name of its devices, a shape of a waveform.
 WORDS = {
     "cluster",
     "constant",
@@ -47,7 +49,8 @@ WORDS = {
     "system",
     "together",
 }
-EVENTS = {*drivers.kinds("events")}  # words of English: the test is that no kind of event is compared with one
+# words of English: the test is that no kind of event is compared with one
+EVENTS = {*drivers.kinds("events")}
 NAMES = {kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)}
 IMPORTED = re.compile(rf"perjoule\.({'|'.join(PARTS)})\b")
 
@@ -63,9 +66,18 @@ def faults(tree: ast.AST) -> Iterator[str]:
             case ast.Call(func=ast.Name(id="getattr" | "hasattr" as name), args=[_, ast.Constant(), *_]):
                 yield f"line {node.lineno}: {name}; declare it in drivers/protocols"
             case ast.Compare(left=ast.Attribute(attr="kind"), comparators=[right]) if named(right):
-                yield f"line {node.lineno}: compares a kind with a driver's name; declare a trait in drivers/protocols"
-            case ast.Compare(left=left, comparators=[right]) if "FAKE" in {ast.unparse(left), ast.unparse(right)}:
-                yield f"line {node.lineno}: asks whether a driver is the simulated one; declare a trait in drivers/protocols"
+                yield (
+                    f"line {node.lineno}: compares a kind with a driver's name; declare a trait in "
+                    "drivers/protocols"
+                )
+            case ast.Compare(left=left, comparators=[right]) if "FAKE" in {
+                ast.unparse(left),
+                ast.unparse(right),
+            }:
+                yield (
+                    f"line {node.lineno}: asks whether a driver is the simulated one; declare a trait in "
+                    "drivers/protocols"
+                )
             case ast.Call(func=ast.Name(id="Spec"), args=[ast.Constant(), *_]):
                 yield f"line {node.lineno}: builds a driver by its name; take it from campaign/defaults.py"
             case ast.Dict(keys=keys, values=values):

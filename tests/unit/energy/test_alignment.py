@@ -8,9 +8,15 @@ from perjoule.model import Channel, Semantics, Series
 
 
 def said(
-    edges_s: tuple[float, ...], ahead_s: float, semantics: Semantics = "window mean", step_w: float = 20.0, seed: int = 1
+    edges_s: tuple[float, ...],
+    ahead_s: float,
+    semantics: Semantics = "window mean",
+    step_w: float = 20.0,
+    seed: int = 1,
 ) -> Series:
-    """What a 1 s averaging meter says of a pattern: its windows computed exactly, its clock ahead, its noise 0.5 W."""
+    """What a 1 s averaging meter says of a pattern: its windows computed exactly, its clock ahead, its
+    noise 0.5 W.
+    """
     dice = np.random.default_rng(seed)
     edges = np.array(edges_s)
     end_s = np.arange(edges[0] - 4.3, edges[-1] + 5, 1.0)
@@ -18,7 +24,9 @@ def said(
     share = np.interp(end_s, edges, on_s) - np.interp(end_s - 1, edges, on_s)
     watts = 40 + step_w * share + dice.normal(0, 0.5, len(end_s))
     widths_s = np.full(len(end_s), 1.0 if semantics == "window mean" else 0.0)
-    return Series(Channel("lmg", "", "total", "power", "W", semantics, "wall"), end_s + ahead_s, widths_s, watts)
+    return Series(
+        Channel("lmg", "", "total", "power", "W", semantics, "wall"), end_s + ahead_s, widths_s, watts
+    )
 
 
 @pytest.mark.parametrize("ahead_s", [-4.2, 0.0, 0.137, 3.9])
@@ -79,11 +87,18 @@ def on_share(began_s: np.ndarray, ended_s: np.ndarray, edges_s: np.ndarray) -> n
     return (np.interp(ended_s, edges_s, on_s) - np.interp(began_s, edges_s, on_s)) / (ended_s - began_s)
 
 
-def means(edges_s: np.ndarray, noise_w: np.ndarray | float = 0.0, *, each_s: float = 1.0, around_s: float = 1.9) -> Series:
+def means(
+    edges_s: np.ndarray, noise_w: np.ndarray | float = 0.0, *, each_s: float = 1.0, around_s: float = 1.9
+) -> Series:
     """Means over windows of a meter whose clock is right."""
     end_s = np.arange(edges_s[0] - around_s + each_s, edges_s[-1] + around_s, each_s)
     watts = 40 + 20 * on_share(end_s - each_s, end_s, edges_s) + noise_w
-    return Series(Channel("lmg", "", "total", "power", "W", "window mean", "wall"), end_s, np.full(len(end_s), each_s), watts)
+    return Series(
+        Channel("lmg", "", "total", "power", "W", "window mean", "wall"),
+        end_s,
+        np.full(len(end_s), each_s),
+        watts,
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -103,7 +118,8 @@ def test_an_offset_is_as_probable_as_its_squares_to_the_power_of_half_the_sample
     deviation_s = np.sqrt(weight @ (offsets_s - mean_s) ** 2)
     assert found is not None
     assert found.offset_s == pytest.approx(mean_s, abs=2e-5)
-    assert found.uncertainty_s == pytest.approx(np.hypot(deviation_s, 0.003), rel=0.01)  # a load is known to 3 ms
+    # a load is known to 3 ms
+    assert found.uncertainty_s == pytest.approx(np.hypot(deviation_s, 0.003), rel=0.01)
     assert found.seen_ratio == pytest.approx(1 - min(squares) / np.sum((watts - watts.mean()) ** 2), abs=1e-4)
     assert found.at_s == pytest.approx(edges.mean())
 
@@ -112,7 +128,10 @@ def test_without_noise_an_offset_is_known_as_well_as_when_the_load_was_there() -
     edges = np.array(pattern(40.0))
     found = offset(means(edges), tuple(edges))
     assert found is not None
-    assert (found.offset_s, found.uncertainty_s) == (pytest.approx(0, abs=1e-3), pytest.approx(0.003, rel=0.05))
+    assert (found.offset_s, found.uncertainty_s) == (
+        pytest.approx(0, abs=1e-3),
+        pytest.approx(0.003, rel=0.05),
+    )
 
 
 @pytest.mark.parametrize(("explained", "seen"), [(0.46, False), (0.53, True)])
@@ -147,7 +166,9 @@ def test_what_other_loads_do_two_seconds_away_from_a_pattern_does_not_matter(sid
     edges = np.array(pattern(30.0))
     plain = means(edges, each_s=0.05, around_s=4.0)
     far = plain.t_s - 0.05 < edges[0] - 2.06 if side == "before" else plain.t_s > edges[-1] + 2.06
-    found = offset(Series(plain.channel, plain.t_s, plain.duration_s, np.where(far, 5000.0, plain.value)), tuple(edges))
+    found = offset(
+        Series(plain.channel, plain.t_s, plain.duration_s, np.where(far, 5000.0, plain.value)), tuple(edges)
+    )
     assert found is not None
     assert (found.offset_s, found.seen_ratio) == (pytest.approx(0, abs=1e-6), pytest.approx(1))
 
@@ -167,7 +188,9 @@ def test_moments_tell_whether_the_load_was_on() -> None:
     edges = np.array(pattern(60.0))
     t_s = np.arange(-3, edges[-1] + 3, 0.07)
     watts = np.where(np.searchsorted(edges, t_s - 0.3, side="right") % 2, 60.0, 40.0)
-    series = Series(Channel("lmg", "", "total", "power", "W", "instantaneous", "wall"), t_s, np.zeros(len(t_s)), watts)
+    series = Series(
+        Channel("lmg", "", "total", "power", "W", "instantaneous", "wall"), t_s, np.zeros(len(t_s)), watts
+    )
     found = offset(series, tuple(edges))
     assert found is not None
     assert (found.offset_s, found.step_w) == (pytest.approx(0.3, abs=0.01), pytest.approx(20))
@@ -191,7 +214,13 @@ def test_states_and_a_steady_power_tell_no_offset() -> None:
     series = means(edges)
     state = Channel("lmg", "", "total", "power", "W", "state", "wall")
     assert offset(Series(state, series.t_s, series.duration_s, series.value), tuple(edges)) is None
-    assert offset(Series(series.channel, series.t_s, series.duration_s, np.full(len(series.t_s), 40.0)), tuple(edges)) is None
+    assert (
+        offset(
+            Series(series.channel, series.t_s, series.duration_s, np.full(len(series.t_s), 40.0)),
+            tuple(edges),
+        )
+        is None
+    )
 
 
 def test_of_patterns_in_no_order_the_first_counts_alone() -> None:
@@ -207,7 +236,9 @@ def test_of_patterns_in_no_order_the_first_counts_alone() -> None:
 def test_a_mean_over_no_time_is_that_of_its_moment_and_hides_no_other() -> None:
     edges = np.array(pattern(40.0))
     plain = means(edges)
-    first = Series(plain.channel, plain.t_s, np.where(np.arange(len(plain.t_s)) == 0, 0.0, plain.duration_s), plain.value)
+    first = Series(
+        plain.channel, plain.t_s, np.where(np.arange(len(plain.t_s)) == 0, 0.0, plain.duration_s), plain.value
+    )
     found = offset(first, tuple(edges))
     assert found is not None
     assert (found.offset_s, found.seen_ratio) == (pytest.approx(0, abs=1e-3), pytest.approx(1))
@@ -219,7 +250,10 @@ def test_a_load_of_half_a_watt_is_found_without_noise() -> None:
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
     share = (np.interp(end_s, edges_s, on_s) - np.interp(end_s - 0.5, edges_s, on_s)) / 0.5
     exact = Series(
-        Channel("lmg", "", "total", "power", "W", "window mean", "wall"), end_s + 0.4, np.full(len(end_s), 0.5), 40 + share / 2
+        Channel("lmg", "", "total", "power", "W", "window mean", "wall"),
+        end_s + 0.4,
+        np.full(len(end_s), 0.5),
+        40 + share / 2,
     )
     found = offset(exact, edges_s)
     assert found is not None

@@ -123,7 +123,10 @@ def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_reported():
     t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
     found = amount(series("instantaneous", t_s, 50.0), 0, 20)
     assert found.value == pytest.approx(1000)
-    assert found.doubts[0] == "meter:host/all/power: 4.5 % of the window has no samples and is counted at the mean of the rest"
+    assert (
+        found.doubts[0]
+        == "meter:host/all/power: 4.5 % of the window has no samples and is counted at the mean of the rest"
+    )
 
 
 def test_failed_reads_of_an_instantaneous_meter_are_gaps():
@@ -160,12 +163,24 @@ def test_what_is_sampled_seldom_or_unsteadily_is_refused_as_defined(semantics, p
     near_s = np.arange(period_s * 1.5, 60.0, period_s)
     t_s = np.concatenate((near_s, near_s[-1] + 10 * period_s * np.arange(1, 9)))
     level_w = np.where((t_s > 20) & (t_s < 40.2), 50.0 + 4 * np.sin(t_s), 100.0)
-    samples = pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": level_w, "semantics": semantics, "more": ""})
+    samples = pd.DataFrame(
+        {"t_s": t_s, "duration_s": 0.0, "value": level_w, "semantics": semantics, "more": ""}
+    )
     amounts = []
-    for began_s, ended_s in ((20.0, 40.0), (20.2, 39.8), (21.0, 21.3), (25.0, 35.0), (40.5, 59.0), (50.0, 70.0), (0.0, 10.0)):
+    for began_s, ended_s in (
+        (20.0, 40.0),
+        (20.2, 39.8),
+        (21.0, 21.3),
+        (25.0, 35.0),
+        (40.5, 59.0),
+        (50.0, 70.0),
+        (0.0, 10.0),
+    ):
         found = amount(series(semantics, t_s, level_w), began_s, ended_s).value
         amounts.append(found)
-        assert (np.nan if found is None else found) == pytest.approx(joules(samples, began_s, ended_s), nan_ok=True)
+        assert (np.nan if found is None else found) == pytest.approx(
+            joules(samples, began_s, ended_s), nan_ok=True
+        )
     assert any(found is None for found in amounts)
     assert any(found is not None for found in amounts) == (semantics == "average" or period_s < 2 / 3)
 
@@ -200,7 +215,8 @@ def _joules(series, began_s, ended_s):
 
 
 STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=40)
-MOVING = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0.1, 500)), min_size=5, max_size=40)  # a counter never stands
+# a counter never stands
+MOVING = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0.1, 500)), min_size=5, max_size=40)
 
 
 @pytest.mark.heavy
@@ -209,7 +225,9 @@ def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     made = _made(semantics, *zip(*pairs, strict=True))
     began_s, ended_s = float(made.t_s[0]), float(made.t_s[-1])
     cut_s = began_s + cut_ratio * (ended_s - began_s)
-    left_j, right_j, whole_j = (_joules(made, *window) for window in ((began_s, cut_s), (cut_s, ended_s), (began_s, ended_s)))
+    left_j, right_j, whole_j = (
+        _joules(made, *window) for window in ((began_s, cut_s), (cut_s, ended_s), (began_s, ended_s))
+    )
     assert left_j + right_j == pytest.approx(whole_j, rel=1e-9, abs=1e-6)
 
 

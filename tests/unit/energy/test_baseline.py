@@ -32,7 +32,9 @@ def trial(made, *phases):
         (Phase("tail", 20.0, 40.0), ((4.0, 10.0), (34.0, 40.0))),
     ],
 )
-def test_idle_time_is_the_baseline_and_as_much_of_the_tails_end_but_no_more_than_half_of_it(made, tail, windows):
+def test_idle_time_is_the_baseline_and_as_much_of_the_tails_end_but_no_more_than_half_of_it(
+    made, tail, windows
+):
     assert idle_windows(trial(made, BASELINE, *([tail] if tail else []))) == windows
 
 
@@ -43,10 +45,14 @@ def test_without_a_baseline_nothing_is_idle(made):
 
 
 @pytest.mark.parametrize(
-    "tail", [None, Phase("tail", 20.0, 20.0), Phase("tail", 20.0, 20.4)], ids=["no", "empty", "between samples"]
+    "tail",
+    [None, Phase("tail", 20.0, 20.0), Phase("tail", 20.0, 20.4)],
+    ids=["no", "empty", "between samples"],
 )
 def test_no_trial_has_a_dynamic_energy_by_its_baseline_alone(made, tail):
-    """Of a row it would be the one that knows nothing of the change of idle power, and says that it is sure."""
+    """Of a row it would be the one that knows nothing of the change of idle power, and says that it is
+    sure.
+    """
     record = trial(made, BASELINE, Phase("measure", 10.0, 20.0), *([tail] if tail else []))
     series = [stepping(made, 10.0, 50.0, 14.0, host) for host in SERVERS]
     assert idle(record, tuple((1, one) for one in series)) is None
@@ -57,7 +63,10 @@ def test_no_trial_has_a_dynamic_energy_by_its_baseline_alone(made, tail):
 
 
 def test_without_idle_time_the_reason_is_not_that_idle_power_is_uncertain(made):
-    (point,) = points(trial(made, Phase("measure", 10.0, 20.0)), [stepping(made, 10.0, 50.0, 14.0, host) for host in SERVERS])
+    (point,) = points(
+        trial(made, Phase("measure", 10.0, 20.0)),
+        [stepping(made, 10.0, 50.0, 14.0, host) for host in SERVERS],
+    )
     assert point.omitted["dynamic"] == UNSETTLED
 
 
@@ -70,7 +79,9 @@ def stepping(made, before_w, load_w, after_w, host="storage-1"):
 
 def test_idle_power_is_the_mean_of_before_and_after_and_what_it_changed_by_is_as_likely_as_not(made):
     record = trial(made, BASELINE, Phase("tail", 20.0, 40.0))
-    found = present(idle(record, ((1, stepping(made, 10.0, 50.0, 14.0)), (-1, stepping(made, 2.0, 2.0, 2.0)))))
+    found = present(
+        idle(record, ((1, stepping(made, 10.0, 50.0, 14.0)), (-1, stepping(made, 2.0, 2.0, 2.0))))
+    )
     assert (found.mean_w, found.standard_w) == (pytest.approx(10.0), pytest.approx(4 / sqrt(12)))
     assert len(found.windows) == 2
 
@@ -82,7 +93,9 @@ def test_the_scatter_of_idle_power_counts_as_that_of_correlated_samples(made, se
     t_s = np.arange(0.0, 45.25, 0.5)
     power_w = 10 + dice.normal(0, 0.5, len(t_s))
     value = np.cumsum(power_w * 0.5) if semantics == "counter" else power_w
-    one = made.stating(semantics, t_s, value, 0.5 if semantics == "window mean" else 0.0, gain_ratio=0.01, resolution=0.3)
+    one = made.stating(
+        semantics, t_s, value, 0.5 if semantics == "window mean" else 0.0, gain_ratio=0.01, resolution=0.3
+    )
     record = trial(made, BASELINE, Phase("tail", 20.0, 40.0))
     found = present(idle(record, ((1, one),)))
     means, errors = [], []
@@ -93,7 +106,9 @@ def test_the_scatter_of_idle_power_counts_as_that_of_correlated_samples(made, se
         means.append(stated.value_j / 6)
         errors.append(hypot(terms_j / 6, spread_w / sqrt(count)))
     assert found.mean_w == pytest.approx(sum(means) / 2)
-    assert found.standard_w == pytest.approx(hypot(hypot(*errors) / 2, (max(means) - min(means)) / sqrt(12)), rel=1e-6)
+    assert found.standard_w == pytest.approx(
+        hypot(hypot(*errors) / 2, (max(means) - min(means)) / sqrt(12)), rel=1e-6
+    )
 
 
 def test_the_rates_of_a_counter_are_those_of_the_pieces_in_and_at_the_ends_of_a_window(made):
@@ -111,20 +126,26 @@ def test_dynamic_energy_keeps_what_a_gain_makes_wrong_and_loses_what_an_offset_d
     accuracy = Term("accuracy", 8.0, "wall", shared=True, rectangular=True, factor_j=5.0)
     coefficient = Term("board idle", 3.0, "modelled", shared=True, source="odroid-hc4: idle of board")
     whole = Budget(500.0, (accuracy, Term("noise", 2.0), coefficient), ("clock",))
-    without = present(idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, stepping(made, 10.0, 50.0, 12.0)),)))
+    without = present(
+        idle(trial(made, BASELINE, Phase("tail", 20.0, 40.0)), ((1, stepping(made, 10.0, 50.0, 12.0)),))
+    )
     found = present(dynamic(whole, without, 10.0))
     assert (found.value_j, found.unknown) == (pytest.approx(500 - 110), ("clock",))
     terms = {t.name: t for t in found.terms}
     assert terms.keys() == {"accuracy", "noise", "baseline"}
     assert (terms["accuracy"].standard_j, terms["accuracy"].factor_j) == (pytest.approx(5 * 390 / 500),) * 2
     assert terms["baseline"].standard_j == pytest.approx(10 * 2 / sqrt(12))
-    assert present(dynamic(Budget(500.0, (replace(accuracy, factor_j=0.0),)), without, 10.0)).terms == (terms["baseline"],)
+    assert present(dynamic(Budget(500.0, (replace(accuracy, factor_j=0.0),)), without, 10.0)).terms == (
+        terms["baseline"],
+    )
     assert dynamic(Budget(100.0), without, 10.0) is None  # less than what idles
 
 
 @pytest.mark.parametrize(("ratio", "given"), [(0.97, True), (1.03, False)])
 def test_dynamic_energy_is_refused_where_a_fifth_of_it_is_uncertain(made, ratio, given):
-    """10 s at 22.5 W of a host that idles at 10 W on average: what that changed by, over the root of 12, is a fifth of 12.5 W."""
+    """10 s at 22.5 W of a host that idles at 10 W on average: what that changed by, over the root of 12,
+    is a fifth of 12.5 W.
+    """
     half_w = ratio * 0.2 * 12.5 * sqrt(12) / 2
     record = trial(made, BASELINE, Phase("measure", 10.0, 20.0), Phase("tail", 20.0, 40.0))
     series = [made.steady(h, 10.0, ended_s=45.0) for h in ("storage-2", "metadata-1")]

@@ -21,7 +21,9 @@ SECONDS = np.arange(1.0, 101.0)
 
 
 def test_the_accuracy_is_the_stated_limit_over_the_root_of_three(made):
-    found = present(budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90))
+    found = present(
+        budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    )
     assert term(found, "accuracy").standard_j == pytest.approx((0.01 * 50 + 0.5) * 80 / sqrt(3))
     assert present(found.dominant).name == "accuracy"
     assert found.expanded_j == pytest.approx(0.95 * (0.01 * 50 + 0.5) * 80)
@@ -29,11 +31,16 @@ def test_the_accuracy_is_the_stated_limit_over_the_root_of_three(made):
 
 
 def test_what_a_meter_does_not_state_is_named(made):
-    assert present(budget(made.stating("instantaneous", SECONDS / 10, 50.0), 1, 9)).unknown == ("accuracy", "latency")
+    assert present(budget(made.stating("instantaneous", SECONDS / 10, 50.0), 1, 9)).unknown == (
+        "accuracy",
+        "latency",
+    )
 
 
 def test_one_step_of_resolution_is_rectangular_and_as_long_as_the_window(made):
-    found = term(budget(made.stating("window mean", SECONDS, 50.0, 1.0, resolution=1.0), 10, 90), "resolution")
+    found = term(
+        budget(made.stating("window mean", SECONDS, 50.0, 1.0, resolution=1.0), 10, 90), "resolution"
+    )
     assert found.standard_j == pytest.approx(80 / sqrt(12))
     assert found.rectangular
 
@@ -49,7 +56,9 @@ def test_an_unknown_latency_costs_it_times_the_difference_of_the_ends(made):
     t_s = np.arange(0, 100.05, 0.1)
     ramp = made.stating("instantaneous", t_s, 40 + 0.2 * t_s, latency_s=1.0)
     shifts = np.linspace(0, 1, 9)
-    assert term(budget(ramp, 10, 60), "latency").standard_j == pytest.approx(10 * sqrt(np.mean(shifts**2)), rel=1e-6)
+    assert term(budget(ramp, 10, 60), "latency").standard_j == pytest.approx(
+        10 * sqrt(np.mean(shifts**2)), rel=1e-6
+    )
 
 
 def test_a_clock_that_may_be_off_is_a_term(made):
@@ -68,13 +77,16 @@ def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
 
 
 def test_a_counter_that_is_updated_seldom_is_counted_at_its_updates(made):
-    """Updated at 0.3 s of each second, and read ten times a second; power steps from 40 to 60 W where the window begins."""
+    """Updated at 0.3 s of each second, and read ten times a second; power steps from 40 to 60 W where the
+    window begins.
+    """
     t_s = np.arange(0.05, 60, 0.1)
     updated_s = np.floor(t_s - 0.3) + 0.3
     value = 40 * updated_s + 20 * np.maximum(updated_s - 10, 0)
     found = present(budget(made.stating("counter", t_s, value, period_s=1.0), 10, 50))
     assert found.value_j == pytest.approx(60 * 40)
-    before_w, cut_w = 40.0, 0.7 * 40 + 0.3 * 60  # the step is at 0.7 s of the piece, so the two readings before it tell
+    # the step is at 0.7 s of the piece, so the two readings before it tell
+    before_w, cut_w = 40.0, 0.7 * 40 + 0.3 * 60
     square = 1.7**2 * (before_w**2 + cut_w**2) / 2 + 0.7**2 * before_w**2 + (0.3**2 + 0.7**2) * 60**2
     assert term(found, "update").standard_j == pytest.approx(0.1 * sqrt(square / 12))
 
@@ -86,7 +98,9 @@ def test_the_age_of_a_counter_within_its_period_is_that_of_its_update(made, late
     series = made.stating("counter", t_s, 50 * t_s + t_s**2, period_s=1.0, latency_s=latency_s)
     found = present(budget(series, 10, 50))
     shifted_j = [t.standard_j for t in found.terms if t.name == "latency"]
-    assert shifted_j == ([pytest.approx(80 * 2.0 * sqrt(np.mean((np.arange(9) / 8) ** 2)), rel=1e-3)] if latency_s > 1 else [])
+    assert shifted_j == (
+        [pytest.approx(80 * 2.0 * sqrt(np.mean((np.arange(9) / 8) ** 2)), rel=1e-3)] if latency_s > 1 else []
+    )
 
 
 def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():
@@ -96,7 +110,9 @@ def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():
 
 
 def test_a_rising_power_adds_nothing_to_the_noise_however_irregular_its_samples():
-    """30 W/s, read ten times a second and up to 40 ms early or late: their second differences are 1.6 W and more."""
+    """30 W/s, read ten times a second and up to 40 ms early or late: their second differences are 1.6 W
+    and more.
+    """
     t_s = (np.arange(200) + np.random.default_rng(5).uniform(-0.4, 0.4, 200)) / 10
     assert noise(t_s, 50.0 + 30.0 * t_s)[0] == pytest.approx(0.0, abs=1e-9)
     assert np.std(np.diff(30.0 * t_s, 2)) > 1.6
@@ -133,7 +149,9 @@ def test_few_degrees_of_freedom_widen_the_interval():
 
 
 def test_what_meters_of_one_name_share_adds_up_and_the_rest_in_quadrature():
-    one = Budget(100.0, (Term("accuracy", 3.0, "pdu", shared=True, rectangular=True), Term("noise", 4.0, "pdu")))
+    one = Budget(
+        100.0, (Term("accuracy", 3.0, "pdu", shared=True, rectangular=True), Term("noise", 4.0, "pdu"))
+    )
     two = combined([(1, one), (1, one)])
     assert (two.value_j, term(two, "accuracy").standard_j) == (200, 6)
     assert term(two, "noise").standard_j == pytest.approx(4 * sqrt(2))
@@ -147,7 +165,9 @@ def test_the_delay_weighs_in_the_uncertainty_of_the_product():
 
 
 def test_a_budget_in_another_time_keeps_its_ratios(made):
-    found = present(budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90))
+    found = present(
+        budget(made.stating("window mean", SECONDS, 50.0, 1.0, gain_ratio=0.01, offset=0.5), 10, 90)
+    )
     scaled = found.times(0.2)
     assert (scaled.value_j, scaled.expanded_j) == pytest.approx((found.value_j / 5, found.expanded_j / 5))
     assert replace(found, terms=()).expanded_j == 0
@@ -176,7 +196,8 @@ def test_a_counters_reading_is_anywhere_in_its_request_at_both_ends(made):
     t_s = np.arange(0, 101.0)
     found = present(budget(polled(made.stating("counter", t_s, 50 * t_s), 0.2), 10, 90))
     assert term(found, "request").standard_j == pytest.approx(50 * 0.2 / sqrt(6))
-    assert [t.name for t in found.terms] == ["request"]  # always as early or late cancels between the ends: no "delay"
+    # always as early or late cancels between the ends: no "delay"
+    assert [t.name for t in found.terms] == ["request"]
 
 
 def test_a_counters_reading_counts_by_how_near_it_is_to_the_edge(made):
@@ -208,10 +229,13 @@ def test_the_interval_of_an_exact_counter_grows_with_the_time_of_its_requests():
     assert halves[2] > 2 * halves[0]
 
 
-@pytest.mark.parametrize(("moment_s", "true_j"), [(10.2, 408.0), (10.25, 410.0), (10.5, 425.0), (11.0, 455.0)])
+@pytest.mark.parametrize(
+    ("moment_s", "true_j"), [(10.2, 408.0), (10.25, 410.0), (10.5, 425.0), (11.0, 455.0)]
+)
 def test_an_edge_that_cuts_a_piece_finds_the_step_of_power_in_it(made, moment_s, true_j):
     t_s = np.arange(0, 31.0)
-    counted_j = np.where(t_s <= 10, 40 * t_s, 400 + 40 * 0.25 + 60 * (t_s - 10.25))  # steps from 40 to 60 W at 10.25 s
+    # steps from 40 to 60 W at 10.25 s
+    counted_j = np.where(t_s <= 10, 40 * t_s, 400 + 40 * 0.25 + 60 * (t_s - 10.25))
     counter = made.stating("counter", t_s, counted_j)
     means = made.stating("window mean", t_s[1:], np.diff(counted_j), 1.0)
     assert present(budget(counter, 0, moment_s)).value_j == pytest.approx(true_j)
@@ -225,7 +249,9 @@ def test_a_load_that_bursts_is_not_taken_for_the_noise_of_a_meter_that_integrate
     # no reading scatters by more than its error, though a load looks like noise that is correlated
     assert found.standard_j <= 1.5 * 0.1 / sqrt(3) * sqrt(32)
     noisy_w = bursting_w + np.where(t_s % 2 > 0, 0.01, -0.01)
-    idle = term(budget(made.stating("window mean", t_s, noisy_w, 1.0), 5, 35, quiet=((0, 5), (35, 40))), "noise")
+    idle = term(
+        budget(made.stating("window mean", t_s, noisy_w, 1.0), 5, 35, quiet=((0, 5), (35, 40))), "noise"
+    )
     assert 0.01 * sqrt(30) < idle.standard_j < 0.02 * sqrt(30)
 
 
@@ -245,7 +271,9 @@ def test_infinite_freedom_is_a_normal():
     assert expanded([Term("noise", 1.0, freedom=inf)]) == pytest.approx(1.96, abs=1e-3)
 
 
-@pytest.mark.parametrize(("half", "spread"), [(1.0, 0.01), (1.0, 0.3), (1.0, 1.0), (1.0, 4.0), (0.0, 2.0), (3.0, 0.0)])
+@pytest.mark.parametrize(
+    ("half", "spread"), [(1.0, 0.01), (1.0, 0.3), (1.0, 1.0), (1.0, 4.0), (0.0, 2.0), (3.0, 0.0)]
+)
 def test_the_interval_of_a_rectangular_and_a_normal_error_holds_95_percent(half, spread):
     """By the convolution of both: within b is what the normal leaves inside, averaged over the rectangle."""
     found = folded(half, spread)
@@ -272,8 +300,13 @@ def test_the_largest_rectangular_term_is_folded_with_all_others():
     assert budgeted.standard_j == pytest.approx(sqrt(2**2 + 1.5**2 + 1))
     assert budgeted.coverage_factor == pytest.approx(expected / budgeted.standard_j)
     assert budgeted.freedom == pytest.approx(budgeted.standard_j**4 / (1 / 6))
-    assert (budgeted.dominant, budgeted.shared_j, Budget(1.0).coverage_factor) == (wide, 0, pytest.approx(1.959964))
-    assert expanded([Term("noise", 1.0, freedom=0.5)]) == pytest.approx(stats.t.ppf(0.975, 1), rel=1e-6)  # never less than one
+    assert (budgeted.dominant, budgeted.shared_j, Budget(1.0).coverage_factor) == (
+        wide,
+        0,
+        pytest.approx(1.959964),
+    )
+    # never less than one
+    assert expanded([Term("noise", 1.0, freedom=0.5)]) == pytest.approx(stats.t.ppf(0.975, 1), rel=1e-6)
 
 
 def test_what_repetitions_share_is_named_by_its_source_with_its_sign():
@@ -282,16 +315,31 @@ def test_what_repetitions_share_is_named_by_its_source_with_its_sign():
     board = Term("board idle", 1.0, "modelled", shared=True, source="odroid-hc4: idle of board")
     again = Term("board idle", 0.5, "modelled", shared=True, source="odroid-hc4: idle of board")
     found = Budget(200.0, (gain, clock, board, again, Term("noise", 9.0, "pdu")))
-    expected = {"pdu: gain": 0.015, "pdu: offset": 0.01, "pdu: clock": -0.02, "odroid-hc4: idle of board": 0.0075}
+    expected = {
+        "pdu: gain": 0.015,
+        "pdu: offset": 0.01,
+        "pdu: clock": -0.02,
+        "odroid-hc4: idle of board": 0.0075,
+    }
     assert found.shared == pytest.approx(expected)
     assert found.times(0.2).shared == pytest.approx(expected)
-    assert Budget(200.0, (Term("accuracy", 3.0, "pdu", shared=True, factor_j=3.0),)).shared == {"pdu: gain": 0.015}
+    assert Budget(200.0, (Term("accuracy", 3.0, "pdu", shared=True, factor_j=3.0),)).shared == {
+        "pdu: gain": 0.015
+    }
     assert found.shared_j == expanded([gain, clock, board, again])
 
 
 def test_a_sum_of_meters_keeps_signs_freedom_and_what_is_rectangular():
-    one = Budget(100.0, (Term("latency", 3.0, "a", shared=True, sign=-1), Term("noise", 3.0, "a", freedom=4.0)), ("clock",))
-    other = Budget(50.0, (Term("latency", 1.0, "a", shared=True), Term("noise", 4.0, "b", freedom=9.0)), ("clock", "latency"))
+    one = Budget(
+        100.0,
+        (Term("latency", 3.0, "a", shared=True, sign=-1), Term("noise", 3.0, "a", freedom=4.0)),
+        ("clock",),
+    )
+    other = Budget(
+        50.0,
+        (Term("latency", 1.0, "a", shared=True), Term("noise", 4.0, "b", freedom=9.0)),
+        ("clock", "latency"),
+    )
     found = combined([(1, one), (1, other)])
     assert (found.value_j, found.unknown) == (150, ("clock", "latency"))
     latency, noise = found.terms
@@ -331,6 +379,8 @@ def test_the_joint_before_the_last_sample_moves_with_its_request(made):
 
 
 def test_an_edge_is_known_no_better_where_one_sample_alone_lies_in_the_window(made):
-    """A piece of 10 s is cut after 1 s; the rates before and in it differ by 10 W: L sqrt(f (1-f)) / 2 times that."""
+    """A piece of 10 s is cut after 1 s; the rates before and in it differ by 10 W: L sqrt(f (1-f)) / 2
+    times that.
+    """
     found = budget(made.stating("window mean", [10.0, 20.0, 30.0], [40.0, 60.0, 50.0], 10.0), 21.0, 30.3)
     assert term(found, "edges").standard_j == pytest.approx(10 * sqrt(0.1 * 0.9) / 2 * 10)

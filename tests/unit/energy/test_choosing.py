@@ -16,7 +16,8 @@ def device_j(record, series, began_s, ended_s):
 
 def series_of(made, *, disks_w=(3.0, 5.0), grade="modelled", meter="modelled"):
     boards = [
-        made.steady(host, 20.0, component="board", grade="modelled", meter="modelled") for host in ("storage-1", "storage-2")
+        made.steady(host, 20.0, component="board", grade="modelled", meter="modelled")
+        for host in ("storage-1", "storage-2")
     ]
     meta = [made.steady("metadata-1", 20.0, component="board", grade="modelled", meter="modelled")]
     disks = [
@@ -35,14 +36,23 @@ def test_a_disk_without_a_meter_leaves_no_sum(made):
 
 
 def test_a_sensor_on_the_disks_supply_comes_before_a_model(made):
-    sensors = [made.steady(host, 4.0, component="disks", grade="component", meter="hall") for host in ("storage-1", "storage-2")]
+    sensors = [
+        made.steady(host, 4.0, component="disks", grade="component", meter="hall")
+        for host in ("storage-1", "storage-2")
+    ]
     assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(80.0)
-    sensors = [made.steady(host, 6.0, component="disks", grade="component", meter="hall") for host in ("storage-1", "storage-2")]
+    sensors = [
+        made.steady(host, 6.0, component="disks", grade="component", meter="hall")
+        for host in ("storage-1", "storage-2")
+    ]
     assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(120.0)
 
 
 def test_a_sensor_of_the_real_machine_says_nothing_of_an_emulated_one(made):
-    sensors = [made.steady(h, 6.0, component="disks", grade="component", meter="hall") for h in ("storage-1", "storage-2")]
+    sensors = [
+        made.steady(h, 6.0, component="disks", grade="component", meter="hall")
+        for h in ("storage-1", "storage-2")
+    ]
     assert device_j(made.record(scale=0.2), sensors, 10.0, 20.0) is None
     assert device_j(made.record(scale=0.2), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(80.0)
 
@@ -56,9 +66,9 @@ def test_both_powers_and_bytes_per_joule_stand_beside_each_other(made):
     system, device = point.metrics["energy_j"], point.metrics["device_energy_j"]
     assert (system, device) == (pytest.approx(680.0), pytest.approx(80.0))
     assert point.metrics["device_mean_w"] == pytest.approx(8.0)
-    assert point.metrics["device_efficiency_bytes_per_j"] / point.metrics["efficiency_bytes_per_j"] == pytest.approx(
-        system / device
-    )
+    assert point.metrics["device_efficiency_bytes_per_j"] / point.metrics[
+        "efficiency_bytes_per_j"
+    ] == pytest.approx(system / device)
 
 
 def test_on_an_emulated_cluster_joules_of_disks_are_dilated_as_those_of_hosts(made):
@@ -73,7 +83,10 @@ def test_a_counter_of_a_disk_comes_before_power_of_the_same_meter(made, first):
     both = [
         made.series(made.channel(host, "disks", quantity, semantics, "modelled", "modelled"), t_s, value)
         for host in ("storage-1", "storage-2")
-        for quantity, semantics, value in (("power", "instantaneous", 3.0 + 0 * t_s), ("energy", "counter", 4.0 * t_s))
+        for quantity, semantics, value in (
+            ("power", "instantaneous", 3.0 + 0 * t_s),
+            ("energy", "counter", 4.0 * t_s),
+        )
     ]
     both.sort(key=lambda s: s.channel.quantity != first)
     assert device_j(made.record(), both, 10.0, 20.0) == pytest.approx(80.0)

@@ -49,7 +49,9 @@ SCALE = 0.5
 
 
 def series_of(made, cluster, busy=BUSY):
-    """What the meter makes of counters that grow at known rates: idle until 10 s, busy until 20 s, idle again."""
+    """What the meter makes of counters that grow at known rates: idle until 10 s, busy until 20 s, idle
+    again.
+    """
     nodes, found = {node.name: node for node in cluster.nodes}, []
     t_s = np.arange(0.5, 30.25, 0.5)
     for host in HOSTS:
@@ -58,7 +60,9 @@ def series_of(made, cluster, busy=BUSY):
         for end_s in t_s:
             cpu, written, read = (busy if 10 < end_s <= 20 else IDLE)[host.name]
             before = Counters(end_s - 0.5, 0.0, 0, 0, 0, 0)
-            after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5))
+            after = Counters(
+                end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5)
+            )
             used = modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=SCALE)
             samples.append(modelled.host_w(node, cluster, used, supplied=host.role != "client"))
         for component in samples[0]:
@@ -107,7 +111,10 @@ def coefficients(cluster):
         found[f"dynamic of board {node.board.name}"] = node.board.dynamic_w
         found[f"7-zip rating of board {node.board.name}"] = node.board.mips
         for disk in node.disks:
-            found[f"idle of disk {disk.name}"], found[f"active of disk {disk.name}"] = disk.idle_w, disk.active_w
+            found[f"idle of disk {disk.name}"], found[f"active of disk {disk.name}"] = (
+                disk.idle_w,
+                disk.active_w,
+            )
     return found
 
 
@@ -116,19 +123,34 @@ def energies_of(made, cluster):
     return of_window(over(record_of(made, cluster), series_of(made, cluster)), 10.0, 20.0, work)
 
 
-METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j", "clients_energy_j", "all_energy_j")
-ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))  # clients on the same boards
+METRICS = (
+    "energy_j",
+    "gross_energy_j",
+    "dynamic_energy_j",
+    "controller_energy_j",
+    "clients_energy_j",
+    "all_energy_j",
+)
+# clients on the same boards
+ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"])
-def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(made, cluster, least_count):
+@pytest.mark.parametrize(
+    ("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"]
+)
+def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(
+    made, cluster, least_count
+):
     found, checked_count = energies_of(made, cluster), 0
     for name, value in coefficients(cluster).items():
-        step = 1e-4 * value.sigma  # small enough for the supply's efficiency, in which the model is not linear
+        # small enough for the supply's efficiency, in which the model is not linear
+        step = 1e-4 * value.sigma
         after = energies_of(made, moved(cluster, name, step))
         for metric in METRICS:
-            slope = (after.metrics[metric] - found.metrics[metric]) / step * value.sigma / found.metrics[metric]
+            slope = (
+                (after.metrics[metric] - found.metrics[metric]) / step * value.sigma / found.metrics[metric]
+            )
             told = found.shared[metric].get(f"odroid-hc4: {name}", 0.0)
             assert told == pytest.approx(slope, rel=1e-3, abs=1e-9), (name, metric)
             checked_count += told != 0.0
@@ -139,7 +161,8 @@ def test_an_error_of_a_board_on_both_sides_is_one_error_of_all(made):
     found = energies_of(made, ALIKE)
     source = "odroid-hc4: idle of board odroid-hc4"
     wrong_j = [
-        found.shared[f"{prefix}energy_j"][source] * found.metrics[f"{prefix}energy_j"] for prefix in ("", "clients_", "all_")
+        found.shared[f"{prefix}energy_j"][source] * found.metrics[f"{prefix}energy_j"]
+        for prefix in ("", "clients_", "all_")
     ]
     assert wrong_j[2] == pytest.approx(wrong_j[0] + wrong_j[1])
 
@@ -188,7 +211,9 @@ def test_hosts_whose_capacity_is_their_own_cores_know_nothing_of_a_rating(made):
 def test_watts_are_taken_apart_by_the_coefficients_that_made_them_not_by_those_of_today(made):
     other = moved(HC4, "idle of board odroid-hc4", -1.0)
     today = replace(record_of(made, other), hardware=None)
-    (by_record,), (by_name,) = (points(record, series_of(made, other)) for record in (record_of(made, other), today))
+    (by_record,), (by_name,) = (
+        points(record, series_of(made, other)) for record in (record_of(made, other), today)
+    )
     assert by_record.shared["energy_j"] != by_name.shared["energy_j"]
     assert by_name.metrics["energy_j"] == by_record.metrics["energy_j"]
 
@@ -212,7 +237,9 @@ def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
 @pytest.mark.parametrize(("grade", "there"), [("modelled", False), ("wall", True)])
 def test_means_of_counters_have_no_noise_of_sampling_however_they_jump(made, grade, there):
     t_s = np.arange(0.5, 30.25, 0.5)
-    jumping = made.series(made.channel(semantics="window mean", grade=grade), t_s, 10 + np.random.default_rng(1).random(60), 0.5)
+    jumping = made.series(
+        made.channel(semantics="window mean", grade=grade), t_s, 10 + np.random.default_rng(1).random(60), 0.5
+    )
     found = present(budget(jumping, 10.0, 20.0))
     assert ("noise" in {term.name for term in found.terms}) == there
 
@@ -236,7 +263,16 @@ def test_a_meters_gain_cancels_between_two_energies_and_its_offset_as_far_as_the
 def test_a_late_meter_errs_to_the_side_to_which_the_power_went(made, began_w, ended_w, sign):
     series = []
     for host in ("storage-1", "storage-2", "metadata-1"):
-        channel = Channel("bmc", host, "all", "power", "W", "instantaneous", "BMC", specification=Specification(latency_s=1.0))
+        channel = Channel(
+            "bmc",
+            host,
+            "all",
+            "power",
+            "W",
+            "instantaneous",
+            "BMC",
+            specification=Specification(latency_s=1.0),
+        )
         t_s = np.arange(0.0, 30.0, 0.25)
         series.append(made.series(channel, t_s, np.where(t_s < 15, began_w, ended_w)))
     (point,) = points(made.record(moved=made.results((10.0, 20.0))), series)

@@ -1,4 +1,6 @@
-"""Meters that can't all be right: an energy is refused where it is impossible, and doubted where meters disagree."""
+"""Meters that can't all be right: an energy is refused where it is impossible, and doubted where meters
+disagree.
+"""
 
 from dataclasses import replace
 
@@ -51,7 +53,8 @@ def test_a_switch_that_draws_more_than_all_is_refused(made):
 
 
 @pytest.mark.parametrize(
-    ("power_w", "refused"), [(0.0097, True), (0.0, True), (0.49, True), (0.51, False), (19e3, False), (21e3, True)]
+    ("power_w", "refused"),
+    [(0.0097, True), (0.0, True), (0.49, True), (0.51, False), (19e3, False), (21e3, True)],
 )
 def test_a_host_draws_half_a_watt_at_least(made, power_w, refused):
     point = numbers(made, [made.steady(host, power_w) for host in SERVERS])
@@ -80,7 +83,11 @@ def test_two_meters_of_one_percent_that_differ_by_ten_are_a_doubt(made, ratio, d
 
 @pytest.mark.parametrize(("ratio", "doubted"), [(1.05, False), (1.3, True)])
 def test_meters_that_do_not_state_their_accuracy_may_differ_by_a_tenth(made, ratio, doubted):
-    series = [made.steady(host, 50.0 * factor, meter=meter) for meter, factor in (("a", 1), ("b", ratio)) for host in SERVERS]
+    series = [
+        made.steady(host, 50.0 * factor, meter=meter)
+        for meter, factor in (("a", 1), ("b", ratio))
+        for host in SERVERS
+    ]
     assert ("of the same devices" in words(numbers(made, series))) == doubted
 
 
@@ -94,7 +101,9 @@ def test_a_bmc_behind_the_supply_may_show_less_than_the_wall_and_not_more(made, 
 def test_parts_that_add_up_to_more_than_their_whole_are_a_doubt(made):
     whole = [stated(made.steady(host, 20.0, meter="wall"), gain_ratio=0.01) for host in SERVERS]
     for board_w, doubted in ((15.0, False), (25.0, True)):
-        boards = [made.steady(host, board_w, component="board", meter="rails", grade="PDU") for host in SERVERS]
+        boards = [
+            made.steady(host, board_w, component="board", meter="rails", grade="PDU") for host in SERVERS
+        ]
         disks = [made.steady(host, 4.0, component="disks", meter="rails", grade="PDU") for host in SERVERS]
         assert ("of the same devices" in words(numbers(made, [*whole, *boards, *disks]))) == doubted
 
@@ -103,7 +112,10 @@ def test_a_counter_and_the_power_of_one_meter_that_disagree_are_a_doubt(made):
     t_s = np.arange(0.0, 30.25, 0.25)
     power = [made.series(made.channel(host), t_s, 50.0) for host in SERVERS]
     for factor, doubted in ((1.0, False), (3.6, True)):
-        counter = [made.series(made.channel(host, "all", "energy", "counter"), t_s, factor * 50 * t_s) for host in SERVERS]
+        counter = [
+            made.series(made.channel(host, "all", "energy", "counter"), t_s, factor * 50 * t_s)
+            for host in SERVERS
+        ]
         assert ("of the same devices" in words(numbers(made, [*power, *counter]))) == doubted
 
 
@@ -111,7 +123,10 @@ def test_processors_that_draw_more_than_their_servers_are_a_doubt(made):
     t_s = np.arange(0.0, 30.5, 0.5)
     of = [made.channel(host, "package-0", "energy", "counter", "component", "rapl") for host in SERVERS]
     for power_w, doubted in ((3.0, False), (30.0, True)):
-        series = [*(made.steady(host, 10.0) for host in SERVERS), *(made.series(one, t_s, power_w * t_s) for one in of)]
+        series = [
+            *(made.steady(host, 10.0) for host in SERVERS),
+            *(made.series(one, t_s, power_w * t_s) for one in of),
+        ]
         assert ("processors (RAPL) are more than" in words(numbers(made, series))) == doubted
 
 

@@ -65,7 +65,8 @@ def test_what_overlaps_is_never_added():
 
 
 @given(
-    st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1), max_size=8), st.frozensets(st.sampled_from("abcde"), min_size=1)
+    st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1), max_size=8),
+    st.frozensets(st.sampled_from("abcde"), min_size=1),
 )
 def test_a_cover_counts_each_device_of_the_target_once_and_nothing_else(sets, target):
     among = [item(str(n), *devices) for n, devices in enumerate(sets)]
@@ -128,7 +129,9 @@ def test_the_disks_alone_never_stand_for_a_host_and_are_taken_off_for_the_boards
 
 def test_packages_are_a_boundary_of_their_own(made):
     def zone(host, component):
-        return made.series(made.channel(host, component, "energy", "counter", "component", "rapl"), [0.0, 30.0], [0.0, 300.0])
+        return made.series(
+            made.channel(host, component, "energy", "counter", "component", "rapl"), [0.0, 30.0], [0.0, 300.0]
+        )
 
     rapl = [zone(host, component) for host in SERVERS for component in ("package-0", "dram-0", "psys")]
     assert servers_energy(made.record(), rapl, 10, 20).net_j is None
@@ -146,7 +149,8 @@ def test_watts_that_meters_do_not_explain_are_shown(made):
     (found,) = unexplained(over(made.record(), [strip, *bmc]), 10, 20)
     assert (found.total_w, found.parts_w, len(found.parts)) == (pytest.approx(33), pytest.approx(30), 3)
     assert unexplained(over(made.record(), [strip, *bmc[1:]]), 10, 20) == ()
-    for grade in ("modelled", "simulated", "component"):  # what is no meter of a host's watts explains nothing
+    # what is no meter of a host's watts explains nothing
+    for grade in ("modelled", "simulated", "component"):
         other = [replace(one, channel=replace(one.channel, grade=grade)) for one in bmc]
         assert unexplained(over(made.record(), [strip, *other]), 10, 20) == ()
     off = [replace(one, value=0 * one.value) for one in bmc]
@@ -155,19 +159,28 @@ def test_watts_that_meters_do_not_explain_are_shown(made):
 
 def test_two_meters_of_one_host_are_compared_with_each_other(made):
     wall = [made.steady(host, 11.0, meter="plug", grade="wall") for host in SERVERS]
-    batch = [made.series(made.channel(host, "all", "energy", "counter", "BMC", "slurm"), *RISES) for host in SERVERS[:2]]
+    batch = [
+        made.series(made.channel(host, "all", "energy", "counter", "BMC", "slurm"), *RISES)
+        for host in SERVERS[:2]
+    ]
     found = unexplained(over(made.record(), [*batch, *wall]), 10, 20)
     assert [(one.total, one.parts) for one in found] == [
         (f"plug:{host}/all/power", (f"slurm:{host}/all/energy",)) for host in SERVERS[:2]
     ]
     assert [one.total_w - one.parts_w for one in found] == [pytest.approx(1)] * 2
-    part = [made.series(made.channel(host, "cpu", "energy", "counter", "component", "slurm"), *RISES) for host in SERVERS]
+    part = [
+        made.series(made.channel(host, "cpu", "energy", "counter", "component", "slurm"), *RISES)
+        for host in SERVERS
+    ]
     assert unexplained(over(made.record(), [*part, *wall]), 10, 20) == ()
 
 
 def test_an_energy_counter_that_is_refused_leaves_the_word_to_the_power(made):
     power = [made.steady(host, 8.0) for host in SERVERS]
-    energy = [made.series(made.channel(host, "all", "energy", "counter"), [0.0, 5.0], [0.0, 40.0]) for host in SERVERS]
+    energy = [
+        made.series(made.channel(host, "all", "energy", "counter"), [0.0, 5.0], [0.0, 40.0])
+        for host in SERVERS
+    ]
     assert servers_energy(made.record(), [*power, *energy], 10, 20).net_j == pytest.approx(240)
 
 
@@ -182,5 +195,9 @@ def test_a_package_covers_no_device(made):
 
 def test_only_what_others_add_up_to_is_compared_with_them():
     strip, a, b, both = item("strip", "a", "b"), item("a", "a"), item("b", "b"), item("ab", "a", "b")
-    assert [(whole.host, names(parts)) for whole, parts in differences([strip, a, b])] == [("strip", {(1, "a"), (1, "b")})]
-    assert list(differences([strip, a])) == list(differences([strip, both])) == list(differences([a, b])) == []
+    assert [(whole.host, names(parts)) for whole, parts in differences([strip, a, b])] == [
+        ("strip", {(1, "a"), (1, "b")})
+    ]
+    assert (
+        list(differences([strip, a])) == list(differences([strip, both])) == list(differences([a, b])) == []
+    )

@@ -1,4 +1,6 @@
-"""A meter that fails never yields an energy without a word: the menu of faults that `benchmarks/coverage.py` runs, in small."""
+"""A meter that fails never yields an energy without a word: the menu of faults that
+`benchmarks/coverage.py` runs, in small.
+"""
 
 from dataclasses import replace
 
@@ -42,7 +44,11 @@ def test_a_wrap_that_is_stated_is_right_without_a_word(made):
 def test_a_reset_is_not_a_wrap_though_the_range_is_known_and_the_highest_power_is_not(made):
     t_s = np.arange(0, 100.5, 0.5)
     found = amount(
-        made.stating("counter", t_s, np.where(t_s < 50, 1000 + 50 * t_s, 50 * (t_s - 50)), range_value=262_144), 0, 100
+        made.stating(
+            "counter", t_s, np.where(t_s < 50, 1000 + 50 * t_s, 50 * (t_s - 50)), range_value=262_144
+        ),
+        0,
+        100,
     )
     assert found.value == pytest.approx(5000)
     assert "neither a wrap" in found.doubts[0]
@@ -92,11 +98,16 @@ def test_rows_of_one_stamp_are_spread_over_it_and_none_is_lost(made):
     counted = amount(made.stating("counter", t_s, np.arange(120) * 25.0), 10, 50)
     assert [found.value for found in (mean, moments, counted)] == pytest.approx([2000] * 3)
     for found in (mean, moments, counted):
-        assert "samples share a timestamp with another: spread evenly over the 1 s between timestamps" in found.doubts[0]
+        assert (
+            "samples share a timestamp with another: spread evenly over the 1 s between timestamps"
+            in found.doubts[0]
+        )
 
 
 def test_what_coarse_stamps_leave_unknown_is_in_the_budget(made):
-    """True times lie anywhere in the second that their stamp names; the power steps within the window's first second."""
+    """True times lie anywhere in the second that their stamp names; the power steps within the window's
+    first second.
+    """
     held = 0
     for run in range(200):
         dice = np.random.default_rng(run)
@@ -105,7 +116,9 @@ def test_what_coarse_stamps_leave_unknown_is_in_the_budget(made):
         found = present(
             budget(
                 made.stating(
-                    "instantaneous", np.floor(true_s), np.where(true_s < edge_s, 40.0, 60.0) + dice.normal(0, 0.05, 240)
+                    "instantaneous",
+                    np.floor(true_s),
+                    np.where(true_s < edge_s, 40.0, 60.0) + dice.normal(0, 0.05, 240),
                 ),
                 began_s,
                 40.0,
@@ -130,7 +143,9 @@ def test_a_meter_that_froze_before_a_steady_load_and_lasts_into_it_is_doubted(ma
     value = np.where((t_s >= 20) & (t_s < 60), 60.0, 40.0)
     assert amount(made.stating("window mean", t_s, value, 0.5), 20, 60).doubts == ()
     frozen = np.where(t_s < 40, 40.0, value)
-    assert "beginning before the load" in amount(made.stating("window mean", t_s, frozen, 0.5), 20, 60).doubts[0]
+    assert (
+        "beginning before the load" in amount(made.stating("window mean", t_s, frozen, 0.5), 20, 60).doubts[0]
+    )
 
 
 def test_spikes_are_distinguished_from_bursts_by_how_soon_they_are_over(made):
@@ -138,7 +153,9 @@ def test_spikes_are_distinguished_from_bursts_by_how_soon_they_are_over(made):
     dice = np.random.default_rng(1)
     idle = 40 + dice.normal(0, 0.2, len(t_s))
     spiked = np.where(dice.uniform(0, 1, len(t_s)) < 0.08, 10 * idle, idle)
-    assert "far above those around them" in amount(made.stating("instantaneous", t_s, spiked), 5, 95).doubts[0]
+    assert (
+        "far above those around them" in amount(made.stating("instantaneous", t_s, spiked), 5, 95).doubts[0]
+    )
     bursting = np.where(t_s % 20 < 2, 4 * idle, idle)
     assert amount(made.stating("instantaneous", t_s, bursting), 5, 95).doubts == ()
 
@@ -161,7 +178,8 @@ def test_a_clock_of_which_nothing_is_known_is_named_and_no_doubt(made):
     assert present(budget(polled, 8, 20)).unknown == ()
     known = replace(dated.channel, specification=replace(dated.channel.specification, clock_s=0.02))
     assert present(budget(replace(dated, channel=known), 8, 20)).unknown == ()
-    assert present(budget(replace(polled, asked_s=None, arrived_s=None), 8, 20)).unknown == ("clock",)  # as series 2 were stored
+    # as series 2 were stored
+    assert present(budget(replace(polled, asked_s=None, arrived_s=None), 8, 20)).unknown == ("clock",)
 
 
 def test_a_counter_that_is_read_twice_within_a_request_is_no_outlier(made):
@@ -181,11 +199,15 @@ def test_a_counter_that_is_polled_again_before_it_answered_is_no_outlier(made):
     counted = made.stating("counter", asked_s, 50 * looked_s + np.sin(asked_s), period_s=0.0)
     polled = replace(counted, t_s=(asked_s + arrived_s) / 2, asked_s=asked_s, arrived_s=arrived_s)
     assert amount(polled, 5, 25).doubts == ()
-    assert any("far above" in doubt for doubt in amount(replace(polled, asked_s=None, arrived_s=None), 5, 25).doubts)
+    assert any(
+        "far above" in doubt for doubt in amount(replace(polled, asked_s=None, arrived_s=None), 5, 25).doubts
+    )
 
 
 def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None, differ_w=10.0):
-    """A power that is 50 W for a while, and above or below it before and after, each value for so long; one of them longer."""
+    """A power that is 50 W for a while, and above or below it before and after, each value for so long;
+    one of them longer.
+    """
     around = []
     for length_s in (before_s, after_s):
         ends_s = np.arange(each_s, length_s - 1e-9, each_s)
@@ -205,21 +227,28 @@ def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None
     [
         ({"before_s": 5, "stood_s": 4.9, "after_s": 5, "each_s": 0.5}, False),  # for 5 s
         ({"before_s": 5, "stood_s": 5.1, "after_s": 5, "each_s": 0.5}, True),
-        ({"before_s": 15, "stood_s": 9.7, "after_s": 15, "each_s": 1.0}, False),  # and for a quarter of the window
+        # and for a quarter of the window
+        ({"before_s": 15, "stood_s": 9.7, "after_s": 15, "each_s": 1.0}, False),
         ({"before_s": 15, "stood_s": 10.2, "after_s": 15, "each_s": 1.0}, True),
-        ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.6}, True),  # six times the next longest
+        # six times the next longest
+        ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.6}, True),
         ({"before_s": 15, "stood_s": 10.2, "after_s": 14.8, "each_s": 1.0, "once_s": 1.8}, False),
-        ({"before_s": 14.3, "stood_s": 10.5, "after_s": 15.6, "each_s": 1.3}, True),  # eight times the rest / (changes + 1)
+        # eight times the rest / (changes + 1)
+        ({"before_s": 14.3, "stood_s": 10.5, "after_s": 15.6, "each_s": 1.3}, True),
         ({"before_s": 14.0, "stood_s": 10.5, "after_s": 15.4, "each_s": 1.4}, False),
-        ({"before_s": 5.2, "stood_s": 9.8, "after_s": 5.2, "each_s": 1.3}, True),  # longer than 8 x 10.4 s / 9
+        # longer than 8 x 10.4 s / 9
+        ({"before_s": 5.2, "stood_s": 9.8, "after_s": 5.2, "each_s": 1.3}, True),
         ({"before_s": 5.2, "stood_s": 9.2, "after_s": 5.2, "each_s": 1.3}, False),
         ({"before_s": 2.4, "stood_s": 9.8, "after_s": 2.4, "each_s": 0.8}, False),  # where the rest is 5 s
         ({"before_s": 2.6, "stood_s": 9.8, "after_s": 2.6, "each_s": 0.8}, True),
-        ({"before_s": 5, "stood_s": 53.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, False),  # and 16 % of the window
+        # and 16 % of the window
+        ({"before_s": 5, "stood_s": 53.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, False),
         ({"before_s": 5, "stood_s": 51.5, "after_s": 5, "each_s": 5, "step_s": 0.5}, True),
-        ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.2}, False),  # and the power differs by 5 %
+        # and the power differs by 5 %
+        ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.2}, False),
         ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.3}, True),
-        ({"before_s": 5, "stood_s": 15, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, False),  # and it has 8 samples
+        # and it has 8 samples
+        ({"before_s": 5, "stood_s": 15, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, False),
         ({"before_s": 5, "stood_s": 17.5, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, True),
     ],
 )
@@ -229,10 +258,21 @@ def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, 
 
 @pytest.mark.parametrize(
     ("count", "equal", "elsewhere", "stood"),
-    [(83, 9, 9, True), (89, 10, 12, False), (103, 7, 6, True), (62, 10, 8, False), (2000, 3, 0, True), (2000, 2, 0, False)],
+    [
+        (83, 9, 9, True),
+        (89, 10, 12, False),
+        (103, 7, 6, True),
+        (62, 10, 8, False),
+        (2000, 3, 0, True),
+        (2000, 2, 0, False),
+    ],
 )
-def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made, count, equal, elsewhere, stood):
-    """This many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n is close to 1e-6."""
+def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(
+    made, count, equal, elsewhere, stood
+):
+    """This many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n
+    is close to 1e-6.
+    """
     p = (elsewhere + 1) / (count - equal + 2)
     assert (equal > 2 and count * p**equal < 1e-6) == stood  # two are too few, whatever their chance
     same = np.zeros(count, dtype=bool)
@@ -245,9 +285,12 @@ def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made,
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "doubted"), [(18, 26, True), (19, 26, False), (18, 24, False), (18, 25, True), (12, 24, False)]
+    ("first", "last", "doubted"),
+    [(18, 26, True), (19, 26, False), (18, 24, False), (18, 25, True), (12, 24, False)],
 )
-def test_a_value_from_before_the_load_is_that_of_three_samples_before_it_and_lasts_for_5_s_of_it(made, first, last, doubted):
+def test_a_value_from_before_the_load_is_that_of_three_samples_before_it_and_lasts_for_5_s_of_it(
+    made, first, last, doubted
+):
     """The window is from 20 to 32 s with a sample each second; others are in pairs."""
     value = 40.0 + np.arange(60) // 2 % 3
     value[first : last + 1] = 50.0
@@ -281,7 +324,8 @@ ALL, AROUND = "far above all others", "far above those around them"
 @pytest.mark.parametrize(
     ("count", "range_w", "places", "value_w", "told"),
     [
-        (101, (40, 60), [50], 154, ""),  # ten times the range of the middle half above the upper quartile: 55 + 10 * 10
+        # ten times the range of the middle half above the upper quartile: 55 + 10 * 10
+        (101, (40, 60), [50], 154, ""),
         (101, (40, 60), [50], 156, ALL),
         (101, (40, 44), [50], 84, ""),  # or the median: 43 + 42
         (101, (40, 44), [50], 86, ALL),
@@ -293,14 +337,20 @@ ALL, AROUND = "far above all others", "far above those around them"
         (41, (40, 44), [10, 30], 100, ""),
         (201, (40, 44), [20, 60, 100, 140, 180], 127, ""),  # three times the upper quartile: 3 * 43
         (201, (40, 44), [20, 60, 100, 140, 180], 131, AROUND),
-        (201, (40, 44), [*range(20, 25), *range(100, 105)], 200, AROUND),  # however long, in 5 % of the samples
+        # however long, in 5 % of the samples
+        (201, (40, 44), [*range(20, 25), *range(100, 105)], 200, AROUND),
         (201, (40, 44), [*range(20, 25), *range(100, 106)], 200, ""),
-        (201, (40, 44), [n + k for n in range(20, 140, 20) for k in (0, 1)], 200, AROUND),  # or one or two values
+        # or one or two values
+        (201, (40, 44), [n + k for n in range(20, 140, 20) for k in (0, 1)], 200, AROUND),
         (201, (40, 44), [n + k for n in range(20, 140, 20) for k in (0, 1, 2)], 200, ""),
     ],
 )
-def test_what_is_far_above_is_a_spike_where_it_is_rare_or_soon_over(made, count, range_w, places, value_w, told):
-    assert [told in said for said in far(made, count, range_w[0], range_w[1], places, value_w)] == [True] * bool(told)
+def test_what_is_far_above_is_a_spike_where_it_is_rare_or_soon_over(
+    made, count, range_w, places, value_w, told
+):
+    assert [told in said for said in far(made, count, range_w[0], range_w[1], places, value_w)] == [
+        True
+    ] * bool(told)
 
 
 def test_a_step_of_a_counter_is_held_against_its_other_powers(made):
@@ -327,7 +377,9 @@ def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
         for first in range(20, 140, 20):
             value[first : first + length] = 200 + np.arange(length)
         polled = np.repeat(value, 3)
-        found = list(faults.of(Integral(made.stating("instantaneous", np.arange(600) / 10, polled)), 0.0, 60.0))
+        found = list(
+            faults.of(Integral(made.stating("instantaneous", np.arange(600) / 10, polled)), 0.0, 60.0)
+        )
         assert [AROUND in said for said in found] == [True] * told
 
 
@@ -342,9 +394,11 @@ def test_nothing_and_less_is_doubted_where_the_median_is_something(made, value_w
 @pytest.mark.parametrize(("count", "stood"), [(5, False), (6, True)])
 @pytest.mark.parametrize("far_w", [40.0, 60.0])
 def test_power_differs_from_its_5th_to_its_95th_percentile(made, far_w, count, stood):
-    """Of 101 samples, in order, these are numbers 5 and 95 from 0: five that are further out do not count, six do.
+    """Of 101 samples, in order, these are numbers 5 and 95 from 0: five that are further out do not count,
+    six do.
 
-    The window begins with the value of the second sample, so the first one, which is far out, is never among them.
+    The window begins with the value of the second sample, so the first one, which is far out, is never among
+    them.
     """
     around = np.where(np.arange(46) // 5 % 2, 50.2, 49.8)
     around[10 : 10 + count] = far_w

@@ -1,4 +1,6 @@
-"""Which hosts serve: peak, bounds, energy and bytes per user byte are of those, as the file system declares them."""
+"""Which hosts serve: peak, bounds, energy and bytes per user byte are of those, as the file system
+declares them.
+"""
 
 import json
 from dataclasses import replace
@@ -28,7 +30,9 @@ LOCAL = ("client-1", "client-2")
 
 
 def beside_a_cluster(made, held, *, rate, direction="write", clients_count=1):
-    """A trial of 10 s at this rate (of each client) on a cluster of the catalogue, by a file system whose data lay there."""
+    """A trial of 10 s at this rate (of each client) on a cluster of the catalogue, by a file system whose
+    data lay there.
+    """
     moved = made.results(*[(10.0, 20.0)] * clients_count, direction=direction, moved_bytes=int(rate * 10))
     return replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=ODROIDS, data_hosts=tuple(held))
 
@@ -42,7 +46,8 @@ def judged(record, series=()):
     ("held", "count"),
     [
         (("storage-1", "storage-2"), 2),
-        (("storage-1", "storage-2", "metadata-1"), 3),  # GlusterFS dispersed; roles = "both"; classes = "together"
+        # GlusterFS dispersed; roles = "both"; classes = "together"
+        (("storage-1", "storage-2", "metadata-1"), 3),
         (("storage-1",), 1),  # NFS
     ],
 )
@@ -74,7 +79,9 @@ def test_a_client_s_own_file_system_has_no_peak_and_no_network_beside_a_cluster(
 def test_reads_of_a_client_s_own_file_system_that_came_from_its_memory_are_doubted(made):
     record = beside_a_cluster(made, LOCAL, rate=NIC, direction="read")
     series = [made.counter(h.name, q, 0.0) for h in ODROIDS for q in ("network_received", "disk_read")]
-    assert judged(record, series).doubts == ("the page cache served reads: the disks read 0 % of the bytes that clients read",)
+    assert judged(record, series).doubts == (
+        "the page cache served reads: the disks read 0 % of the bytes that clients read",
+    )
 
 
 def test_joules_of_idle_servers_do_not_belong_to_a_client_s_own_file_system(made):
@@ -84,7 +91,8 @@ def test_joules_of_idle_servers_do_not_belong_to_a_client_s_own_file_system(made
     assert "energy_j" not in point.metrics
     assert "meter: no power of client-1" in point.doubts
     metered = [*idle, made.steady("client-1", 60.0), made.steady("client-2", 30.0)]
-    assert judged(record, metered).metrics["energy_j"] == pytest.approx(600.0)  # not client-2's, which had nothing to do
+    # not client-2's, which had nothing to do
+    assert judged(record, metered).metrics["energy_j"] == pytest.approx(600.0)
 
 
 def test_servers_with_data_stand_in_the_boundary_with_all_others_of_the_cluster(made):
@@ -153,10 +161,14 @@ def test_the_figure_says_whose_each_peak_is():
     assert "TPP of glusterfs 556.7 MiB/s" in several
 
 
-@pytest.mark.parametrize("held", [(), LOCAL, ("storage-1", "storage-2"), ("storage-1", "client-1"), ("client-2",)])
+@pytest.mark.parametrize(
+    "held", [(), LOCAL, ("storage-1", "storage-2"), ("storage-1", "client-1"), ("client-2",)]
+)
 @pytest.mark.parametrize("servers", [True, False])
 @pytest.mark.parametrize("clients_count", [1, 2])
-def test_while_a_trial_runs_the_watts_are_those_of_the_hosts_whose_energy_it_will_have(made, held, servers, clients_count):
+def test_while_a_trial_runs_the_watts_are_those_of_the_hosts_whose_energy_it_will_have(
+    made, held, servers, clients_count
+):
     record = beside_a_cluster(made, held, rate=NIC, clients_count=clients_count)
     record = replace(record, hosts=tuple(host for host in ODROIDS if servers or host.role == "client"))
     hosts = Hosts(tuple(_named(host) for host in record.hosts))

@@ -1,4 +1,6 @@
-"""Series as pieces of time: long ones, whose sums are kept by blocks, and pieces that join, overlap or are not known."""
+"""Series as pieces of time: long ones, whose sums are kept by blocks, and pieces that join, overlap or are
+not known.
+"""
 
 from dataclasses import replace
 from math import sqrt
@@ -28,14 +30,22 @@ def long(made, semantics, count, seed=1):
     return made.stating(semantics, t_s, value, length_s if semantics == "window mean" else 0.0), until_j
 
 
-@pytest.mark.parametrize("count", [2, 64, 65, 66, 129, CHUNK_COUNT, CHUNK_COUNT + 1, CHUNK_COUNT + 2, 3 * CHUNK_COUNT + 70])
+@pytest.mark.parametrize(
+    "count", [2, 64, 65, 66, 129, CHUNK_COUNT, CHUNK_COUNT + 1, CHUNK_COUNT + 2, 3 * CHUNK_COUNT + 70]
+)
 @pytest.mark.parametrize("semantics", KINDS)
 def test_a_series_of_any_length_adds_up_to_each_of_its_samples(made, semantics, count):
     series, until_j = long(made, semantics, count)
     dice = np.random.default_rng(2)
-    index = np.unique(np.concatenate((dice.integers(1, count, 200), [count - 1, min(64, count - 1), min(65, count - 1)])))
+    index = np.unique(
+        np.concatenate((dice.integers(1, count, 200), [count - 1, min(64, count - 1), min(65, count - 1)]))
+    )
     found_j, covered_s = Integral(series).until(series.t_s[index])
-    from_j, from_s = (0.0, series.t_s[index]) if semantics == "window mean" else (until_j[0], series.t_s[index] - series.t_s[0])
+    from_j, from_s = (
+        (0.0, series.t_s[index])
+        if semantics == "window mean"
+        else (until_j[0], series.t_s[index] - series.t_s[0])
+    )
     assert found_j == pytest.approx(until_j[index] - from_j, rel=1e-9)
     assert covered_s == pytest.approx(from_s, rel=1e-9)
 
@@ -47,10 +57,15 @@ def test_a_series_of_a_million_samples_is_summed_by_several_threads(made):
     )
 
 
-@pytest.mark.parametrize("place", [1, CHUNK_COUNT - 1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT, 2 * CHUNK_COUNT + 9])
+@pytest.mark.parametrize(
+    "place", [1, CHUNK_COUNT - 1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT, 2 * CHUNK_COUNT + 9]
+)
 def test_a_flaw_is_seen_wherever_it_lies_in_a_long_series(made, place):
     series, _ = long(made, "window mean", 2 * CHUNK_COUNT + 10)
-    window = (float(series.t_s[max(place - 50, 0)]) - 0.01, float(series.t_s[min(place + 50, len(series.t_s) - 1)]))
+    window = (
+        float(series.t_s[max(place - 50, 0)]) - 0.01,
+        float(series.t_s[min(place + 50, len(series.t_s) - 1)]),
+    )
     assert amount(series, *window).doubts == ()
     failed = series.value.copy()
     failed[place] = np.nan
@@ -90,7 +105,9 @@ def test_windows_join_where_their_gap_is_no_longer_than_the_mean_of_their_reques
 
 
 def test_a_power_steps_only_between_pieces_that_join(made):
-    """Means of 40, 50 and 60 W: with neighbours the step is in the middle of the second, without it is even."""
+    """Means of 40, 50 and 60 W: with neighbours the step is in the middle of the second, without it is
+    even.
+    """
     t_s, power_w = np.arange(1.0, 9.0), np.array([40.0, 40, 40, 50, 60, 60, 60, 60])
     for missing, quarter_j in ((None, 40 / 4), (2, 50 / 4), (4, 50 / 4)):
         kept = np.arange(8) != missing
@@ -121,11 +138,16 @@ def test_the_first_and_the_last_pieces_have_no_neighbour_and_are_even(made, sema
     first_s = 0.0 if semantics == "counter" else -1.0
     moments_s = t_s[cut] + np.array([-0.9, -0.7, -0.4, -0.2]) + (semantics == "counter") * (cut == 0)
     until_j, _ = whole.until(moments_s)
-    before_first = semantics == "window mean" and not cut  # no sample lies within: the definitions refuse such a window
-    assert until_j == pytest.approx([40 * (m + 1) if before_first else one.joules(first_s, m) for m in moments_s])
+    # no sample lies within: the definitions refuse such a window
+    before_first = semantics == "window mean" and not cut
+    assert until_j == pytest.approx(
+        [40 * (m + 1) if before_first else one.joules(first_s, m) for m in moments_s]
+    )
 
 
-@pytest.mark.parametrize(("t_s", "usual_s"), [([], 0.0), ([3.0], 0.0), ([3.0, 5.0], 2.0), ([0.0, 1.0, 2.0, 9.0], 1.0)])
+@pytest.mark.parametrize(
+    ("t_s", "usual_s"), [([], 0.0), ([3.0], 0.0), ([3.0, 5.0], 2.0), ([0.0, 1.0, 2.0, 9.0], 1.0)]
+)
 def test_the_usual_distance_is_the_median_and_none_without_another_sample(made, t_s, usual_s):
     assert Integral(made.stating("instantaneous", np.array(t_s), 50.0)).usual_s == usual_s
 
@@ -157,7 +179,9 @@ def test_a_failed_read_is_a_gap_between_moments_and_none_between_readings(made, 
     value = 50.0 + t_s
     value[failed] = np.nan
     assert amount(made.stating("instantaneous", t_s, value), 1, 19).coverage_ratio == pytest.approx(17 / 18)
-    assert amount(made.stating("counter", t_s, 50 * t_s + value - value), 1, 19).coverage_ratio == pytest.approx(1)
+    assert amount(
+        made.stating("counter", t_s, 50 * t_s + value - value), 1, 19
+    ).coverage_ratio == pytest.approx(1)
 
 
 def test_one_mean_that_holds_the_whole_window_may_have_had_anything_around_it(made):
@@ -204,6 +228,8 @@ def test_a_moment_within_a_gap_has_what_there_was_before_it(made):
     t_s = np.arange(0, 10.0, 0.5)
     value = np.full(20, 50.0)
     value[8] = np.nan
-    until_j, covered_s = Integral(made.stating("instantaneous", t_s, value)).until(np.array([3.5, 3.7, 4.0, 4.4, 4.5, 5.0]))
+    until_j, covered_s = Integral(made.stating("instantaneous", t_s, value)).until(
+        np.array([3.5, 3.7, 4.0, 4.4, 4.5, 5.0])
+    )
     assert until_j == pytest.approx([175, 175, 175, 175, 175, 200])
     assert covered_s == pytest.approx([3.5, 3.5, 3.5, 3.5, 3.5, 4.0])

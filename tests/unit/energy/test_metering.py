@@ -1,4 +1,6 @@
-"""The channels of a trial are chosen once, by its headline window, and every other window adds up the same."""
+"""The channels of a trial are chosen once, by its headline window, and every other window adds up the
+same.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +22,9 @@ HEALTHY = tuple(Health(12.1 + n, 12.5 + n, "" if n > 2 else "healing") for n in 
 
 
 def counted_and_sampled(made):
-    """A counter in joules, of 10 W, is good for half a minute and not for two seconds, in which power that reads 12 W is."""
+    """A counter in joules, of 10 W, is good for half a minute and not for two seconds, in which power that
+    reads 12 W is.
+    """
     t_s = np.arange(0.0, 61.0, 0.2)
     for host in SERVERS:
         counter = made.series(made.channel(host, "all", "energy", "counter"), t_s, np.floor(10 * t_s))
@@ -29,7 +33,9 @@ def counted_and_sampled(made):
 
 
 def durable(made, **words):
-    """Two seconds of writing until the clients' fsync, half a minute until the disks hold it, and a tail of two seconds."""
+    """Two seconds of writing until the clients' fsync, half a minute until the disks hold it, and a tail
+    of two seconds.
+    """
     return made.record(moved=made.results((10.0, 12.0), (10.0, 12.0)), write_back_s=30.0, tail_s=2.0, **words)
 
 
@@ -42,7 +48,9 @@ def test_burst_and_tail_are_of_the_channels_of_the_headline_though_others_are_be
 
 
 def test_clients_are_by_the_same_meter_in_all_windows(made):
-    """Their wall meter fails in the burst: there they have no energy, rather than the BMC's beside the headline's."""
+    """Their wall meter fails in the burst: there they have no energy, rather than the BMC's beside the
+    headline's.
+    """
     t_s = np.arange(0.0, 61.0, 0.5)
     lost = np.where((t_s > 10.5) & (t_s < 11.6), np.nan, 20.0)
     series = [made.steady(host, 10.0, ended_s=60.0) for host in SERVERS]
@@ -55,14 +63,22 @@ def test_clients_are_by_the_same_meter_in_all_windows(made):
 
 
 def test_stages_of_events_are_of_the_channels_of_the_headline(made):
-    record = replace(made.record(moved=made.results((10.0, 40.0)), write_back_s=None), events=(HIT,), health=HEALTHY)
+    record = replace(
+        made.record(moved=made.results((10.0, 40.0)), write_back_s=None), events=(HIT,), health=HEALTHY
+    )
     (point,) = points(record, list(counted_and_sampled(made)))
-    watts = {key: value for key, value in point.metrics.items() if key.startswith("event_") and key.endswith("_w")}
-    assert watts == {f"event_{stage}_w": pytest.approx(30, rel=0.05) for stage in ("before", "healing", "after")}
+    watts = {
+        key: value for key, value in point.metrics.items() if key.startswith("event_") and key.endswith("_w")
+    }
+    assert watts == {
+        f"event_{stage}_w": pytest.approx(30, rel=0.05) for stage in ("before", "healing", "after")
+    }
 
 
 def test_two_directions_are_of_one_meter_that_of_the_longer_one(made):
-    """The wall meter fails while the clients read: these joules are refused with the reason, and no other meter's stand there."""
+    """The wall meter fails while the clients read: these joules are refused with the reason, and no other
+    meter's stand there.
+    """
     moved = made.results((10.0, 40.0)) + made.results((41.0, 46.0), direction="read")
     t_s = np.arange(0.0, 61.0, 0.5)
     lost = np.where((t_s > 42) & (t_s < 45), np.nan, 10.0)
@@ -78,7 +94,10 @@ def everything(made):
     """A trial with every kind of window: headline, burst, stages of an event, tail, timeline, parts."""
     record = replace(durable(made), events=(HIT,), health=HEALTHY)
     series = [*counted_and_sampled(made), *(made.steady(host, 20.0, ended_s=60.0) for host in CLIENTS)]
-    series += [made.steady(host, 3.0, component="disks", meter="hall", grade="component", ended_s=60.0) for host in SERVERS]
+    series += [
+        made.steady(host, 3.0, component="disks", meter="hall", grade="component", ended_s=60.0)
+        for host in SERVERS
+    ]
     return record, series
 
 
@@ -112,20 +131,29 @@ def test_channels_are_chosen_once_for_a_trial_with_all_its_windows(made, monkeyp
 
 
 def test_what_is_shown_while_a_trial_runs_is_what_its_table_will_have(made):
-    """Of three meters one covers some servers, one is a model; the wall's covers all and fails in the burst."""
+    """Of three meters one covers some servers, one is a model; the wall's covers all and fails in the
+    burst.
+    """
     t_s = np.arange(0.0, 61.0, 0.5)
     lost = np.where((t_s > 10.5) & (t_s < 11.6), np.nan, 10.0)
-    series = [made.series(made.channel(h, semantics="window mean"), t_s, lost, 0.5) for h in (*SERVERS, "client-1")]
+    series = [
+        made.series(made.channel(h, semantics="window mean"), t_s, lost, 0.5) for h in (*SERVERS, "client-1")
+    ]
     series += [made.steady(host, 8.0, grade="PDU", meter="strip", ended_s=60.0) for host in SERVERS[:2]]
     series += [
-        made.steady(h, 9.0, grade="modelled", meter="model", component="board", ended_s=60.0) for h in (*SERVERS, *CLIENTS)
+        made.steady(h, 9.0, grade="modelled", meter="model", component="board", ended_s=60.0)
+        for h in (*SERVERS, *CLIENTS)
     ]
     record = durable(made)
     (point,) = points(record, series)
     of = roles(SERVERS, CLIENTS, {host.name: host.role for host in record.hosts}, Dilation())
     found = boundaries([one.channel for one in series], of)
     grades = {name: one.grade for name, one in found.items() if name != "gross"}
-    assert grades == {"net": point.grade, **point.grades} == {"net": "wall", "clients": "modelled", "all": "modelled"}
+    assert (
+        grades
+        == {"net": point.grade, **point.grades}
+        == {"net": "wall", "clients": "modelled", "all": "modelled"}
+    )
     now = {one.channel: float(one.value[-1]) for one in series}
     watts = {name: one.watts(now) for name, one in found.items() if name != "gross"}
     names = {"net": "mean_w", "clients": "clients_mean_w", "all": "all_mean_w"}

@@ -24,10 +24,16 @@ def test_a_result_is_computed_once_for_each_series_and_arguments(made: SimpleNam
         asked.append((series, began_s))
         return Found()
 
-    one, other = (made.stating("window mean", np.arange(9.0), 50.0, 1.0) for _ in range(2))  # the same samples
+    # the same samples
+    one, other = (made.stating("window mean", np.arange(9.0), 50.0, 1.0) for _ in range(2))
     found = [computed(one, 1.0), computed(other, 1.0), computed(one, 2.0), computed(one, 1.0, quiet=(3.0,))]
     assert len({id(each) for each in found}) == 4
-    assert [computed(one, 1.0), computed(other, 1.0), computed(one, 2.0), computed(one, 1.0, quiet=(3.0,))] == found
+    assert [
+        computed(one, 1.0),
+        computed(other, 1.0),
+        computed(one, 2.0),
+        computed(one, 1.0, quiet=(3.0,)),
+    ] == found
     assert asked == [(one, 1.0), (other, 1.0), (one, 2.0), (one, 1.0)]
 
 

@@ -14,9 +14,15 @@ SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
 def modelled(made, **changes):
-    parts = [made.steady(host, 4.0, component="board", grade="modelled", meter="modelled") for host in SERVERS]
-    parts += [made.steady(host, 3.0, component="disks", grade="modelled", meter="modelled") for host in SERVERS]
-    parts += [made.steady(host, 1.0, component="supply", grade="modelled", meter="modelled") for host in SERVERS]
+    parts = [
+        made.steady(host, 4.0, component="board", grade="modelled", meter="modelled") for host in SERVERS
+    ]
+    parts += [
+        made.steady(host, 3.0, component="disks", grade="modelled", meter="modelled") for host in SERVERS
+    ]
+    parts += [
+        made.steady(host, 1.0, component="supply", grade="modelled", meter="modelled") for host in SERVERS
+    ]
     return [*parts, made.steady("", 15.0, component="switch", grade="modelled", meter="modelled")]
 
 
@@ -25,7 +31,8 @@ def test_the_servers_count_without_the_switch_and_with_it(made):
     assert found.net_j == pytest.approx(3 * 8 * 10)
     assert found.gross_j == pytest.approx((3 * 8 + 15) * 10)
     assert found.grade == "modelled"
-    assert not any("not measured" in doubt for doubt in found.doubts)  # a label of every number, not a doubt about one
+    # a label of every number, not a doubt about one
+    assert not any("not measured" in doubt for doubt in found.doubts)
 
 
 def test_what_clients_draw_does_not_count(made):
@@ -41,7 +48,10 @@ def test_a_meter_of_the_whole_host_is_not_added_to_its_parts(made):
 def test_an_energy_counter_stands_for_the_power_of_the_same_component(made):
     power = [made.steady(host, 8.0) for host in SERVERS]
     t_s = [0.0, 15.0, 30.0]
-    energy = [made.series(made.channel(host, "all", "energy", "counter"), t_s, [5.0, 95.0, 185.0]) for host in SERVERS]
+    energy = [
+        made.series(made.channel(host, "all", "energy", "counter"), t_s, [5.0, 95.0, 185.0])
+        for host in SERVERS
+    ]
     assert servers_energy(made.record(), [*power, *energy], 10, 20).net_j == pytest.approx(3 * 60)
 
 
@@ -73,12 +83,17 @@ def test_a_meter_of_the_whole_cluster_is_gross_and_its_switch_is_taken_off_when_
 
 
 def test_a_simulated_waveform_has_no_switch_in_it(made):
-    found = servers_energy(made.record(), [made.steady("", 50.0, component="total", grade="simulated")], 10, 20)
+    found = servers_energy(
+        made.record(), [made.steady("", 50.0, component="total", grade="simulated")], 10, 20
+    )
     assert (found.net_j, found.gross_j) == pytest.approx((500, 500))
 
 
 def test_a_simulated_waveform_beside_one_of_a_switch_includes_it(made):
-    simulated = [made.steady("", watts, component=part, grade="simulated") for part, watts in (("total", 50), ("switch", 15))]
+    simulated = [
+        made.steady("", watts, component=part, grade="simulated")
+        for part, watts in (("total", 50), ("switch", 15))
+    ]
     found = servers_energy(made.record(), simulated, 10, 20)
     assert (found.net_j, found.gross_j) == pytest.approx((350, 500))
 
@@ -92,7 +107,9 @@ def test_real_watts_are_not_those_of_an_emulated_cluster(made):
 def test_a_short_window_is_reported(made):
     found = servers_energy(made.record(), modelled(made), 10, 12)
     assert "modelled: the window holds only 4 power samples" in found.doubts
-    assert not any("holds only" in doubt for doubt in servers_energy(made.record(), modelled(made), 10, 13).doubts)
+    assert not any(
+        "holds only" in doubt for doubt in servers_energy(made.record(), modelled(made), 10, 13).doubts
+    )
 
 
 def test_an_objection_to_a_meter_is_a_doubt_about_meters(made):
@@ -132,10 +149,19 @@ def plug(made, meter, power_w, host="", **stated):
 
 
 @pytest.mark.parametrize(("gain_ratio", "chosen"), [(0.0051, "a"), (0.0049, "b"), (None, "a")])
-def test_of_two_meters_of_a_grade_the_first_counts_unless_the_other_is_twice_as_certain(made, gain_ratio, chosen):
-    both = [plug(made, "a", 30.0, gain_ratio=0.01), plug(made, "b", 30.0, **({"gain_ratio": gain_ratio} if gain_ratio else {}))]
+def test_of_two_meters_of_a_grade_the_first_counts_unless_the_other_is_twice_as_certain(
+    made, gain_ratio, chosen
+):
+    both = [
+        plug(made, "a", 30.0, gain_ratio=0.01),
+        plug(made, "b", 30.0, **({"gain_ratio": gain_ratio} if gain_ratio else {})),
+    ]
     found = servers_energy(made.record(), both, 10, 20)
-    assert (found.source, present(found.parts).meter, found.net_j) == (f"{chosen} power", chosen, pytest.approx(300))
+    assert (found.source, present(found.parts).meter, found.net_j) == (
+        f"{chosen} power",
+        chosen,
+        pytest.approx(300),
+    )
 
 
 def test_a_meter_that_states_its_error_does_not_replace_one_that_tells_more(made):
@@ -151,7 +177,9 @@ def test_energy_of_several_meters_is_named_by_what_each_of_them_covers(made):
     assert found.source == "plug-0 power of metadata-1 and storage-1, plug-1 power of storage-2"
     assert servers_energy(made.record(), [plug(made, "a", 30.0)], 10, 20).source == "a power"
     assert servers_energy(made.record(), [], 10, 20).source == ""
-    strips = [replace(plug(made, "x", 10.0), channel=replace(plug(made, "x", 10.0).channel, covers=SERVERS[:2]))]
+    strips = [
+        replace(plug(made, "x", 10.0), channel=replace(plug(made, "x", 10.0).channel, covers=SERVERS[:2]))
+    ]
     found = servers_energy(made.record(), [*strips, plug(made, "y", 10.0, SERVERS[2])], 10, 20)
     assert found.source == "x power of storage-1+storage-2, y power of metadata-1"
 

@@ -1,4 +1,6 @@
-"""Samples that look wrong, held against a second reading of docs/explanations/uncertainty.md ("Samples that look wrong")."""
+"""Samples that look wrong, held against a second reading of docs/explanations/uncertainty.md ("Samples
+that look wrong").
+"""
 
 import re
 from dataclasses import replace
@@ -37,7 +39,9 @@ def runs(value):
 
 
 def improbable(value, steps):
-    """n equal steps among N: N p^n < 1e-6, p how often a sample equals the one before elsewhere, one more of each kind."""
+    """n equal steps among N: N p^n < 1e-6, p how often a sample equals the one before elsewhere, one more
+    of each kind.
+    """
     equal, count = int(np.sum(np.diff(value) == 0)), len(value) - 1
     return steps >= 3 and count * ((equal - steps + 1) / (count - steps + 2)) ** steps < 1e-6
 
@@ -58,7 +62,9 @@ def stood(t_s, value, window, semantics):
     """What is reported about samples that stand still: "all", "stood", "before" or nothing."""
     if len(set(value)) == 1:
         return "all" if len(value) >= 20 else ""
-    inside_s = [min(t_s[last], window[1]) - max(t_s[first], window[0]) for first, last in runs(value) if last > first]
+    inside_s = [
+        min(t_s[last], window[1]) - max(t_s[first], window[0]) for first, last in runs(value) if last > first
+    ]
     held = [run for run in runs(value) if run[1] > run[0]]
     if not held or max(inside_s) <= 0:
         return ""
@@ -75,7 +81,9 @@ def stood(t_s, value, window, semantics):
 
 
 def said(made, t_s, value, window, semantics="window mean"):
-    words = " ".join(amount(made.stating(semantics, t_s, value, np.diff(t_s, prepend=t_s[0] - 0.5)), *window).doubts)
+    words = " ".join(
+        amount(made.stating(semantics, t_s, value, np.diff(t_s, prepend=t_s[0] - 0.5)), *window).doubts
+    )
     known = {"samples are equal": "all", "was frozen for": "stood", "beginning before the load": "before"}
     return next((word for text, word in known.items() if text in words), "")
 
@@ -121,7 +129,9 @@ def test_a_value_from_before_the_load_is_doubted_as_defined(made):
 
 
 def far_run(hold_s, length_s, window_s, *, rest_w=20.0, at_s=10.0):
-    """At 0.5 s: two values in turns, each for so long, but one that lasts for `length_s` from 30 s and `at_s` on."""
+    """At 0.5 s: two values in turns, each for so long, but one that lasts for `length_s` from 30 s and
+    `at_s` on.
+    """
     t_s = np.arange(0, 30 + window_s + 30, 0.5)
     value = 40.0 + rest_w * (np.floor(t_s / hold_s + 1e-9) % 2)
     value[(t_s >= 30 + at_s) & (t_s <= 30 + at_s + length_s)] = 40.0 + rest_w / 2
@@ -159,7 +169,9 @@ def test_a_meter_that_never_moves_is_doubted_from_twenty_samples_on(made, count,
 
 
 def far(value, here):
-    """Which samples are far above all others, or else far above those around them; none that is not in the window."""
+    """Which samples are far above all others, or else far above those around them; none that is not in the
+    window.
+    """
     low, median, high = np.percentile(value, [25, 50, 75])
     limit = high + max(10 * (high - low), median)
     above = value > limit
@@ -203,7 +215,9 @@ def test_samples_far_above_others_are_doubted_as_defined(made, factor, width_w):
 
 @pytest.mark.parametrize(("ratio", "told"), [(0.98, False), (1.02, True)])
 @pytest.mark.parametrize(("width_w", "reach_w"), [(1.0, 40.0), (16.0, 80.0)])
-def test_far_is_ten_times_the_middle_half_or_the_median_above_the_upper_quartile(made, width_w, reach_w, ratio, told):
+def test_far_is_ten_times_the_middle_half_or_the_median_above_the_upper_quartile(
+    made, width_w, reach_w, ratio, told
+):
     """Values evenly from 40 - w/2 to 40 + w/2: the middle half is w/2 wide, and ends at 40 + w/4."""
     t_s, value = np.arange(401) * 0.1, 40 + width_w * ((np.arange(401) * 157) % 401 / 400 - 0.5)
     value[200] = 40 + width_w / 4 + ratio * reach_w
@@ -247,9 +261,13 @@ def test_negative_samples_are_gaps_and_not_subtracted(made, negative_count):
     assert any("below zero, down to -50 W" in words for words in found.doubts)
 
 
-@pytest.mark.parametrize(("stated", "least_w"), [({}, -0.5), ({"offset": 0.3}, -0.8), ({"offset": 0.3, "resolution": 0.1}, -0.9)])
+@pytest.mark.parametrize(
+    ("stated", "least_w"), [({}, -0.5), ({"offset": 0.3}, -0.8), ({"offset": 0.3, "resolution": 0.1}, -0.9)]
+)
 @pytest.mark.parametrize(("ratio", "counts"), [(0.95, True), (1.05, False)])
-def test_a_meter_may_be_wrong_around_zero_by_its_offset_one_step_and_a_hundredth(made, stated, least_w, ratio, counts):
+def test_a_meter_may_be_wrong_around_zero_by_its_offset_one_step_and_a_hundredth(
+    made, stated, least_w, ratio, counts
+):
     t_s = np.arange(0.0, 60.0, 0.5)
     value = np.where(t_s == 30, ratio * least_w, 50.0)
     found = in_order(made.stating("instantaneous", t_s, value, **stated))

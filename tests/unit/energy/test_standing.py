@@ -1,4 +1,6 @@
-"""A counter that hardly steps: the uncertainty of its energy, when it is refused, and when power is preferred to it."""
+"""A counter that hardly steps: the uncertainty of its energy, when it is refused, and when power is
+preferred to it.
+"""
 
 from dataclasses import replace
 
@@ -39,7 +41,10 @@ def plugs(made, step_s, phase_s, dice, **words):
     return [
         one
         for host in SERVERS
-        for one in (sampled(made, dice, host=host), counted(made, step_s, phase_s, host=host, period_s=step_s, **words))
+        for one in (
+            sampled(made, dice, host=host),
+            counted(made, step_s, phase_s, host=host, period_s=step_s, **words),
+        )
     ]
 
 
@@ -53,7 +58,9 @@ def test_good_power_is_preferred_to_a_counter_that_hardly_steps(made, phase_s):
 
 
 def test_a_counter_that_steps_often_is_preferred_to_power(made):
-    found = servers_energy(made.record(), plugs(made, 0.1, 0.03, np.random.default_rng(1), rate_hz=2.0), 40, 60)
+    found = servers_energy(
+        made.record(), plugs(made, 0.1, 0.03, np.random.default_rng(1), rate_hz=2.0), 40, 60
+    )
     assert found.source == "shelly energy"
     assert found.net_j == pytest.approx(3 * 880, rel=0.01)
 
@@ -65,7 +72,9 @@ def test_repetitions_have_one_source_wherever_the_counter_steps(made):
         seen = set()
         for _ in range(12):
             began_s = dice.uniform(30, 60)
-            found = servers_energy(made.record(), plugs(made, step_s, dice.uniform(0, step_s), dice), began_s, began_s + 40)
+            found = servers_energy(
+                made.record(), plugs(made, step_s, dice.uniform(0, step_s), dice), began_s, began_s + 40
+            )
             seen.add(found.source)
         assert len(seen) == 1
 
@@ -80,7 +89,8 @@ def test_a_counter_alone_that_hardly_steps_is_refused(made, phase_s, times):
 def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_often_is_not(made):
     assert "stepped only 4 times" in amount(counted(made, 10.0, 5.0), 50, 90).doubts[0]
     assert amount(counted(made, 4.0, 1.0), 50, 90).doubts == ()
-    assert amount(counted(made, 0.01, 0.0), 50, 52).doubts == ()  # each reading is a new one, though there are few
+    # each reading is a new one, though there are few
+    assert amount(counted(made, 0.01, 0.0), 50, 52).doubts == ()
 
 
 def test_both_reasons_are_reported_where_neither_counter_nor_power_will_do(made):
@@ -100,7 +110,10 @@ def replace_rate(one):
 @pytest.mark.heavy
 @pytest.mark.parametrize("stated", [{}, {"period_s": 5.0}, {"resolution": 250.0}])
 def test_the_interval_holds_what_a_counter_that_stands_does_not_show(made, stated):
-    """Steps of 5 s at powers that vary; the truth is the integral of these. Not more than three times too wide."""
+    """Steps of 5 s at powers that vary; the truth is the integral of these.
+
+    Not more than three times too wide.
+    """
     held, errors, halves = 0, [], []
     for run in range(300):
         dice = np.random.default_rng(run)
@@ -123,7 +136,10 @@ def test_the_interval_holds_what_a_counter_that_stands_does_not_show(made, state
 def test_repetitions_from_different_sources_are_doubted(made):
     dice = np.random.default_rng(1)
     trials = [made.trial(repetition=n) for n in (1, 2)]
-    kinds = [plugs(made, 60.0, 5.0, dice), [one for one in plugs(made, 1.0, 0.5, dice) if one.channel.quantity == "energy"]]
+    kinds = [
+        plugs(made, 60.0, 5.0, dice),
+        [one for one in plugs(made, 1.0, 0.5, dice) if one.channel.quantity == "energy"],
+    ]
     records = [made.record(one, made.results((40.0, 60.0), (40.0, 60.0))) for one in trials]
     found = [points(record, kind)[0] for record, kind in zip(records, kinds, strict=True)]
     (cell,) = cells(records, found)
@@ -133,7 +149,9 @@ def test_repetitions_from_different_sources_are_doubted(made):
 
 
 def test_a_counter_that_stands_is_counted_at_its_updates_and_not_where_it_was_read(made):
-    """50 W, updated every 4 s and read every second: each new count is dated in the middle of the second before its reading."""
+    """50 W, updated every 4 s and read every second: each new count is dated in the middle of the second
+    before its reading.
+    """
     t_s = np.arange(0.5, 60.5)
     series = made.stating("counter", t_s, 50 * 4 * np.floor(t_s / 4))
     now = updated(series, 10, 30)
@@ -159,7 +177,9 @@ def test_a_counter_that_wraps_while_it_stands_counts_over_the_wrap(made):
 
 
 def with_a_fall(rates_w, at, **stated):
-    """A counter read once a second, which has begun again at 0 within the second that ends at reading `at`."""
+    """A counter read once a second, which has begun again at 0 within the second that ends at reading
+    `at`.
+    """
     value = 100.0 + np.concatenate(([0.0], np.cumsum(rates_w)))
     value[at:] -= value[at] - 5.0
     return np.arange(len(value), dtype=float), value, stated
@@ -167,19 +187,23 @@ def with_a_fall(rates_w, at, **stated):
 
 @pytest.mark.parametrize("after_w", [40.0, 60.0])
 def test_a_step_that_a_reset_hid_counts_with_what_is_beside_it(made, after_w):
-    """40 W before, and after it as much or 60 W: by the definition in the docs, computed here step by step."""
+    """40 W before, and after it as much or 60 W: by the definition in the docs, computed here step by
+    step.
+    """
     rates_w = np.where(np.arange(60) < 30, 40.0, after_w)
     rates_w[10] = 46.0
     t_s, value, _ = with_a_fall(rates_w, 30)
     found = present(budget(made.stating("counter", t_s, value, gain_ratio=0.01), 5.0, 55.0))
-    beside_j = (40.0 + after_w) / 2  # of the second that ends at 30 s: the rates of those that end at 29 and 31 s
+    # of the second that ends at 30 s: the rates of those that end at 29 and 31 s
+    beside_j = (40.0 + after_w) / 2
     assert found.value_j == pytest.approx(rates_w[5:55].sum() - rates_w[29] + beside_j)
     known = [n for n in range(5, 55) if 29 not in (n - 1, n, n + 1)]
     errors_j = [rates_w[n] - (rates_w[n - 1] + rates_w[n + 1]) / 2 for n in known]
     (gaps,) = (t.standard_j for t in found.terms if t.name == "gaps")
     assert gaps == pytest.approx(np.sqrt((after_w - 40) ** 2 / 12 + np.mean(np.square(errors_j))), rel=0.02)
     assert any(
-        "neither a wrap nor a possible rate" in doubt for doubt in amount(made.stating("counter", t_s, value), 5, 55).doubts
+        "neither a wrap nor a possible rate" in doubt
+        for doubt in amount(made.stating("counter", t_s, value), 5, 55).doubts
     )
 
 
@@ -203,9 +227,13 @@ def test_a_wrap_like_any_other_step_is_not_doubted(made):
     assert [t.name for t in present(budget(of, 5.0, 55.0)).terms] == []
 
 
-@pytest.mark.parametrize(("equal", "still"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)])
+@pytest.mark.parametrize(
+    ("equal", "still"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)]
+)
 def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal(made, equal, still):
-    """Readings 10 to 20 lie in the window, 9 precedes it and 21 follows it; `equal` is the first of two that are equal."""
+    """Readings 10 to 20 lie in the window, 9 precedes it and 21 follows it; `equal` is the first of two
+    that are equal.
+    """
     t_s = np.arange(0.0, 31.0)
     value = 30.0 * (t_s - (t_s > equal))
     series = made.stating("counter", t_s, value)
@@ -224,8 +252,12 @@ def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
 @pytest.mark.parametrize(
     ("began_s", "ended_s"), [(0, 0), (-300, -100), (100, 300)], ids=["inside", "begins earlier", "ends later"]
 )
-def test_a_load_is_within_the_interval_of_a_plugs_counter_wherever_it_was_brought_up_to_date(made, began_s, ended_s):
-    """10 W idle and 60 W under load, by a counter that lags by up to a minute: not by its formulas, but against the truth."""
+def test_a_load_is_within_the_interval_of_a_plugs_counter_wherever_it_was_brought_up_to_date(
+    made, began_s, ended_s
+):
+    """10 W idle and 60 W under load, by a counter that lags by up to a minute: not by its formulas, but
+    against the truth.
+    """
     where = Boundary("shelly", "storage-1", "all")
     channel = Shelly(address="plug").energy(where, resolution_j=3.6, period_s=60.0)
     dice, t_s, held = np.random.default_rng(1), np.arange(0.0, 1800.0), list[bool]()
@@ -237,6 +269,8 @@ def test_a_load_is_within_the_interval_of_a_plugs_counter_wherever_it_was_brough
             return 10 * at_s + 50 * np.clip(at_s - load_s[0], 0, load_s[1] - load_s[0])
 
         seen_s = np.maximum(np.floor((t_s - phase_s) / 60) * 60 + phase_s, 0)
-        found = present(budget(made.series(channel, t_s, np.floor(true_j(seen_s) / 3.6) * 3.6), first_s, last_s))
+        found = present(
+            budget(made.series(channel, t_s, np.floor(true_j(seen_s) / 3.6) * 3.6), first_s, last_s)
+        )
         held.append(abs(found.value_j - (true_j(last_s) - true_j(first_s))) <= found.expanded_j)
     assert np.mean(held) >= 0.95

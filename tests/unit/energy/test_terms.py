@@ -54,14 +54,20 @@ def test_terms_are_as_defined(made, semantics, stated):
         for request_s, quiet in ((0.0, ()), (0.1, QUIET)):
             one = said(semantics, STATED[stated], request_s=request_s)
             found = present(budget(series(made, one), *window, quiet=quiet))
-            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
+            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(
+                terms(one, *window, quiet), rel=1e-9
+            )
             assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
 
 
 def with_bursts(t_s, burst_s, *, last_s=0.0):
-    """The energy up to a moment: idle at 20 W, from 10.3 s to 40.4 s a load of 40 W that begins and ends with bursts of 150 W."""
+    """The energy up to a moment: idle at 20 W, from 10.3 s to 40.4 s a load of 40 W that begins and ends
+    with bursts of 150 W.
+    """
     edges_s = np.array([0.0, 10.3, 10.3 + burst_s, 40.4 - last_s, 40.4, 60.0])
-    return np.interp(t_s, edges_s, np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * [20.0, 150.0, 40.0, 150.0, 20.0]))))
+    return np.interp(
+        t_s, edges_s, np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * [20.0, 150.0, 40.0, 150.0, 20.0])))
+    )
 
 
 @pytest.mark.parametrize("burst_s", [0.0, 0.2, 0.9, 2.3])
@@ -91,9 +97,13 @@ def test_what_is_beside_no_idle_time_or_not_steady_or_modelled_is_counted_as_bef
 
 
 def test_phases_of_a_load_are_no_noise_of_means_that_add_up(made):
-    """Levels from 20 to 190 W, by a meter that states no accuracy, with a second of idle time: it was up to 1148 %."""
+    """Levels from 20 to 190 W, by a meter that states no accuracy, with a second of idle time: it was up
+    to 1148 %.
+    """
     t_s = np.arange(0.0, 60.5, 1.0)
-    value = 20.0 + 170.0 * ((t_s > 11) & (t_s <= 25)) + 60.0 * ((t_s > 25) & (t_s <= 41)) + 0.05 * np.sin(7 * t_s)
+    value = (
+        20.0 + 170.0 * ((t_s > 11) & (t_s <= 25)) + 60.0 * ((t_s > 25) & (t_s <= 41)) + 0.05 * np.sin(7 * t_s)
+    )
     found = present(budget(made.stating("window mean", t_s, value, 1.0), 11, 41, quiet=((10.0, 11.0),)))
     assert found.expanded_j < 0.01 * found.value_j
 
@@ -108,7 +118,9 @@ def test_edges_of_pieces_of_any_length_are_as_defined(made, semantics, seed):
         assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window), rel=1e-9)
 
 
-@pytest.mark.parametrize("stated", [{}, {"period_s": 1.6, "resolution": 2.0}, {"resolution": 60.0}, {"latency_s": 2.0}])
+@pytest.mark.parametrize(
+    "stated", [{}, {"period_s": 1.6, "resolution": 2.0}, {"resolution": 60.0}, {"latency_s": 2.0}]
+)
 @pytest.mark.parametrize("quiet", [(), QUIET])
 def test_terms_of_a_counter_that_stands_are_as_defined(made, stated, quiet):
     """Read three times for each update, or in steps that take several readings."""
@@ -119,7 +131,9 @@ def test_terms_of_a_counter_that_stands_are_as_defined(made, stated, quiet):
         one = replace(one, value=value)
         for window in WINDOWS:
             found = present(budget(series(made, one), *window, quiet=quiet))
-            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
+            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(
+                terms(one, *window, quiet), rel=1e-9
+            )
             assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
 
 
@@ -141,7 +155,9 @@ def test_samples_that_change_in_two_of_five_steps_have_the_resolution_in_their_n
     """A period of ten samples with four or three steps in it."""
     for values, named in (((1, 1, 1, 2, 2, 3, 3, 3, 2, 2), False), ((1, 1, 1, 2, 2, 3, 3, 3, 3, 3), True)):
         value = 40.0 + np.resize(values, 201)
-        found = present(budget(made.stating("instantaneous", np.arange(201) / 10, value, resolution=1.0), 0, 20))
+        found = present(
+            budget(made.stating("instantaneous", np.arange(201) / 10, value, resolution=1.0), 0, 20)
+        )
         assert ("resolution" in [t.name for t in found.terms]) == named
 
 
@@ -172,7 +188,9 @@ def test_samples_without_arrival_times_are_not_known_to_be_dated_ahead(made):
     ramp = made.stating("instantaneous", t_s, 60 + 0.2 * t_s)
     assert "clock" not in {t.name for t in present(budget(ramp, 10, 60)).terms}
     ahead = replace(ramp, arrived_s=t_s - 0.5)
-    assert next(t for t in present(budget(ahead, 10, 60)).terms if t.name == "clock").standard_j == pytest.approx(0.5 * 0.2 * 50)
+    assert next(
+        t for t in present(budget(ahead, 10, 60)).terms if t.name == "clock"
+    ).standard_j == pytest.approx(0.5 * 0.2 * 50)
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -191,7 +209,9 @@ def test_the_noise_of_window_means_has_the_freedom_of_what_bounds_it(made):
     began_s = one.t_s - one.duration_s
     counts = [np.count_nonzero((began_s >= low_s) & (one.t_s <= high_s)) for low_s, high_s in QUIET]
     r, _ = alike(one, one.value[slice(*np.searchsorted(one.t_s, WINDOWS[0]) + np.array([0, 1]))], QUIET)
-    assert next(t for t in found.terms if t.name == "noise").freedom == pytest.approx(sum(counts) * (1 - r) / (1 + r) - 2)
+    assert next(t for t in found.terms if t.name == "noise").freedom == pytest.approx(
+        sum(counts) * (1 - r) / (1 + r) - 2
+    )
     stated = said("window mean", {"offset": 1e-3})
     found = present(budget(series(made, stated), *WINDOWS[0], quiet=QUIET))
     assert next(t for t in found.terms if t.name == "noise").freedom == inf
@@ -202,7 +222,9 @@ def test_idle_time_tells_the_noise_with_four_samples_and_not_with_three(made):
     one = said("window mean", {})
     fourth_s = one.t_s[3]
     for quiet, told in ((((0.0, fourth_s),), True), (((0.0, fourth_s - 1e-6),), False)):
-        found = next(t for t in present(budget(series(made, one), *WINDOWS[0], quiet=quiet)).terms if t.name == "noise")
+        found = next(
+            t for t in present(budget(series(made, one), *WINDOWS[0], quiet=quiet)).terms if t.name == "noise"
+        )
         assert (found.standard_j < 1.5) == told  # and 20 W of load otherwise
 
 
@@ -218,7 +240,9 @@ def test_correlated_averages_are_worth_as_many_as_defined(count, correlation):
 
 @pytest.mark.heavy
 def test_a_few_correlated_samples_hold_their_mean_in_95_of_100():
-    """40 samples, each with 0.6 of the error before it: 91.5 % where r is taken as known and the mean as the samples' line."""
+    """40 samples, each with 0.6 of the error before it: 91.5 % where r is taken as known and the mean as
+    the samples' line.
+    """
     shocks = np.random.default_rng(1).normal(0, 1, (2000, 80))
     for n in range(1, 80):
         shocks[:, n] += 0.6 * shocks[:, n - 1]
@@ -253,7 +277,12 @@ def swelling(t_s):
     return 40.0 + 10.0 * (1 - np.cos(2 * np.pi * (t_s - 10) / 3.125)) * ((t_s >= 10) & (t_s < 60))
 
 
-IDLE = {"none": (), "short": ((8.9, 10.0), (60.0, 61.1)), "too short": ((9.65, 9.95),), "long": ((0.0, 9.9), (60.1, 69.9))}
+IDLE = {
+    "none": (),
+    "short": ((8.9, 10.0), (60.0, 61.1)),
+    "too short": ((9.65, 9.95),),
+    "long": ((0.0, 9.9), (60.1, 69.9)),
+}
 
 
 @pytest.mark.heavy
@@ -264,7 +293,11 @@ IDLE = {"none": (), "short": ((8.9, 10.0), (60.0, 61.1)), "too short": ((9.65, 9
 def test_correlated_noise_is_as_defined(made, semantics, r, load_w, quiet):
     one = noisy(semantics, load_w, r)
     for window in ((20.0, 50.0), (21.3, 36.2), (30.1, 32.9)):
-        found = next(t for t in present(budget(series(made, one), *window, quiet=IDLE[quiet])).terms if t.name == "noise")
+        found = next(
+            t
+            for t in present(budget(series(made, one), *window, quiet=IDLE[quiet])).terms
+            if t.name == "noise"
+        )
         assert found.standard_j == pytest.approx(terms(one, *window, IDLE[quiet])["noise"], rel=1e-9)
 
 
@@ -272,7 +305,9 @@ def test_correlated_noise_is_as_defined(made, semantics, r, load_w, quiet):
 @pytest.mark.parametrize(("semantics", "period_s"), [("window mean", 0.2), ("instantaneous", 0.1)])
 @pytest.mark.parametrize("r", [0.0, 0.6, 0.8])
 def test_correlated_noise_on_constant_power_is_in_the_interval(made, semantics, period_s, r):
-    """If its samples counted as independent, it would hold the energy in 68 % at r = 0.6, and in 42 % at 0.8."""
+    """If its samples counted as independent, it would hold the energy in 68 % at r = 0.6, and in 42 % at
+    0.8.
+    """
     held, halves, errors = 0, [], []
     for seed in range(300):
         one = noisy(semantics, steady, r, seed=seed, period_s=period_s)
@@ -292,7 +327,11 @@ def test_a_load_that_changes_is_not_correlated_noise(made, semantics, load_w, qu
     """Beside independent noise of 0.5 W a sample; a smooth one needs idle time."""
     for seed in range(20):
         one = noisy(semantics, load_w, 0.0, seed=seed)
-        found = next(t for t in present(budget(series(made, one), 20.0, 50.0, quiet=IDLE[quiet])).terms if t.name == "noise")
+        found = next(
+            t
+            for t in present(budget(series(made, one), 20.0, 50.0, quiet=IDLE[quiet])).terms
+            if t.name == "noise"
+        )
         assert 0.7 < found.standard_j / (0.5 * 30 / sqrt(300)) < most
 
 
@@ -302,7 +341,9 @@ def test_the_noise_of_averages_is_that_of_idle_time_if_it_is_longer_than_the_win
     power_w = 100.0 + np.where(t_s < 50, dice.normal(0, 0.1, 200), dice.normal(0, 3.0, 200))
     one = Said("average", t_s, power_w, np.zeros(200), np.zeros(200))
     quiet = ((0.5, 0.5 + idle_s), (45.0, 48.0))
-    found = next(t for t in present(budget(series(made, one), 60.0, 80.0, quiet=quiet)).terms if t.name == "noise")
+    found = next(
+        t for t in present(budget(series(made, one), 60.0, 80.0, quiet=quiet)).terms if t.name == "noise"
+    )
     assert found.standard_j == pytest.approx(terms(one, 60.0, 80.0, quiet)["noise"], rel=1e-9)
     assert (found.standard_j < 1.0) == (idle_s > 20.0)
 
@@ -322,10 +363,14 @@ def test_the_noise_of_few_samples_is_that_of_the_differences_there_are():
 def test_what_is_missing_is_uncertain_by_the_scatter_of_the_samples(made, semantics):
     t_s = np.concatenate((np.arange(0, 10.05, 0.1), np.arange(10.8, 30.05, 0.1)))
     power_w = 50 + 5 * np.sin(3 * t_s)
-    found = present(budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05))
+    found = present(
+        budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05)
+    )
     gap_s = 0.7 if semantics == "window mean" else 0.8
     inside = power_w[(t_s >= 5.05) & (t_s <= 25.15)]
-    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(gap_s * np.std(inside), rel=1e-6)
+    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(
+        gap_s * np.std(inside), rel=1e-6
+    )
 
 
 def test_what_a_counter_lost_is_uncertain_by_its_mean_power_as_if_any_were_as_likely(made):
@@ -366,11 +411,21 @@ def stepped(t_s):
     [
         # q sqrt(s / 12), s = (1-f)^2 + f^2 of each edge: f = 1/2 in the first piece, f = 1/4 in a later one
         ("counter", rising, {"resolution": 2.0}, (0.5, 10.25), "resolution", 2 * sqrt((0.5 + 0.625) / 12)),
-        # sqrt(sum((w p r)^2) / 12) of requests of 0.1 s; an edge after the last reading is counted from that alone
-        ("counter", rising, {}, (0.5, 20.2), "request", sqrt(((0.5 * 30 * 0.1) ** 2 * 2 + (30 * 0.1) ** 2) / 12)),
-        # L sqrt((f (m-a))^2 / 3 (1 - 4 sigma^2 / d^2)), sigma = sqrt(3) P r / sqrt(12): an unknown piece before the edge is 0 W
+        # sqrt(sum((w p r)^2) / 12) of requests of 0.1 s; an edge after the last reading is counted from that
+        # alone
+        (
+            "counter",
+            rising,
+            {},
+            (0.5, 20.2),
+            "request",
+            sqrt(((0.5 * 30 * 0.1) ** 2 * 2 + (30 * 0.1) ** 2) / 12),
+        ),
+        # L sqrt((f (m-a))^2 / 3 (1 - 4 sigma^2 / d^2)), sigma = sqrt(3) P r / sqrt(12): an unknown piece
+        # before the edge is 0 W
         ("counter", fallen, {}, (10.5, 18.5), "edges", 0.5 * 30 * sqrt((1 - 4 * 1.5**2 / 30**2) / 3)),
-        # sqrt(sum((D^2 - 2 sigma^2) L^2 v)): L is no less than the meter's period where the power steps, by 1 W, too
+        # sqrt(sum((D^2 - 2 sigma^2) L^2 v)): L is no less than the meter's period where the power steps, by 1
+        # W, too
         ("instantaneous", stepped, {"period_s": 4.0}, (2.0, 18.0), "under-sampling", sqrt(1**2 * 4**2 / 12)),
     ],
 )

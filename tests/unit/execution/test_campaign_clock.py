@@ -66,7 +66,9 @@ def test_trials_one_after_the_other_are_not_doubted(tmp_path: Path, machine: Mac
     assert [said(record) for record in results.records()] == [[], []]
 
 
-@pytest.mark.parametrize(("set_s", "words"), [(-400 * DAY_S, "back by 9600 h 0 min"), (30.0, "forward by 30 s")])
+@pytest.mark.parametrize(
+    ("set_s", "words"), [(-400 * DAY_S, "back by 9600 h 0 min"), (30.0, "forward by 30 s")]
+)
 def test_a_clock_that_is_set_between_two_trials_is_a_doubt_of_the_second(
     set_s: float, words: str, tmp_path: Path, machine: Machine
 ) -> None:
@@ -104,7 +106,9 @@ def test_a_clock_that_was_set_back_before_a_resume_is_a_doubt(tmp_path: Path, ma
     assert re.search(r"set back by (9600 h 0|9599 h 59) min$", said(second)[0])
 
 
-def test_a_machine_that_was_suspended_or_off_between_trials_is_not_doubted(tmp_path: Path, machine: Machine) -> None:
+def test_a_machine_that_was_suspended_or_off_between_trials_is_not_doubted(
+    tmp_path: Path, machine: Machine
+) -> None:
     results = results_in(tmp_path)
 
     def suspend(notice: runner.Notice) -> None:

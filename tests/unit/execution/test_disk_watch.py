@@ -16,7 +16,10 @@ def test_a_disk_that_fills_up_stops_the_block_and_is_named(
     disk: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_watch, "PERIOD_S", 0.01)
-    said = f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
+    said = (
+        f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run "
+        "`perjoule resume`"
+    )
     with pytest.raises(MachineError, match=said), disk_watch.watched([tmp_path / "not" / "yet"]):
         time.sleep(2 * disk_watch.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
         disk["free"] = 2 * GIB
@@ -35,6 +38,9 @@ def test_a_folder_that_is_gone_ends_no_watch_of_the_others() -> None:
         raise FileNotFoundError
 
     disks = {"gone": gone, "the disk of storage-1": lambda: (2 * GIB, 100 * GIB)}
-    with pytest.raises(MachineError, match="the disk of storage-1 is nearly full"), disk_watch.watched_disks(disks, 0.01):
+    with (
+        pytest.raises(MachineError, match="the disk of storage-1 is nearly full"),
+        disk_watch.watched_disks(disks, 0.01),
+    ):
         for _ in range(1000):
             time.sleep(0.01)

@@ -1,4 +1,6 @@
-"""What `perjoule doctor` prints for a host's administrator: sudoers takes it, and it grants no more than it says."""
+"""What `perjoule doctor` prints for a host's administrator: sudoers takes it, and it grants no more than
+it says.
+"""
 
 import json
 import shutil
@@ -20,10 +22,13 @@ NEEDS_VISUDO = pytest.mark.skipif(not shutil.which("visudo"), reason="visudo is 
 HOSTS = [("storage-1", "storage"), ("storage-2", "storage"), ("client-1", "client")]
 
 
-def lab(folder: Path, filesystem: str = 'kind = "moosefs"', workload: str = 'kind = "mdtest"', **options: Any) -> Path:
+def lab(
+    folder: Path, filesystem: str = 'kind = "moosefs"', workload: str = 'kind = "mdtest"', **options: Any
+) -> Path:
     options = {"user": "alice", "sudo": True, "work": "/var/lib/perjoule", **options}
     hosts = ", ".join(
-        f'{{name = "{name}", address = "192.0.2.{n}", role = "{role}"}}' for n, (name, role) in enumerate(HOSTS, 11)
+        f'{{name = "{name}", address = "192.0.2.{n}", role = "{role}"}}'
+        for n, (name, role) in enumerate(HOSTS, 11)
     )
     lines = [f"{key} = {json.dumps(value)}" for key, value in options.items()]
     text = f'name = "lab"\nclients = [1]\n[testbed]\nkind = "cluster"\nhosts = [{hosts}]\n' + "\n".join(lines)
@@ -37,13 +42,18 @@ def read(folder: Path, *words: str, **options: Any) -> Any:
 
 
 def rules(text: str) -> list[str]:
-    lines = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#")).replace("\\\n", " ").splitlines()
+    lines = (
+        "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+        .replace("\\\n", " ")
+        .splitlines()
+    )
     return [" ".join(line.split()) for line in lines]
 
 
 @NEEDS_VISUDO
 @pytest.mark.parametrize(
-    "filesystem", ['kind = "moosefs"', 'kind = "glusterfs"', 'kind = "cephfs"', 'kind = "directory"\npath = "/mnt/x"']
+    "filesystem",
+    ['kind = "moosefs"', 'kind = "glusterfs"', 'kind = "cephfs"', 'kind = "directory"\npath = "/mnt/x"'],
 )
 def test_sudoers_takes_the_file(tmp_path: Path, filesystem: str) -> None:
     file = tmp_path / "perjoule"
@@ -57,7 +67,11 @@ def test_each_command_is_granted_whole_without_a_wildcard_or_a_shell(tmp_path: P
     assert default == f"Defaults!{cluster.HELPER} env_reset, !requiretty"
     head, _, commands = rule.partition(" NOPASSWD: ")
     assert head == "alice ALL = (root) NOSETENV:"
-    wanted = [f"{cluster.HELPER} {verb} /var/lib/perjoule {name}" for name, _ in HOSTS for verb in ("keep", "launch", "report")]
+    wanted = [
+        f"{cluster.HELPER} {verb} /var/lib/perjoule {name}"
+        for name, _ in HOSTS
+        for verb in ("keep", "launch", "report")
+    ]
     assert commands.split(", ") == [f"{cluster.HELPER} drop-caches", *wanted]
     assert not set("*?[]!") & set(commands)
 

@@ -43,7 +43,9 @@ class Server(ScriptedHost, LosesPackets, SlowsDisks, TakesLinkDown):
 
 
 class Healing(ScriptedMount, Growable, Killable, LosesDisks, Scrubs, TakesSnapshots, TellsHealth, TellsHeld):
-    """It misses a server from the moment at which that is killed until it is back, and then heals for `heals_s`."""
+    """It misses a server from the moment at which that is killed until it is back, and then heals for
+    `heals_s`.
+    """
 
     def __init__(self, host: Server, *, heals_s: float = 0.0, notices: bool = True) -> None:
         super().__init__(host)
@@ -205,7 +207,10 @@ def test_a_disk_that_cannot_be_weighed_fails_the_trial() -> None:
             raise WorkloadError("no answer", where=host.name)
 
     host = Server()
-    assert_fails(Course(events((0.05, "fail")), Hosts((host,)), Silent(host)), "fail storage-1 could not be done: .*no answer")
+    assert_fails(
+        Course(events((0.05, "fail")), Hosts((host,)), Silent(host)),
+        "fail storage-1 could not be done: .*no answer",
+    )
     assert host.done == []
 
 
@@ -229,7 +234,9 @@ def test_events_of_the_same_time_happen_together_before_what_takes_longer() -> N
     host = Server()
     mounted = Healing(host)
     mounted.command_s = 0.2
-    course = Course(events((0.02, "add"), (0.02, "slow"), (0.02, "scrub"), (0.1, "kill")), Hosts((host,)), mounted)
+    course = Course(
+        events((0.02, "add"), (0.02, "slow"), (0.02, "scrub"), (0.1, "kill")), Hosts((host,)), mounted
+    )
     with course.running(), course.explained():
         while len(course.happened) < 4:
             time.sleep(0.005)
@@ -346,7 +353,9 @@ def test_what_has_not_happened_when_the_load_ends_does_not_happen_and_is_a_doubt
     assert course.unhealthy() == ""
 
 
-@pytest.mark.parametrize(("options", "in_time_s", "late_s"), [({}, 0.049, 0.051), ({"late_s": LATE_OUTSIDE_S}, 0.199, 0.201)])
+@pytest.mark.parametrize(
+    ("options", "in_time_s", "late_s"), [({}, 0.049, 0.051), ({"late_s": LATE_OUTSIDE_S}, 0.199, 0.201)]
+)
 def test_a_late_event_is_a_doubt(options: dict[str, float], in_time_s: float, late_s: float) -> None:
     """50 ms on hosts of this machine, 200 ms over SSH: docs/how-to/events.md."""
     host = Server()
@@ -368,7 +377,9 @@ def test_a_load_that_fails_after_an_event_says_so_and_keeps_its_kind() -> None:
         raise TransientError("fio failed (error 5)", where="client-1", next="look")
 
     with (
-        pytest.raises(TransientError, match=r"client-1: fio failed \(error 5\), \d+.\d s after kill storage-1; look"),
+        pytest.raises(
+            TransientError, match=r"client-1: fio failed \(error 5\), \d+.\d s after kill storage-1; look"
+        ),
         course.running(),
         course.explained(),
     ):
@@ -378,7 +389,9 @@ def test_a_load_that_fails_after_an_event_says_so_and_keeps_its_kind() -> None:
 def test_an_event_that_can_not_be_done_fails_the_trial_with_its_reason() -> None:
     host = ScriptedHost("storage-1")  # one that has no link to cut
     course = Course(events((0.0, "cut")), Hosts((host,)), ScriptedMount(host))
-    assert_fails(course, "cut storage-1 could not be done: storage-1: the link of this host can't be taken down")
+    assert_fails(
+        course, "cut storage-1 could not be done: storage-1: the link of this host can't be taken down"
+    )
 
 
 def test_without_events_nothing_is_polled() -> None:
@@ -462,7 +475,9 @@ def test_an_error_that_nobody_foresaw_fails_the_trial_with_its_name() -> None:
     host = Server()
     mounted = Outlasting(host)
     mounted.error = KeyError("pgs")
-    assert_fails(Course(events((0.0, "scrub")), Hosts((host,)), mounted), "scrub could not be done: KeyError: 'pgs'")
+    assert_fails(
+        Course(events((0.0, "scrub")), Hosts((host,)), mounted), "scrub could not be done: KeyError: 'pgs'"
+    )
 
 
 def test_an_answer_that_can_not_be_read_is_not_health_and_the_next_one_counts() -> None:

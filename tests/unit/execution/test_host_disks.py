@@ -1,4 +1,6 @@
-"""Storage hosts that are other machines: their disks have room for a campaign, and are watched if they keep its data."""
+"""Storage hosts that are other machines: their disks have room for a campaign, and are watched if they
+keep its data.
+"""
 
 import time
 from collections.abc import Sequence
@@ -47,7 +49,10 @@ def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
     trials = asked("15 GiB").trials  # 60 GiB of four clients
     host_disks.require(trials, hosts)
     two.free_bytes = 35 * GIB
-    said = "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB stay in reserve"
+    said = (
+        "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB "
+        "stay in reserve"
+    )
     with pytest.raises(MachineError, match=said):
         host_disks.require(trials, hosts)
 
@@ -57,7 +62,10 @@ def test_a_disk_that_fills_up_on_a_host_stops_the_block_too(monkeypatch: pytest.
     monkeypatch.setattr(host_disks, "PERIOD_S", 0.01)
     hosts = Hosts((Disk("storage-1"), lost := Disk("storage-2"), full := Disk("storage-3"), Disk("client-1")))
     lost.lost = True  # which is its trial's matter
-    said = r"the disk of storage-3 \(.*\) is nearly full .2 GiB left.; stopped in time; free space, then run `perjoule resume`"
+    said = (
+        r"the disk of storage-3 \(.*\) is nearly full .2 GiB left.; stopped in time; free space, then run "
+        r"`perjoule resume`"
+    )
     with pytest.raises(MachineError, match=said), host_disks.watched(asked().trials, hosts):
         time.sleep(2 * host_disks.PERIOD_S)
         full.free_bytes = 2 * GIB

@@ -31,10 +31,13 @@ WRITE = trial("write")
         (trial("read", repetition=2), False),
         (trial("read", transfer="4 KiB"), False),
         (trial("write"), False),
-        (replace(trial("read"), filesystem=Spec("moosefs", {}, "other")), True),  # trials of one deployment have one
+        # trials of one deployment have one
+        (replace(trial("read"), filesystem=Spec("moosefs", {}, "other")), True),
     ],
 )
-def test_a_read_follows_the_same_load_of_as_many_clients_in_its_repetition(other: Trial, expected: bool) -> None:
+def test_a_read_follows_the_same_load_of_as_many_clients_in_its_repetition(
+    other: Trial, expected: bool
+) -> None:
     assert follows(WRITE, other) is expected
     assert not follows(other, WRITE)
 
@@ -86,7 +89,10 @@ def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:
 
     host = ScriptedHost("client-1")
     place = Layouts(Located(host)).of(trial("read"), [host])
-    host.answers = lambda words: (0, f"{place.directories['client-1']}/client-1.data\n" if words[0] == "find" else "")
+    host.answers = lambda words: (
+        0,
+        f"{place.directories['client-1']}/client-1.data\n" if words[0] == "find" else "",
+    )
     keep(place, [host], tmp_path)
     kept = json.loads((tmp_path / FILE).read_text())
     assert kept == {

@@ -19,7 +19,9 @@ def later(monotonic_s: float, *, suspended_s: float = 0.0, set_s: float = 0.0) -
     return Look(AT.monotonic_s + monotonic_s, boot_s, AT.utc_s + monotonic_s + suspended_s + set_s)
 
 
-@pytest.mark.parametrize("after", [later(0.1), later(0.9), later(0.1, set_s=0.01), later(0.1, suspended_s=0.01)])
+@pytest.mark.parametrize(
+    "after", [later(0.1), later(0.9), later(0.1, set_s=0.01), later(0.1, suspended_s=0.01)]
+)
 def test_what_is_usual_is_not_a_pause(after: Look) -> None:
     assert between(AT, after) is None
 
@@ -35,7 +37,9 @@ def test_what_is_usual_is_not_a_pause(after: Look) -> None:
         (later(2.0, suspended_s=5.0, set_s=-7.0), 7.0, -7.0),
     ],
 )
-def test_pauses_suspensions_and_steps_are_distinguished(after: Look, stood_still_s: float, set_s: float) -> None:
+def test_pauses_suspensions_and_steps_are_distinguished(
+    after: Look, stood_still_s: float, set_s: float
+) -> None:
     pause = between(AT, after)
     assert pause is not None
     assert (pause.stood_still_s, pause.set_s) == (pytest.approx(stood_still_s), pytest.approx(set_s))
@@ -70,14 +74,18 @@ def test_a_quiet_time_has_no_message() -> None:
     assert (watch.stood_still(), watch.set_and_back()) == (None, None)
 
 
-@pytest.mark.parametrize(("steps_s", "said"), [((5.0, -5.0), True), ((5.0,), False), ((0.2, 0.3), False), ((), False)])
+@pytest.mark.parametrize(
+    ("steps_s", "said"), [((5.0, -5.0), True), ((5.0,), False), ((0.2, 0.3), False), ((), False)]
+)
 def test_a_clock_that_is_set_and_set_back_is_reported(
     steps_s: tuple[float, ...], said: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is left of a step in the end, the run's own clocks show (`workloads._raw.Ran`)."""
     looks = [later(0.0)]
     for number, step_s in enumerate(steps_s, start=1):
-        looks.append(later(0.1 * number, set_s=step_s + looks[-1].utc_s - looks[-1].boot_s - (AT.utc_s - AT.boot_s)))
+        looks.append(
+            later(0.1 * number, set_s=step_s + looks[-1].utc_s - looks[-1].boot_s - (AT.utc_s - AT.boot_s))
+        )
     monkeypatch.setattr(pauses, "now", lambda: looks.pop(0) if len(looks) > 1 else looks[0])
     watch = Watch()
     looks.insert(0, later(0.0))

@@ -20,12 +20,16 @@ from perjoule.testbeds.local import exports
 def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None:
     names = ("pvfs2-server", "pvfs2-server", "pvfs2-statfs", "pvfs2-viewdist", "pvfs2fuse")
     roles = ("storage", "metadata", "client", "client", "client")
-    checked = [Check(name, False, "not on the PATH", "install it", on=role) for name, role in zip(names, roles, strict=True)]
+    checked = [
+        Check(name, False, "not on the PATH", "install it", on=role)
+        for name, role in zip(names, roles, strict=True)
+    ]
     checked += [Check("fio", True, "3.33"), Check("sensors", False, "not on the PATH", needed=False)]
     with pytest.raises(MachineError) as refused:
         readiness.require(checked)
     assert str(refused.value) == (
-        "pvfs2-server: not on the PATH; pvfs2-statfs: not on the PATH; pvfs2-viewdist: not on the PATH; and 1 more; "
+        "pvfs2-server: not on the PATH; pvfs2-statfs: not on the PATH; pvfs2-viewdist: not on the PATH; and "
+        "1 more; "
         "install it; `perjoule doctor`"
     )
 
@@ -53,7 +57,8 @@ def asked(meter: str) -> Campaign:
     [
         'kind = "shelly"\naddress = "127.0.0.1:9"',
         'kind = "redfish"\naddress = "http://127.0.0.1:9"',
-        'kind = "prometheus"\naddress = "http://127.0.0.1:9/"\nmetric = "w"\nunit = "W"\nsemantics = "average"\ngrade = "BMC"',
+        'kind = "prometheus"\naddress = "http://127.0.0.1:9/"\nmetric = "w"\nunit = "W"\nsemantics = '
+        '"average"\ngrade = "BMC"',
     ],
 )
 def test_a_dead_meter_is_found_before_anything_is_deployed_and_only_if_it_may_be_asked(meter: str) -> None:
@@ -71,21 +76,32 @@ def test_a_meter_that_answers_says_what_it_shows() -> None:
 
 
 def test_a_clamp_that_is_the_wrong_way_round_is_found_before_anything_is_deployed() -> None:
-    with shelly.serve(Behaviour(Waveform("constant", 42.0, 42.0), faults=("reversed",), share_ratio=1.0)) as table:
-        (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "shelly"\naddress = "{table["address"]}"')))
-    assert (lacking.detail, lacking.fix) == ("it shows -42.00 W", "turn its clamp or its wires: power flows one way")
+    with shelly.serve(
+        Behaviour(Waveform("constant", 42.0, 42.0), faults=("reversed",), share_ratio=1.0)
+    ) as table:
+        (lacking,) = readiness.missing(
+            readiness.checks(asked(f'kind = "shelly"\naddress = "{table["address"]}"'))
+        )
+    assert (lacking.detail, lacking.fix) == (
+        "it shows -42.00 W",
+        "turn its clamp or its wires: power flows one way",
+    )
 
 
 def test_a_meter_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_metered, "ASKED_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "shelly"\naddress = "{address}"\ntimeout = "1 h"')))
+        (lacking,) = readiness.missing(
+            readiness.checks(asked(f'kind = "shelly"\naddress = "{address}"\ntimeout = "1 h"'))
+        )
     assert lacking.detail == "no answer within 0.2 s"
 
 
 def test_a_missing_rapl_is_reported_without_connecting(tmp_path: Path) -> None:
-    (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "rapl"\nroot = "{tmp_path}"'), connect=False))
+    (lacking,) = readiness.missing(
+        readiness.checks(asked(f'kind = "rapl"\nroot = "{tmp_path}"'), connect=False)
+    )
     assert lacking.name == "RAPL"
 
 
@@ -111,7 +127,8 @@ size = "16 MiB"
         ("/srv/homes\t10.0.0.0/24(rw)\n", "kernel", "beside_production = true", ""),
         ("/srv/homes\t10.0.0.0/24(rw)\n", "ganesha", "", ""),
         ("# Version 1.1\n\n", "kernel", "", ""),
-        ("/tmp/perjoule-local-abc_12de/nfs/export\t127.0.0.1(rw)\n", "kernel", "", ""),  # of a killed run of ours
+        # of a killed run of ours
+        ("/tmp/perjoule-local-abc_12de/nfs/export\t127.0.0.1(rw)\n", "kernel", "", ""),
         (None, "kernel", "", ""),
     ],
 )

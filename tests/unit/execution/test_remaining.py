@@ -70,7 +70,9 @@ def test_a_trial_that_is_not_needed_takes_no_time_and_is_not_counted(clock: Cloc
 
 
 def test_a_runs_terminal_and_its_file_read_one_account(tmp_path: Path) -> None:
-    asked = campaign.parse(CAMPAIGN.format(top='repetitions = 2\nsettle = "20 ms"', size="8 MiB", meter=STEADY))
+    asked = campaign.parse(
+        CAMPAIGN.format(top='repetitions = 2\nsettle = "20 ms"', size="8 MiB", meter=STEADY)
+    )
     account = Remaining({trial.id: 1e6 for trial in asked.trials})
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     seen: list[tuple[str, int]] = []
@@ -79,7 +81,8 @@ def test_a_runs_terminal_and_its_file_read_one_account(tmp_path: Path) -> None:
         seen.append((notice.kind, account.kept_count))
 
     runner.run(asked, results, terminal, account=account)
-    assert [count for kind, count in seen if kind == "kept"] == [1, 2]  # counted before the terminal hears of it
+    # counted before the terminal hears of it
+    assert [count for kind, count in seen if kind == "kept"] == [1, 2]
     states = [state for _, state in progress.read(results.folder).states]
     assert max(state.left_s for state in states) > 1e5  # of the account that was given
     assert (states[-1].kept_count, states[-1].trials_count, states[-1].left_s) == (2, 2, 0)

@@ -40,7 +40,9 @@ def asked(kind: str = "moosefs", options: str = "", size: str = "1 GiB") -> Camp
 def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Path) -> None:
     def stored(kind: str, options: str = "") -> int:
         return next(
-            need.needed_bytes for need in resources.needs(asked(kind, options).trials, tmp_path) if need.what.startswith("data")
+            need.needed_bytes
+            for need in resources.needs(asked(kind, options).trials, tmp_path)
+            if need.what.startswith("data")
         )
 
     disks = 6 * 64 * MIB  # five storage hosts and the metadata host
@@ -64,14 +66,19 @@ def test_data_of_an_idle_file_system_count_in_space_and_time(tmp_path: Path) -> 
     clients_count = max(trial.clients_count for trial in large.trials)
     assert much.needed_bytes - little.needed_bytes == 2 * clients_count * (GIB - MIB)
     speed = speed_bytes_per_s(large.trials[0].testbed, 1)
-    soon, late = (next(step for step in plan(one).steps if step.trial.clients_count == 1).duration_s for one in (small, large))
+    soon, late = (
+        next(step for step in plan(one).steps if step.trial.clients_count == 1).duration_s
+        for one in (small, large)
+    )
     assert late - soon == pytest.approx((GIB - MIB) / speed)
 
 
 def test_a_folder_that_somebody_else_mounted_is_where_its_data_go(tmp_path: Path) -> None:
     text = TEXT.format(kind="directory", options=f'path = "{tmp_path}"', size="1 GiB")
     trials = campaign.parse(text.replace("[1, 4]", "[1]").replace("virtual", "local"), source="x").trials
-    assert resources.needs(trials, tmp_path / "r")[0] == resources.SpaceNeed(tmp_path, GIB, "data of the file systems")
+    assert resources.needs(trials, tmp_path / "r")[0] == resources.SpaceNeed(
+        tmp_path, GIB, "data of the file systems"
+    )
 
 
 def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], tmp_path: Path) -> None:
@@ -117,12 +124,15 @@ def test_processes_are_limited_by_every_group_above(tmp_path: Path) -> None:
     assert resources.free_tasks_count(proc, groups) == 70
 
 
-def test_too_little_memory_and_too_few_processes_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_too_little_memory_and_too_few_processes_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(resources, "free_memory_bytes", lambda: 600 * MIB)
     monkeypatch.setattr(resources, "free_tasks_count", lambda: 400)
     checks = {check.name: check for check in resources.checks(asked("cephfs").trials, tmp_path)}
     assert not checks["memory"].ok
-    assert "about 4.25 GiB needed, 600 MiB free" in checks["memory"].detail  # 512 MiB, and 10 hosts of 384 MiB
+    # 512 MiB, and 10 hosts of 384 MiB
+    assert "about 4.25 GiB needed, 600 MiB free" in checks["memory"].detail
     assert not checks["processes and threads"].ok
     assert "about 1920 needed, 400 more allowed here" in checks["processes and threads"].detail
 
@@ -136,7 +146,9 @@ def test_hosts_with_less_memory_than_their_daemons_need_are_refused_with_what_to
         capped = option if "memory_cap" in option else f"memory_cap = true\n{option}"
         text = TEXT.format(kind=kind, options="", size="1 GiB").replace('"virtual"', f'"virtual"\n{capped}')
         found = resources.checks(campaign.parse(text, source="large.toml").trials, tmp_path)
-        return next((one for one in found if one.name == f"memory of hosts for {kind}"), Check("", True, "none"))
+        return next(
+            (one for one in found if one.name == f"memory of hosts for {kind}"), Check("", True, "none")
+        )
 
     assert check("cephfs", "").detail.startswith("4 GiB on storage-1, where cephfs and a load need about ")
     assert check("cephfs", "").ok
@@ -152,13 +164,18 @@ def test_hosts_with_less_memory_than_their_daemons_need_are_refused_with_what_to
 
 
 def test_the_results_of_short_trials_are_estimated_by_what_they_hold(tmp_path: Path) -> None:
-    """20 to 50 KB each were measured of simulated trials, 1.5 MB of the demo's, whose loads and idle times take a minute."""
+    """20 to 50 KB each were measured of simulated trials, 1.5 MB of the demo's, whose loads and idle times
+    take a minute.
+    """
     simulated = (
-        '[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\nsize = "8 MiB"\n'
+        '[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = '
+        '"simulated"\nsize = "8 MiB"\n'
     )
     trials = campaign.parse(f'name = "many"\nrepetitions = 2500\nclients = [1, 2, 3, 4]\n{simulated}').trials
     needed = next(need.needed_bytes for need in resources.needs(trials, tmp_path) if need.what == "results")
     assert 0.25e9 < needed < 1.0e9
     long = asked().trials[:1]
-    one = next(need.needed_bytes for need in resources.needs(long, tmp_path, settle_s=30.0) if need.what == "results")
+    one = next(
+        need.needed_bytes for need in resources.needs(long, tmp_path, settle_s=30.0) if need.what == "results"
+    )
     assert 0.75e6 < one < 3e6

@@ -47,7 +47,9 @@ class Server:
 class Gappy(Server):
     """One that does not answer from time to time, as over SSH; before this it had moved much."""
 
-    def __init__(self, clock: "Clock", *gaps: tuple[float, float], rate: float = 0.0, until_s: float = 0.0) -> None:
+    def __init__(
+        self, clock: "Clock", *gaps: tuple[float, float], rate: float = 0.0, until_s: float = 0.0
+    ) -> None:
         super().__init__(clock, rate=rate, until_s=until_s)
         self.gaps = gaps
 
@@ -112,7 +114,8 @@ def test_what_the_file_system_reports_is_waited_for_and_named(clock: Clock) -> N
 
 
 @pytest.mark.parametrize(
-    ("rate", "said", "what"), [(50 * MIB, "", "servers move 50 MiB/s"), (0, "rebalance in progress", "rebalance in progress")]
+    ("rate", "said", "what"),
+    [(50 * MIB, "", "servers move 50 MiB/s"), (0, "rebalance in progress", "rebalance in progress")],
 )
 def test_the_wait_has_an_end_and_then_a_doubt(clock: Clock, rate: float, said: str, what: str) -> None:
     found = after(Server(clock, rate=rate, until_s=1e9), busy=lambda: said, quiet_s=10.0)
@@ -157,7 +160,9 @@ def test_a_file_system_that_can_t_tell_is_a_doubt(clock: Clock) -> None:
     def gone() -> str:
         raise WorkloadError("no answer")
 
-    assert after(Server(clock), busy=gone).doubts == ("can't tell whether the file system is quiet: no answer",)
+    assert after(Server(clock), busy=gone).doubts == (
+        "can't tell whether the file system is quiet: no answer",
+    )
 
 
 def together(*servers: Server) -> Hosts:
@@ -168,7 +173,9 @@ def together(*servers: Server) -> Hosts:
 
 @pytest.mark.parametrize("gap", [(0.0, 0.1), (0.9, 1.1), (0.2, 1.1)], ids=["before", "after", "both"])
 def test_a_reading_that_is_missing_is_neither_bytes_nor_quiet(clock: Clock, gap: tuple[float, float]) -> None:
-    """Not 5 TB that have moved since the gap, and not as many back, which would hide what the server still writes."""
+    """Not 5 TB that have moved since the gap, and not as many back, which would hide what the server still
+    writes.
+    """
     assert settling.rate_bytes_per_s(together(Gappy(clock, gap)), 1.0) == 0
     clock.now_s = 0.0
     found = after(Gappy(clock, gap, rate=50 * MIB, until_s=3.1))
@@ -188,7 +195,9 @@ def test_a_missing_reading_hides_no_other_server_and_is_looked_at_again(clock: C
 
 def test_a_server_that_never_answers_again_is_a_doubt_with_its_name(clock: Clock) -> None:
     found = after(Gappy(clock, (0.4, 1e9)), quiet_s=10.0)
-    assert found.doubts == ("still busy 10 s after the load, gave up waiting: what storage-1 moves is unknown",)
+    assert found.doubts == (
+        "still busy 10 s after the load, gave up waiting: what storage-1 moves is unknown",
+    )
 
 
 def test_a_server_without_counters_is_not_waited_for(clock: Clock) -> None:

@@ -66,7 +66,9 @@ def test_the_first_trial_begins_and_the_next_only_if_it_fits() -> None:
     pace.require_time(None, left, "again")
     with pytest.raises(Interrupted) as stopped:
         pace.require_time(lease(39.0), left, "again")
-    assert stopped.value.what == "Slurm job 7 ends in 39 s, and the next trial takes about 30 s: 3 trials are left"
+    assert stopped.value.what == (
+        "Slurm job 7 ends in 39 s, and the next trial takes about 30 s: 3 trials are left"
+    )
     assert stopped.value.next == "continue in the next allocation with: again"
     with pytest.raises(Interrupted, match=r"ends now, .*: 1 trial is left"):
         pace.require_time(lease(-1.0), left[:1], "again")

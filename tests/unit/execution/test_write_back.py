@@ -91,7 +91,11 @@ def test_clients_with_disks_of_their_own_sync_these_and_a_device_is_synced_itsel
     server, client, other = Server("storage-1"), Server("client-1"), Server("client-2")
     mounted = held("client-1", "client-2", clients=[client, other], devices={"client-2": Path("/dev/loop7")})
     assert write_back(syncs(of(server, client, other), mounted)).phase is not None
-    assert (server.ran, client.synced, other.synced) == ([], [["sync", "-f", "/mnt/client-1"]], [["sync", "/dev/loop7"]])
+    assert (server.ran, client.synced, other.synced) == (
+        [],
+        [["sync", "-f", "/mnt/client-1"]],
+        [["sync", "/dev/loop7"]],
+    )
 
 
 def test_a_sync_that_does_not_end_leaves_no_phase_and_its_reason():
@@ -139,7 +143,9 @@ def loaded(ended_s, *, direction: Literal["write", "read"] = "write", took_s=8.0
 @pytest.mark.parametrize("waits_s", [2.3, 75.0])
 def test_a_sync_that_begins_late_does_not_count_as_writing(waits_s):
     written = WrittenBack(Phase("write-back", 100.0, 101.0), last_began_s=100.0)
-    why = "the write-back began .* after the last client's end: a host, its connection or perjoule stood still"
+    why = (
+        "the write-back began .* after the last client's end: a host, its connection or perjoule stood still"
+    )
     with pytest.raises(PausedError, match=why):
         late(loaded(100.0 - waits_s), written)
     assert late(loaded(100.0 - waits_s, direction="read"), written) is None
@@ -180,11 +186,15 @@ def test_a_clock_that_is_set_while_its_host_syncs_times_no_write(step_s):
         def clock_offset(self):
             return ClockOffset(self.ahead_s + step_s, 0.001)
 
-    with pytest.raises(PausedError, match="storage-1: its clock, or that of this machine, was set during the write-back"):
+    with pytest.raises(
+        PausedError, match="storage-1: its clock, or that of this machine, was set during the write-back"
+    ):
         write_back([Sync(Stepped("storage-1"), ("sync",))])
 
 
-@pytest.mark.parametrize("said", ["nan\nnan\n", "1e999\n1e999\n", "Welcome to RouterOS\n", "1795273233.3\n", "1 2 3\n"])
+@pytest.mark.parametrize(
+    "said", ["nan\nnan\n", "1e999\n1e999\n", "Welcome to RouterOS\n", "1795273233.3\n", "1 2 3\n"]
+)
 def test_moments_that_are_none_leave_no_phase_and_a_reason(said):
     class Strange(Server):
         def answers(self, words):
@@ -216,9 +226,18 @@ def flushed(made, host, early, late, *, begin_s=10.0, burst_s=20.0, end_s=24.0):
 
 def test_headline_and_burst_of_a_write_whose_write_back_is_known(made):
     watts = [made.steady(h, 10.0, ended_s=20.0, grade="simulated") for h in SERVERS]
-    more = [made.series(s.channel, [*s.t_s, 24.0, 30.0], [*s.value, 5.0, 1.0], [*s.duration_s, 4.0, 6.0]) for s in watts]
-    disks = [flushed(made, "storage-1", 100, 1000), flushed(made, "storage-2", 300, 500), flushed(made, "metadata-1", 0, 100)]
-    (point,) = points(made.record(write_back_s=4.0, scale=0.5, cluster="odroid-hc4", tail_s=3.0), [*more, *disks])
+    more = [
+        made.series(s.channel, [*s.t_s, 24.0, 30.0], [*s.value, 5.0, 1.0], [*s.duration_s, 4.0, 6.0])
+        for s in watts
+    ]
+    disks = [
+        flushed(made, "storage-1", 100, 1000),
+        flushed(made, "storage-2", 300, 500),
+        flushed(made, "metadata-1", 0, 100),
+    ]
+    (point,) = points(
+        made.record(write_back_s=4.0, scale=0.5, cluster="odroid-hc4", tail_s=3.0), [*more, *disks]
+    )
     tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
     expected = {
         "duration_s": 14 * 0.5,
@@ -255,7 +274,9 @@ def test_without_a_write_back_the_headline_of_a_write_is_its_burst_and_a_doubt_s
     assert not [name for name in point.metrics if name.startswith(("burst_", "durable"))]
     assert IN_FLIGHT.durable_unknown() in point.doubts
     reads = made.results((10.0, 20.0), direction="read")
-    assert IN_FLIGHT.durable_unknown() not in points(made.record(moved=reads, write_back_s=None), [])[0].doubts
+    assert (
+        IN_FLIGHT.durable_unknown() not in points(made.record(moved=reads, write_back_s=None), [])[0].doubts
+    )
 
 
 def test_a_write_that_reads_followed_is_not_known_to_be_durable_at_its_end(made):
@@ -277,7 +298,11 @@ def test_users_of_whom_some_write_are_done_when_the_disks_hold_it(made):
     moved = [replace(r, user="a") for r in made.results((10.0, 18.0))]
     moved += [replace(r, user="b") for r in made.results((10.0, 20.0), direction="read")]
     (point,) = points(made.record(moved=tuple(moved), write_back_s=4.0), [])
-    assert (point.direction, point.metrics["duration_s"], point.metrics["burst_duration_s"]) == ("mixed", 14, 10)
+    assert (point.direction, point.metrics["duration_s"], point.metrics["burst_duration_s"]) == (
+        "mixed",
+        14,
+        10,
+    )
     assert point.metrics["user/a/busy_s"] == 8
 
 

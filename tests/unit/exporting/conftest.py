@@ -16,7 +16,9 @@ SAID = exporting.Description("a study", "what it is about", "CC-BY-4.0", ("Ada L
 def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
     folder = tmp_path_factory.mktemp("export") / "results"
     made = importing.create(folder)
-    importing.bring(made, sources([str(REAL / "ior/iterations.json"), str(REAL / "rados/write.json")], "UTC")[0])
+    importing.bring(
+        made, sources([str(REAL / "ior/iterations.json"), str(REAL / "rados/write.json")], "UTC")[0]
+    )
     report.write(made, folder / "report.html")
     return made
 

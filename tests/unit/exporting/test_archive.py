@@ -1,4 +1,6 @@
-"""Bundles from strangers: what is refused, in one sentence, before anything is unpacked; and what other programs write."""
+"""Bundles from strangers: what is refused, in one sentence, before anything is unpacked; and what other
+programs write.
+"""
 
 import io
 import os
@@ -23,7 +25,9 @@ from unit.exporting.conftest import REAL
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("what", HOSTILE)
 @pytest.mark.parametrize("read", [exporting.verify_bundle, checked], ids=["verify", "publish"])
-def test_a_hostile_bundle_is_refused_in_a_sentence(what, read, bundle: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_hostile_bundle_is_refused_in_a_sentence(
+    what, read, bundle: Path, tmp_path: Path, monkeypatch
+) -> None:
     path, scratch = tmp_path / "hostile.zip", tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -39,9 +43,14 @@ def test_a_hostile_bundle_is_refused_in_a_sentence(what, read, bundle: Path, tmp
 def test_what_other_programs_write_is_read(bundle: Path, tmp_path: Path) -> None:
     subprocess.run(["unzip", "-q", bundle, "-d", tmp_path / "files"], check=True)
     subprocess.run(["zip", "-q", "-r", tmp_path / "zip.zip", "."], cwd=tmp_path / "files", check=True)
-    piped = subprocess.run(["zip", "-q", "-r", "-", "."], cwd=tmp_path / "files", stdout=subprocess.PIPE, check=True)
+    piped = subprocess.run(
+        ["zip", "-q", "-r", "-", "."], cwd=tmp_path / "files", stdout=subprocess.PIPE, check=True
+    )
     (tmp_path / "streamed.zip").write_bytes(piped.stdout)  # with sizes after the data, as a pipe wants them
-    with zipfile.ZipFile(bundle) as source, zipfile.ZipFile(tmp_path / "wide.zip", "w", zipfile.ZIP_DEFLATED) as sink:
+    with (
+        zipfile.ZipFile(bundle) as source,
+        zipfile.ZipFile(tmp_path / "wide.zip", "w", zipfile.ZIP_DEFLATED) as sink,
+    ):
         for entry in source.infolist():
             with sink.open(entry.filename, "w", force_zip64=True) as file:
                 file.write(source.read(entry))
@@ -59,7 +68,9 @@ def test_more_files_than_16_bits_count_are_read() -> None:
         assert len(made.infolist()) == 66_000
 
 
-def test_a_bundle_above_the_ceiling_is_read_when_it_is_raised(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_above_the_ceiling_is_read_when_it_is_raised(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(MachineError, match=r"it unpacks to \d.*, more than 1000 B; .*--most"):
         exporting.verify_bundle(bundle, 1000)
     assert exporting.verify_bundle(bundle, 10**12).differences == ()
@@ -75,7 +86,16 @@ def test_a_bundle_leaves_the_reserve_of_the_disk(bundle: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "path", ["a", "trials/x-1/attempt-1/raw/client-1_bw.1.log", "CITATION.cff", ".hidden", "Größe/µ", "nul-1", "日本"]
+    "path",
+    [
+        "a",
+        "trials/x-1/attempt-1/raw/client-1_bw.1.log",
+        "CITATION.cff",
+        ".hidden",
+        "Größe/µ",
+        "nul-1",
+        "日本",
+    ],
 )
 def test_usual_names_are_kept(path: str) -> None:
     assert portable.fault(path) == ""
@@ -86,7 +106,8 @@ def test_results_with_a_name_that_no_bundle_can_have_are_not_bundled(results, tm
     odd.write_text("x")
     try:
         with pytest.raises(
-            MachineError, match=r'"notes " has a part that begins or ends with a blank.*, so no bundle can have it'
+            MachineError,
+            match=r'"notes " has a part that begins or ends with a blank.*, so no bundle can have it',
         ):
             exporting.write_bundle(results, tmp_path / "x.zip", "table", exporting.Description("x"))
     finally:

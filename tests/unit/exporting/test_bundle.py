@@ -45,7 +45,11 @@ def test_every_metric_of_every_trial_and_cell_is_a_row_with_its_unit(results: st
     assert all(row.unit for row in rows)
     of_trials = [row for row in rows if row.of == "trial" and row.metric == "throughput_bytes_per_s"]
     assert len(of_trials) == len(results.latest()) == 7
-    (mean,) = [r for r in rows if r.of == "cell" and (r.workload, r.metric) == ("ior write 1 MiB", "throughput_bytes_per_s")]
+    (mean,) = [
+        r
+        for r in rows
+        if r.of == "cell" and (r.workload, r.metric) == ("ior write 1 MiB", "throughput_bytes_per_s")
+    ]
     own = [row.value for row in of_trials if row.workload == "ior write 1 MiB"]
     assert mean.value == pytest.approx(sum(own) / 3)
     assert (mean.n, mean.unit) == (3, "B/s")
@@ -66,10 +70,15 @@ def test_csv_and_parquet_hold_the_same_numbers(results: store.Results, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "text", ["=cmd|'/c calc'!A1", "+1", "-5", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "'", "'=1", "", "a=1", "5"]
+    "text",
+    ["=cmd|'/c calc'!A1", "+1", "-5", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "'", "'=1", "", "a=1", "5"],
 )
-def test_no_text_of_a_csv_file_is_a_formula_and_numbers_stay_numbers(text: str, results: store.Results, tmp_path: Path) -> None:
-    row = next(exporting.rows(results, summary(results).cells))._replace(filesystem=text, value=-5.0, low=-6.5)
+def test_no_text_of_a_csv_file_is_a_formula_and_numbers_stay_numbers(
+    text: str, results: store.Results, tmp_path: Path
+) -> None:
+    row = next(exporting.rows(results, summary(results).cells))._replace(
+        filesystem=text, value=-5.0, low=-6.5
+    )
     (cells,) = csv.DictReader(io.StringIO(exporting.csv_text([row]), newline=""))
     assert not cells["filesystem"].startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"))
     assert unmarked(cells["filesystem"]) == text
@@ -78,7 +87,9 @@ def test_no_text_of_a_csv_file_is_a_formula_and_numbers_stay_numbers(text: str, 
     assert pq.read_table(tmp_path / "x.parquet").to_pylist()[0]["filesystem"] == text
 
 
-def test_what_was_bundled_verifies_and_the_same_results_give_the_same_bytes(bundle: Path, results: store.Results) -> None:
+def test_what_was_bundled_verifies_and_the_same_results_give_the_same_bytes(
+    bundle: Path, results: store.Results
+) -> None:
     again = bundle.with_name("again.zip")
     exporting.write_bundle(results, again, "table", SAID)
     assert again.read_bytes() == bundle.read_bytes()
@@ -99,7 +110,10 @@ def test_a_byte_changed_anywhere_in_a_file_is_found_and_named(bundle: Path, tmp_
         path.write_bytes(damaged)
         differences = exporting.verify_bundle(path).differences
         assert differences
-        assert all(words.startswith(f"{entry.filename}:") for words in differences), (entry.filename, differences)
+        assert all(words.startswith(f"{entry.filename}:") for words in differences), (
+            entry.filename,
+            differences,
+        )
 
 
 def test_a_number_changed_with_its_zip_checksum_is_found(bundle: Path, tmp_path: Path) -> None:
@@ -112,16 +126,23 @@ def test_a_number_changed_with_its_zip_checksum_is_found(bundle: Path, tmp_path:
 
 
 def test_files_that_are_missing_or_were_added_are_named(bundle: Path, tmp_path: Path) -> None:
-    less = rewritten(bundle, tmp_path / "x.zip", lambda name, content: None if name == "report.html" else (name, content))
+    less = rewritten(
+        bundle, tmp_path / "x.zip", lambda name, content: None if name == "report.html" else (name, content)
+    )
     assert exporting.verify_bundle(less).differences == ("report.html: is not in the bundle",)
     with zipfile.ZipFile(less, "a") as opened:
         opened.writestr("report.html", "another")
         opened.writestr("more.txt", "more")
     words = exporting.verify_bundle(less).differences
-    assert words == ("more.txt: was not there when the bundle was written", "report.html: differs from the file that was bundled")
+    assert words == (
+        "more.txt: was not there when the bundle was written",
+        "report.html: differs from the file that was bundled",
+    )
 
 
-def test_a_number_changed_with_all_its_checksums_is_found_by_recomputing(bundle: Path, tmp_path: Path) -> None:
+def test_a_number_changed_with_all_its_checksums_is_found_by_recomputing(
+    bundle: Path, tmp_path: Path
+) -> None:
     with open_archive(bundle) as archive, unpacked(archive) as folder:
         table = folder / "table.json"
         changed = json.loads(table.read_text())
@@ -134,7 +155,9 @@ def test_a_number_changed_with_all_its_checksums_is_found_by_recomputing(bundle:
     assert not any("/tmp" in words for words in differences)
 
 
-@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "a/../../evil", "a\\..\\evil", "C:/evil", "./evil", "a//evil", ""])
+@pytest.mark.parametrize(
+    "name", ["../evil", "/etc/evil", "a/../../evil", "a\\..\\evil", "C:/evil", "./evil", "a//evil", ""]
+)
 def test_a_name_that_would_lead_out_of_the_folder_is_refused(name: str, bundle: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(bundle) as source, zipfile.ZipFile(tmp_path / "x.zip", "w") as sink:
         sink.writestr(zipfile.ZipInfo(name), "evil")
@@ -198,7 +221,11 @@ def test_no_entity_of_the_crate_refers_to_one_that_is_not_there(bundle: Path) ->
 
     def references(value):
         if isinstance(value, dict):
-            yield from [value["@id"]] if set(value) == {"@id"} else [r for v in value.values() for r in references(v)]
+            yield from (
+                [value["@id"]]
+                if set(value) == {"@id"}
+                else [r for v in value.values() for r in references(v)]
+            )
         elif isinstance(value, list):
             yield from (r for one in value for r in references(one))
 
@@ -210,17 +237,25 @@ def test_the_citation_has_what_the_format_needs(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as opened:
         lines = opened.read("CITATION.cff").decode().splitlines()
     assert lines[0] == "cff-version: 1.2.0"
-    assert {'title: "a study"', '  - name: "Ada Lovelace"', 'license: "CC-BY-4.0"', "type: dataset"} <= set(lines)
+    assert {'title: "a study"', '  - name: "Ada Lovelace"', 'license: "CC-BY-4.0"', "type: dataset"} <= set(
+        lines
+    )
     assert [line for line in lines if line.startswith("message: ")]
 
 
 def test_a_bundle_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made, made.open("trials/record.json", "w", force_zip64=True) as sink:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made,
+        made.open("trials/record.json", "w", force_zip64=True) as sink,
+    ):
         for _ in range(32):
             sink.write(b"0" * 2**20)
     for call in (exporting.verify_bundle, lambda path: open_archive(path).__enter__()):
-        with pytest.raises(MachineError, match=r"trials/record.json\" unpacks from 3\d.* KiB to 32 MiB, more than any results"):
+        with pytest.raises(
+            MachineError,
+            match=r"trials/record.json\" unpacks from 3\d.* KiB to 32 MiB, more than any results",
+        ):
             call(path)
 
 

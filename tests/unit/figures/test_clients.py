@@ -1,4 +1,6 @@
-"""Figures against clients: nothing is cut at the frame, and nothing is joined that stands beside each other."""
+"""Figures against clients: nothing is cut at the frame, and nothing is joined that stands beside each
+other.
+"""
 
 from math import inf
 
@@ -65,8 +67,12 @@ def test_one_repetition_has_no_interval() -> None:
     assert [(row["low"], row["high"]) for row in panel["data"]["values"]] == [(None, None)]
 
 
-@pytest.mark.parametrize(("best", "worst", "count"), [(100, 130, 3), (100, 400, 5), (100, 9000, 8), (100, 9_000_000, 5)])
-def test_a_logarithmic_axis_has_a_label_at_each_of_its_few_lines(best: float, worst: float, count: int) -> None:
+@pytest.mark.parametrize(
+    ("best", "worst", "count"), [(100, 130, 3), (100, 400, 5), (100, 9000, 8), (100, 9_000_000, 5)]
+)
+def test_a_logarithmic_axis_has_a_label_at_each_of_its_few_lines(
+    best: float, worst: float, count: int
+) -> None:
     (panel,) = edp([cell("a", 1, best, 0.3 * best), cell("b", 1, worst, 1)])["concat"]
     low, high = domain(panel)
     axis = layers(panel, "point")[-1]["encoding"]["y"]["axis"]

@@ -33,7 +33,10 @@ def cell(workload: str, direction: Direction, value: float) -> Cell:
     [
         ([("fio", "write")], ["write"]),
         ([("fio write", "write"), ("fio read", "read")], ["write", "read"]),
-        ([("load 5 %", "read"), ("load 25 %", "read"), ("load 0 %", "idle")], ["load 5 %", "load 25 %", "idle"]),
+        (
+            [("load 5 %", "read"), ("load 25 %", "read"), ("load 0 %", "idle")],
+            ["load 5 %", "load 25 %", "idle"],
+        ),
         ([("small", "write"), ("small", "read"), ("large", "write")], ["small, write", "read", "large"]),
         ([("a", "write"), ("a", "write")], ["write"]),
     ],
@@ -54,10 +57,16 @@ def test_a_bar_is_one_cell_and_never_a_sum_over_loads() -> None:
     spec = cost(LOADS)
     for rows in (spec["concat"][0]["data"]["values"], joules(LOADS)["vconcat"][0]["data"]["values"]):
         bars = [row["bar"] for row in rows]
-        assert set(bars) == {f"a, {workload}, {direction}" for workload in ("small", "large") for direction in ("write", "read")}
+        assert set(bars) == {
+            f"a, {workload}, {direction}"
+            for workload in ("small", "large")
+            for direction in ("write", "read")
+        }
         pieces = [(row["bar"], row["name"]) for row in rows]
         assert len(pieces) == len(set(pieces))
-    assert sum(row["value"] for row in spec["concat"][0]["data"]["values"] if row["bar"] == "a, small, read") == pytest.approx(40)
+    assert sum(
+        row["value"] for row in spec["concat"][0]["data"]["values"] if row["bar"] == "a, small, read"
+    ) == pytest.approx(40)
 
 
 def test_a_panel_is_one_load() -> None:
@@ -66,8 +75,15 @@ def test_a_panel_is_one_load() -> None:
 
 
 def test_watts_of_different_loads_are_in_different_boxes() -> None:
-    samples = {("a", "load 5 %", "read"): [10.0], ("a", "load 25 %", "read"): [20.0, 21.0], ("a", "load 0 %", "idle"): [5.0]}
-    panels = {panel["title"]["text"]: [row["watts"] for row in panel["data"]["values"]] for panel in power(samples)["concat"]}
+    samples = {
+        ("a", "load 5 %", "read"): [10.0],
+        ("a", "load 25 %", "read"): [20.0, 21.0],
+        ("a", "load 0 %", "idle"): [5.0],
+    }
+    panels = {
+        panel["title"]["text"]: [row["watts"] for row in panel["data"]["values"]]
+        for panel in power(samples)["concat"]
+    }
     assert panels == {"load 5 %": [10.0], "load 25 %": [20.0, 21.0], "Idle": [5.0]}
 
 
@@ -75,5 +91,8 @@ def test_cpu_time_by_byte_is_drawn_with_how_well_it_is_known() -> None:
     """In its tooltip; a cell of an older table does not say."""
     sure = cell("small", "write", 10)
     known = {**sure.metrics, "cpu_client_uncertainty_s_per_byte": one(0.5 / MIB / 1000)}
-    rows = [cost([replace(sure, metrics=metrics)])["concat"][0]["data"]["values"][0] for metrics in (known, sure.metrics)]
+    rows = [
+        cost([replace(sure, metrics=metrics)])["concat"][0]["data"]["values"][0]
+        for metrics in (known, sure.metrics)
+    ]
     assert [row["text"] for row in rows] == ["10.00 ± 0.500 ms/MiB", "10.00 ms/MiB"]

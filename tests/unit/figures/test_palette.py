@@ -1,7 +1,8 @@
 """Colours differ for everyone, and in print without colour.
 
-G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
-IEEE TVCG 15 (2009), https://doi.org/10.1109/TVCG.2009.113, severity 1. Distances are those of CIELAB; 2.3 is just noticeable.
+G. M. Machado, M. M. Oliveira and L. A. F. Fernandes, A Physiologically-based Model for Simulation of Color
+Vision Deficiency, IEEE TVCG 15 (2009), https://doi.org/10.1109/TVCG.2009.113, severity 1. Distances are those
+of CIELAB; 2.3 is just noticeable.
 """
 
 from itertools import combinations, pairwise
@@ -15,11 +16,19 @@ from perjoule.figures.vega import DASHES, SHAPES, THEMES
 Colour = NDArray[np.float64]
 VISION = {
     "normal": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
 }
-XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
 WHITE = np.array([0.95047, 1.0, 1.08883])
 RANGES = ("category", "component", "role", "piece")
 

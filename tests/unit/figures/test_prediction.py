@@ -12,7 +12,10 @@ POINTS = [
 def test_each_axis_is_a_panel_with_its_values_bands_and_bounds() -> None:
     spec = prediction(POINTS, title="moosefs", notes=("predicted, not measured",))
     rate, work = spec["concat"]
-    assert [(row["clients"], row["value"], row["low"], row["high"], row["bound"]) for row in rate["data"]["values"]] == [
+    assert [
+        (row["clients"], row["value"], row["low"], row["high"], row["bound"])
+        for row in rate["data"]["values"]
+    ] == [
         (1, 100.0, 90.0, 110.0, 111.0),
         (4, 280.0, 250.0, 300.0, 445.0),
     ]

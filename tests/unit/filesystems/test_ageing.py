@@ -31,16 +31,24 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Disk(ScriptedHost):
-    """A client whose programs run here, on a disk of 8 MiB that keeps each byte `copies` times and reports space late.
+    """A client whose programs run here, on a disk of 8 MiB that keeps each byte `copies` times and reports
+    space late.
 
-    What is left may follow what is used at this many bytes a look, as disks erase; and be as much less, after each round, as the
-    fullest of several disks has more than others.
+    What is left may follow what is used at this many bytes a look, as disks erase; and be as much less, after
+    each round, as the fullest of several disks has more than others.
     """
 
     heavier = 1.0
 
     def __init__(
-        self, name: str, folder: Path, *, copies: float = 1.0, late: int = 0, left_step: int = 8 * MIB, reserve: int = 0
+        self,
+        name: str,
+        folder: Path,
+        *,
+        copies: float = 1.0,
+        late: int = 0,
+        left_step: int = 8 * MIB,
+        reserve: int = 0,
     ) -> None:
         super().__init__(name)
         self.left_bytes, self.left_step, self.weight = 8 * MIB, left_step, 1.0
@@ -49,7 +57,9 @@ class Disk(ScriptedHost):
 
     @property
     def used_bytes(self) -> int:
-        return round(self.copies * sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()))
+        return round(
+            self.copies * sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        )
 
     def run(self, argv: Sequence[str | Path], **more: Any) -> Completed:
         asked = json.loads(more["text"])
@@ -87,12 +97,16 @@ def written(folder: Path, seed: str) -> dict[str, str]:
 
 
 def test_the_same_seed_makes_deletes_and_overwrites_the_same_and_another_one_does_not(tmp_path: Path) -> None:
-    one, again, other = (written(tmp_path / name, seed) for name, seed in (("a", "7 0"), ("b", "7 0"), ("c", "8 0")))
+    one, again, other = (
+        written(tmp_path / name, seed) for name, seed in (("a", "7 0"), ("b", "7 0"), ("c", "8 0"))
+    )
     assert one == again
     assert one != other
 
 
-def test_files_are_of_many_sizes_half_of_them_below_the_geometric_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_of_many_sizes_half_of_them_below_the_geometric_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(files, "LARGEST_BYTES", 16 * MIB)
     sizes = [files.size_bytes("1 0", number) for number in range(4000)]
     assert 16 * 1024 <= min(sizes) < 17 * 1024
@@ -112,7 +126,8 @@ def test_a_round_deletes_a_third_and_overwrites_another_third_in_place(tmp_path:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("copies", "late", "left_step"), [(1.0, 0, 8 * MIB), (2.0, 0, 8 * MIB), (1.33, 2, 8 * MIB), (1.0, 0, MIB // 4)]
+    ("copies", "late", "left_step"),
+    [(1.0, 0, 8 * MIB), (2.0, 0, 8 * MIB), (1.33, 2, 8 * MIB), (1.0, 0, MIB // 4)],
 )
 def test_it_is_filled_to_its_share_whatever_a_byte_costs_and_however_late_space_is_reported(
     tmp_path: Path, copies: float, late: int, left_step: int
@@ -130,7 +145,9 @@ def test_it_is_filled_to_its_share_whatever_a_byte_costs_and_however_late_space_
     assert (found["overwrites_count"], found["seed"]) == (2, 3)
 
 
-def test_it_is_filled_to_its_share_again_when_disks_are_less_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_filled_to_its_share_again_when_disks_are_less_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Disk, "heavier", 1.15)
     found = ageing(aged(overwrites=2, seed=3), Disk("client-1", tmp_path)).run()
     assert found["full_ratio"] == pytest.approx(0.9, abs=0.01)
@@ -140,7 +157,10 @@ def test_it_is_filled_to_its_share_again_when_disks_are_less_alike(tmp_path: Pat
 
 def test_clients_share_the_work_each_with_files_of_its_own(tmp_path: Path) -> None:
     found = ageing(aged(overwrites=1), *(Disk(f"client-{n}", tmp_path) for n in (1, 2))).run()
-    sizes = [sum(p.stat().st_size for p in (tmp_path / f"aged-client-{n}").rglob("*") if p.is_file()) for n in (1, 2)]
+    sizes = [
+        sum(p.stat().st_size for p in (tmp_path / f"aged-client-{n}").rglob("*") if p.is_file())
+        for n in (1, 2)
+    ]
     assert sum(sizes) / (8 * MIB) == pytest.approx(0.9, abs=0.02)
     assert min(sizes) > 0.35 * sum(sizes)
     assert found["files_count"] == len(contents(tmp_path))
@@ -166,7 +186,9 @@ def test_a_file_system_that_can_not_be_filled_so_far_is_refused_with_what_it_can
     assert all(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()), "half a file was left"
 
 
-def test_an_error_that_is_not_a_full_disk_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_is_not_a_full_disk_is_not_taken_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(path: Path, length: int, block: bytes) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -176,9 +198,23 @@ def test_an_error_that_is_not_a_full_disk_is_not_taken_for_one(tmp_path: Path, m
 
 
 def test_several_file_systems_of_clients_are_reported_as_one() -> None:
-    one = {"full_ratio": 0.9, "usable_bytes": 100, "files_count": 3, "written_bytes": 90, "seed": 7, "overwrites_count": 2}
+    one = {
+        "full_ratio": 0.9,
+        "usable_bytes": 100,
+        "files_count": 3,
+        "written_bytes": 90,
+        "seed": 7,
+        "overwrites_count": 2,
+    }
     other = one | {"full_ratio": 0.91, "files_count": 4}
-    told = {"full_ratio": 0.91, "usable_bytes": 200, "files_count": 7, "written_bytes": 180, "seed": 7, "overwrites_count": 2}
+    told = {
+        "full_ratio": 0.91,
+        "usable_bytes": 200,
+        "files_count": 7,
+        "written_bytes": 180,
+        "seed": 7,
+        "overwrites_count": 2,
+    }
     assert _ageing.together([one, other]) == told
 
 
@@ -201,12 +237,18 @@ size = "4 MiB"
         ("directory", 'kind = "moosefs"', None),
         ("directory", 'kind = "glusterfs"', None),
         ("directory", 'kind = "moosefs"\nbeneath = {kind = "ext4", size = "1 GiB"}', 4 * 1024 * MIB),
-        ("directory", 'kind = "moosefs"\nbeneath = {kind = "ext4", size = "1 GiB", mirror = "md"}', 8 * 1024 * MIB),
+        (
+            "directory",
+            'kind = "moosefs"\nbeneath = {kind = "ext4", size = "1 GiB", mirror = "md"}',
+            8 * 1024 * MIB,
+        ),
         ("directory", 'kind = "cephfs"\nosd_size = "1 GiB"', 6 * 1024**3),
         ("directory", 'kind = "local"\ntype = "ext4"\nsize = "512 MiB"', 512 * MIB),
     ],
 )
-def test_only_disks_that_are_made_for_it_may_be_filled(disk: str, filesystem: str, made_bytes: int | None) -> None:
+def test_only_disks_that_are_made_for_it_may_be_filled(
+    disk: str, filesystem: str, made_bytes: int | None
+) -> None:
     asked = campaign.parse(TOP.format(disk=disk) + filesystem + '\naged = {full = "90 %", overwrites = 0}\n')
     trial = asked.trials[0]
     hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
@@ -221,21 +263,30 @@ def test_only_disks_that_are_made_for_it_may_be_filled(disk: str, filesystem: st
 @pytest.mark.parametrize(
     ("size", "full", "fits"), [("512 MiB", "90 %", False), ("1 GiB", "90 %", True), ("1 GiB", "95 %", False)]
 )
-def test_moosefs_is_not_filled_so_far_that_its_clients_would_wait_for_space(size: str, full: str, fits: bool) -> None:
-    text = TOP.replace("1 GiB", size).format(disk="xfs") + f'kind = "moosefs"\naged = {{full = "{full}", overwrites = 0}}\n'
+def test_moosefs_is_not_filled_so_far_that_its_clients_would_wait_for_space(
+    size: str, full: str, fits: bool
+) -> None:
+    text = (
+        TOP.replace("1 GiB", size).format(disk="xfs")
+        + f'kind = "moosefs"\naged = {{full = "{full}", overwrites = 0}}\n'
+    )
     trial = campaign.parse(text).trials[0]
     hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
     if fits:
         found.require_fit(hosts)
     else:
-        with pytest.raises(CampaignError, match="makes no chunks on a disk with less than 80 MiB free, and 9"):
+        with pytest.raises(
+            CampaignError, match="makes no chunks on a disk with less than 80 MiB free, and 9"
+        ):
             found.require_fit(hosts)
 
 
 def test_moosefs_is_not_asked_to_delete() -> None:
     trial = campaign.parse(TOP.format(disk="xfs") + 'kind = "moosefs"\naged = {full = "90 %"}\n').trials[0]
     hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
-    with pytest.raises(CampaignError, match="too slowly to be filled again before its trials; set overwrites = 0 in aged"):
+    with pytest.raises(
+        CampaignError, match="too slowly to be filled again before its trials; set overwrites = 0 in aged"
+    ):
         found.require_fit(hosts)
 
 

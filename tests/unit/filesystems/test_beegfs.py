@@ -48,7 +48,9 @@ def said(name: str) -> str:
 class Machine(ScriptedHost):
     """A host that has files and can be given a module; nothing else is needed of it."""
 
-    def __init__(self, name: str, role: str, *, kernel: str = "one", module: bool = False, loads: bool = False):
+    def __init__(
+        self, name: str, role: str, *, kernel: str = "one", module: bool = False, loads: bool = False
+    ):
         super().__init__(name)
         self.role, self.address, self._loads = role, name, loads
         self._files = {"boot_id": kernel, "filesystems": "nodev\tproc\n" + "nodev\tbeegfs\n" * module}
@@ -116,7 +118,9 @@ def test_a_folder_has_a_pattern_but_no_targets() -> None:
 
 
 def test_a_mirrored_file_tells_the_groups_of_its_targets() -> None:
-    assert words.entry(said("7-entry-mirrored.txt")) == words.BeegfsEntry(words.MIRRORED, 512 * 1024, (101,), 1)
+    assert words.entry(said("7-entry-mirrored.txt")) == words.BeegfsEntry(
+        words.MIRRORED, 512 * 1024, (101,), 1
+    )
 
 
 def test_an_entry_without_a_pattern_is_an_error() -> None:
@@ -153,8 +157,15 @@ def test_one_metadata_server_has_nobody_to_mirror_it() -> None:
 
 @pytest.mark.parametrize("kind", words.KINDS)
 def test_a_server_stays_in_the_foreground_and_wants_the_secret(kind: words.Kind) -> None:
-    told = words.server(kind, store=Path("/srv/store"), authentication=SECRET, management="10.0.0.9").splitlines()
-    assert {"runDaemonized = false", f"connAuthFile = {SECRET}", "sysMgmtdHost = 10.0.0.9", "logStdFile = "} <= set(told)
+    told = words.server(
+        kind, store=Path("/srv/store"), authentication=SECRET, management="10.0.0.9"
+    ).splitlines()
+    assert {
+        "runDaemonized = false",
+        f"connAuthFile = {SECRET}",
+        "sysMgmtdHost = 10.0.0.9",
+        "logStdFile = ",
+    } <= set(told)
 
 
 def test_numbers_are_given_before_the_first_start() -> None:
@@ -174,14 +185,22 @@ def test_the_management_of_8_has_a_database_made_before_it_starts() -> None:
 def test_no_target_is_spared_for_lack_of_space() -> None:
     seven = SEVEN.management(ROOM, SECRET)
     eight = tomllib.loads(EIGHT.management(ROOM, SECRET))
-    assert len(re.findall(r"^tune(?:Meta|Storage)(?:Space|Inodes)(?:Low|Emergency)Limit = 0$", seven, re.MULTILINE)) == 8
+    assert (
+        len(
+            re.findall(
+                r"^tune(?:Meta|Storage)(?:Space|Inodes)(?:Low|Emergency)Limit = 0$", seven, re.MULTILINE
+            )
+        )
+        == 8
+    )
     limits = {"space-low": "0", "space-emergency": "0", "inodes-low": "0", "inodes-emergency": "0"}
     assert [eight[f"cap-pool-{kind}-limits"] for kind in words.KINDS] == [limits, limits]
 
 
 def test_both_series_get_the_same_stripes_in_their_own_format() -> None:
     seven, eight = (
-        series.command("stripe", chunk_bytes=65536, targets_count=2, pattern=series.mirrored) for series in (SEVEN, EIGHT)
+        series.command("stripe", chunk_bytes=65536, targets_count=2, pattern=series.mirrored)
+        for series in (SEVEN, EIGHT)
     )
     assert seven[2:] == ("--chunksize=65536", "--numtargets=2", "--pattern=buddymirror", "/")
     assert eight[2:] == ("--chunk-size", "65536", "--num-targets", "2", "--pattern", "mirrored", "/")
@@ -195,7 +214,9 @@ def test_both_series_get_every_command_alike(name: str) -> None:
 
 @pytest.mark.parametrize("series", ALL, ids=lambda series: series.name)
 def test_the_secret_itself_is_in_no_argument_list(series: ReleaseSeries) -> None:
-    command = series.command("call", management="10.0.0.9", authentication=SECRET, client=ROOM / "client.conf")
+    command = series.command(
+        "call", management="10.0.0.9", authentication=SECRET, client=ROOM / "client.conf"
+    )
     assert command[0] == series.tool
     assert any(str(word) in " ".join(command) for word in (SECRET, ROOM / "client.conf"))
     assert f"connAuthFile = {SECRET}" in series.client("10.0.0.9", SECRET, "native").splitlines()
@@ -203,14 +224,18 @@ def test_the_secret_itself_is_in_no_argument_list(series: ReleaseSeries) -> None
 
 
 def test_options_are_read_as_people_write_them() -> None:
-    options = beegfs(**{"chunk": "1 MiB", "targets": 2, "roles": "both", "beneath": {"kind": "xfs", "block": "4 KiB"}})
+    options = beegfs(
+        **{"chunk": "1 MiB", "targets": 2, "roles": "both", "beneath": {"kind": "xfs", "block": "4 KiB"}}
+    )
     assert (options.chunk_bytes, options.targets_count, options.roles) == (1024**2, 2, "both")
     assert options.beneath is not None
     assert options.beneath.block_bytes == 4096
     assert BeeGFS().chunk_bytes == 512 * 1024
 
 
-@pytest.mark.parametrize("wrong", [{"chunk": 65536}, {"targets": 0}, {"roles": "metadata"}, {"cache": "none"}])
+@pytest.mark.parametrize(
+    "wrong", [{"chunk": 65536}, {"targets": 0}, {"roles": "metadata"}, {"cache": "none"}]
+)
 def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         beegfs(**wrong)
@@ -237,7 +262,9 @@ def test_data_is_on_the_storage_hosts_or_on_all_with_disks() -> None:
         ),
     ],
 )
-def test_what_can_not_be_is_refused_before_anything_is_started(options: dict[str, Any], hosts: Hosts, said_of_it: str) -> None:
+def test_what_can_not_be_is_refused_before_anything_is_started(
+    options: dict[str, Any], hosts: Hosts, said_of_it: str
+) -> None:
     with pytest.raises(CampaignError, match=re.escape(said_of_it)), beegfs(**options).mount(hosts):
         pass
 
@@ -253,7 +280,11 @@ def test_without_a_tool_of_either_series_nothing_is_started(tmp_path: Path) -> N
 def test_mirrors_double_what_servers_receive_and_write() -> None:
     assert BeeGFS().amplification(machines(2)).write.disk_written_ratio == 1
     mirrored = beegfs(mirror=True).amplification(machines(2)).write
-    assert (mirrored.client_sent_ratio, mirrored.storage_received_ratio, mirrored.disk_written_ratio) == (1, 2, 2)
+    assert (mirrored.client_sent_ratio, mirrored.storage_received_ratio, mirrored.disk_written_ratio) == (
+        1,
+        2,
+        2,
+    )
 
 
 @pytest.mark.parametrize("tool", ["beegfs-ctl", "beegfs"])
@@ -275,7 +306,9 @@ def test_without_any_tool_both_are_named(tmp_path: Path) -> None:
     assert "beegfs-ctl or beegfs" in {check.name for check in beegfs(prefix=str(tmp_path)).checks()}
 
 
-def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Path, "rglob", lambda *_: iter(()))  # of the folders of the kernel's modules
     (module,) = [check for check in BeeGFS().checks() if check.name == "BeeGFS in the kernel"]
     assert (module.ok, module.needed) == (False, False)
@@ -284,7 +317,10 @@ def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried(monke
 
 def test_a_client_without_the_module_is_named_with_what_fixes_it() -> None:
     server, client = Machine("storage-1", "storage", kernel="other"), Machine("client-1", "client")
-    assert clients.obstacle(Hosts((server, client))) == ("the kernel of client-1 has no module beegfs", clients.FIX)
+    assert clients.obstacle(Hosts((server, client))) == (
+        "the kernel of client-1 has no module beegfs",
+        clients.FIX,
+    )
     assert client.ran == [["modprobe", "--dry-run", "--quiet", "beegfs"]]  # nothing is loaded to find out
 
 
@@ -292,7 +328,10 @@ def test_virtual_hosts_are_refused_because_a_module_would_not_help() -> None:
     hosts = Hosts((Machine("storage-1", "storage"), Machine("client-1", "client")))
     assert clients.obstacle(hosts) == ("the kernel of client-1 has no module beegfs", clients.OWN_KERNEL)
     hosts = Hosts((Machine("storage-1", "storage", module=True), Machine("client-1", "client", module=True)))
-    assert clients.obstacle(hosts) == ("its clients share a kernel with other hosts, but not an address", clients.OWN_KERNEL)
+    assert clients.obstacle(hosts) == (
+        "its clients share a kernel with other hosts, but not an address",
+        clients.OWN_KERNEL,
+    )
 
 
 def test_a_client_with_a_kernel_of_its_own_and_the_module_can_mount() -> None:

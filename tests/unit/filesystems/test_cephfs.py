@@ -51,9 +51,13 @@ def paper(**counts: int) -> Hosts:
 CLUSTER = paper(storage=4, metadata=1, management=1, client=2)
 
 
-def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def listed(**stamps: str) -> Mapping[str, Any]:
-        return {"pg_stats": [{"pgid": group, "last_deep_scrub_stamp": stamp} for group, stamp in stamps.items()]}
+        return {
+            "pg_stats": [{"pgid": group, "last_deep_scrub_stamp": stamp} for group, stamp in stamps.items()]
+        }
 
     asked: list[Sequence[Sequence[commands.Command]]] = []
     said = [listed(a="1", b="2")]
@@ -85,7 +89,10 @@ def stages(layout: ceph.CephLayout) -> dict[str, list[Mapping[str, Any]]]:
 
 def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
     layout = CephFs().layout(CLUSTER)
-    pools = {pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"]) for pool in stages(layout)["osd pool create"]}
+    pools = {
+        pool["pool"]: (pool["pg_num"], pool["size"], pool["rule"])
+        for pool in stages(layout)["osd pool create"]
+    }
     assert pools == {"cephfs_data": (64, 2, "cephfs_data"), "cephfs_metadata": (64, 2, "cephfs_metadata")}
     assert "osd_pool_default_min_size = 1\n" in text_of(layout)
     assert "osd_pool_default_size = 2\n" in text_of(layout)
@@ -160,16 +167,24 @@ def test_without_a_file_system_there_are_no_settings_for_its_servers_and_clients
 
 def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
     layout = as_written(CephFs, osds_per_host=2).layout(CLUSTER)
-    assert [osd.host for osd in layout.osds if osd.device_class == "hdd"] == [f"storage-{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)]
+    assert [osd.host for osd in layout.osds if osd.device_class == "hdd"] == [
+        f"storage-{n}" for n in (1, 1, 2, 2, 3, 3, 4, 4)
+    ]
     assert [osd.host for osd in layout.osds if osd.device_class == "ssd"] == ["metadata-1"] * 2
-    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    rules = {
+        rule["name"]: (rule["class"], rule["type"])
+        for rule in stages(layout)["osd crush rule create-replicated"]
+    }
     assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("ssd", "osd")}
 
 
 def test_without_a_metadata_host_both_pools_spread_over_storage_hosts() -> None:
     layout = as_written(CephFs, copies=3, acknowledged=2).layout(paper(storage=3, client=1))
     assert {osd.device_class for osd in layout.osds} == {"hdd"}
-    rules = {rule["name"]: (rule["class"], rule["type"]) for rule in stages(layout)["osd crush rule create-replicated"]}
+    rules = {
+        rule["name"]: (rule["class"], rule["type"])
+        for rule in stages(layout)["osd crush rule create-replicated"]
+    }
     assert rules == {"cephfs_data": ("hdd", "host"), "cephfs_metadata": ("hdd", "host")}
     assert {pool["size"] for pool in stages(layout)["osd pool create"]} == {3}
 
@@ -214,22 +229,43 @@ def test_without_a_file_system_each_client_has_a_pool_that_it_alone_may_use() ->
 @pytest.mark.parametrize(
     ("options", "hosts", "words"),
     [
-        ({"copies": 3}, paper(storage=2, metadata=1, client=1), "copies = 3 needs 3 .* there are 2; set copies to 2 or less"),
+        (
+            {"copies": 3},
+            paper(storage=2, metadata=1, client=1),
+            "copies = 3 needs 3 .* there are 2; set copies to 2 or less",
+        ),
         ({}, paper(client=1), "there are 0; use a testbed with storage hosts"),
         ({"acknowledged": 3}, CLUSTER, "acknowledged = 3 is more than copies = 2; set acknowledged to 2"),
-        ({"erasure": "4+1"}, CLUSTER, r'erasure = "4\+1" needs 5 hosts with data, but there are 4; .* classes = "together"'),
-        ({"erasure": "4+2", "classes": "together"}, CLUSTER, "needs 6 hosts with data, but there are 5; use fewer parts"),
+        (
+            {"erasure": "4+1"},
+            CLUSTER,
+            r'erasure = "4\+1" needs 5 hosts with data, but there are 4; .* classes = "together"',
+        ),
+        (
+            {"erasure": "4+2", "classes": "together"},
+            CLUSTER,
+            "needs 6 hosts with data, but there are 5; use fewer parts",
+        ),
         ({"erasure": "2+1", "store": "memstore"}, CLUSTER, 'needs BlueStore.*; set store = "bluestore"'),
     ],
 )
-def test_an_impossible_layout_is_refused_before_anything_starts(options: dict[str, Any], hosts: Hosts, words: str) -> None:
+def test_an_impossible_layout_is_refused_before_anything_starts(
+    options: dict[str, Any], hosts: Hosts, words: str
+) -> None:
     with pytest.raises(CampaignError, match=words), CephFs(**options).mount(hosts):
         pass
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"copies": 0}, {"osd_size": "-1 GiB"}, {"store": "filestore"}, {"replicas": 2}, {"erasure": "1+1"}, {"erasure": "4"}],
+    [
+        {"copies": 0},
+        {"osd_size": "-1 GiB"},
+        {"store": "filestore"},
+        {"replicas": 2},
+        {"erasure": "1+1"},
+        {"erasure": "4"},
+    ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -239,7 +275,8 @@ def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
 def test_a_cache_of_ceph_fuse_is_refused_with_the_kernels_client() -> None:
     as_written(CephFs, client="kernel")
     with pytest.raises(
-        ValidationError, match='client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"'
+        ValidationError,
+        match='client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"',
     ):
         as_written(CephFs, client="kernel", client_cache="8 MiB")
 
@@ -263,7 +300,9 @@ def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
 
 
 def test_a_keyring_has_the_keys_it_is_given_and_no_other() -> None:
-    text = commands.keyring({"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}})
+    text = commands.keyring(
+        {"osd.0": "AQ=="}, {"osd.0": {"mon": "allow profile osd"}, "client.admin": {"mon": "allow *"}}
+    )
     assert text == '[osd.0]\n\tkey = AQ==\n\tcaps mon = "allow profile osd"\n'
 
 
@@ -287,7 +326,9 @@ def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_fol
 
 def test_an_option_of_conf_replaces_the_drivers_own_and_is_for_all_daemons_and_clients() -> None:
     layout = CephFs().layout(CLUSTER)
-    changed = replace(layout, options=CephFs(conf={"osd_op_num_shards": "5", "client_readahead_min": "4194304"}))
+    changed = replace(
+        layout, options=CephFs(conf={"osd_op_num_shards": "5", "client_readahead_min": "4194304"})
+    )
     plain, lines = text_of(layout, EMULATED).splitlines(), text_of(changed, EMULATED).splitlines()
     assert lines[:3] == ["[global]", "osd_op_num_shards = 5", "client_readahead_min = 4194304"]
     assert "osd_op_num_shards = 2" in plain
@@ -296,7 +337,8 @@ def test_an_option_of_conf_replaces_the_drivers_own_and_is_for_all_daemons_and_c
 
 @pytest.mark.parametrize("value", ["/dev/sda", "1"])
 @pytest.mark.parametrize(
-    "name", ["fsid", "osd_data", "log_file", "bluestore_block_path", "osd_pool_default_size", "client_oc_size"]
+    "name",
+    ["fsid", "osd_data", "log_file", "bluestore_block_path", "osd_pool_default_size", "client_oc_size"],
 )
 def test_conf_can_not_move_the_cluster_or_change_what_has_an_option_of_its_own(name: str, value: str) -> None:
     with pytest.raises(ValidationError, match=f'"{name}" is'):
@@ -312,7 +354,9 @@ def test_files_are_striped_as_configured_by_a_client_that_may() -> None:
 
 @pytest.mark.parametrize(("unit", "size"), [("4 MiB", "1 MiB"), ("96 KiB", "4 MiB"), ("3 MiB", "4 MiB")])
 def test_an_object_holds_whole_stripe_units(unit: str, size: str) -> None:
-    with pytest.raises(CampaignError, match=f"objects of {size} can't hold stripe units of {unit}; choose a stripe_unit"):
+    with pytest.raises(
+        CampaignError, match=f"objects of {size} can't hold stripe units of {unit}; choose a stripe_unit"
+    ):
         as_written(CephFs, object=size, stripe_unit=unit).layout(CLUSTER)
 
 
@@ -414,11 +458,17 @@ def test_a_further_osd_is_registered_with_its_secret_and_then_placed() -> None:
 
 def test_an_osd_holds_whole_copies_or_parts_of_what_users_wrote() -> None:
     listed = [
-        {"pg_stats": [{"pgid": "1.a", "stat_sum": {"num_bytes": 4000}}, {"pgid": "2.0", "stat_sum": {"num_bytes": 90}}]},
+        {
+            "pg_stats": [
+                {"pgid": "1.a", "stat_sum": {"num_bytes": 4000}},
+                {"pgid": "2.0", "stat_sum": {"num_bytes": 90}},
+            ]
+        },
         {"pg_stats": [{"pgid": "2.1f", "stat_sum": {"num_bytes": 10}}]},
     ]
     assert answers.held_bytes(listed, {1: 4, 2: 1}) == 1000 + 90 + 10
-    assert answers.held_bytes([{"pg_ready": True}], {}) == 0  # as Ceph 16 answers for an OSD without placement groups
+    # as Ceph 16 answers for an OSD without placement groups
+    assert answers.held_bytes([{"pg_ready": True}], {}) == 0
 
 
 def test_an_answer_that_is_not_json_is_text_and_none_is_none() -> None:
@@ -437,10 +487,15 @@ def test_a_file_knows_its_objects() -> None:
 
 def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object() -> None:
     assert len(answers.objects("1 9 stripe_unit=4 stripe_count=2 object_size=4 pool=pool")[1]) == 4
-    assert answers.objects("255 0 stripe_unit=4 stripe_count=1 object_size=4 pool=pool") == ("pool", ["ff.00000000"])
+    assert answers.objects("255 0 stripe_unit=4 stripe_count=1 object_size=4 pool=pool") == (
+        "pool",
+        ["ff.00000000"],
+    )
 
 
-@pytest.mark.parametrize("text", ["1 2 stripe_unit=4", "1", "", "a b pool=c", "a b stripe_count=1 object_size=4 pool=c"])
+@pytest.mark.parametrize(
+    "text", ["1 2 stripe_unit=4", "1", "", "a b pool=c", "a b stripe_count=1 object_size=4 pool=c"]
+)
 def test_a_layout_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(WorkloadError, match=r"ceph\.file\.layout: unexpected output: "):
         answers.objects(text)
@@ -451,7 +506,10 @@ def test_facts_of_version_18_are_read_like_those_of_16() -> None:
     facts: Any = answers.facts(answered, answered["config diff"])
     assert facts["version"].startswith("ceph version 18.2.7 ")
     assert facts["pools"].keys() == {"cephfs_data", "cephfs_metadata"}
-    assert (facts["pools"]["cephfs_data"]["copies_count"], facts["pools"]["cephfs_data"]["apart_on"]) == (2, "host")
+    assert (facts["pools"]["cephfs_data"]["copies_count"], facts["pools"]["cephfs_data"]["apart_on"]) == (
+        2,
+        "host",
+    )
     assert facts["osds"]["osd.1"] == {"host": "storage-2", "class": "hdd", "status": "up"}
     assert facts["settings"]
 
@@ -494,7 +552,10 @@ def test_facts_tell_a_code_from_copies_and_a_cluster_without_a_file_system() -> 
 def test_what_placement_groups_do_beside_serving_is_background_work() -> None:
     ready: dict[str, Any] = json.loads(json.dumps(BRING_UP[-1]["status"]))
     assert answers.background(ready) == ""
-    states = [{"state_name": "active+clean", "count": 62}, {"state_name": "active+clean+scrubbing+deep", "count": 2}]
+    states = [
+        {"state_name": "active+clean", "count": 62},
+        {"state_name": "active+clean+scrubbing+deep", "count": 2},
+    ]
     ready["pgmap"]["pgs_by_state"] = states
     assert answers.background(ready) == "2 PGs active+clean+scrubbing+deep"
 
@@ -502,11 +563,17 @@ def test_what_placement_groups_do_beside_serving_is_background_work() -> None:
 def test_an_osd_passes_copies_on_or_codes_and_gathers() -> None:
     hosts = paper(management=1, metadata=1, storage=4)
     copies = as_written(CephFs, copies=3).amplification(hosts)
-    assert copies.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
+    assert copies.write == Flow(
+        client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3
+    )
     assert copies.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
     code = CephFs(erasure="2+1").amplification(hosts)
-    assert code.write == Flow(client_sent_ratio=1, storage_received_ratio=2, storage_sent_ratio=1, disk_written_ratio=1.5)
-    assert code.read == Flow(client_received_ratio=1, storage_received_ratio=0.5, storage_sent_ratio=1.5, disk_read_ratio=1)
+    assert code.write == Flow(
+        client_sent_ratio=1, storage_received_ratio=2, storage_sent_ratio=1, disk_written_ratio=1.5
+    )
+    assert code.read == Flow(
+        client_received_ratio=1, storage_received_ratio=0.5, storage_sent_ratio=1.5, disk_read_ratio=1
+    )
 
 
 def test_stores_in_memory_have_no_disks() -> None:
@@ -520,7 +587,11 @@ class Mute(PaperHost):
     run = ScriptedHost.run
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
-        reply = {"answers": [], "missing": "a monitor ([errno 110] error connecting to the cluster)", "error": ""}
+        reply = {
+            "answers": [],
+            "missing": "a monitor ([errno 110] error connecting to the cluster)",
+            "error": "",
+        }
         return 0, json.dumps(reply)
 
 
@@ -529,7 +600,10 @@ def test_a_monitor_that_does_not_answer_is_not_a_cluster_that_has_lost_something
     cluster = CephFs().deployment(hosts)
     cluster.patience_s = 0
     with pytest.raises(
-        TransientError, match=r"^ceph on management-6: the cluster not reached within 0 s; missing: a monitor \(\[errno 110\]"
+        TransientError,
+        match=(
+            r"^ceph on management-6: the cluster not reached within 0 s; missing: a monitor \(\[errno 110\]"
+        ),
     ):
         cluster.busy()
 
@@ -545,7 +619,9 @@ class KernelClient(PaperHost):
 
     def run(self, argv: Sequence[str | Path], **_: Any) -> Completed:
         self.ran.append([str(word) for word in argv])
-        return Completed(tuple(self.ran[-1]), self.code, "", "mount error 22 = Invalid argument\n" if self.code else "")
+        return Completed(
+            tuple(self.ran[-1]), self.code, "", "mount error 22 = Invalid argument\n" if self.code else ""
+        )
 
 
 def kernel_clients() -> tuple[Hosts, KernelClient]:
@@ -571,11 +647,15 @@ def test_a_kernel_that_can_not_mount_it_is_refused_or_quoted() -> None:
     hosts, client = kernel_clients()
     deployment = CephFs(client="kernel").deployment(hosts)
     client.code = 32
-    with pytest.raises(TransientError, match="client-9: mount -t ceph failed: mount error 22 = Invalid argument"):
+    with pytest.raises(
+        TransientError, match="client-9: mount -t ceph failed: mount error 22 = Invalid argument"
+    ):
         deployment.attach(client, Path("/mnt"))
     client.has = False
     client.code = 1  # of modprobe
-    with pytest.raises(MachineError, match=r'client-9: the kernel has no client of CephFS; set client = "fuse"'):
+    with pytest.raises(
+        MachineError, match=r'client-9: the kernel has no client of CephFS; set client = "fuse"'
+    ):
         deployment.require_clients()
 
 

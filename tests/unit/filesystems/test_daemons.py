@@ -27,7 +27,8 @@ def test_a_daemon_that_ended_is_named_with_its_last_words() -> None:
     daemons.alive()
     host.process.code = 1
     with pytest.raises(
-        TransientError, match=r"storage-1: master ended with exit code 1; .* loading \| can't bind: address in use"
+        TransientError,
+        match=r"storage-1: master ended with exit code 1; .* loading \| can't bind: address in use",
     ):
         daemons.alive()
 

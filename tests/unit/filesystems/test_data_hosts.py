@@ -1,4 +1,6 @@
-"""Where each file system's data lie, as its mount declares it: on the hosts of the paper's cluster, without any daemon."""
+"""Where each file system's data lie, as its mount declares it: on the hosts of the paper's cluster,
+without any daemon.
+"""
 
 from collections.abc import Iterator
 
@@ -42,7 +44,9 @@ def hosts() -> Iterator[Hosts]:
         (BeeGFS(roles="both"), ALL),
     ],
 )
-def test_the_hosts_with_data_follow_from_the_layout(filesystem: Deployed, held: tuple[str, ...], hosts: Hosts) -> None:
+def test_the_hosts_with_data_follow_from_the_layout(
+    filesystem: Deployed, held: tuple[str, ...], hosts: Hosts
+) -> None:
     assert sorted(filesystem.deployment(hosts).data_hosts) == sorted(held)
 
 

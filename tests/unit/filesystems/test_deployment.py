@@ -53,15 +53,21 @@ class Mounted(Deployment[Made]):
 
 
 class Machine(ScriptedHost):
-    """Its client ends at once when it is `refused`, never when it is `stuck`; its user reaches nothing when it is `closed`."""
+    """Its client ends at once when it is `refused`, never when it is `stuck`; its user reaches nothing
+    when it is `closed`.
+    """
 
-    def __init__(self, name: str, *, refused: bool = False, closed: bool = False, stuck: bool = False) -> None:
+    def __init__(
+        self, name: str, *, refused: bool = False, closed: bool = False, stuck: bool = False
+    ) -> None:
         super().__init__(name)
         self.refused, self.closed, self.stuck = refused, closed, stuck
         self.processes: list[ScriptedProcess] = []
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
-        said = "Permission denied" if words == ["client"] and self.refused else f"{words[0]}: account is locked"
+        said = (
+            "Permission denied" if words == ["client"] and self.refused else f"{words[0]}: account is locked"
+        )
         self.processes.append(ScriptedProcess(1 if "denied" in said else None, said))
         return self.processes[-1]
 
@@ -93,7 +99,11 @@ def test_a_host_that_joins_is_cleaned_serves_is_logged_and_goes_with_the_others(
     deployment.add(further)
     assert deployment.data_hosts == (one.name, further.name)
     assert deployment.hosts.all == (one, client, further)
-    assert [log.name for log in deployment.logs] == ["storage-1-served.log", "client-1-client.log", "storage-2-served.log"]
+    assert [log.name for log in deployment.logs] == [
+        "storage-1-served.log",
+        "client-1-client.log",
+        "storage-2-served.log",
+    ]
     assert isinstance(further, Machine)
     folder = str(deployment.folder(further))
     cleaned = [words for words in further.ran if words[0] == "rm"]
@@ -194,7 +204,10 @@ def test_a_log_of_several_daemons_is_kept_once() -> None:
 
 
 def test_remounting_in_vain_ends_with_the_last_words_of_all_daemons() -> None:
-    lasts = r"client-1: client did not end within 60 s; served on storage-1, storage-2 last said: .*; client on client-1 last"
+    lasts = (
+        r"client-1: client did not end within 60 s; served on storage-1, storage-2 last said: .*; client on "
+        r"client-1 last"
+    )
     with Made().mount(hosts(stuck=True)) as mounted, pytest.raises(TransientError, match=lasts):
         mounted.remount()
 
@@ -235,7 +248,8 @@ class Storing(Mounted):
 
 class Weighed(Machine):
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
-        return 0, "5:11 4000\n5:12 96\n5:11 4000\n" if words[0] == "find" else ""  # the first file has two names
+        # the first file has two names
+        return 0, "5:11 4000\n5:12 96\n5:11 4000\n" if words[0] == "find" else ""
 
 
 def test_a_failed_disk_is_its_stores_alone_which_come_back_empty_with_their_owner() -> None:
@@ -269,7 +283,8 @@ def test_the_kernels_of_servers_cache_data_of_their_own_unless_all_hosts_share_o
 
 
 @pytest.mark.parametrize(
-    ("copies_count", "lacks", "doubted"), [(2, "storage-2", True), (2, "client-1", False), (1, "storage-1", False)]
+    ("copies_count", "lacks", "doubted"),
+    [(2, "storage-2", True), (2, "client-1", False), (1, "storage-1", False)],
 )
 def test_the_cache_of_zfs_beneath_is_a_doubt_where_it_was_made_and_a_server_can_not_empty_it(
     copies_count: int, lacks: str, doubted: bool, monkeypatch: pytest.MonkeyPatch
@@ -277,7 +292,9 @@ def test_the_cache_of_zfs_beneath_is_a_doubt_where_it_was_made_and_a_server_can_
     """Dropping page caches leaves most of it."""
     monkeypatch.setattr(_deployment, "facts", lambda host, place: {})
     monkeypatch.setattr(Machine, "copies_count", copies_count)
-    monkeypatch.setattr(Machine, "answers", lambda host, words: (int(host.name == lacks and "zinject" in words[-1]), ""))
+    monkeypatch.setattr(
+        Machine, "answers", lambda host, words: (int(host.name == lacks and "zinject" in words[-1]), "")
+    )
     made = Mounted(as_written(Made, beneath={"kind": "zfs", "mirror": "zfs", "size": "1 GiB"}), hosts())
     made.note()
     assert made.undropped.startswith("what ZFS caches (ARC; zinject") == bool(made.undropped) == doubted

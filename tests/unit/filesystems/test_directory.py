@@ -23,7 +23,9 @@ def folder(path: Path) -> Check:
     return next(check for check in Directory(path=path).checks() if check.name == f"folder {path}")
 
 
-@pytest.mark.parametrize(("path", "found"), [("/no/such", "no such file or directory"), ("/dev/null", "not a folder")])
+@pytest.mark.parametrize(
+    ("path", "found"), [("/no/such", "no such file or directory"), ("/dev/null", "not a folder")]
+)
 def test_a_folder_that_is_not_there_is_found_before_a_run(path: str, found: str) -> None:
     check = folder(Path(path))
     assert (check.ok, check.detail, check.look) == (False, found, f"path {path}")
@@ -133,7 +135,9 @@ def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() ->
     disks = [{"/scratch"}, {"/scratch"}]
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n, disk in enumerate(disks, 1))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
-        assert [str(path) for path in mounted.directories.values()] == [f"/scratch/perjoule-of-client-{n}" for n in (1, 2)]
+        assert [str(path) for path in mounted.directories.values()] == [
+            f"/scratch/perjoule-of-client-{n}" for n in (1, 2)
+        ]
         assert mounted.data_hosts == ("client-1", "client-2")
         assert mounted.locate(Path("/scratch/perjoule-of-client-1/file")) == ("client-1",)
     assert disks == [{"/scratch"}, {"/scratch"}]
@@ -166,7 +170,9 @@ def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> Non
         ("zfs", ["what ZFS caches (ARC; zinject, of the package zfs-test, would empty it) was not dropped"]),
     ],
 )
-def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(kind: str, doubts: list[str]) -> None:
+def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(
+    kind: str, doubts: list[str]
+) -> None:
     folders = {"/scratch"}
     clients = tuple(Client(f"client-{n}", folders, "scale", kind) for n in (1, 2))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:

@@ -1,4 +1,6 @@
-"""GlusterFS: its answers (recorded from 10.3, and from 11.1 in a folder 11), its commands, and impossible layouts."""
+"""GlusterFS: its answers (recorded from 10.3, and from 11.1 in a folder 11), its commands, and impossible
+layouts.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,13 @@ def test_a_killed_brick_is_the_one_that_is_offline() -> None:
 
 
 def test_a_pool_that_does_not_answer_is_not_a_volume_that_is_offline() -> None:
-    refusal = "<cliOutput><opRet>-1</opRet><opErrstr>Another transaction is in progress</opErrstr></cliOutput>"
+    refusal = (
+        "<cliOutput><opRet>-1</opRet><opErrstr>Another transaction is in progress</opErrstr></cliOutput>"
+    )
     for read in (words.status, words.tasks):
-        with pytest.raises(TransientError, match=r"^gluster did not answer: Another transaction is in progress$"):
+        with pytest.raises(
+            TransientError, match=r"^gluster did not answer: Another transaction is in progress$"
+        ):
             read(refusal)
 
 
@@ -60,7 +66,12 @@ def test_version_11_is_read_like_10() -> None:
     assert [s.name for s in services] == ["brick"] * 4 + ["Self-heal Daemon"] * 4
     assert all(s.online for s in services)
     shape = words.volume_shape(said("11/info.xml"))
-    assert (shape["type"], shape["bricks_count"], shape["disperse_count"], shape["redundancy_count"]) == ("Disperse", 4, 4, 1)
+    assert (shape["type"], shape["bricks_count"], shape["disperse_count"], shape["redundancy_count"]) == (
+        "Disperse",
+        4,
+        4,
+        1,
+    )
     assert words.connected_count(said("11/pool.txt")) == 4
     assert words.version(said("11/version.txt")) == "11.1"
 
@@ -76,7 +87,11 @@ def test_the_operating_version_follows_the_release() -> None:
 
 
 def test_holders_are_named_in_the_order_of_the_hosts() -> None:
-    names = dict(zip((f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd" for n in "123"), ("one", "two", "three"), strict=True))
+    names = dict(
+        zip(
+            (f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd" for n in "123"), ("one", "two", "three"), strict=True
+        )
+    )
     uuids = list(names)
     assert words.holders(f"{uuids[2]} {uuids[0]} \0", names) == ("one", "three")
 
@@ -100,7 +115,9 @@ def laid_out(hosts_count: int, **options: Any) -> gluster.VolumeLayout:
         ({"layout": "distributed"}, 1, ""),
     ],
 )
-def test_layouts_are_written_in_the_format_of_gluster(options: dict[str, Any], hosts_count: int, told: str) -> None:
+def test_layouts_are_written_in_the_format_of_gluster(
+    options: dict[str, Any], hosts_count: int, told: str
+) -> None:
     assert " ".join(laid_out(hosts_count, **options).words) == told
 
 
@@ -127,9 +144,21 @@ def test_the_bricks_of_a_group_are_on_different_hosts(options: dict[str, Any], g
         ({"redundancy": 2}, 4, "redundancy = 2 is half or more of 4 bricks; set redundancy to at most 1"),
         ({}, 2, "at least 3 bricks"),
         ({}, 0, "no host has disks for a brick; use a testbed with storage hosts"),
-        ({"disperse": 5}, 4, "5 bricks that share a file need as many hosts, but there are 4; set disperse to at most 4"),
-        ({"disperse": 3}, 5, "5 bricks can't be divided into groups of 3; set hosts = 3 or bricks_per_host = 3"),
-        ({"layout": "replicated"}, 5, "5 bricks can't be divided into groups of 2; set hosts = 4 or bricks_per_host = 2"),
+        (
+            {"disperse": 5},
+            4,
+            "5 bricks that share a file need as many hosts, but there are 4; set disperse to at most 4",
+        ),
+        (
+            {"disperse": 3},
+            5,
+            "5 bricks can't be divided into groups of 3; set hosts = 3 or bricks_per_host = 3",
+        ),
+        (
+            {"layout": "replicated"},
+            5,
+            "5 bricks can't be divided into groups of 2; set hosts = 4 or bricks_per_host = 2",
+        ),
         ({"layout": "replicated", "replicas": 4}, 3, "set replicas to at most 3"),
         ({"layout": "arbiter"}, 2, "there are 2; an arbiter needs 3 hosts"),
         ({"hosts": 6}, 5, "bricks need 6 hosts, but 5 have disks; set hosts to at most 5"),
@@ -147,7 +176,9 @@ def test_what_a_layout_says_can_be_done_instead_can_be_done() -> None:
 
 
 def test_an_arbiter_holds_no_data() -> None:
-    names = {f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd": name for n, name in enumerate(("one", "two", "three"))}
+    names = {
+        f"{n}" * 8 + "-aaaa-bbbb-cccc-dddddddddddd": name for n, name in enumerate(("one", "two", "three"))
+    }
     assert words.holders(" ".join(names), names, arbiters_count=1) == ("one", "two")
     assert laid_out(3, layout="arbiter").redundancy.copies_count == 2
 
@@ -161,7 +192,10 @@ def test_a_client_has_the_bricks_with_which_its_log_ends() -> None:
     lost = said("client-lost.log")
     assert words.absent_bricks(said("client-mounted.log")) == ""
     assert words.absent_bricks(lost) == "perjoule-client-1"
-    again = "I [client-handshake.c:1106:client_setvolume_cbk] 0-perjoule-client-1: Connected, attached to remote volume [{}]\n"
+    again = (
+        "I [client-handshake.c:1106:client_setvolume_cbk] 0-perjoule-client-1: Connected, attached to "
+        "remote volume [{}]\n"
+    )
     assert words.absent_bricks(lost + again) == ""
     assert words.absent_bricks(lost + again + lost) == "perjoule-client-1"
 

@@ -32,14 +32,24 @@ def served(storage_count: int) -> Hosts:
             "half or more of 5 bricks; set redundancy to at most 2",
             as_written(GlusterFS, redundancy=2),
         ),
-        (as_written(GlusterFS, disperse=6), PAPER, "there are 5; set disperse to at most 5", as_written(GlusterFS, disperse=5)),
+        (
+            as_written(GlusterFS, disperse=6),
+            PAPER,
+            "there are 5; set disperse to at most 5",
+            as_written(GlusterFS, disperse=5),
+        ),
         (
             GlusterFS(layout="replicated", replicas=2),
             PAPER,
             "set hosts = 4 or",
             as_written(GlusterFS, layout="replicated", hosts=4),
         ),
-        (as_written(CephFs, copies=5), PAPER, "there are 4; set copies to 4 or less", as_written(CephFs, copies=4)),
+        (
+            as_written(CephFs, copies=5),
+            PAPER,
+            "there are 4; set copies to 4 or less",
+            as_written(CephFs, copies=4),
+        ),
         (CephFs(erasure="4+1"), PAPER, 'set classes = "together"', CephFs(erasure="4+1", classes="together")),
         (
             as_written(Rados, copies=3, classes="apart"),
@@ -48,7 +58,12 @@ def served(storage_count: int) -> Hosts:
             as_written(Rados, copies=2),
         ),
         (BeeGFS(mirror=True), served(3), "even number of storage hosts", BeeGFS(mirror=False)),
-        (OrangeFS(roles="separate"), planned(["metadata"]), "use a testbed with storage hosts", OrangeFS(roles="both")),
+        (
+            OrangeFS(roles="separate"),
+            planned(["metadata"]),
+            "use a testbed with storage hosts",
+            OrangeFS(roles="both"),
+        ),
         (
             as_written(SimulatedFileSystem, least_servers=5),
             PAPER,
@@ -57,7 +72,9 @@ def served(storage_count: int) -> Hosts:
         ),
     ],
 )
-def test_an_impossible_layout_is_refused_with_what_fits(asked: FileSystem, hosts: Hosts, words: str, fits: FileSystem) -> None:
+def test_an_impossible_layout_is_refused_with_what_fits(
+    asked: FileSystem, hosts: Hosts, words: str, fits: FileSystem
+) -> None:
     with pytest.raises(CampaignError) as refused:
         asked.require_fit(hosts)
     assert words in str(refused.value)
@@ -96,7 +113,9 @@ def test_the_hosts_of_a_testbed_are_those_that_it_planned() -> None:
     testbed = drivers.build("testbeds", "simulated", {"servers": 3})
     assert isinstance(testbed, Testbed)
     with testbed.hold(2) as hosts:
-        assert [(host.name, host.role) for host in hosts.all] == [(host.name, host.role) for host in testbed.planned(2).all]
+        assert [(host.name, host.role) for host in hosts.all] == [
+            (host.name, host.role) for host in testbed.planned(2).all
+        ]
         assert hosts.reality == "simulated"
 
 

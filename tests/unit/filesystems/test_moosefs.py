@@ -1,4 +1,6 @@
-"""MooseFS: what the daemons say (recorded from 3.0.117 and 4.57.5), what they get, and layouts that can't be."""
+"""MooseFS: what the daemons say (recorded from 3.0.117 and 4.57.5), what they get, and layouts that can't
+be.
+"""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +20,8 @@ from places import transcript
 from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
 
-ADDRESSES = {3: ("10.98.0.1", "10.98.0.2"), 4: ("10.99.0.2", "10.99.0.3")}  # of the chunk servers in the transcripts
+# of the chunk servers in the transcripts
+ADDRESSES = {3: ("10.98.0.1", "10.98.0.2"), 4: ("10.99.0.2", "10.99.0.3")}
 BROKEN_OFF = """
 -------------------------------- error ---------------------------------
 Traceback (most recent call last):
@@ -44,7 +47,12 @@ class Cluster:
     @property
     def hosts(self) -> Hosts:
         addresses = {"storage-1": ADDRESSES[self.release][0], "storage-2": ADDRESSES[self.release][1]}
-        return Hosts(tuple(Machine(self, name, addresses.get(name, "")) for name in (*addresses, "metadata-1", "client-1")))
+        return Hosts(
+            tuple(
+                Machine(self, name, addresses.get(name, ""))
+                for name in (*addresses, "metadata-1", "client-1")
+            )
+        )
 
 
 class Machine(ScriptedHost):
@@ -67,7 +75,9 @@ class Machine(ScriptedHost):
             case "mfsmaster":
                 return 0, said("version.txt", release)
             case "mfscli":
-                return 0, self.cluster.mute or said("sig.txt", release) + said("scs.txt", release) + said("sic.txt", release)
+                return 0, self.cluster.mute or said("sig.txt", release) + said("scs.txt", release) + said(
+                    "sic.txt", release
+                )
             case "mfsgetsclass":
                 return 0, said("getsclass.txt", release)
             case "mfsgettrashtime":
@@ -83,12 +93,19 @@ def test_copies_of_all_chunks_give_the_hosts_that_hold_a_file() -> None:
 
 
 def test_a_copy_that_is_not_valid_holds_nothing() -> None:
-    assert words.copies("\t\tcopy 1: 10.98.0.1:9422 (status:WRONG VERSION)\n\t\tno valid copies !!!\n") == set()
+    assert (
+        words.copies("\t\tcopy 1: 10.98.0.1:9422 (status:WRONG VERSION)\n\t\tno valid copies !!!\n") == set()
+    )
 
 
 def test_chunk_servers_tell_their_version_and_space() -> None:
     first, second = words.chunkserver_rows(said("scs.txt"))
-    assert first == {"address": "10.98.0.1", "version": "3.0.117", "used_bytes": 14928113664, "total_bytes": 97793294336}
+    assert first == {
+        "address": "10.98.0.1",
+        "version": "3.0.117",
+        "used_bytes": 14928113664,
+        "total_bytes": 97793294336,
+    }
     assert second["address"] == "10.98.0.2"
 
 
@@ -97,7 +114,9 @@ def test_before_any_chunk_server_is_there_the_list_is_empty() -> None:
 
 
 @pytest.mark.parametrize("release", [3, 4])
-def test_the_space_that_clients_see_includes_all_chunk_servers_a_moment_after_they_connect(release: int) -> None:
+def test_the_space_that_clients_see_includes_all_chunk_servers_a_moment_after_they_connect(
+    release: int,
+) -> None:
     master, servers = said("sig.txt", release), said("scs.txt", release)
     assert words.counts_all(master + servers)
     for earlier in ("97793294336", "0"):  # of one of them, of none
@@ -145,7 +164,9 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
 
 def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started() -> None:
     with (
-        pytest.raises(CampaignError, match="goal = 2 needs 2 chunk servers, but the testbed has 0 storage hosts"),
+        pytest.raises(
+            CampaignError, match="goal = 2 needs 2 chunk servers, but the testbed has 0 storage hosts"
+        ),
         MooseFS(goal=2).mount(Hosts(())),
     ):
         pass
@@ -154,7 +175,11 @@ def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started()
 def test_chunks_with_too_few_copies_are_background_work() -> None:
     assert words.chunk_work(said("sic-undergoal.txt")) == "chunks with too few copies: 3"
     assert words.chunk_work(said("sic.txt")) == ""
-    surplus = said("sic-undergoal.txt").replace("endangered:\t3", "endangered:\t0").replace("overgoal:\t0", "overgoal:\t3")
+    surplus = (
+        said("sic-undergoal.txt")
+        .replace("endangered:\t3", "endangered:\t0")
+        .replace("overgoal:\t0", "overgoal:\t3")
+    )
     assert words.chunk_work(surplus) == "chunks with too many: 3"
     assert words.chunk_work(surplus, ("missing", "undergoal", "endangered")) == ""  # harms nobody
     lost = said("sic.txt").replace("missing:\t0", "missing:\t2")
@@ -169,7 +194,9 @@ def test_chunk_servers_are_uneven_if_more_than_a_percent_and_a_chunk_is_between_
     for more_bytes, uneven in ((allowed_bytes - 2**20, False), (allowed_bytes + 2**20, True)):
         used = int(str(second["used_bytes"]))
         lines = [line for line in servers.splitlines() if line.startswith("chunk servers:")]
-        fuller = lines[0].replace(f"\t{first['used_bytes']}\t{total_bytes}", f"\t{used + more_bytes}\t{second['total_bytes']}")
+        fuller = lines[0].replace(
+            f"\t{first['used_bytes']}\t{total_bytes}", f"\t{used + more_bytes}\t{second['total_bytes']}"
+        )
         assert fuller != lines[0]
         assert bool(words.uneven("\n".join([fuller, *lines[1:]]))) == uneven
     assert words.uneven("") == ""
@@ -177,7 +204,9 @@ def test_chunk_servers_are_uneven_if_more_than_a_percent_and_a_chunk_is_between_
 
 def test_a_chain_of_chunk_servers_passes_on_all_copies_but_the_first() -> None:
     explained = MooseFS(goal=3).amplification(Hosts(()))
-    assert explained.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)
+    assert explained.write == Flow(
+        client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3
+    )
     assert explained.read == Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1)
 
 
@@ -199,7 +228,9 @@ def test_both_releases_are_brought_up_and_read_alike(release: int) -> None:
         (4, ["mfscreatesclass -M MNT -K 2 goal2", "mfssetsclass goal2 MNT"], "2,1,0,0,4\n"),
     ],
 )
-def test_each_release_gets_copies_and_limits_in_its_own_format(release: int, classes: list[str], limits: str) -> None:
+def test_each_release_gets_copies_and_limits_in_its_own_format(
+    release: int, classes: list[str], limits: str
+) -> None:
     cluster = Cluster(release)
     with MooseFS(goal=2).mount(cluster.hosts):
         told = [line.replace("/of/client-1/moosefs/mnt", "MNT") for line in cluster.told]
@@ -213,7 +244,9 @@ def test_a_master_that_does_not_answer_has_lost_nothing(release: int) -> None:
     with MooseFS().mount(cluster.hosts) as mounted:
         halfway = said("sig.txt", release) + said("scs.txt", release).splitlines()[0] + BROKEN_OFF
         for cluster.mute in (said("mute.txt", release), halfway, "\n"):
-            with pytest.raises(TransientError, match=r"^mfsmaster on metadata-1: did not answer client-1: mfscli last said: "):
+            with pytest.raises(
+                TransientError, match=r"^mfsmaster on metadata-1: did not answer client-1: mfscli last said: "
+            ):
                 mounted.alive()
             with pytest.raises(TransientError, match="did not answer client-1"):
                 able(mounted, WorksInBackground).busy()

@@ -77,9 +77,13 @@ class Bare(ScriptedHost):
 
 def test_clients_that_can_not_mount_are_refused_before_anything_is_touched() -> None:
     server, client = Bare("storage-1"), Bare("client-1")
-    with pytest.raises(MachineError, match=r"^client-1: the kernel has no NFS client"), Nfs().mount(Hosts((server, client))):
+    with (
+        pytest.raises(MachineError, match=r"^client-1: the kernel has no NFS client"),
+        Nfs().mount(Hosts((server, client))),
+    ):
         pass
-    assert (server.ran, client.ran) == ([], [["modprobe", "--dry-run", "--quiet", "nfs"]])  # nothing is loaded to find out
+    # nothing is loaded to find out
+    assert (server.ran, client.ran) == ([], [["modprobe", "--dry-run", "--quiet", "nfs"]])
 
 
 def test_version_3_alone_needs_rpcbind() -> None:
@@ -104,12 +108,17 @@ def test_a_client_in_user_space_needs_nothing_of_the_kernel_but_fuse(monkeypatch
 @pytest.mark.parametrize(
     ("wrong", "advice"),
     [
-        ({"version": "4.2"}, 'client "fuse" speaks version 3, not 4.2; remove version, or set client = "kernel"'),
+        (
+            {"version": "4.2"},
+            'client "fuse" speaks version 3, not 4.2; remove version, or set client = "kernel"',
+        ),
         ({"options": ["hard"]}, "has no mount options; remove options"),
         ({"transfer": "64 KiB"}, "has transfers of its own; remove transfer"),
     ],
 )
-def test_what_a_client_in_user_space_can_not_do_is_refused_with_what_to_do(wrong: dict[str, object], advice: str) -> None:
+def test_what_a_client_in_user_space_can_not_do_is_refused_with_what_to_do(
+    wrong: dict[str, object], advice: str
+) -> None:
     with pytest.raises(ValidationError, match=advice):
         as_written(Nfs, client="fuse", **wrong)
 
@@ -129,7 +138,9 @@ def test_a_client_in_user_space_is_a_program_that_is_put_on_its_host() -> None:
     deployment.require_clients()
     assert deployment.attach(client, Path("/mnt")) is not None
     program = client.directory / "nfs" / "mount.py"
-    assert client.ran == [[sys.executable, "-P", str(program), "10.0.0.1", "/of/storage-1/nfs/export", "/mnt"]]
+    assert client.ran == [
+        [sys.executable, "-P", str(program), "10.0.0.1", "/of/storage-1/nfs/export", "/mnt"]
+    ]
     assert "mfusepy" in str(client.files[program])
 
 
@@ -141,16 +152,49 @@ def test_the_libraries_that_are_looked_for_are_those_that_the_program_loads() ->
 
 
 def test_a_mount_of_nfs_is_tuned() -> None:
-    options = ("hard,nconnect=16", "actimeo=60", "lookupcache=none", "rdirplus=force", "timeo=600,retrans=2", "nocto", "softerr")
+    options = (
+        "hard,nconnect=16",
+        "actimeo=60",
+        "lookupcache=none",
+        "rdirplus=force",
+        "timeo=600,retrans=2",
+        "nocto",
+        "softerr",
+    )
     assert drivers.build("filesystems", "nfs", {"options": [*options]}, to_run=True) == Nfs(options=options)
 
 
 @pytest.mark.parametrize(
     "word",
     [
-        *("bind", "remount", "loop", "X-mount.subdir=a", "x-systemd.mount-timeout=1", "helper=x", "addr=10.0.0.1", "port=1"),
-        *("clientaddr=10.0.0.1", "mountaddr=10.0.0.1", "mounthost=evil", "proto=udp", "sec=krb5", "sec=sys:krb5", "fsc=/etc"),
-        *("context=system_u:object_r:x", "xprtsec=tls", "migration", "bg", "hard,bind", "nconnect=4,,", "nconnect=4 -o bind"),
+        *(
+            "bind",
+            "remount",
+            "loop",
+            "X-mount.subdir=a",
+            "x-systemd.mount-timeout=1",
+            "helper=x",
+            "addr=10.0.0.1",
+            "port=1",
+        ),
+        *(
+            "clientaddr=10.0.0.1",
+            "mountaddr=10.0.0.1",
+            "mounthost=evil",
+            "proto=udp",
+            "sec=krb5",
+            "sec=sys:krb5",
+            "fsc=/etc",
+        ),
+        *(
+            "context=system_u:object_r:x",
+            "xprtsec=tls",
+            "migration",
+            "bg",
+            "hard,bind",
+            "nconnect=4,,",
+            "nconnect=4 -o bind",
+        ),
         *("user", "suid", "dev", "exec", "nconnect=/etc", "hard\n", "ro", "noresvport=1"),
     ],
 )
@@ -159,7 +203,9 @@ def test_a_mount_option_of_nfs_that_does_more_than_tune_is_refused(word: str) ->
         drivers.build("filesystems", "nfs", {"options": [word]}, to_run=True)
 
 
-@pytest.mark.parametrize(("word", "key"), [("rsize=4096", "transfer"), ("wsize=4096", "transfer"), ("vers=3", "version")])
+@pytest.mark.parametrize(
+    ("word", "key"), [("rsize=4096", "transfer"), ("wsize=4096", "transfer"), ("vers=3", "version")]
+)
 def test_the_campaigns_own_key_is_named(word: str, key: str) -> None:
     with pytest.raises(ValidationError, match=f"set {key} instead"):
         drivers.build("filesystems", "nfs", {"options": [word]}, to_run=True)

@@ -14,7 +14,10 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import transcript
 from scripted import ScriptedHost
 
-STORAGE = [words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
+STORAGE = [
+    words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv"))
+    for n in (1, 2)
+]
 METADATA = words.OrangefsServer("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",), Path("/srv"))
 SERVERS = [METADATA, *STORAGE]
 
@@ -38,15 +41,24 @@ def directives(configuration: str) -> dict[str, set[str]]:
 
 
 def ranges(configuration: str) -> list[tuple[str, int, int]]:
-    return [(name, int(first), int(last)) for name, first, last in re.findall(r"Range (\S+) (\d+)-(\d+)", configuration)]
+    return [
+        (name, int(first), int(last))
+        for name, first, last in re.findall(r"Range (\S+) (\d+)-(\d+)", configuration)
+    ]
 
 
 def test_the_configuration_is_what_genconfig_writes_but_for_shorter_retries() -> None:
     ours = directives(words.configuration(OrangeFS(), SERVERS))
     theirs = directives(said("genconfig.conf"))
     assert ours.keys() == theirs.keys()
-    assert {word for word in ours if ours[word] != theirs[word]} == {"ClientRetryLimit", "ClientRetryDelayMilliSecs"}
-    retries = [{word: int(min(values)) for word, values in d.items() if "ClientRetry" in word} for d in (ours, theirs)]
+    assert {word for word in ours if ours[word] != theirs[word]} == {
+        "ClientRetryLimit",
+        "ClientRetryDelayMilliSecs",
+    }
+    retries = [
+        {word: int(min(values)) for word, values in d.items() if "ClientRetry" in word}
+        for d in (ours, theirs)
+    ]
     totals_ms = {r["ClientRetryLimit"] * r["ClientRetryDelayMilliSecs"] for r in retries}
     assert totals_ms == {10000}
 
@@ -62,7 +74,8 @@ def test_every_server_has_handles_of_its_own() -> None:
 
 def test_a_server_with_both_roles_has_handles_for_both() -> None:
     both = [
-        words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data"), Path("/srv")) for n in (1, 2)
+        words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data"), Path("/srv"))
+        for n in (1, 2)
     ]
     found = ranges(words.configuration(OrangeFS(), both))
     assert sorted(name for name, _, _ in found) == ["storage-1", "storage-1", "storage-2", "storage-2"]
@@ -70,7 +83,9 @@ def test_a_server_with_both_roles_has_handles_for_both() -> None:
 
 
 def test_data_lie_where_they_are_assigned_and_metadata_beside_the_server() -> None:
-    elsewhere = words.OrangefsServer("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath"))
+    elsewhere = words.OrangefsServer(
+        "storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath")
+    )
     lines = list(map(str.strip, words.configuration(OrangeFS(), [elsewhere]).splitlines()))
     assert "DataStorageSpace /beneath/data" in lines
     assert "MetadataStorageSpace /srv/metadata" in lines
@@ -98,7 +113,9 @@ def test_a_distribution_without_strips_gets_no_strip_size() -> None:
 def test_a_file_states_its_distribution_and_the_servers_of_its_data(
     name: str, strip_bytes: int | None, data: tuple[str, ...]
 ) -> None:
-    assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.FileSpread(name, strip_bytes, data)
+    assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.FileSpread(
+        name, strip_bytes, data
+    )
 
 
 def test_what_viewdist_can_not_say_is_an_error_in_its_words() -> None:
@@ -117,14 +134,19 @@ def test_servers_tell_what_they_serve() -> None:
     assert set(words.modes(said("statfs-both.txt")).values()) == {"both metadata and I/O data"}
 
 
-@pytest.mark.parametrize(("word", "other"), [("mode: serving", "serves"), ("\tmode: serving only metadata\n", "")])
+@pytest.mark.parametrize(
+    ("word", "other"), [("mode: serving", "serves"), ("\tmode: serving only metadata\n", "")]
+)
 def test_a_server_whose_mode_is_not_found_is_an_error(word: str, other: str) -> None:
     with pytest.raises(WorkloadError, match="pvfs2-statfs: unexpected output"):
         words.modes(said("statfs-separate.txt").replace(word, other))
 
 
 def test_space_is_that_of_the_whole_not_of_the_first_server() -> None:
-    assert words.space(said("statfs-both.txt")) == {"total_bytes": 293379883008, "available_bytes": 237649502208}
+    assert words.space(said("statfs-both.txt")) == {
+        "total_bytes": 293379883008,
+        "available_bytes": 237649502208,
+    }
     with pytest.raises(WorkloadError, match="pvfs2-statfs: unexpected output: "):
         words.space("PVFS_isys_fs_add call: Protocol not available\n")
 
@@ -155,12 +177,15 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
         ({}, "no host to store data on; use a testbed with storage hosts"),
         (
             {"direct": False},
-            'direct = false can\'t be with client = "fuse"; remove it: pvfs2fuse always mounts with direct_io',
+            'direct = false can\'t be with client = "fuse"; remove it: pvfs2fuse always mounts with '
+            "direct_io",
         ),
         ({"client": "kernel", "direct": True}, 'direct = true can\'t be with client = "kernel"'),
     ],
 )
-def test_what_can_not_be_is_refused_before_anything_is_started(options: dict[str, object], said_of_it: str) -> None:
+def test_what_can_not_be_is_refused_before_anything_is_started(
+    options: dict[str, object], said_of_it: str
+) -> None:
     with pytest.raises(CampaignError, match=re.escape(said_of_it)), orangefs(**options).mount(Hosts(())):
         pass
 
@@ -172,12 +197,17 @@ class OneKernel(ScriptedHost):
 
 def test_clients_that_share_a_kernel_are_refused_a_kernel_client_before_anything_is_touched() -> None:
     hosts = [OneKernel(name) for name in ("storage-1", "client-1", "client-2")]
-    with pytest.raises(MachineError, match="clients that share one kernel"), orangefs(client="kernel").mount(Hosts((*hosts,))):
+    with (
+        pytest.raises(MachineError, match="clients that share one kernel"),
+        orangefs(client="kernel").mount(Hosts((*hosts,))),
+    ):
         pass
     assert [host.ran for host in hosts] == [[], [], []]
 
 
-def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "sbin").mkdir()
     (tmp_path / "sbin" / "pvfs2-server").touch(mode=0o755)
     monkeypatch.setenv(OrangeFS.variable, str(tmp_path))
@@ -189,15 +219,22 @@ def test_a_program_that_is_missing_is_named_with_where_it_was_looked_for(tmp_pat
     assert "set PERJOULE_ORANGEFS_PREFIX" in checks["pvfs2fuse"].fix
 
 
-def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_prefix_programs_are_looked_for_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pvfs2-statfs").touch(mode=0o755)
     monkeypatch.delenv(OrangeFS.variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     checks = {check.name: check for check in OrangeFS().checks()}
-    assert (checks["pvfs2-statfs"].ok, checks["pvfs2-statfs"].detail) == (True, str(tmp_path / "pvfs2-statfs"))
+    assert (checks["pvfs2-statfs"].ok, checks["pvfs2-statfs"].detail) == (
+        True,
+        str(tmp_path / "pvfs2-statfs"),
+    )
     assert "pvfs2-client-core" in {check.name for check in OrangeFS(client="kernel").checks()}
 
 
 def test_hosts_are_queried_for_the_kernels_module_because_its_device_comes_with_its_daemon() -> None:
-    (found,) = [check for check in OrangeFS(client="kernel").checks() if check.name == "OrangeFS in the kernel"]
+    (found,) = [
+        check for check in OrangeFS(client="kernel").checks() if check.name == "OrangeFS in the kernel"
+    ]
     assert (found.look, found.fix) == ("path /sys/module/orangefs", "modprobe orangefs")

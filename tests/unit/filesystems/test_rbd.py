@@ -1,4 +1,6 @@
-"""RBD on paper: which commands make, map and unmap whose image; what is refused; whose devices are unmapped at the end."""
+"""RBD on paper: which commands make, map and unmap whose image; what is refused; whose devices are
+unmapped at the end.
+"""
 
 import os
 import subprocess
@@ -49,7 +51,9 @@ class Kernel(ScriptedHost):
             case ["rbd", _, _, _, _, "device", "unmap", *_]:
                 if self.busy_count:
                     self.busy_count -= 1
-                    raise WorkloadError("rbd: sysfs write failed; rbd: unmap failed: (16) Device or resource busy")
+                    raise WorkloadError(
+                        "rbd: sysfs write failed; rbd: unmap failed: (16) Device or resource busy"
+                    )
                 self.image = None
                 return 0, ""
             case _:
@@ -87,7 +91,9 @@ def ran(host: Any) -> list[list[str]]:
 def test_an_image_is_made_by_the_administrator_and_mapped_and_unmapped_by_its_client(hosts: Hosts) -> None:
     client = client_of(hosts)
     with as_written(Rbd, size="1 GiB").mount(hosts) as mounted:
-        assert ran(hosts.management) == [[*ADMIN, "create", "--size", "1073741824B", "--image-feature", "layering", IMAGE]]
+        assert ran(hosts.management) == [
+            [*ADMIN, "create", "--size", "1073741824B", "--image-feature", "layering", IMAGE]
+        ]
         options = "noudev,ms_mode=crc,mount_timeout=30,abort_on_full,osd_request_timeout=120"
         assert ran(client) == [
             [*CLIENT, "device", "map", "--options", options, IMAGE],
@@ -96,7 +102,12 @@ def test_an_image_is_made_by_the_administrator_and_mapped_and_unmapped_by_its_cl
         ]
         assert mounted.devices == {"client-1": Path("/dev/rbd7")}
         assert mounted.directories == {"client-1": Path("/of/client-1/ceph/device")}
-        image = {"path": "/dev/rbd7", "size_bytes": 268435456, "object_bytes": 4194304, "features": ["layering"]}
+        image = {
+            "path": "/dev/rbd7",
+            "size_bytes": 268435456,
+            "object_bytes": 4194304,
+            "features": ["layering"],
+        }
         said = mounted.facts["images"]
         assert isinstance(said, dict)
         assert isinstance(found := said["client-1"], dict)
@@ -131,7 +142,9 @@ def test_a_device_that_is_no_longer_the_clients_image_is_missed(hosts: Hosts) ->
         mounted.alive()
         for other in (None, "somebody-elses"):
             client.image = other
-            with pytest.raises(TransientError, match="client-1: /dev/rbd7 is no longer mapped to the client's image"):
+            with pytest.raises(
+                TransientError, match="client-1: /dev/rbd7 is no longer mapped to the client's image"
+            ):
                 mounted.alive()
 
 
@@ -141,16 +154,24 @@ def test_a_map_that_fails_is_reported(hosts: Hosts) -> None:
         pass
 
 
-def test_a_client_without_the_driver_or_with_a_folder_that_names_no_image_is_refused_first(hosts: Hosts) -> None:
+def test_a_client_without_the_driver_or_with_a_folder_that_names_no_image_is_refused_first(
+    hosts: Hosts,
+) -> None:
     client = client_of(hosts)
     client.module = False
-    words = "client-1: the kernel has no RADOS block devices; modprobe rbd, or use hosts whose kernel has CONFIG_BLK_DEV_RBD"
+    words = (
+        "client-1: the kernel has no RADOS block devices; modprobe rbd, or use hosts whose kernel has "
+        "CONFIG_BLK_DEV_RBD"
+    )
     with pytest.raises(MachineError, match=words), Rbd().mount(hosts):
         pass
     client.module = True
     for folder in ("/my work/client-1", "/w@1/client-1", "/50%/client-1"):
         client.directory = Path(folder)
-        with pytest.raises(MachineError, match="an image can't be named after the folder"), Rbd().mount(hosts):
+        with (
+            pytest.raises(MachineError, match="an image can't be named after the folder"),
+            Rbd().mount(hosts),
+        ):
             pass
     assert not any(ran(host) for host in hosts.all)
 
@@ -158,7 +179,11 @@ def test_a_client_without_the_driver_or_with_a_folder_that_names_no_image_is_ref
 def test_this_machines_kernel_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "in_kernel", lambda kind: False)
     check = next(check for check in Rbd().checks() if "kernel" in check.name)
-    assert (check.ok, check.detail, check.look) == (False, "the kernel has no RADOS block devices", "kernel rbd")
+    assert (check.ok, check.detail, check.look) == (
+        False,
+        "the kernel has no RADOS block devices",
+        "kernel rbd",
+    )
     assert check.fix == "modprobe rbd, or use hosts whose kernel has CONFIG_BLK_DEV_RBD"
     assert {(one.name, one.on) for one in Rbd().checks()} >= {("rbd", "client"), ("rbd", "management")}
 
@@ -184,7 +209,9 @@ def test_clients_may_use_images_and_nothing_else() -> None:
     assert caps["client.client-1"] == {"mon": "profile rbd", "osd": "profile rbd pool=rbd"}
     made = [command for stage in commands.creation(layout) for command in stage]
     pool = {"pool": "rbd", "pg_num": 16, "pgp_num": 16, "pool_type": "replicated", "rule": "rbd", "size": 3}
-    assert [one for one in made if one["prefix"] == "osd pool create"] == [{"prefix": "osd pool create", **pool}]
+    assert [one for one in made if one["prefix"] == "osd pool create"] == [
+        {"prefix": "osd pool create", **pool}
+    ]
     enabled = {"prefix": "osd pool application enable", "pool": "rbd", "app": "rbd"}
     assert [one for one in made if one["prefix"] == "osd pool application enable"] == [enabled]
 
@@ -192,11 +219,16 @@ def test_clients_may_use_images_and_nothing_else() -> None:
 def test_an_image_tells_the_objects_that_hold_its_data() -> None:
     image = answers.image(INFO)
     assert len(image.objects) == 256 * 1024**2 // (4 * 1024**2)
-    assert image.objects[:2] == ["rbd_data.102136013632.0000000000000000", "rbd_data.102136013632.0000000000000001"]
+    assert image.objects[:2] == [
+        "rbd_data.102136013632.0000000000000000",
+        "rbd_data.102136013632.0000000000000001",
+    ]
     assert image.objects[-1] == "rbd_data.102136013632.000000000000003f"
 
 
-def test_the_hosts_of_a_device_are_those_of_its_objects(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hosts_of_a_device_are_those_of_its_objects(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[dict[str, Any]] = []
 
     def ask(_: CephCluster, stages: Sequence[Sequence[dict[str, Any]]]) -> list[list[Any]]:
@@ -222,7 +254,9 @@ MAPPED = {
 
 
 @pytest.mark.parametrize("end", ["remove_single_major", "remove"])
-def test_only_devices_of_a_folder_and_below_are_unmapped(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_devices_of_a_folder_and_below_are_unmapped(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number, image in MAPPED.items():
         (tmp_path / "devices" / number).mkdir(parents=True)
         (tmp_path / "devices" / number / "name").write_text(f"{image}\n")
@@ -245,7 +279,10 @@ def test_a_host_over_ssh_unmaps_what_a_dead_run_had_there_before_its_folder_goes
     folder, kernel = tmp_path / "cluster" / "abcdefgh-client-1", tmp_path / "kernel"
     folder.mkdir(parents=True)
     (folder / "perjoule-made-this").touch()
-    for number, image in {"0": mapped.image_name(folder), "1": mapped.image_name(folder.with_name("ijklmnop-client-1"))}.items():
+    for number, image in {
+        "0": mapped.image_name(folder),
+        "1": mapped.image_name(folder.with_name("ijklmnop-client-1")),
+    }.items():
         (kernel / "devices" / number).mkdir(parents=True)
         (kernel / "devices" / number / "name").write_text(f"{image}\n")
     (kernel / "remove_single_major").touch()

@@ -33,11 +33,17 @@ from typed import as_written
             as_written(GlusterFS, layout="replicated", replicas=2, hosts=4),
             "2 copies, acknowledged on disk, 1 storage host may fail",
         ),
-        (as_written(GlusterFS, layout="arbiter", hosts=3), "2 copies, acknowledged on disk, 1 storage host may fail"),
+        (
+            as_written(GlusterFS, layout="arbiter", hosts=3),
+            "2 copies, acknowledged on disk, 1 storage host may fail",
+        ),
         (GlusterFS(layout="distributed"), "1 copy, acknowledged on disk, no storage hosts may fail"),
         (as_written(CephFs, copies=2), "2 copies, acknowledged on disk, 1 storage host may fail"),
         (CephFs(erasure="2+1"), "2+1, acknowledged on disk, 1 storage host may fail"),
-        (as_written(CephFs, copies=2, store="memstore"), "2 copies, acknowledged in memory, 1 storage host may fail"),
+        (
+            as_written(CephFs, copies=2, store="memstore"),
+            "2 copies, acknowledged in memory, 1 storage host may fail",
+        ),
         (as_written(Rados, copies=3), "3 copies, acknowledged on disk, 2 storage hosts may fail"),
         (OrangeFS(), "1 copy, acknowledged in memory, no storage hosts may fail"),
         (OrangeFS(sync_data=True), "1 copy, acknowledged on disk, no storage hosts may fail"),
@@ -45,7 +51,9 @@ from typed import as_written
         (LocalFileSystem(type="xfs"), "1 copy, acknowledged on disk, no storage hosts may fail"),
     ],
 )
-def test_a_file_system_states_how_often_data_lie_there_and_how_many_hosts_may_fail(filesystem, sentence) -> None:
+def test_a_file_system_states_how_often_data_lie_there_and_how_many_hosts_may_fail(
+    filesystem, sentence
+) -> None:
     with SimulatedTestbed().hold(1) as hosts:
         assert filesystem.redundancy(hosts).sentence == sentence
 
@@ -69,14 +77,19 @@ def test_a_record_keeps_it_and_one_written_before_reads_without(made) -> None:
 def test_tables_and_legends_say_it_beside_the_name(made) -> None:
     kept = Redundancy(2, acknowledged="on disk")
     records = [replace(made.record(made.trial(repetition=n)), redundancy=kept) for n in (1, 2)]
-    found = cells(records, [point_of(r.trial, "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0}) for r in records])
+    found = cells(
+        records,
+        [point_of(r.trial, "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0}) for r in records],
+    )
     laid = table(found)
     assert dict(zip(laid.headers, laid.rows[0], strict=True))["redundancy"] == "2 copies"
     assert filesystems(found) == ["moosefs (2 copies)"]
 
 
 def test_results_without_it_have_no_such_column(made) -> None:
-    found = cells([made.record()], [point_of(made.trial(), "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0})])
+    found = cells(
+        [made.record()], [point_of(made.trial(), "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0})]
+    )
     assert "redundancy" not in table(found).headers
     assert filesystems(found) == ["moosefs"]
 

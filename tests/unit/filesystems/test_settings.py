@@ -1,4 +1,6 @@
-"""What is changed from each file system's own settings: on which hosts, with which reason, and that it is what it gets."""
+"""What is changed from each file system's own settings: on which hosts, with which reason, and that it is
+what it gets.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +47,9 @@ class MooseHost(ScriptedHost):
             "mfsgetsclass": ("getsclass.txt",),
             "mfsgettrashtime": ("gettrashtime.txt",),
         }
-        return 0, "mfs" if words[0] == "stat" else "".join(transcript("moosefs", name) for name in recorded.get(words[0], ()))
+        return 0, "mfs" if words[0] == "stat" else "".join(
+            transcript("moosefs", name) for name in recorded.get(words[0], ())
+        )
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
         return ScriptedProcess(None, "mfsmaster daemon initialized properly")
@@ -63,7 +67,9 @@ def moose(reality: Reality, **options: Any) -> tuple[Any, Hosts]:
         return mounted.facts["changed"], hosts
 
 
-def test_daemons_of_moosefs_have_its_own_settings_on_real_hosts_and_those_of_a_shared_machine_on_emulated_ones() -> None:
+def test_daemons_of_moosefs_have_its_own_settings_on_real_hosts_and_those_of_a_shared_machine_on_emulated_ones() -> (
+    None
+):
     realities: dict[Reality, dict[str, str]] = {"real": {}, "emulated": BOARD}
     for reality, wanted in realities.items():
         facts, hosts = moose(reality)
@@ -87,7 +93,11 @@ def test_a_master_that_may_rebalance_and_keep_trash_has_no_setting_for_comparabi
     }
     master = hosts.metadata
     assert isinstance(master, MooseHost)
-    for name in ("REPLICATIONS_DELAY_INIT = 0", "CHUNKS_WRITE_REP_LIMIT = 2,1,0,0", "CHUNKS_READ_REP_LIMIT = 10,5,0,0"):
+    for name in (
+        "REPLICATIONS_DELAY_INIT = 0",
+        "CHUNKS_WRITE_REP_LIMIT = 2,1,0,0",
+        "CHUNKS_READ_REP_LIMIT = 10,5,0,0",
+    ):
         assert name in master.text("mfsmaster.cfg").splitlines()
     assert moose("real", rebalance=True, trash="1 h")[0] == {"start": {"REPLICATIONS_DELAY_INIT": "0"}}
 
@@ -108,10 +118,22 @@ def of(filesystem: Deployed, reality: Reality = "real") -> Deployment[Any]:
                 "comparability": {"big_writes": "set"},
             },
         ),
-        (OrangeFS(client="kernel"), {"start": {"ClientRetryLimit": "50", "ClientRetryDelayMilliSecs": "200"}}),
+        (
+            OrangeFS(client="kernel"),
+            {"start": {"ClientRetryLimit": "50", "ClientRetryDelayMilliSecs": "200"}},
+        ),
         (BeeGFS(), {"comparability": {"connUseRDMA": "false"}}),
-        (Nfs(), {"comparability": {"noatime": "set", "Only_Numeric_Owners": "true"}, "start": {"Graceless": "true"}}),
-        (Nfs(client="fuse"), {"comparability": {"Only_Numeric_Owners": "true"}, "start": {"Graceless": "true"}}),
+        (
+            Nfs(),
+            {
+                "comparability": {"noatime": "set", "Only_Numeric_Owners": "true"},
+                "start": {"Graceless": "true"},
+            },
+        ),
+        (
+            Nfs(client="fuse"),
+            {"comparability": {"Only_Numeric_Owners": "true"}, "start": {"Graceless": "true"}},
+        ),
         (Nfs(server="kernel"), {"comparability": {"noatime": "set"}}),
         (Nfs(server="kernel", client="fuse"), {}),
     ],
@@ -142,10 +164,15 @@ def test_what_the_facts_say_is_what_configurations_and_commands_have() -> None:
     text = nfs.ganesha_text(Path("/srv/export"), Path("/srv/recovery"), ["10.98.0.7"], "4.2")
     assert all(f"{setting.name} = {setting.value};" in text for setting in nfs.GANESHA)
     assert "noatime" in nfs.mount_options("4.2", 2**20, ()).split(",")
-    server = orangefs.OrangefsServer("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/srv"))
+    server = orangefs.OrangefsServer(
+        "storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/srv")
+    )
     lines = [line.strip() for line in orangefs.configuration(OrangeFS(), [server]).splitlines()]
     assert {"ClientRetryLimit 50", "ClientRetryDelayMilliSecs 200"} < set(lines)
-    servers = [beegfs.server(kind, store=Path("/a"), authentication=Path("/b"), management="10.98.0.1") for kind in beegfs.KINDS]
+    servers = [
+        beegfs.server(kind, store=Path("/a"), authentication=Path("/b"), management="10.98.0.1")
+        for kind in beegfs.KINDS
+    ]
     for text in (*servers, *(series.client("10.98.0.1", Path("/b"), "native") for series in ALL)):
         assert "connUseRDMA = false" in text.splitlines()
 
@@ -165,8 +192,14 @@ def test_a_setting_for_emulation_is_in_force_on_emulated_hosts_alone() -> None:
 )
 def test_the_reference_lists_every_setting_that_is_changed(filesystem: Deployed) -> None:
     text = (ROOT / "docs" / "reference" / "settings.md").read_text()
-    assert [one.name for one in of(filesystem, "emulated").changed if one.name.removeprefix("image ") not in text] == []
-    assert [one.value for one in of(filesystem, "emulated").changed if one.value not in text and one.place != "client"] == []
+    assert [
+        one.name for one in of(filesystem, "emulated").changed if one.name.removeprefix("image ") not in text
+    ] == []
+    assert [
+        one.value
+        for one in of(filesystem, "emulated").changed
+        if one.value not in text and one.place != "client"
+    ] == []
 
 
 def test_the_reference_lists_what_moosefs_has() -> None:

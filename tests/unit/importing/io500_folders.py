@@ -1,11 +1,14 @@
-"""Folders as versions of IO500 wrote them, with numbers of our own: the layout of the files is theirs, nothing else."""
+"""Folders as versions of IO500 wrote them, with numbers of our own: the layout of the files is theirs,
+nothing else.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from perjoule.model.units import MIB
 
-BANDWIDTHS = {"ior-easy-write": 2.0, "ior-hard-write": 0.5, "ior-easy-read": 4.0, "ior-hard-read": 1.0}  # GiB/s
+# GiB/s
+BANDWIDTHS = {"ior-easy-write": 2.0, "ior-hard-write": 0.5, "ior-easy-read": 4.0, "ior-hard-read": 1.0}
 RATES = {  # kIOPS
     "mdtest-easy-write": 10.0,
     "mdtest-hard-write": 5.0,
@@ -31,7 +34,8 @@ ORDER = (
     "mdtest-hard-delete",
 )
 TOOK_S = 320.0
-SCORE = (2.0**0.5, 14.5853, 4.54167)  # of the rates above, by hand: geometric means, and the root of their product
+# of the rates above, by hand: geometric means, and the root of their product
+SCORE = (2.0**0.5, 14.5853, 4.54167)
 TESTED = "Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize API RefNum"
 COLUMNS = {"write": "creation", "stat": "stat", "read": "read", "delete": "removal"}
 
@@ -63,7 +67,8 @@ def old(
         took_s = TOOK_S if name.endswith("write") else 160.0
         under = name.replace("-", "_")
         lines.append(
-            f"[RESULT] {kind} phase {index // 2 + 1} {under:>25} {found[name]:20.3f} {unit} : time {took_s:6.2f} seconds"
+            f"[RESULT] {kind} phase {index // 2 + 1} {under:>25} {found[name]:20.3f} {unit} : time "
+            f"{took_s:6.2f} seconds"
         )
         minute, text = 6 * index, ""
         if name.startswith("ior"):
@@ -117,8 +122,13 @@ def mdtest_text(operation: str, kiops: float, took_s: float, minute: int, versio
     """Return the output of mdtest 1.9, or with times of 3.3."""
     began, ended = (f"11/{day:02}/2017 {10 + minute // 60}:{minute % 60 + late:02}:05" for late in (0, 5))
     values = {column: kiops * 1000 * (column == COLUMNS[operation]) for column in COLUMNS.values()}
-    rows = "\n".join(f"   File {column:18}:{3 * f' {value:14.3f}'}          0.000" for column, value in values.items())
-    head = "   Operation                      Max            Min           Mean        Std Dev\n   ---------      ---   ---   ---"
+    rows = "\n".join(
+        f"   File {column:18}:{3 * f' {value:14.3f}'}          0.000" for column, value in values.items()
+    )
+    head = (
+        "   Operation                      Max            Min           Mean        Std Dev\n   ---------   "
+        "   ---   ---   ---"
+    )
     times = rows.replace(f"{kiops * 1000:14.3f}", f"{took_s:14.3f}")
     spent = f"\nSUMMARY time: (of 1 iterations)\n{head}\n{times}\n" if version >= "3" else ""
     word = "SUMMARY rate:" if version >= "3" else "SUMMARY:"

@@ -1,4 +1,6 @@
-"""Kinds of sysstat's counters that were read wrongly: zones, disks and interfaces that are built from others, other programs."""
+"""Kinds of sysstat's counters that were read wrongly: zones, disks and interfaces that are built from
+others, other programs.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -95,14 +97,18 @@ def test_a_bond_stands_for_ports_that_are_not_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["storage0", "lan", "data1"])
-def test_an_interface_of_any_name_counts_if_it_moved_more_than_all_hardware(name: str, tmp_path: Path) -> None:
+def test_an_interface_of_any_name_counts_if_it_moved_more_than_all_hardware(
+    name: str, tmp_path: Path
+) -> None:
     found = counted(tmp_path, sadf(SDA, {"eth0": IDLE, name: 10240.0}))
     assert rate(found, "network_sent") == BYTES_PER_S + IDLE * 1024
     assert [name in doubt for doubt in found.doubts] == [True]
 
 
 @pytest.mark.parametrize("name", ["storage0", "mybridge"])
-def test_an_interface_of_any_name_that_may_be_built_from_hardware_is_not_guessed_at(name: str, tmp_path: Path) -> None:
+def test_an_interface_of_any_name_that_may_be_built_from_hardware_is_not_guessed_at(
+    name: str, tmp_path: Path
+) -> None:
     found = counted(tmp_path, sadf(SDA, {"eth0": 10240.0, name: 10240.0}))
     assert rate(found, "network_sent") is None
     assert f'whether "{name}" is hardware' in str(found.doubts[0])
@@ -145,7 +151,9 @@ def test_times_are_of_the_zone_that_sadf_states(
 @pytest.mark.parametrize(
     ("stated", "zone"), [("CEST", "Europe/Berlin"), ("JST", "UTC"), ("MSK", "Europe/Dublin"), ("EDT", "UTC")]
 )
-def test_an_abbreviation_that_the_zone_does_not_have_is_refused(stated: str, zone: str, tmp_path: Path) -> None:
+def test_an_abbreviation_that_the_zone_does_not_have_is_refused(
+    stated: str, zone: str, tmp_path: Path
+) -> None:
     with pytest.raises(WorkloadError, match=f'of the zone "{stated}".*sadf without -t'):
         counted(tmp_path, sadf(SDA, ETH0, stamp={"tz": stated}), zone)
 
@@ -176,9 +184,14 @@ IOSTAT = '{"avg-cpu": {"user": 6.75}, "disk": [{"disk_device": "sda", "kB_wrtn/s
 MPSTAT = '{"timestamp": "12:09:10", "cpu-load": [{"cpu": "all", "usr": 10.0}]}'
 
 
-@pytest.mark.parametrize(("statistics", "named"), [(IOSTAT, "iostat"), (f",\n{IOSTAT}", "iostat"), (MPSTAT, "mpstat or pidstat")])
+@pytest.mark.parametrize(
+    ("statistics", "named"), [(IOSTAT, "iostat"), (f",\n{IOSTAT}", "iostat"), (MPSTAT, "mpstat or pidstat")]
+)
 def test_other_programs_of_sysstat_are_named(statistics: str, named: str, tmp_path: Path) -> None:
-    text = f'{{"sysstat": {{"hosts": [{{"nodename": "client-1", "number-of-cpus": 4, "statistics": [{statistics}]}}]}}}}'
+    text = (
+        f'{{"sysstat": {{"hosts": [{{"nodename": "client-1", "number-of-cpus": 4, "statistics": '
+        f"[{statistics}]}}]}}}}"
+    )
     with pytest.raises(WorkloadError, match=f"this is the JSON of {named}.*sadf -j"):
         counted(tmp_path, text)
 

@@ -1,4 +1,6 @@
-"""Network interfaces that pass on each other's bytes under names of hardware, which only what they moved can tell."""
+"""Network interfaces that pass on each other's bytes under names of hardware, which only what they moved
+can tell.
+"""
 
 import pytest
 
@@ -26,7 +28,9 @@ APART = {
 
 @pytest.mark.parametrize("other", ALIKE.values(), ids=ALIKE)
 @pytest.mark.parametrize("names", [("eth1", "eth2"), ("eth0", "enp1s0")])
-def test_interfaces_that_always_move_the_same_are_named_in_a_doubt(other: list[float], names: tuple[str, str]) -> None:
+def test_interfaces_that_always_move_the_same_are_named_in_a_doubt(
+    other: list[float], names: tuple[str, str]
+) -> None:
     """Azure's virtual function may be called eth2 beside its synthetic eth1, and both count each byte."""
     found = chosen(NETWORKS, {names[0]: LOAD, names[1]: other, "lo": [0.0] * 6})
     assert found.names == set(names)

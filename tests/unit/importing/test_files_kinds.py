@@ -31,10 +31,17 @@ def bring(tmp_path: Path, *words: object) -> importing.Brought:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     "text",
-    [REPORT, RADOS, ior(("Fri Nov 27 17:00:00 2026", "", ROWS)), mdtest("4.0.0", "File creation 9 9 9 0.000")],
+    [
+        REPORT,
+        RADOS,
+        ior(("Fri Nov 27 17:00:00 2026", "", ROWS)),
+        mdtest("4.0.0", "File creation 9 9 9 0.000"),
+    ],
     ids=["fio", "rados", "ior", "mdtest"],
 )
-def test_a_file_is_read_in_the_encoding_that_it_has_and_verifies(encoding: str, newline: str, text: str, tmp_path: Path) -> None:
+def test_a_file_is_read_in_the_encoding_that_it_has_and_verifies(
+    encoding: str, newline: str, text: str, tmp_path: Path
+) -> None:
     path = tmp_path / "client-1.txt"
     path.write_bytes(text.replace("\n", newline).encode(encoding))
     (record,) = bring(tmp_path, path).records
@@ -64,7 +71,10 @@ def test_a_cut_file_alone_is_refused(tmp_path: Path) -> None:
     [
         ("hints = 1\n", ""),
         ("auth: unable to find a keyring on /etc/{client.admin}.keyring\nhints = 1\n", ""),
-        ("Maintaining 16 concurrent writes\nObject prefix: benchmark_data_x_1\n", "Cleaning up\nRemoved 184 objects\n"),
+        (
+            "Maintaining 16 concurrent writes\nObject prefix: benchmark_data_x_1\n",
+            "Cleaning up\nRemoved 184 objects\n",
+        ),
         ("", "Clean up completed and total clean up time :3.25\n"),
     ],
 )
@@ -82,7 +92,10 @@ def test_two_rados_benches_in_a_file_are_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("hints = 1\n  sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)\n", "the text of rados bench"),
+        (
+            "hints = 1\n  sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)\n",
+            "the text of rados bench",
+        ),
         ("fio-3.33\nStarting 1 process\n", "the text of fio"),
         ("3;fio-3.33;j;0;0;\n", "fio's terse output"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\navg-cpu:  %user\n", "the text of iostat"),
@@ -117,7 +130,15 @@ def test_a_log_that_many_trials_share_is_on_the_disk_once_and_each_verifies(tmp_
         text = fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + 30_000 * number)
         (folder / f"run-{number}.json").write_text(text)
     log.write_text("t,w\n" + "".join(f"{1_794_999_980 + t},40\n" for t in range(120)))
-    declared = ["time=t", "value=w", "unit=W", "semantics=window mean", "window=1 s", "grade=wall", "clock=unix"]
+    declared = [
+        "time=t",
+        "value=w",
+        "unit=W",
+        "semantics=window mean",
+        "window=1 s",
+        "grade=wall",
+        "clock=unix",
+    ]
     results = importing.create(tmp_path / "results")
     found, _ = sources([f"client-1={path}" for path in sorted(folder.iterdir())], "UTC")
     importing.bring(results, found, logs(log, declared, (), "UTC"))

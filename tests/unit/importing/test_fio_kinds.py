@@ -1,4 +1,6 @@
-"""Kinds of fio's reports that were read wrongly or refused: options, starts, servers, versions, text around them."""
+"""Kinds of fio's reports that were read wrongly or refused: options, starts, servers, versions, text
+around them.
+"""
 
 import json
 from typing import Any
@@ -22,7 +24,10 @@ def runs(text: str, told: Told | None = None) -> tuple[ImportedRun, ...]:
 
 
 def windows(run: ImportedRun) -> list[tuple[str, float, float]]:
-    return [(r.direction, round(r.began_s - END_S, 3), round(r.ended_s - END_S, 3)) for r in present(run.outcome).results]
+    return [
+        (r.direction, round(r.began_s - END_S, 3), round(r.ended_s - END_S, 3))
+        for r in present(run.outcome).results
+    ]
 
 
 def mib_per_s(run: ImportedRun) -> float:
@@ -51,7 +56,8 @@ def test_loads_that_differ_in_an_option_are_not_repetitions(options: dict[str, s
 
 
 @pytest.mark.parametrize(
-    "options", [{"fsync": "0"}, {"iodepth": "1"}, {"log_avg_msec": "500"}, {"group_reporting": "1"}, {"name": "x"}]
+    "options",
+    [{"fsync": "0"}, {"iodepth": "1"}, {"log_avg_msec": "500"}, {"group_reporting": "1"}, {"name": "x"}],
 )
 def test_loads_that_differ_in_nothing_are_equal(options: dict[str, str]) -> None:
     (plain,) = runs(fio(job(write=moved(8 * MIB, 2000))))
@@ -91,20 +97,32 @@ def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None
 
 def test_a_delayed_job_is_part_of_its_load_for_as_long_as_both_took() -> None:
     one, other = (
-        job(n, write=moved(8 * MIB, 2000), options=o, elapsed=5) for n, o in (("a", WRITE), ("b", {**WRITE, "startdelay": "2"}))
+        job(n, write=moved(8 * MIB, 2000), options=o, elapsed=5)
+        for n, o in (("a", WRITE), ("b", {**WRITE, "startdelay": "2"}))
     )
     (run,) = runs(fio(one, other))
     assert mib_per_s(run) == pytest.approx(4.0)
 
 
 def test_a_delay_that_fio_drew_is_not_known() -> None:
-    (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, "startdelay": "0-30"}), job("b", write=moved(MIB, 2000))))
+    (run,) = runs(
+        fio(
+            job(write=moved(8 * MIB, 2000), options={**WRITE, "startdelay": "0-30"}),
+            job("b", write=moved(MIB, 2000)),
+        )
+    )
     assert "drew the delay" in run.failure
 
 
 def test_a_job_that_waits_for_another_is_a_load_after_it() -> None:
-    first, second = job("a", write=moved(8 * MIB, 2000)), job("b", write=moved(8 * MIB, 1000), options={**WRITE, "wait_for": "a"})
-    assert [windows(run) for run in runs(fio(first, second))] == [[("write", -3.0, -1.0)], [("write", -1.0, 0.0)]]
+    first, second = (
+        job("a", write=moved(8 * MIB, 2000)),
+        job("b", write=moved(8 * MIB, 1000), options={**WRITE, "wait_for": "a"}),
+    )
+    assert [windows(run) for run in runs(fio(first, second))] == [
+        [("write", -3.0, -1.0)],
+        [("write", -1.0, 0.0)],
+    ]
 
 
 def test_reads_that_verify_come_after_the_writes() -> None:
@@ -134,12 +152,17 @@ def test_ramps_lie_between_groups_and_before_a_stated_start() -> None:
     ramped = {**WRITE, "ramp_time": "5"}
     both = [job(str(n), write=moved(8 * MIB, 10_000), group=n, options=ramped, elapsed=31) for n in range(2)]
     assert [windows(run)[0][1:] for run in runs(fio(*both))] == [(-25.0, -15.0), (-10.0, 0.0)]
-    (stated,) = runs(fio(job(write=moved(8 * MIB, 10_000), options=ramped, elapsed=16, job_start=1_795_000_085_000)))
+    (stated,) = runs(
+        fio(job(write=moved(8 * MIB, 10_000), options=ramped, elapsed=16, job_start=1_795_000_085_000))
+    )
     assert windows(stated)[0][1:] == (-10.0, 0.0)
 
 
 def test_starts_of_another_clock_are_put_before_the_report() -> None:
-    one, other = (job(str(n), write=moved(8 * MIB, 2000), group=n, job_start=5_000_000 + 3000 * n, elapsed=6) for n in range(2))
+    one, other = (
+        job(str(n), write=moved(8 * MIB, 2000), group=n, job_start=5_000_000 + 3000 * n, elapsed=6)
+        for n in range(2)
+    )
     first, second = runs(fio(one, other))
     assert (windows(first)[0][1:], windows(second)[0][1:]) == ((-5.0, -3.0), (-2.0, 0.0))
     assert any("another clock" in doubt for doubt in present(first.outcome).doubts)
@@ -190,7 +213,12 @@ def test_servers_without_names_are_refused_unless_the_user_names_each() -> None:
 
 @pytest.mark.parametrize("version", ["fio-2.1.4", "fio-2.2.10", "fio-2.21"])
 def test_fio_2_is_named(version: str) -> None:
-    entry: dict[str, Any] = {"jobname": "j", "error": 0, "read": {"io_bytes": 7116, "runtime": 25788, "lat": {}}, "write": {}}
+    entry: dict[str, Any] = {
+        "jobname": "j",
+        "error": 0,
+        "read": {"io_bytes": 7116, "runtime": 25788, "lat": {}},
+        "write": {},
+    }
     with pytest.raises(WorkloadError, match=f"report of {version}.*fio 2 is not supported"):
         runs(json.dumps({"fio version": version, "jobs": [entry]}))
 
@@ -223,13 +251,17 @@ def test_text_around_and_inside_a_report_is_skipped(change: Any) -> None:
 
 
 def test_two_reports_in_a_file_are_two_runs_and_a_status_interval_is_one() -> None:
-    first, second = (fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000))
+    first, second = (
+        fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000)
+    )
     assert len(runs(first + "\n" + second)) == 2
     so_far = fio(job(write=moved(4 * MIB, 1000)), ended_ms=1_795_000_099_000)
     assert [windows(run) for run in runs(so_far + "\n" + second)] == [[("write", -2.0, 0.0)]]
 
 
 def test_a_second_report_that_is_cut_is_not_lost_in_silence() -> None:
-    first, second = (fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000))
+    first, second = (
+        fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000)
+    )
     with pytest.raises(WorkloadError, match="truncated"):
         runs(first + "\n" + second[:500])

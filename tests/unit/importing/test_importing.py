@@ -1,4 +1,6 @@
-"""What other tools wrote becomes results: read from real output of fio, IOR, mdtest, IO500, rados bench and sysstat."""
+"""What other tools wrote becomes results: read from real output of fio, IOR, mdtest, IO500, rados bench
+and sysstat.
+"""
 
 import itertools
 import json
@@ -88,7 +90,11 @@ def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("word", "said"),
-    [("nowhere.json", "no such file"), (__file__, "unrecognised format"), ("/dev/null", "nothing recognised in it")],
+    [
+        ("nowhere.json", "no such file"),
+        (__file__, "unrecognised format"),
+        ("/dev/null", "nothing recognised in it"),
+    ],
 )
 def test_what_can_t_be_imported_is_one_sentence(word: str, said: str) -> None:
     with pytest.raises(CampaignError, match=said):
@@ -117,7 +123,9 @@ def test_more_clients_than_any_machine_has_are_refused_before_they_are_named() -
 
 def test_fio_is_read_to_the_byte_and_its_start_is_reckoned_from_its_end() -> None:
     (run,) = runs("fio/steady.json")
-    write, told = (next(r for r in present(run.outcome).results if r.direction == way) for way in ("write", "read"))
+    write, told = (
+        next(r for r in present(run.outcome).results if r.direction == way) for way in ("write", "read")
+    )
     assert (run.operation, run.transfer_bytes, run.folder) == ("randrw", 4096, "/mnt/results/d")
     assert (write.moved_bytes, told.moved_bytes) == (305360896, 306094080)
     assert told.ended_s == pytest.approx(1795249165.146)
@@ -179,7 +187,9 @@ def test_different_clients_of_different_days_are_no_doubt_of_clocks(tmp_path: Pa
     document = json.loads((REAL / "joined/client-1.json").read_text())
     document["timestamp_ms"] += 3 * 86_400_000
     (tmp_path / "client-2.json").write_text(json.dumps(document))
-    _, brought = bring(tmp_path, "joined/client-1.json", tmp_path / "client-2.json", tmp_path / "client-2.json")
+    _, brought = bring(
+        tmp_path, "joined/client-1.json", tmp_path / "client-2.json", tmp_path / "client-2.json"
+    )
     assert not any("clock" in doubt for record in brought.records for doubt in record.doubts)
 
 
@@ -199,9 +209,15 @@ def changed(tmp_path, name, *changes):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("fio/steady.json", [(r'"runtime" : \d+', '"runtime" : 0'), (r'"job_runtime" : \d+', '"job_runtime" : 0')]),
+        (
+            "fio/steady.json",
+            [(r'"runtime" : \d+', '"runtime" : 0'), (r'"job_runtime" : \d+', '"job_runtime" : 0')],
+        ),
         ("rados/write.json", [(r'"total_time_run": "[\d.]+"', '"total_time_run": "0"')]),
-        ("ior/verbose.json", [(r'"totalTime": [\d.]+', '"totalTime": 0.0'), (r'"bwMiB": [\d.]+', '"bwMiB": inf')]),
+        (
+            "ior/verbose.json",
+            [(r'"totalTime": [\d.]+', '"totalTime": 0.0'), (r'"bwMiB": [\d.]+', '"bwMiB": inf')],
+        ),
         ("mdtest/tree.txt", [(r"(File creation) .*", r"\1    inf    inf    inf    -nan")]),
     ],
 )
@@ -236,7 +252,9 @@ def test_a_folder_that_keeps_a_valid_trial_of_no_time_shows_it_as_failed(tmp_pat
 
 def test_each_iteration_of_ior_is_a_run_whose_mean_rate_is_what_ior_prints() -> None:
     found = runs("ior/iterations.json")
-    summary = {one["operation"]: one for one in json.loads((REAL / "ior/iterations.json").read_text())["summary"]}
+    summary = {
+        one["operation"]: one for one in json.loads((REAL / "ior/iterations.json").read_text())["summary"]
+    }
     for operation, said in summary.items():
         rates = [rate(run) for run in found if run.operation == operation]
         assert len(rates) == said["repetitions"] == 3
@@ -255,7 +273,8 @@ def test_warnings_inside_ior_s_json_are_skipped_and_what_was_moved_is_as_they_sa
 
 def test_local_times_are_read_in_their_zone() -> None:
     utc, berlin = (
-        present(runs("ior/verbose.json", Told("x", zone=zone))[0].outcome).began_s for zone in ("UTC", "Europe/Berlin")
+        present(runs("ior/verbose.json", Told("x", zone=zone))[0].outcome).began_s
+        for zone in ("UTC", "Europe/Berlin")
     )
     assert utc == datetime(2026, 11, 21, 8, 13, 43, tzinfo=UTC).timestamp()
     assert utc - berlin == 3600
@@ -296,7 +315,8 @@ def test_io500_s_phases_have_its_scores() -> None:
     found = {run.operation: run for run in read("io500", texts, Told("x"))}
     assert len(found) == 13
     assert rate(found["ior-easy-write"]) == pytest.approx(0.459838 * 1024)
-    assert present(found["ior-easy-write"].outcome).results[0].moved_bytes == 591396864  # as IOR says, not stonewall's request
+    # as IOR says, not stonewall's request
+    assert present(found["ior-easy-write"].outcome).results[0].moved_bytes == 591396864
     assert rate(found["mdtest-hard-stat"]) == pytest.approx(1047368.903)
     assert present(found["mdtest-easy-write"].outcome).results[0].operations_count == 4612
     assert present(found["find"].outcome).results[0].operations_count == 20667
@@ -314,7 +334,9 @@ def test_all_formats_together_give_results_that_verify_report_and_show(tmp_path:
     report.write(results, results.folder / "report.html")
     assert verification.verify(results).differences == ()
     cells = {(cell.workload, cell.direction): cell for cell in summary(results).cells}
-    assert cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].mean / MIB == pytest.approx(1660.9585)
+    assert cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].mean / MIB == pytest.approx(
+        1660.9585
+    )
     assert len(cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].values) == 3
     zoned = {
         record.trial.workload.options["format"]
@@ -349,7 +371,8 @@ def test_equal_runs_are_repetitions_and_what_is_there_is_not_brought_in_again(tm
         (tmp_path / "client-1.json").write_text(json.dumps(document))
         results, brought = bring(tmp_path, tmp_path / "client-1.json")
         assert [record.trial.repetition for record in brought.records] == [number + 1]
-    results, brought = bring(tmp_path, tmp_path / "client-1.json", zone="Europe/Berlin")  # fio has no use for a zone
+    # fio has no use for a zone
+    results, brought = bring(tmp_path, tmp_path / "client-1.json", zone="Europe/Berlin")
     assert (brought.records, brought.known_count, len(results.latest())) == ((), 1, 3)
 
 
@@ -388,7 +411,8 @@ def test_counters_become_bytes_and_cpu_seconds_of_their_role(tmp_path: Path) -> 
     statistics = json.loads((REAL / "joined/sadf.json").read_text())["sysstat"]["hosts"][0]["statistics"]
     kib = sum(disk["wkB"] for one in statistics for disk in one["disk"] if disk["disk-device"] == "vda")
     written = cell.metrics["disk_written_storage_ratio"].mean * 64 * MIB
-    assert 0.8 * kib * 1024 < written < kib * 1024  # kB are KiB; the idle seconds around are not in the window
+    # kB are KiB; the idle seconds around are not in the window
+    assert 0.8 * kib * 1024 < written < kib * 1024
     assert 0.1 < cell.metrics["cpu_storage_s_per_byte"].mean * 64 * MIB < 2 * 6
     assert not [words for words in missing(brought) if "counters" in words]
 
@@ -435,12 +459,19 @@ def test_power_is_joined_by_the_time_of_day_for_what_it_covers(
 
 
 @pytest.mark.parametrize(("declared", "doubted"), [((), True), (("zone=UTC",), False)])
-def test_a_log_whose_zone_nobody_said_is_doubted(declared: tuple[str, ...], doubted: bool, tmp_path: Path) -> None:
+def test_a_log_whose_zone_nobody_said_is_doubted(
+    declared: tuple[str, ...], doubted: bool, tmp_path: Path
+) -> None:
     rows = [f"2026-11-21T14:{44 + (40 + n) // 60}:{(40 + n) % 60:02},40" for n in range(40)]
     (tmp_path / "power.csv").write_text("\n".join(["t,w", *rows]) + "\n")
     words = (*POWER[:-1], *declared)
     _, brought = bring(
-        tmp_path, "joined/client-1.json", power=[tmp_path / "power.csv"], declared=words, zone="UTC", zone_assumed="UTC"
+        tmp_path,
+        "joined/client-1.json",
+        power=[tmp_path / "power.csv"],
+        declared=words,
+        zone="UTC",
+        zone_assumed="UTC",
     )
     (record,) = brought.records
     assert any(brought.series.values())
@@ -467,7 +498,10 @@ def test_a_log_that_covers_a_host_that_is_not_there_is_refused(tmp_path: Path) -
 
 def test_several_logs_are_named_by_tables_as_in_a_campaign(tmp_path: Path) -> None:
     log = powered(tmp_path, 1795272300, 1795272306)
-    table = f'[[meter]]\nkind = "csv"\npath = "{log}"\ntime = ["t"]\nvalue = "w"\nunit = "W"\nsemantics = "instantaneous"\n'
+    table = (
+        f'[[meter]]\nkind = "csv"\npath = "{log}"\ntime = ["t"]\nvalue = "w"\nunit = "W"\nsemantics = '
+        '"instantaneous"\n'
+    )
     (tmp_path / "meters.toml").write_text(table + 'clock = "unix"\ngrade = "PDU"\ncovers = ["client-1"]\n')
     _, brought = bring(tmp_path, "joined/client-1.json", power=[tmp_path / "meters.toml"], declared=())
     (series,) = next(iter(brought.series.values()))
@@ -495,4 +529,6 @@ def test_an_import_says_what_it_sets_aside(tmp_path):
     assert before.said == ()
     results.journal.write_text("")
     _, brought = bring(tmp_path, "fio/steady.json")
-    assert [words.partition(": ")[2].partition(";")[0] for words in brought.said] == ["the journal does not list this attempt"]
+    assert [words.partition(": ")[2].partition(";")[0] for words in brought.said] == [
+        "the journal does not list this attempt"
+    ]

@@ -1,4 +1,6 @@
-"""Kinds of IOR's and mdtest's text that were read wrongly: several tests and commands, stonewalls, starts, statistics."""
+"""Kinds of IOR's and mdtest's text that were read wrongly: several tests and commands, stonewalls, starts,
+statistics.
+"""
 
 import json
 from datetime import UTC, datetime
@@ -32,7 +34,9 @@ def mib_per_s(run: ImportedRun) -> float:
 
 
 def test_each_test_of_a_command_has_its_own_start_request_and_numbers() -> None:
-    found = runs(ior((FIRST, "", ROWS), (SECOND, "", [("write", "64.00", "16.00"), ("read", "512.00", "2.00")])))
+    found = runs(
+        ior((FIRST, "", ROWS), (SECOND, "", [("write", "64.00", "16.00"), ("read", "512.00", "2.00")]))
+    )
     assert [(run.operation, mib_per_s(run), began(run)) for run in found] == [
         ("write", pytest.approx(128), 0), ("read", pytest.approx(256), 8),
         ("write", pytest.approx(64), 60), ("read", pytest.approx(512), 76)
@@ -61,7 +65,9 @@ def test_the_table_counts_where_the_summary_contradicts_it() -> None:
 
 def test_starts_that_a_verbose_ior_prints_are_taken() -> None:
     text = ior((FIRST, "Commencing write performance test: Fri Nov 27 17:00:05 2026\n", ROWS))
-    lines = text.replace("read      256", "Commencing read performance test: Fri Nov 27 17:00:30 2026\n\nread      256")
+    lines = text.replace(
+        "read      256", "Commencing read performance test: Fri Nov 27 17:00:30 2026\n\nread      256"
+    )
     assert [began(run) for run in runs(lines)] == [5, 30]
     exact = f"Test 0: Iter=0, Task={{}}, Time={FIRST_S + 5.25}, write open start\n"
     write, told = runs(ior((FIRST, exact.format(0) + exact.format(1).replace(".25", ".5"), ROWS)))
@@ -136,9 +142,13 @@ def test_statistics_over_ranks_are_no_rates(version: str, iterations: int, numbe
         ("3.4.0+dev", 3, "900 600 700", [900, 600, 600]),
     ],
 )
-def test_statistics_over_iterations_are_read(version: str, iterations: int, numbers: str, rates: list[float]) -> None:
+def test_statistics_over_iterations_are_read(
+    version: str, iterations: int, numbers: str, rates: list[float]
+) -> None:
     found = runs(mdtest(version, CREATION.format(numbers), iterations=iterations), "mdtest")
-    assert [1000 / (present(r.outcome).ended_s - present(r.outcome).began_s) for r in found] == pytest.approx(rates)
+    assert [1000 / (present(r.outcome).ended_s - present(r.outcome).began_s) for r in found] == pytest.approx(
+        rates
+    )
 
 
 @pytest.mark.parametrize("version", ["3.2.0", "3.3.0", "4.0.0"])
@@ -158,7 +168,8 @@ def test_verbose_lines_that_contradict_themselves_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "ranks", "doubted"), [("3.2.1", 2, True), ("1.9.3", 2, True), ("1.9.3", 1, False), ("4.0.0", 2, False)]
+    ("version", "ranks", "doubted"),
+    [("3.2.1", 2, True), ("1.9.3", 2, True), ("1.9.3", 1, False), ("4.0.0", 2, False)],
 )
 def test_the_rate_of_the_fastest_rank_is_doubted(version: str, ranks: int, doubted: bool) -> None:
     (run,) = runs(mdtest(version, CREATION.format("900 900 900"), ranks=ranks), "mdtest")

@@ -1,4 +1,6 @@
-"""Submissions to the IO500 list, of all years, come in with their rates; what is damaged is named; what can't be is reported."""
+"""Submissions to the IO500 list, of all years, come in with their rates; what is damaged is named; what
+can't be is reported.
+"""
 
 import shutil
 from pathlib import Path
@@ -30,7 +32,10 @@ def found(folder):
 def rate(run):
     moved = present(run.outcome).results
     took_s = present(run.outcome).ended_s - present(run.outcome).began_s
-    return sum(r.moved_bytes for r in moved) / took_s / 2**30 or sum(r.operations_count for r in moved) / took_s / 1000
+    return (
+        sum(r.moved_bytes for r in moved) / took_s / 2**30
+        or sum(r.operations_count for r in moved) / took_s / 1000
+    )
 
 
 def disagreements(folder):
@@ -39,9 +44,13 @@ def disagreements(folder):
 
 
 @pytest.mark.parametrize("mdtest", ["1.9.3", "3.3.0+dev"])
-def test_a_folder_of_the_shell_script_comes_in_with_all_rates_times_and_clients(tmp_path: Path, mdtest: str) -> None:
+def test_a_folder_of_the_shell_script_comes_in_with_all_rates_times_and_clients(
+    tmp_path: Path, mdtest: str
+) -> None:
     phases = found(old(tmp_path / "2017.11.07", mdtest=mdtest))
-    assert {name: rate(run) for name, run in phases.items()} == pytest.approx({**BANDWIDTHS, **RATES}, rel=1e-3)
+    assert {name: rate(run) for name, run in phases.items()} == pytest.approx(
+        {**BANDWIDTHS, **RATES}, rel=1e-3
+    )
     write = present(phases["ior-easy-write"].outcome)
     assert write.began_s == 1510048805.0  # 2017-11-07 10:00:05 UTC, as IOR's text says
     assert write.ended_s - write.began_s == pytest.approx(TOOK_S, rel=1e-3)
@@ -77,7 +86,10 @@ def test_a_missing_and_a_truncated_part_are_named_and_cost_nothing_else(tmp_path
     )
     phases = found(folder)
     assert rate(phases["ior-hard-read"]) == pytest.approx(BANDWIDTHS["ior-hard-read"], rel=1e-3)
-    assert present(phases["mdtest-easy-write"].outcome).began_s > present(phases["ior-easy-write"].outcome).began_s
+    assert (
+        present(phases["mdtest-easy-write"].outcome).began_s
+        > present(phases["ior-easy-write"].outcome).began_s
+    )
 
 
 def test_a_truncated_result_is_completed_from_the_summary(tmp_path: Path) -> None:
@@ -89,19 +101,27 @@ def test_a_truncated_result_is_completed_from_the_summary(tmp_path: Path) -> Non
 
 def test_a_damaged_table_of_ranks_fails_its_phase_alone(tmp_path: Path) -> None:
     folder = shutil.copytree(IO500, tmp_path / "cut")
-    (folder / "ior-easy-read.csv").write_text("access,rank,runtime-with-openclose,throughput-withopenclose\nread,0,1.7e-1\n")
+    (folder / "ior-easy-read.csv").write_text(
+        "access,rank,runtime-with-openclose,throughput-withopenclose\nread,0,1.7e-1\n"
+    )
     phases = found(folder)
     assert [name for name, run in phases.items() if run.outcome is None] == ["ior-easy-read"]
     assert phases["ior-easy-read"].failure.startswith("damaged: ior-easy-read can't be read")
 
 
 def test_without_t_delta_the_summary_s_time_counts(tmp_path: Path) -> None:
-    folder = shutil.copytree(IO500, tmp_path / "none", ignore=lambda _, names: [n for n in names if n.endswith(".csv")])
+    folder = shutil.copytree(
+        IO500, tmp_path / "none", ignore=lambda _, names: [n for n in names if n.endswith(".csv")]
+    )
     lines = (folder / "result.txt").read_text().splitlines()
     (folder / "result.txt").write_text("\n".join(line for line in lines if not line.startswith("t_")) + "\n")
     phases, whole = found(folder), found(IO500)
-    assert {name: rate(run) for name, run in phases.items()} == pytest.approx({n: rate(r) for n, r in whole.items()}, rel=1e-3)
-    assert present(phases["ior-easy-write"].outcome).began_s == present(whole["ior-easy-write"].outcome).began_s
+    assert {name: rate(run) for name, run in phases.items()} == pytest.approx(
+        {n: rate(r) for n, r in whole.items()}, rel=1e-3
+    )
+    assert (
+        present(phases["ior-easy-write"].outcome).began_s == present(whole["ior-easy-write"].outcome).began_s
+    )
 
 
 def test_a_summary_alone_is_placed_by_the_file_s_time(tmp_path: Path) -> None:
@@ -152,8 +172,20 @@ def test_our_own_short_run_is_too_short_and_io500_says_so() -> None:
     ("file", "before", "after", "what", "cause"),
     [
         ("result_summary.txt", "TOTAL 4.54167", "TOTAL 20.62677", "score", "the product, without the root"),
-        ("result_summary.txt", "Bandwidth 1.41421", "Bandwidth 1.87500", "throughput (score)", "the arithmetic mean"),
-        ("result_summary.txt", "8.000 kiops", "9.000 kiops", "rate (mdtest-easy-delete)", "one digit: 9.000 for 8.000"),
+        (
+            "result_summary.txt",
+            "Bandwidth 1.41421",
+            "Bandwidth 1.87500",
+            "throughput (score)",
+            "the arithmetic mean",
+        ),
+        (
+            "result_summary.txt",
+            "8.000 kiops",
+            "9.000 kiops",
+            "rate (mdtest-easy-delete)",
+            "one digit: 9.000 for 8.000",
+        ),
     ],
 )
 def test_what_can_t_be_is_reported_with_its_likely_cause(
@@ -181,11 +213,14 @@ def test_more_read_than_was_written_is_reported(tmp_path: Path) -> None:
 def test_clocks_of_nodes_that_differ_are_the_cause_of_phases_longer_than_they_took(tmp_path: Path) -> None:
     folder = old(tmp_path / "a")
     path = folder / "result_summary.txt"
-    path.write_text(path.read_text().replace("time 320.00", "time 317.00").replace("time 160.00", "time 158.40"))
+    path.write_text(
+        path.read_text().replace("time 320.00", "time 317.00").replace("time 160.00", "time 158.40")
+    )
     text = path.read_text()
     assert "time 317.00" in text
     causes = {v.cause for (_, rule), v in disagreements(folder).items() if rule == "time >= amount / rate"}
-    assert causes == {""}  # the two read phases lack 1.6 s, the two that write 3 s: one offset doesn't explain both
+    # the two read phases lack 1.6 s, the two that write 3 s: one offset doesn't explain both
+    assert causes == {""}
     path.write_text(text.replace("time 158.40", "time 157.00"))
     causes = {v.cause for (_, rule), v in disagreements(folder).items() if rule == "time >= amount / rate"}
     assert causes == {"clocks of the nodes that differ by about 2.92 s (4 phases lack as much)"}
@@ -195,15 +230,22 @@ def test_more_written_than_was_free_is_reported(tmp_path: Path) -> None:
     folder = old(tmp_path / "a")
     path = folder / "ior_easy_write.txt"
     path.write_text(
-        path.read_text().replace("Summary:\n", "FS: 0.5 TiB   Used FS: 3.5%   Inodes: 1 Mi   Used Inodes: 0.9%\nSummary:\n", 1)
+        path.read_text().replace(
+            "Summary:\n", "FS: 0.5 TiB   Used FS: 3.5%   Inodes: 1 Mi   Used Inodes: 0.9%\nSummary:\n", 1
+        )
     )
     ((what, rule),) = disagreements(folder)
-    assert (what, rule) == ("size (ior-easy-write, amount)", "bytes written <= free space (without compression)")
+    assert (what, rule) == (
+        "size (ior-easy-write, amount)",
+        "bytes written <= free space (without compression)",
+    )
 
 
 def test_the_commands_import_and_audit_say_it(tmp_path: Path) -> None:
     folder = old(tmp_path / "a", without=("ior_hard_write.txt",))
-    done = CliRunner().invoke(cli, ["import", str(tmp_path / "r"), str(folder), "--timezone", "UTC"], catch_exceptions=False)
+    done = CliRunner().invoke(
+        cli, ["import", str(tmp_path / "r"), str(folder), "--timezone", "UTC"], catch_exceptions=False
+    )
     assert "a: score recomputed: 4.54167 (bandwidth 1.41421 GiB/s, metadata 14.5853 kIOPS)" in done.output
     assert "damaged: io500 ior-hard-write: ior_hard_write.txt is missing" in done.output
     done = CliRunner().invoke(cli, ["audit", str(folder), "--strict"], catch_exceptions=False)
@@ -233,15 +275,27 @@ def test_ior_s_text_has_the_runs_of_its_json(tmp_path: Path) -> None:
     assert rates == [128.0] * 6
     write = present(of[0].outcome)
     assert 128 / (write.ended_s - write.began_s) == pytest.approx(1617.43, rel=1e-5)
-    assert (of[0].transfer_bytes, of[0].details, of[0].folder) == (2**20, ("2 ranks", "64 MiB per rank", "-e"), "/mnt/iort")
+    assert (of[0].transfer_bytes, of[0].details, of[0].folder) == (
+        2**20,
+        ("2 ranks", "64 MiB per rank", "-e"),
+        "/mnt/iort",
+    )
 
 
 def test_ior_s_text_of_2017_and_mdtest_s_are_known_by_their_content(tmp_path: Path) -> None:
     folder = old(tmp_path / "a", mdtest="3.3.0+dev")
     (folder / "result_summary.txt").unlink()
     of = [one.run for source in sources([str(folder)], "UTC")[0] for one in runs(source)]
-    assert sorted(run.operation for run in of)[:4] == ["File creation", "File creation", "File read", "File removal"]
+    assert sorted(run.operation for run in of)[:4] == [
+        "File creation",
+        "File creation",
+        "File read",
+        "File removal",
+    ]
     reads = [rate(run) for run in of if run.operation == "read"]
     assert sorted(reads) == pytest.approx([1.0, 4.0], rel=1e-3)
-    (stat,) = (run for run in of if run.operation == "File stat" and rate(run) == pytest.approx(40.0, rel=1e-3))
-    assert sum(r.operations_count for r in present(stat.outcome).results) == 40_000 * 160  # not the 72 million requested
+    (stat,) = (
+        run for run in of if run.operation == "File stat" and rate(run) == pytest.approx(40.0, rel=1e-3)
+    )
+    # not the 72 million requested
+    assert sum(r.operations_count for r in present(stat.outcome).results) == 40_000 * 160

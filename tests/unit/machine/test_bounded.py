@@ -10,7 +10,11 @@ from perjoule.machine.bounded import bounded
 
 
 def state() -> tuple[object, ...]:
-    return resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGPROF), signal.getitimer(signal.ITIMER_PROF)
+    return (
+        resource.getrlimit(resource.RLIMIT_AS),
+        signal.getsignal(signal.SIGPROF),
+        signal.getitimer(signal.ITIMER_PROF),
+    )
 
 
 def test_a_block_that_takes_more_memory_than_its_bound_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

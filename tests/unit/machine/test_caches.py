@@ -29,12 +29,15 @@ class Zfs:
             file.parent.mkdir(parents=True)
         self.limit.write_text(f"{limit}\n")
         self.stats.write_text(
-            "name                            type data\ncache_count 4 9\ncache_size_bytes                4    9000000\n"
+            "name                            type data\ncache_count 4 9\ncache_size_bytes                4  "
+            "  9000000\n"
         )
         self.programs = folder / "bin"
         self.programs.mkdir()
         for name, program in (("zpool", "zpool"), ("zinject", "zinject"), ("sleep", waits)):
-            text = PROGRAMS[program].format(limit=self.limit.relative_to(folder), stats=self.stats.relative_to(folder))
+            text = PROGRAMS[program].format(
+                limit=self.limit.relative_to(folder), stats=self.stats.relative_to(folder)
+            )
             (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.programs / name).chmod(0o755)
         self.script = DROP_ZFS.replace("/sys/", "sys/").replace("/proc/", "proc/")
@@ -43,12 +46,20 @@ class Zfs:
     def drop(self) -> "subprocess.CompletedProcess[str]":
         env = {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"}
         return subprocess.run(
-            ["sh", "-c", self.script], cwd=self.folder, env=env, capture_output=True, text=True, timeout=30, check=False
+            ["sh", "-c", self.script],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
         )
 
 
 @pytest.mark.parametrize(("limit", "after"), [(OWN, OWN), (5_000_000, 5_000_000), (0, OWN)])
-def test_buffers_go_before_the_arc_is_emptied_and_their_limit_comes_back(limit: int, after: int, tmp_path: Path) -> None:
+def test_buffers_go_before_the_arc_is_emptied_and_their_limit_comes_back(
+    limit: int, after: int, tmp_path: Path
+) -> None:
     """A limit of 0 is what a script that was killed has left."""
     zfs = Zfs(tmp_path, "lets go", limit)
     done = zfs.drop()

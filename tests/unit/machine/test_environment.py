@@ -12,7 +12,17 @@ from typed import table
 def test_the_environment_is_json_and_names_what_matters():
     found = environment()
     assert json.loads(json.dumps(found)) == found
-    for key in ("kernel", "cpu_model", "cores_count", "memory_bytes", "distribution", "python", "modules", "packages", "git"):
+    for key in (
+        "kernel",
+        "cpu_model",
+        "cores_count",
+        "memory_bytes",
+        "distribution",
+        "python",
+        "modules",
+        "packages",
+        "git",
+    ):
         assert key in found
     assert table(found["modules"])["perjoule"]
     assert isinstance(found["cores_count"], int)
@@ -22,7 +32,8 @@ def test_the_environment_is_json_and_names_what_matters():
 @pytest.mark.skipif(not shutil.which("git"), reason="git is missing: apt install git")
 def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
     def git(*words):
-        own = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}  # without hooks or signatures
+        # without hooks or signatures
+        own = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
         user = ("-c", "user.name=x", "-c", "user.email=x@y")
         subprocess.run(["git", "-C", tmp_path, *user, *words], env=own, check=True, capture_output=True)
 
@@ -40,10 +51,15 @@ def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
 
 def test_processors_are_named_on_x86_and_on_arm():
     assert (
-        cpu_model("processor\t: 0\nmodel name\t: AMD EPYC 7443\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7443\n")
+        cpu_model(
+            "processor\t: 0\nmodel name\t: AMD EPYC 7443\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7443\n"
+        )
         == "AMD EPYC 7443"
     )
-    assert cpu_model("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Hardkernel ODROID-HC4\n") == "Hardkernel ODROID-HC4"
+    assert (
+        cpu_model("processor\t: 0\nCPU part\t: 0xd05\n\nHardware\t: Hardkernel ODROID-HC4\n")
+        == "Hardkernel ODROID-HC4"
+    )
     assert cpu_model("") == ""
 
 
@@ -69,7 +85,12 @@ def test_the_clock_is_described_as_chrony_knows_it_or_as_systemd_does():
     local = "7F7F0101,,10,1795271033.078398249,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.0,0.0,0.0,Normal\n"
     assert table(clock(local, ""))["kept_by"] == "chrony"
     far = "C0A80101,ntp1,3,1795271033.1,-0.000120000,0.000080000,0.000090000,12.3,0.01,0.2,0.004000000,0.000500000,64.2,Normal\n"
-    assert clock(far, "") == {"kept_by": "chrony", "source": "ntp1", "offset_s": -0.00012, "most_s": 0.00012 + 0.002 + 0.0005}
+    assert clock(far, "") == {
+        "kept_by": "chrony",
+        "source": "ntp1",
+        "offset_s": -0.00012,
+        "most_s": 0.00012 + 0.002 + 0.0005,
+    }
     lost = far.replace("Normal", "Not synchronised")
     assert clock(lost, "NTPSynchronized=no\n") == {"kept_by": None}
     assert clock(f"new,{far}", "") is None  # a column more: nothing is guessed

@@ -23,7 +23,9 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_a_missing_folder_is_made_for_others_to_pass_through_alone_whatever_the_umask_is(open_folder: Path) -> None:
+def test_a_missing_folder_is_made_for_others_to_pass_through_alone_whatever_the_umask_is(
+    open_folder: Path,
+) -> None:
     before = os.umask(0o077)
     try:
         guarded.require(open_folder / "a" / "b", make=True)
@@ -40,20 +42,29 @@ def test_a_folder_that_others_can_write_to_is_refused_on_the_way_too(open_folder
     (way := open_folder / "way").mkdir()
     way.chmod(mode)
     for place in (way, way / "below", way / ".." / "way" / "below"):
-        with pytest.raises(PermissionError, match="other users can write to it, and it is not sticky") as caught:
+        with pytest.raises(
+            PermissionError, match="other users can write to it, and it is not sticky"
+        ) as caught:
             guarded.require(place, make=True)
         assert caught.value.filename == str(way)
     assert list(way.iterdir()) == []
 
 
 @AS_ROOT
-def test_a_folder_or_link_of_another_user_is_refused_and_a_link_of_roots_is_judged_by_where_it_leads(open_folder: Path) -> None:
+def test_a_folder_or_link_of_another_user_is_refused_and_a_link_of_roots_is_judged_by_where_it_leads(
+    open_folder: Path,
+) -> None:
     theirs, ours = open_folder / "theirs", open_folder / "ours"
     for folder in (theirs, ours):
         folder.mkdir()
     os.chown(theirs, NOBODY, NOBODY)
     (theirs / "roots").mkdir()
-    for name, target in (("good", ours), ("bad", theirs / "roots"), ("stranger", ours), ("loop", Path("loop"))):
+    for name, target in (
+        ("good", ours),
+        ("bad", theirs / "roots"),
+        ("stranger", ours),
+        ("loop", Path("loop")),
+    ):
         (open_folder / name).symlink_to(target)
     os.chown(open_folder / "stranger", NOBODY, NOBODY, follow_symlinks=False)
     guarded.require(open_folder / "good" / "x", make=True)

@@ -35,7 +35,9 @@ def test_what_was_changed_or_cut_is_not_read(damage: Callable[[bytes], bytes], t
     assert kept.read(tmp_path / "x", "of this") is None
 
 
-def test_what_is_too_long_for_what_is_kept_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_long_for_what_is_kept_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept.write(tmp_path / "x", "of this", b"text")
     monkeypatch.setattr(kept, "MOST_BYTES", 60)
     assert kept.read(tmp_path / "x", "of this") is None
@@ -60,7 +62,9 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "theirs").read_text() == "theirs"
 
 
-def test_what_concerns_a_user_is_in_the_folder_that_the_user_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_concerns_a_user_is_in_the_folder_that_the_user_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert kept.in_home("x") == tmp_path / "perjoule" / "x"
     monkeypatch.delenv("XDG_CACHE_HOME")

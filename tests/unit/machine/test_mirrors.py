@@ -1,4 +1,6 @@
-"""Mirrors beneath servers: what a machine has for them, what the tools get, how they end, and what a record says without."""
+"""Mirrors beneath servers: what a machine has for them, what the tools get, how they end, and what a
+record says without.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -56,7 +58,9 @@ def test_lvm_sees_no_devices_but_ours_and_keeps_no_backups() -> None:
 
 
 def test_zpool_makes_the_file_system_too_and_keeps_no_cache() -> None:
-    [words] = mirror("zfs").make(TWO, disk(kind="zfs", mirror="zfs", block="16 KiB", make=["-O", "compression=lz4"]))
+    [words] = mirror("zfs").make(
+        TWO, disk(kind="zfs", mirror="zfs", block="16 KiB", make=["-O", "compression=lz4"])
+    )
     assert words[:4] == ("zpool", "create", "-o", "cachefile=none")
     assert words[-8:] == ("-O", "recordsize=16384", "-O", "compression=lz4", NAME, "mirror", *TWO)
     assert mirror("zfs").end(TWO) == ("zpool", "destroy", NAME)
@@ -73,7 +77,8 @@ def test_a_name_longer_than_md_keeps_is_refused() -> None:
 def test_whoever_cleans_finds_a_mirror_by_what_lies_behind_its_loops(kind: str) -> None:
     images = [*mirror(kind).images, RUN / "disks" / "storage-2-beneath.img"]
     assert behind(images) == (mirror(kind),)
-    assert behind(images[1:]) == (mirror(kind),)  # killed before the first was attached, or after it was released
+    # killed before the first was attached, or after it was released
+    assert behind(images[1:]) == (mirror(kind),)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,9 @@ def test_what_no_mirror_can_be_is_refused_in_the_campaign(words: dict[str, str],
 
 def test_this_machine_itself_makes_no_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    with pytest.raises(CampaignError, match='mirror = "md" does not work on this machine itself; remove mirror'):
+    with pytest.raises(
+        CampaignError, match='mirror = "md" does not work on this machine itself; remove mirror'
+    ):
         local.LocalHost(tmp_path).disk("x", disk(kind="xfs", mirror="md"))
 
 
@@ -115,7 +122,11 @@ def test_a_machine_without_the_module_lacks_it(tmp_path: Path) -> None:
             f"lib/modules/{os.uname().release}/modules.dep",
             "kernel/drivers/md/dm-raid.ko.xz: kernel/drivers/md/md-mod.ko\n",
         ),
-        ("zfs", f"lib/modules/{os.uname().release}/modules.dep", "updates/dkms/zfs.ko: updates/dkms/spl.ko\n"),
+        (
+            "zfs",
+            f"lib/modules/{os.uname().release}/modules.dep",
+            "updates/dkms/zfs.ko: updates/dkms/spl.ko\n",
+        ),
     ],
 )
 def test_a_module_is_found_loaded_built_in_or_on_the_disk(
@@ -136,9 +147,17 @@ def test_mdstat_without_raid1_is_not_md(tmp_path: Path) -> None:
 
 
 def test_without_a_mirror_the_same_lies_on_a_single_disk_and_zfs_becomes_xfs() -> None:
-    words: dict[str, Any] = {"kind": "ext4", "block": "1 KiB", "size": "1 GiB", "make": ["-j"], "options": ["discard"]}
+    words: dict[str, Any] = {
+        "kind": "ext4",
+        "block": "1 KiB",
+        "size": "1 GiB",
+        "make": ["-j"],
+        "options": ["discard"],
+    }
     assert mirrors.single(disk(**words, mirror="md")) == disk(**words)
-    assert mirrors.single(disk(kind="zfs", mirror="zfs", block="128 KiB", size="1 GiB")) == disk(kind="xfs", size="1 GiB")
+    assert mirrors.single(disk(kind="zfs", mirror="zfs", block="128 KiB", size="1 GiB")) == disk(
+        kind="xfs", size="1 GiB"
+    )
     assert (
         mirrors.doubt("this kernel has no md")
         == "no mirror beneath: this kernel has no md; each server holds one copy of the data"
@@ -150,11 +169,17 @@ def test_a_mirror_that_is_missing_is_reported_and_hinders_nobody(monkeypatch: py
     found = {check.name: check for check in _options.needs_beneath(disk(kind="zfs", mirror="zfs"))}
     assert (found["mirror by zfs"].ok, found["mirror by zfs"].needed) == (False, False)
     assert found["xfs in the kernel"].needed  # what lies there instead
-    assert [check.name for check in _options.needs_beneath(None)] == ["mirror by md", "mirror by lvm", "mirror by zfs"]
+    assert [check.name for check in _options.needs_beneath(None)] == [
+        "mirror by md",
+        "mirror by lvm",
+        "mirror by zfs",
+    ]
 
 
 class Machine:
-    """Tools as they answer where there is md: the array can't be stopped at first, as somebody still has it mounted."""
+    """Tools as they answer where there is md: the array can't be stopped at first, as somebody still has
+    it mounted.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, failing: str = "") -> None:
         self.said: list[tuple[str, ...]] = []
@@ -164,7 +189,9 @@ class Machine:
         monkeypatch.setattr(_disk, "tool", self.tool)
         monkeypatch.setattr(_disk, "_quietly", self.quietly)
         monkeypatch.setattr(_disk, "fill", lambda target, wanted, lock: self.tool("mkfs", target))
-        monkeypatch.setattr(_disk, "mount", lambda device, place, wanted, lock, inside: self.tool("mount", device))
+        monkeypatch.setattr(
+            _disk, "mount", lambda device, place, wanted, lock, inside: self.tool("mount", device)
+        )
         monkeypatch.setattr(_disk, "loaded", lambda module: False)
 
     def tool(self, *argv: str | Path, lock: int = 0) -> str:
@@ -196,7 +223,10 @@ def tools(said: Sequence[tuple[str, ...]]) -> Iterator[str]:
 def test_what_a_killed_run_left_of_a_mirror_is_ended_by_its_name_once_nobody_has_it_mounted(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine, left = Machine(monkeypatch), Mirror(kind, tmp_path / "pj-0123abcd" / "disks", "storage-1-beneath")
+    machine, left = (
+        Machine(monkeypatch),
+        Mirror(kind, tmp_path / "pj-0123abcd" / "disks", "storage-1-beneath"),
+    )
     machine.loops += [_disk.Loop(f"loop{6 + n}", f"7:{6 + n}", image) for n, image in enumerate(left.images)]
     assert _disk.remove(tmp_path / "pj-0123abcd") == 2
     assert machine.said.count(left.end(TWO)) == 3
@@ -205,7 +235,9 @@ def test_what_a_killed_run_left_of_a_mirror_is_ended_by_its_name_once_nobody_has
     assert machine.loops == []
 
 
-def test_loops_are_released_once_the_mirror_above_them_is_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_are_released_once_the_mirror_above_them_is_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = Machine(monkeypatch)
     image = tmp_path / "pj-0123abcd" / "disks" / "storage-1-beneath.img"
     image.parent.mkdir(parents=True)
@@ -224,7 +256,9 @@ def test_loops_are_released_once_the_mirror_above_them_is_mounted(tmp_path: Path
     ]
 
 
-def test_a_mirror_on_which_nothing_can_be_made_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_on_which_nothing_can_be_made_is_ended_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = Machine(monkeypatch, failing="mkfs")
     image = tmp_path / "pj-0123abcd" / "disks" / "storage-1-beneath.img"
     image.parent.mkdir(parents=True)
@@ -243,7 +277,9 @@ def test_a_record_tells_each_doubt_of_its_hosts_once_and_explains_what_mirrors_w
     monkeypatch.setattr(Host, "doubts", property(lambda host: (UNLIKE.doubt("no mirror beneath"),)))
     monkeypatch.setattr(Host, "copies_count", property(lambda host: 2))
     monkeypatch.setattr(simulated.SimulatedFileSystem, "amplification", explained)
-    [record] = measured(tmp_path / "results", 'clients = 1\nrepetitions = 1\nsettle = "20 ms"', size="1 MiB").records()
+    [record] = measured(
+        tmp_path / "results", 'clients = 1\nrepetitions = 1\nsettle = "20 ms"', size="1 MiB"
+    ).records()
     assert record.doubts.count("no mirror beneath") == 1
     assert record.amplification is not None
     assert record.amplification.write.disk_written_ratio == 4

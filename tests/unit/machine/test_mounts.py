@@ -25,5 +25,7 @@ def test_a_mount_tells_source_type_options_and_space() -> None:
         ("/dev/rbd0", "xfs", False),
     ],
 )
-def test_only_what_lies_on_the_client_itself_is_data_of_the_client(source: str, kind: str, local: bool) -> None:
+def test_only_what_lies_on_the_client_itself_is_data_of_the_client(
+    source: str, kind: str, local: bool
+) -> None:
     assert is_local({"source": source, "type": kind}) == local

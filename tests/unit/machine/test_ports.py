@@ -1,4 +1,6 @@
-"""Ports that servers listen on: the table for a firewall's owner, and who is met there before a deployment."""
+"""Ports that servers listen on: the table for a firewall's owner, and who is met there before a
+deployment.
+"""
 
 import os
 import subprocess
@@ -24,7 +26,9 @@ def test_the_page_for_whoever_owns_the_hosts_has_all_ports() -> None:
         filesystem = campaign.example("filesystems", kind)
         assert isinstance(filesystem, FileSystem)
         for place, ports in filesystem.ports().items():
-            rows.append(f"| `{kind}` | {place} | {', '.join(f'{port.text} {port.program}' for port in ports)} |")
+            rows.append(
+                f"| `{kind}` | {place} | {', '.join(f'{port.text} {port.program}' for port in ports)} |"
+            )
     written = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert written == rows
 
@@ -47,27 +51,37 @@ class Taken(ScriptedHost):
     [
         ("9420 812 mfsmaster theirs", r"port 9420 is taken by mfsmaster \(process 812\)"),
         ("9421 0 ? theirs", "port 9421 is taken by its kernel or another user's program"),
-        ("9421 77 mfsmaster ours", r"port 9421 is taken by mfsmaster \(process 77\)"),  # of an earlier deployment: it still runs
+        # of an earlier deployment: it still runs
+        ("9421 77 mfsmaster ours", r"port 9421 is taken by mfsmaster \(process 77\)"),
     ],
 )
-def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_touches_anything(said: str, what: str) -> None:
+def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_touches_anything(
+    said: str, what: str
+) -> None:
     hosts = Hosts((Taken("storage-1", said), ScriptedHost("client-1")))
     with pytest.raises(MachineError, match=f"storage-1: {what}"), MooseFS().serve(hosts):
         pass
     (storage, _) = hosts.all
     assert isinstance(storage, Taken)
-    assert [words[-5:] for words in storage.ran if "perjoule-ports" in words] == [[storage.mark, "9419", "9420", "9421", "9422"]]
+    assert [words[-5:] for words in storage.ran if "perjoule-ports" in words] == [
+        [storage.mark, "9419", "9420", "9421", "9422"]
+    ]
     assert not [words for words in storage.ran if words[0] not in ("bash", "stat")]
 
 
 @pytest.mark.parametrize("mark", ["PERJOULE_HOST=of-another-run", ""])
-def test_a_daemon_of_a_run_that_wrote_over_its_environment_is_not_a_sites_own(mark: str, tmp_path: Path) -> None:
+def test_a_daemon_of_a_run_that_wrote_over_its_environment_is_not_a_sites_own(
+    mark: str, tmp_path: Path
+) -> None:
     """As the data writer of a MooseFS master does, which lives on for a while after a connection is lost."""
     name = f"pj{os.getpid()}"  # of no other process on this machine
     daemon = tmp_path / name
     daemon.write_bytes(Path("/bin/sleep").read_bytes())
     daemon.chmod(0o755)
-    script = 'env -i "$1" 600 & until read -r comm < /proc/$!/comm && [ "$comm" = "${1##*/}" ]; do :; done; echo; wait'
+    script = (
+        'env -i "$1" 600 & until read -r comm < /proc/$!/comm && [ "$comm" = "${1##*/}" ]; do :; done; '
+        "echo; wait"
+    )
     argv = ["env", *([mark] if mark else []), "bash", "-c", script, "bash", str(daemon)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as running:
         assert running.stdout

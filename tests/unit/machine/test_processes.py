@@ -38,7 +38,9 @@ def test_nothing_is_stated_about_another_machine() -> None:
 def test_only_processes_with_the_entry_in_their_environment_are_ended() -> None:
     """Those that they started, too; not one with another value, or with the entry among its words alone."""
     entry, asleep = "PERJOULE_TEST=/tmp/one", ["sleep", "60"]
-    parent = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], env={**os.environ, "PERJOULE_TEST": "/tmp/one"})
+    parent = subprocess.Popen(
+        ["sh", "-c", "sleep 60 & wait"], env={**os.environ, "PERJOULE_TEST": "/tmp/one"}
+    )
     others = [
         subprocess.Popen(asleep, env={**os.environ, "PERJOULE_TEST": "/tmp/one-more"}),
         subprocess.Popen(["sh", "-c", "sleep 60; true", entry]),

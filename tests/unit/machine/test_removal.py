@@ -42,8 +42,8 @@ def theirs(tmp_path):
     return folder
 
 
-# The one that removes; NFS's client, whose methods bear FUSE's names and remove what its users do on the server; and the program
-# that ages a file system, which deletes files that it wrote itself, on clients.
+# The one that removes; NFS's client, whose methods bear FUSE's names and remove what its users do on the
+# server; and the program that ages a file system, which deletes files that it wrote itself, on clients.
 OWN_WORDS = ("machine/removal.py", "nfs/mount.py", "_ageing/files.py")
 
 
@@ -60,7 +60,9 @@ def test_all_folders_for_a_while_are_scratch_folders_that_a_sweep_knows():
     assert [path.name for path, text in texts.items() if making.search(text)] == ["removal.py"]
     named = re.compile(r"\bscratch\(\"(.+?)\"")
     benchmarks = (path.read_text() for path in (ROOT / "benchmarks").glob("*.py"))
-    assert {name for text in (*texts.values(), *benchmarks) for name in named.findall(text)} == set(removal.SCRATCH)
+    assert {name for text in (*texts.values(), *benchmarks) for name in named.findall(text)} == set(
+        removal.SCRATCH
+    )
 
 
 def test_a_marked_folder_goes_with_all_that_is_in_it(ours):
@@ -179,7 +181,8 @@ def test_a_killed_perjoules_scratch_folder_is_swept(tmp_path, prefix):
 
 
 def test_sockets_that_an_older_perjoule_left_are_swept_unless_ssh_still_listens():
-    with tempfile.TemporaryDirectory(dir="/tmp") as place, socket.socket(socket.AF_UNIX) as listening:  # a socket's path is short
+    # a socket's path is short
+    with tempfile.TemporaryDirectory(dir="/tmp") as place, socket.socket(socket.AF_UNIX) as listening:
         folder = Path(place) / "pjs-0badcafe"
         folder.mkdir(0o700)
         listening.bind(str(folder / "0"))
@@ -188,19 +191,27 @@ def test_sockets_that_an_older_perjoule_left_are_swept_unless_ssh_still_listens(
         assert sweep(Path(place)) == ((folder,), ())
 
 
-@pytest.mark.parametrize("use", ["something is still mounted there", "a loop device still has its file there"])
+@pytest.mark.parametrize(
+    "use", ["something is still mounted there", "a loop device still has its file there"]
+)
 def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tmp_path, monkeypatch, use):
     folder = tmp_path / "perjoule-local-0badcafe"
     folder.mkdir()
     mark(folder)
     told = tmp_path / "told"
-    told.write_text(f"36 35 7:0 / {folder}/disk rw - ext4 /dev/loop0 rw\n" if "mounted" in use else f"{folder}/disk.img\n")
+    told.write_text(
+        f"36 35 7:0 / {folder}/disk rw - ext4 /dev/loop0 rw\n" if "mounted" in use else f"{folder}/disk.img\n"
+    )
     read, glob = Path.read_text, Path.glob
     monkeypatch.setattr(
-        Path, "read_text", lambda p, **w: read(told if p == Path("/proc/self/mountinfo") and "mounted" in use else p, **w)
+        Path,
+        "read_text",
+        lambda p, **w: read(told if p == Path("/proc/self/mountinfo") and "mounted" in use else p, **w),
     )
     monkeypatch.setattr(
-        Path, "glob", lambda p, what: [told] if what.endswith("backing_file") and "loop" in use else glob(p, what)
+        Path,
+        "glob",
+        lambda p, what: [told] if what.endswith("backing_file") and "loop" in use else glob(p, what),
     )
     assert sweep(tmp_path) == ((), (f"{folder}: {use}",))
     monkeypatch.undo()

@@ -1,4 +1,6 @@
-"""What comes from outside: up to a size and a depth, with its types checked, and never a trip over its own feet."""
+"""What comes from outside: up to a size and a depth, with its types checked, and never a trip over its own
+feet.
+"""
 
 import json
 import re
@@ -15,7 +17,13 @@ from perjoule.store import open_results
 from perjoule.workloads._raw import RunClocks
 from places import SOURCES
 
-RADOS = {"total_time_run": "1.5", "write_size": 4, "total_writes_made": "3", "average_latency": "0.1", "max_latency": "0.2"}
+RADOS = {
+    "total_time_run": "1.5",
+    "write_size": 4,
+    "total_writes_made": "3",
+    "average_latency": "0.1",
+    "max_latency": "0.2",
+}
 DATAS = [{"sec": "1", "finished": "2"}]
 
 
@@ -67,7 +75,10 @@ def test_a_file_longer_than_its_limit_is_not_read(tmp_path):
     ("data", "words"),
     [
         ({"count": "3"}, 'Small.count: expected a valid integer, found "3"'),
-        ({"count": 1, "times": [{"monotonic_s": "soon", "utc_s": 1}]}, "Small.times[0].monotonic_s: expected a valid number"),
+        (
+            {"count": 1, "times": [{"monotonic_s": "soon", "utc_s": 1}]},
+            "Small.times[0].monotonic_s: expected a valid number",
+        ),
         ({"count": 1, "times": 7}, "Small.times: expected a valid array, found 7"),
         ({"count": 1, "colour": 2}, 'no field "colour"'),
         ([], "Small: expected an object, found"),
@@ -121,7 +132,10 @@ def refuse(kind, options, folder):
 
 
 def rados(tmp_path, report, began_s=10.0):
-    files = {"run.json": {"version": "rados", "began_s": {"client-1": began_s}}, "prepared.json": {"doubts": []}}
+    files = {
+        "run.json": {"version": "rados", "began_s": {"client-1": began_s}},
+        "prepared.json": {"doubts": []},
+    }
     for name, data in (files | {"client-1.json": {**RADOS, "datas": DATAS, **report}}).items():
         (tmp_path / name).write_text(json.dumps(data))
     return tmp_path
@@ -149,11 +163,15 @@ def test_a_rados_report_that_can_t_be_is_refused(tmp_path, report):
 
 @pytest.mark.parametrize("began_s", ["soon", None, [1], {}])
 def test_a_wrong_type_in_rados_run_json_names_file_and_key(tmp_path, began_s):
-    assert "run.json: Began.began_s.client-1: expected a valid number" in refuse("rados", {}, rados(tmp_path, {}, began_s))
+    assert "run.json: Began.began_s.client-1: expected a valid number" in refuse(
+        "rados", {}, rados(tmp_path, {}, began_s)
+    )
 
 
 @pytest.mark.parametrize("kind", ["fio", "ior", "mdtest", "hep", "simulated", "rados"])
-@pytest.mark.parametrize("text", ["null", "[]", "3", '{"clients": 3}', '{"clients": [], "clocks": []}', "[" * 10_000, "", "\0"])
+@pytest.mark.parametrize(
+    "text", ["null", "[]", "3", '{"clients": 3}', '{"clients": [], "clocks": []}', "[" * 10_000, "", "\0"]
+)
 def test_a_damaged_raw_folder_is_refused_in_a_sentence(tmp_path, kind, text):
     for name in (
         "run.json",
@@ -194,7 +212,10 @@ def test_a_wrong_type_in_results_json_names_file_and_key(tmp_path, head, words):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        *((entry, "points outside its folder") for entry in ({"trial": "../x"}, {"trial": ""}, {"files": {"a/../../b": "0"}})),
+        *(
+            (entry, "points outside its folder")
+            for entry in ({"trial": "../x"}, {"trial": ""}, {"files": {"a/../../b": "0"}})
+        ),
         ({"files": {"/etc/passwd": "0"}}, "points outside its folder"),
         ({"trial": "9" * 256}, "too long for a file name"),
         ({"files": {f"raw/{'ä' * 128}": "0"}}, "too long for a file name"),

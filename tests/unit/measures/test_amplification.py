@@ -33,9 +33,13 @@ def test_a_field_of_a_flow_that_was_measured_otherwise_is_named_with_its_bytes(m
     flow = copied(2, by_client=False).write
     derived = compare(explained(made, copied(2, by_client=False)), "write", MEASURED).metrics
     assert unexplained(flow, {**MEASURED, **derived}) == {}
-    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}  # without a derived number beside it
+    # without a derived number beside it
+    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}
     odd = {"disk_written_servers_ratio": 1.5, "network_sent_client_ratio": 1.2}
-    assert unexplained(flow, {**MEASURED, **derived, **odd}) == {"disk_written_ratio": 1.5, "client_sent_ratio": 1.2}
+    assert unexplained(flow, {**MEASURED, **derived, **odd}) == {
+        "disk_written_ratio": 1.5,
+        "client_sent_ratio": 1.2,
+    }
 
 
 def test_what_redundancy_and_headers_explain_is_not_doubted(made):
@@ -81,7 +85,9 @@ def test_what_redundancy_and_headers_explain_is_not_doubted(made):
     ],
 )
 def test_what_they_do_not_explain_is_named_with_its_likely_cause(made, metric, value, doubt):
-    assert compare(explained(made, copied(2, by_client=False)), "write", MEASURED | {metric: value}).doubts == (doubt,)
+    assert compare(
+        explained(made, copied(2, by_client=False)), "write", MEASURED | {metric: value}
+    ).doubts == (doubt,)
 
 
 def test_reads_that_a_cache_served_are_named_by_whose_it_was(made):
@@ -129,14 +135,17 @@ def test_who_codes_and_who_forwards_says_which_bytes_move(amplification, sent, r
     flow = amplification.write
     assert (flow.client_sent_ratio, flow.storage_received_ratio) == (sent, received)
     assert (flow.storage_sent_ratio, flow.disk_written_ratio) == (passed_on, written)
-    assert flow.storage_received_ratio == flow.client_sent_ratio + flow.storage_sent_ratio  # what is sent arrives
+    # what is sent arrives
+    assert flow.storage_received_ratio == flow.client_sent_ratio + flow.storage_sent_ratio
     read = amplification.read
     assert read.storage_sent_ratio == read.client_received_ratio + read.storage_received_ratio
 
 
 def test_the_tail_has_its_length_and_bytes(made):
     late = [
-        made.series(made.channel(h, "all", "disk_written", "counter", "counter"), [9, 20, 24, 30], [0, 0, 600, 600])
+        made.series(
+            made.channel(h, "all", "disk_written", "counter", "counter"), [9, 20, 24, 30], [0, 0, 600, 600]
+        )
         for h in ("storage-1", "storage-2", "metadata-1")
     ]
     (point,) = points(made.record(tail_s=5.0), late)

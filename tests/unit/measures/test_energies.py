@@ -21,13 +21,17 @@ def test_servers_that_are_metered_with_their_switch_alone_lack_an_energy_with_th
     assert "energy_j" not in point.metrics
     assert point.metrics["gross_energy_j"] == pytest.approx(560)
     assert point.omitted["net"] == (
-        "energy of the servers omitted: strip power counts them together with the switch (cover the servers alone, or meter the "
+        "energy of the servers omitted: strip power counts them together with the switch (cover the servers "
+        "alone, or meter the "
         "switch as well); the gross_* metrics have that of servers and switch"
     )
 
 
 def test_a_switch_that_is_refused_is_the_reason_that_the_servers_lack_an_energy(made):
-    total, switch = made.steady("", 56.0, component="total"), made.steady("", 15.0, component="switch").at(slice(0, 30))
+    total, switch = (
+        made.steady("", 56.0, component="total"),
+        made.steady("", 15.0, component="switch").at(slice(0, 30)),
+    )
     (point,) = points(made.record(), [total, switch])
     assert "that of one of their channels is refused" in point.omitted["net"]
 
@@ -43,7 +47,9 @@ def test_a_repetition_without_net_leaves_that_of_the_others(made):
     assert any("energy of the servers omitted" in words for words in cell.omitted)
 
 
-@pytest.mark.parametrize(("words", "text"), [({}, "300.0 ± ? ± ?"), ({"gain_ratio": 0.01}, "300.0 ± ? ± 2.9")])
+@pytest.mark.parametrize(
+    ("words", "text"), [({}, "300.0 ± ? ± ?"), ({"gain_ratio": 0.01}, "300.0 ± ? ± 2.9")]
+)
 def test_an_accuracy_that_nobody_states_is_a_question_mark(made, words, text):
     record = made.record()
     (point,) = points(record, [stated(made.steady(host, 10.0), **words) for host in SERVERS])
@@ -53,7 +59,8 @@ def test_an_accuracy_that_nobody_states_is_a_question_mark(made, words, text):
 
 def test_one_host_of_unknown_accuracy_makes_the_sum_unknown(made):
     series = [
-        stated(made.steady(host, 10.0, meter=host), **({"gain_ratio": 0.01} if host != "storage-2" else {})) for host in SERVERS
+        stated(made.steady(host, 10.0, meter=host), **({"gain_ratio": 0.01} if host != "storage-2" else {}))
+        for host in SERVERS
     ]
     (point,) = points(made.record(), series)
     assert point.unstated == ("net",)

@@ -25,11 +25,16 @@ ANSWERS = tuple(Health(12.1 + n, 12.5 + n, said) for n, said in enumerate(SAID))
 
 
 def log(made, host, rates, *, began_s=10.0, step_s=0.5, fsync_s=0.5):
-    """A client's log: these rates by half second, and then its closing fsync, in which the last bytes arrive."""
+    """A client's log: these rates by half second, and then its closing fsync, in which the last bytes
+    arrive.
+    """
     ends_s = began_s + step_s * np.arange(1, len(rates) + 1)
     t_s, value = np.append(ends_s, ends_s[-1] + fsync_s), np.append(rates, 10.0)
     return made.series(
-        made.channel(host, "all", "goodput", "window mean", "counter", "fio"), t_s, value, np.diff(t_s, prepend=began_s)
+        made.channel(host, "all", "goodput", "window mean", "counter", "fio"),
+        t_s,
+        value,
+        np.diff(t_s, prepend=began_s),
     )
 
 
@@ -52,10 +57,13 @@ def test_each_stage_has_its_rate_and_its_watts(made):
     (point,) = points(trial(made), [*logs, *watts(made)])
     found = point.metrics
     assert found["event_before_bytes_per_s"] == pytest.approx(200)
-    assert found["event_during_bytes_per_s"] == pytest.approx(2 * 0.03 * 50 / 2.03)  # 30 ms of the half second after
+    # 30 ms of the half second after
+    assert found["event_during_bytes_per_s"] == pytest.approx(2 * 0.03 * 50 / 2.03)
     assert found["event_healing_bytes_per_s"] == pytest.approx(100)
     assert found["event_after_bytes_per_s"] == pytest.approx(100)
-    assert [found[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")] == pytest.approx([30] * 4)
+    assert [found[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")] == pytest.approx(
+        [30] * 4
+    )
     assert found["event_healing_s"] == pytest.approx(HEALTHY_S - 14.03)
     assert found["event_healing_j"] == pytest.approx(30 * (HEALTHY_S - 14.03))
     assert found["event_stalled_s"] == pytest.approx(2.0)
@@ -100,14 +108,18 @@ def test_one_event_has_nothing_between_the_first_and_the_last(made):
 
 
 def test_a_stage_shorter_than_two_samples_has_no_rate(made):
-    assert stages(trial(made, events=(happened(began_s=10.5, ended_s=17.0),)), 10.0, 19.5) == {"after": (HEALTHY_S, 19.5)}
+    assert stages(trial(made, events=(happened(began_s=10.5, ended_s=17.0),)), 10.0, 19.5) == {
+        "after": (HEALTHY_S, 19.5)
+    }
 
 
 def test_health_that_is_not_reached_gives_no_joules_and_a_doubt(made):
     logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
     (point,) = points(trial(made, health=ANSWERS[:-1]), [*logs, *watts(made)])
     assert not {"event_healing_s", "event_healing_j", "event_after_w"} & point.metrics.keys()
-    assert any("not healthy by the end of the trial" in doubt and doubt.endswith("healing") for doubt in point.doubts)
+    assert any(
+        "not healthy by the end of the trial" in doubt and doubt.endswith("healing") for doubt in point.doubts
+    )
     assert point.metrics["event_healing_bytes_per_s"] == pytest.approx(100)  # until the load's end
 
 
@@ -146,13 +158,23 @@ def test_a_load_that_pauses_by_itself_is_a_doubt(made):
 def test_without_logs_there_are_watts_and_no_rates(made):
     (point,) = points(trial(made), watts(made))
     assert point.metrics["event_before_w"] == pytest.approx(30)
-    assert not {name for name in point.metrics if name.startswith("event_") and name.endswith(("bytes_per_s", "stalled_s"))}
+    assert not {
+        name
+        for name in point.metrics
+        if name.startswith("event_") and name.endswith(("bytes_per_s", "stalled_s"))
+    }
 
 
 def both(made, user=""):
     """Each client writes and reads at once: its log has the bytes of both."""
-    found = (*made.results((10.0, 20.0), (10.0, 20.0)), *made.results((10.0, 20.0), (10.0, 20.0), direction="read"))
-    return replace(trial(made), outcome=Outcome("fio-3.33", tuple(replace(one, user=user and one.direction) for one in found)))
+    found = (
+        *made.results((10.0, 20.0), (10.0, 20.0)),
+        *made.results((10.0, 20.0), (10.0, 20.0), direction="read"),
+    )
+    return replace(
+        trial(made),
+        outcome=Outcome("fio-3.33", tuple(replace(one, user=user and one.direction) for one in found)),
+    )
 
 
 def test_bytes_of_reads_and_writes_at_once_are_in_no_row_of_one_of_them(made):
@@ -164,12 +186,15 @@ def test_bytes_of_reads_and_writes_at_once_are_in_no_row_of_one_of_them(made):
         assert not {name for name in names if name.endswith(("bytes_per_s", "stalled_s", "stall_s"))}
         assert point.metrics["event_after_w"] == pytest.approx(30)
         assert (
-            "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both" in point.doubts
+            "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes "
+            "of both" in point.doubts
         )
 
 
 def test_stages_end_with_the_logs_where_clients_read_and_write_at_once(made):
-    """It is healthy at 18.7 s, the last call returns at 19.5 s, and the clients end at 20 s, with their closing fsync."""
+    """It is healthy at 18.7 s, the last call returns at 19.5 s, and the clients end at 20 s, with their
+    closing fsync.
+    """
     late = tuple(replace(one, asked_s=one.asked_s + 1.2, answered_s=one.answered_s + 1.2) for one in ANSWERS)
     record = replace(both(made), health=late)
     (point, _) = points(record, [*(log(made, f"client-{n}", rates()) for n in (1, 2)), *watts(made)])
@@ -185,14 +210,29 @@ def test_users_that_read_and_write_have_one_row_with_the_bytes_of_all(made):
 
 
 def took(made, host, *rows, direction="write"):
-    """A client's log of latencies: rows of the end of a window, a latency, and how many calls took as long."""
+    """A client's log of latencies: rows of the end of a window, a latency, and how many calls took as
+    long.
+    """
     t_s, latency_s, count = np.array(rows).T
     logs = (("latency", latency_s), ("calls", count))
-    return [made.series(made.channel(host, direction, kind, "window mean", "counter", "fio"), t_s, value) for kind, value in logs]
+    return [
+        made.series(made.channel(host, direction, kind, "window mean", "counter", "fio"), t_s, value)
+        for kind, value in logs
+    ]
 
 
-LATE = (  # by client: 200 and 100 calls before the kill at 12 s, few and late ones until the server is back, then 100 again
-    ((11.0, 0.01, 99), (11.0, 0.02, 1), (11.9, 0.01, 99), (11.9, 0.03, 1), (13.9, 2.0, 1), (18.0, 0.01, 50), (19.8, 0.4, 1)),
+# by client: 200 and 100 calls before the kill at 12 s, few and late ones until the server is back, then 100
+# again
+LATE = (
+    (
+        (11.0, 0.01, 99),
+        (11.0, 0.02, 1),
+        (11.9, 0.01, 99),
+        (11.9, 0.03, 1),
+        (13.9, 2.0, 1),
+        (18.0, 0.01, 50),
+        (19.8, 0.4, 1),
+    ),
     ((11.0, 0.04, 97), (11.9, 0.07, 3), (12.2, 0.05, 3), (13.9, 0.06, 2), (18.0, 0.02, 50), (19.8, 0.5, 1)),
 )
 
@@ -206,7 +246,11 @@ def test_each_stage_has_the_percentiles_of_the_calls_that_returned_in_it(made):
     logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
     for scale in (1.0, 0.5):
         (point,) = points(trial(made, scale=scale), [*logs, *watts(made), *latencies(made, *LATE)])
-        found = {key: value / scale for key, value in point.metrics.items() if key.startswith("event_") and "latency" in key}
+        found = {
+            key: value / scale
+            for key, value in point.metrics.items()
+            if key.startswith("event_") and "latency" in key
+        }
         assert found == pytest.approx(
             {
                 "event_before_latency_p50_s": 0.01,
@@ -214,13 +258,20 @@ def test_each_stage_has_the_percentiles_of_the_calls_that_returned_in_it(made):
                 "event_during_latency_p50_s": 0.05,
                 "event_during_latency_p99_s": 2.0,
                 "event_after_latency_p50_s": 0.02,
-                "event_after_latency_p99_s": 0.4,  # returned at 19.8 s, after the last whole sample of the logs
+                # returned at 19.8 s, after the last whole sample of the logs
+                "event_after_latency_p99_s": 0.4,
             }
         )
 
 
 def test_a_window_over_a_border_is_of_the_stage_in_which_it_ends(made):
-    for end_s, stage in ((12.0, "before"), (12.01, "during"), (14.03, "during"), (14.04, "healing"), (19.9, "after")):
+    for end_s, stage in (
+        (12.0, "before"),
+        (12.01, "during"),
+        (14.03, "during"),
+        (14.04, "healing"),
+        (19.9, "after"),
+    ):
         rows = latencies(made, ((end_s, 0.1, 5),), ((end_s, 0.1, 5),))
         (point,) = points(trial(made), [*watts(made), *rows])
         found = {key for key in point.metrics if key.startswith("event_") and "latency" in key}
@@ -232,7 +283,10 @@ def test_latencies_that_a_log_cannot_tell_are_left_out_with_a_doubt(made):
     (point,) = points(trial(made), [*watts(made), *rows])
     assert point.metrics["event_during_latency_p50_s"] == pytest.approx(0.2)
     assert "event_during_latency_p99_s" not in point.metrics
-    said = "calls took longer than the load generator's log of latencies can tell, so these are left out: p99 during"
+    said = (
+        "calls took longer than the load generator's log of latencies can tell, so these are left out: p99 "
+        "during"
+    )
     assert said in point.doubts
 
 
@@ -270,28 +324,39 @@ def test_the_timeline_marks_what_happened(made):
 
 
 def test_the_watts_of_all_stages_are_of_the_row_s_grade(made):
-    """A BMC's averages are refused where power jumps: in the window, and not in the stage before the event."""
+    """A BMC's averages are refused where power jumps: in the window, and not in the stage before the
+    event.
+    """
     t_s = np.arange(0.5, 30.25, 0.5)
     jumping_w = np.where(t_s <= 13, 10.0, np.where(t_s % 2 < 1, 10.0, 40.0))
-    bmc = [made.series(made.channel(host, semantics="average", grade="BMC", meter="ipmi"), t_s, jumping_w) for host in SERVERS]
+    bmc = [
+        made.series(made.channel(host, semantics="average", grade="BMC", meter="ipmi"), t_s, jumping_w)
+        for host in SERVERS
+    ]
     modelled = [made.steady(host, 5.0, grade="modelled", meter="modelled") for host in SERVERS]
     logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
     (point,) = points(trial(made), [*logs, *bmc, *modelled])
     assert point.grade == "modelled"
-    assert [point.metrics[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")] == pytest.approx([15] * 4)
+    assert [
+        point.metrics[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")
+    ] == pytest.approx([15] * 4)
     assert point.metrics["event_healing_j"] == pytest.approx(15 * (HEALTHY_S - 14.03))
     refused = "ipmi:storage-1/all/power: averages over an unknown time give no energy unless they are steady"
     assert f"{refused}; modelled watts count instead" in point.doubts
 
 
 def test_watts_that_the_row_s_grade_lacks_in_a_stage_are_left_out(made):
-    """A plug that was not heard for half a second still covers the window, and not the stage of 2 s in which that was."""
+    """A plug that was not heard for half a second still covers the window, and not the stage of 2 s in
+    which that was.
+    """
     wall = [made.steady(host, 10.0, meter="plug") for host in SERVERS]
     kept = [one.t_s != 11.0 for one in wall]
     wall = [made.series(one.channel, one.t_s[keep], 10.0, 0.5) for one, keep in zip(wall, kept, strict=True)]
     modelled = [made.steady(host, 5.0, grade="modelled", meter="modelled") for host in SERVERS]
     logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
     (point,) = points(trial(made), [*logs, *wall, *modelled])
-    watts_of = {key: value for key, value in point.metrics.items() if key.startswith("event_") and key.endswith("_w")}
+    watts_of = {
+        key: value for key, value in point.metrics.items() if key.startswith("event_") and key.endswith("_w")
+    }
     assert point.grade == "wall"
     assert watts_of == pytest.approx({f"event_{stage}_w": 30 for stage in ("during", "healing", "after")})

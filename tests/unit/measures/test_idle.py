@@ -18,12 +18,16 @@ DAY_S = 86400
 
 def idle_record(made, *, scale=1.0, least_gap_s=2.0, redundancy=None, real=False):
     """Idle from 10 s to 20 s; by default on nodes of the catalogue with two disks of 1 TB each."""
-    record = made.record(moved=made.results((10.0, 20.0), (10.0, 20.0), direction="idle", moved_bytes=0), scale=scale)
+    record = made.record(
+        moved=made.results((10.0, 20.0), (10.0, 20.0), direction="idle", moved_bytes=0), scale=scale
+    )
     still = tuple(replace(r, operations_count=0, latency_s={}) for r in record.outcome.results)
     node = {"storage": "A", "metadata": "C", "client": "G"}
     hosts = record.hosts if real else tuple(replace(host, node=node[host.role]) for host in record.hosts)
     outcome = Outcome("no load", still, measured={"least_gap_s": least_gap_s})
-    return replace(record, outcome=outcome, hosts=hosts, hardware=None if real else HC4, redundancy=redundancy)
+    return replace(
+        record, outcome=outcome, hosts=hosts, hardware=None if real else HC4, redundancy=redundancy
+    )
 
 
 def watts(made, power_w=10.0):
@@ -46,12 +50,15 @@ def test_the_capacity_that_a_watt_keeps_is_known_from_the_catalogue_and_the_redu
     assert point.metrics["raw_w_per_byte"] == pytest.approx(30 / 4e12)  # two hosts with two disks each
     assert point.metrics["usable_w_per_byte"] == pytest.approx(30 / 2e12)
     assert point.metrics["usable_bytes_per_w"] == pytest.approx(2e12 / 30)
-    assert point.metrics["raw_w_per_byte"] * 1e12 * DAY_S == pytest.approx(30 * DAY_S / 4)  # joules of a day for a TB
+    # joules of a day for a TB
+    assert point.metrics["raw_w_per_byte"] * 1e12 * DAY_S == pytest.approx(30 * DAY_S / 4)
 
 
 def test_hosts_of_unequal_size_hold_as_much_as_the_smallest(made):
     """A brick of 1.024 TB (two SSDs) beside two of 2 TB: a code over all three fills 1.024 TB of each."""
-    record = replace(idle_record(made, redundancy=Redundancy(data_count=2, parity_count=1)), data_hosts=SERVERS)
+    record = replace(
+        idle_record(made, redundancy=Redundancy(data_count=2, parity_count=1)), data_hosts=SERVERS
+    )
     (point,) = points(record, watts(made))
     assert point.metrics["raw_w_per_byte"] == pytest.approx(30 / 5.024e12)
     assert point.metrics["usable_w_per_byte"] == pytest.approx(30 / (3 * 1.024e12 * 2 / 3))
@@ -60,8 +67,13 @@ def test_hosts_of_unequal_size_hold_as_much_as_the_smallest(made):
 def test_hosts_without_a_disk_in_the_catalogue_have_none_that_could_sleep(made):
     """The metadata host is node B here, a board alone; on its virtual host is a disk nevertheless."""
     record = idle_record(made)
-    bare = replace(record, hosts=tuple(replace(h, node="B") if h.role == "metadata" else h for h in record.hosts))
-    series = [*watts(made), *(stepping(made, "metadata-1", way, 15.0) for way in ("disk_read", "disk_written"))]
+    bare = replace(
+        record, hosts=tuple(replace(h, node="B") if h.role == "metadata" else h for h in record.hosts)
+    )
+    series = [
+        *watts(made),
+        *(stepping(made, "metadata-1", way, 15.0) for way in ("disk_read", "disk_written")),
+    ]
     assert "longest_gap_metadata_s" in points(record, series)[0].metrics
     assert "longest_gap_metadata_s" not in points(bare, series)[0].metrics
 
@@ -81,7 +93,9 @@ def test_redundancy_leaves_a_share_of_the_capacity(kept, ratio):
 
 def test_nothing_was_moved_so_no_number_is_by_byte_or_by_delay(made):
     (point,) = points(idle_record(made, redundancy=Redundancy()), watts(made))
-    assert not {name for name in point.metrics if "throughput" in name or "efficiency" in name or "edp" in name}
+    assert not {
+        name for name in point.metrics if "throughput" in name or "efficiency" in name or "edp" in name
+    }
     assert not {name for name in point.metrics if name.startswith(("burst_", "dynamic_"))}
     assert "dynamic" not in point.omitted
 
@@ -102,13 +116,18 @@ def test_uncertainties_of_capacity_follow_the_energys(made):
     assert relative > 0.001
     assert metrics["idle_uncertainty_w"] / metrics["idle_w"] == pytest.approx(relative)
     assert metrics["usable_uncertainty_w_per_byte"] / metrics["usable_w_per_byte"] == pytest.approx(relative)
-    assert metrics["usable_uncertainty_bytes_per_w"] / metrics["usable_bytes_per_w"] == pytest.approx(relative)
+    assert metrics["usable_uncertainty_bytes_per_w"] / metrics["usable_bytes_per_w"] == pytest.approx(
+        relative
+    )
 
 
 def test_what_each_role_draws_and_does_is_by_second(made):
     counted = [made.counter(host, "switches", 50.0) for host in SERVERS]
     counted += [made.counter(host, "cpu", 0.01) for host in SERVERS]
-    counted += [made.counter("storage-1", "network_sent", 300.0), made.counter("storage-2", "network_sent", 100.0)]
+    counted += [
+        made.counter("storage-1", "network_sent", 300.0),
+        made.counter("storage-2", "network_sent", 100.0),
+    ]
     metrics = points(idle_record(made), [*watts(made), *counted])[0].metrics
     assert metrics["idle_storage_w"] == pytest.approx(20)
     assert metrics["idle_metadata_w"] == pytest.approx(10)
@@ -123,7 +142,9 @@ def test_seconds_are_emulated_and_watts_are_not_and_a_doubt_says_what_is_not_dil
     (real,) = points(idle_record(made), [*watts(made), *counted])
     (point,) = points(idle_record(made, scale=0.2), [*map(simulated, watts(made)), *counted])
     assert point.metrics["idle_w"] == pytest.approx(real.metrics["idle_w"])
-    assert point.metrics["idle_switches_servers_hz"] == pytest.approx(5 * real.metrics["idle_switches_servers_hz"])
+    assert point.metrics["idle_switches_servers_hz"] == pytest.approx(
+        5 * real.metrics["idle_switches_servers_hz"]
+    )
     assert any("keep their own time" in doubt and "5 times" in doubt for doubt in point.doubts)
     assert not any("keep their own time" in doubt for doubt in real.doubts)
 
@@ -134,7 +155,10 @@ def simulated(series):
 
 def test_a_gap_lies_between_samples_in_which_neither_counter_rose(made):
     """Accesses in (11.5, 12], (14.5, 15] and (17, 17.5]."""
-    own = [stepping(made, "storage-1", "disk_read", 12.0, 17.5), stepping(made, "storage-1", "disk_written", 15.0)]
+    own = [
+        stepping(made, "storage-1", "disk_read", 12.0, 17.5),
+        stepping(made, "storage-1", "disk_written", 15.0),
+    ]
     found = disk_gaps_s(own, "storage-1", 10.0, 20.0)
     assert found is not None
     gaps_s, period_s = found
@@ -143,7 +167,10 @@ def test_a_gap_lies_between_samples_in_which_neither_counter_rose(made):
 
 
 def test_only_gaps_of_the_least_length_let_a_disk_sleep(made):
-    own = [stepping(made, "storage-1", "disk_read", 12.0, 17.5), stepping(made, "storage-1", "disk_written", 15.0)]
+    own = [
+        stepping(made, "storage-1", "disk_read", 12.0, 17.5),
+        stepping(made, "storage-1", "disk_written", 15.0),
+    ]
     own += [stepping(made, "storage-2", "disk_read"), stepping(made, "storage-2", "disk_written")]
     metrics = points(idle_record(made, least_gap_s=2.2), own)[0].metrics
     assert metrics["longest_gap_storage_s"] == pytest.approx(10)  # all of the second host
@@ -158,7 +185,10 @@ def test_a_disk_that_is_never_quiet_never_sleeps(made):
 
 
 def test_gaps_are_not_told_from_counters_that_do_not_cover_the_window(made):
-    own = [stepping(made, "storage-1", "disk_read"), stepping(made, "storage-1", "disk_written", ended_s=15.0)]
+    own = [
+        stepping(made, "storage-1", "disk_read"),
+        stepping(made, "storage-1", "disk_written", ended_s=15.0),
+    ]
     assert disk_gaps_s(own, "storage-1", 10.0, 20.0) is None
     assert disk_gaps_s(own[:1], "storage-1", 10.0, 14.0) is None
 

@@ -18,7 +18,9 @@ from typed import as_written
 
 CORES = {"cores_count": 2}
 HOSTS = ("storage-1", "storage-2", "metadata-1", "client-1", "client-2")
-DOUBT = "other programs took about 30 % of this machine's CPUs during the load: stop them and repeat the trial"
+DOUBT = (
+    "other programs took about 30 % of this machine's CPUs during the load: stop them and repeat the trial"
+)
 
 
 def grown(made, component, cores, covers=()):
@@ -49,7 +51,9 @@ def test_strangers_take_no_more_than_the_machine_has_whatever_its_counters_say(m
 
 @pytest.mark.parametrize(("machine", "kernel"), [(1.02, 0.0), (1.2, 0.0), (1.5, 0.3)])
 def test_a_machine_with_nothing_but_the_trial_and_its_kernel_is_not_doubted(made, machine, kernel):
-    assert not list(interference.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel)))
+    assert not list(
+        interference.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel))
+    )
 
 
 def test_without_the_machines_time_nothing_is_known_of_strangers(made):
@@ -61,15 +65,26 @@ def test_without_the_machines_time_nothing_is_known_of_strangers(made):
 
 
 def test_on_a_host_that_is_the_whole_machine_the_load_is_ours_when_it_has_ended(made):
-    """A load of one core for ten seconds, which perjoule learns of when it is over, two seconds after the window."""
-    record = replace(made.record(moved=made.results((10.0, 20.0)), environment=CORES), hosts=made.record().hosts[3:4])
-    record = replace(record, phases=(Phase("baseline", 8.0, 10.0), Phase("measure", 10.0, 22.0), Phase("tail", 22.0, 25.0)))
+    """A load of one core for ten seconds, which perjoule learns of when it is over, two seconds after the
+    window.
+    """
+    record = replace(
+        made.record(moved=made.results((10.0, 20.0)), environment=CORES), hosts=made.record().hosts[3:4]
+    )
+    record = replace(
+        record, phases=(Phase("baseline", 8.0, 10.0), Phase("measure", 10.0, 22.0), Phase("tail", 22.0, 25.0))
+    )
     t_s = np.arange(0.0, 30.25, 0.5)
     ended = made.series(machine_channel("perjoule", ("client-1",)), t_s, np.where(t_s < 22.0, 0.0, 10.0))
     kernel = made.series(machine_channel("kernel", ("client-1",)), [5.0, 26.0], [1.0, 1.0])
 
     def ratio(cores):
-        series = [grown(made, "machine", cores, ("client-1",)), ended, kernel, made.counter("client-1", "cpu", cores)]
+        series = [
+            grown(made, "machine", cores, ("client-1",)),
+            ended,
+            kernel,
+            made.counter("client-1", "cpu", cores),
+        ]
         return interference.cpu_ratio(record, series)
 
     assert ratio(1.0) == pytest.approx(0.0)

@@ -1,4 +1,6 @@
-"""Where the limits lie that docs/explanations state: a little on this side nothing is reported, a little on the other it is."""
+"""Where the limits lie that docs/explanations state: a little on this side nothing is reported, a little
+on the other it is.
+"""
 
 from dataclasses import replace
 
@@ -37,7 +39,9 @@ def said(series, began_s=5.0, ended_s=25.0):
 
 @pytest.mark.parametrize(("usual_s", "limit_s"), [(0.1, 2 / 3), (0.2, 2 / 3), (0.3, 0.9), (0.5, 1.5)])
 @pytest.mark.parametrize("semantics", ["instantaneous", "average"])
-def test_a_distance_of_three_usual_ones_and_two_thirds_of_a_second_is_a_gap(made, semantics, usual_s, limit_s):
+def test_a_distance_of_three_usual_ones_and_two_thirds_of_a_second_is_a_gap(
+    made, semantics, usual_s, limit_s
+):
     for ratio, lacks in ((0.97, False), (1.03, True)):
         t_s = ends(np.arange(0, 40, usual_s), ratio * limit_s)
         found = made.stating(semantics, t_s, 50 + np.sin(t_s))
@@ -57,7 +61,9 @@ def test_a_counter_that_was_not_read_for_three_usual_times_counts_evenly_and_say
 def test_a_window_of_which_five_percent_are_missing_is_refused(made, semantics, missing_s, refused):
     hole_s = missing_s + 0.1 * (semantics == "window mean")
     t_s = ends(np.arange(0, 40.0, 0.1), hole_s)
-    found = amount(made.stating(semantics, t_s, 50 + np.sin(t_s), 0.1 if semantics == "window mean" else 0.0), 5, 25)
+    found = amount(
+        made.stating(semantics, t_s, 50 + np.sin(t_s), 0.1 if semantics == "window mean" else 0.0), 5, 25
+    )
     assert (found.value is None) == refused
     assert found.coverage_ratio == pytest.approx(1 - missing_s / 20)
     assert ("its amount is refused" in " ".join(found.doubts)) == refused
@@ -73,12 +79,15 @@ def test_averages_are_steady_within_a_fifth_of_their_mean(made, range_w, refused
 @pytest.mark.parametrize(("period_s", "slow"), [(0.65, False), (0.68, True)])
 def test_samples_two_thirds_of_a_second_apart_miss_bursts(made, period_s, slow):
     t_s = np.arange(0, 60, period_s)
-    moments, averages = (amount(made.stating(kind, t_s, 50 + np.sin(t_s)), 5, 45) for kind in ("instantaneous", "average"))
+    moments, averages = (
+        amount(made.stating(kind, t_s, 50 + np.sin(t_s)), 5, 45) for kind in ("instantaneous", "average")
+    )
     assert (moments.value is None) == slow
     assert averages.value is not None
     for found in (moments, averages):
         assert (
-            f"one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s" in " ".join(found.doubts)
+            f"one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s"
+            in " ".join(found.doubts)
         ) == slow
 
 
@@ -94,9 +103,12 @@ def test_a_wrap_is_believed_up_to_three_times_the_highest_other_rate(made, fast,
 
 
 @pytest.mark.parametrize(
-    ("period_s", "resolution", "ratio"), [(0.0, 0.0, 1.0), (0.5, 0.0, 1.5), (0.0, 25.0, 1.5), (0.5, 25.0, 2.0)]
+    ("period_s", "resolution", "ratio"),
+    [(0.0, 0.0, 1.0), (0.5, 0.0, 1.5), (0.0, 25.0, 1.5), (0.5, 25.0, 2.0)],
 )
-def test_a_counter_steps_by_what_flowed_since_it_was_updated_and_one_of_its_steps(made, period_s, resolution, ratio):
+def test_a_counter_steps_by_what_flowed_since_it_was_updated_and_one_of_its_steps(
+    made, period_s, resolution, ratio
+):
     """At most 50 W, read once a second."""
     t_s = np.arange(0, 41.0)
     for factor, possible in ((0.97, True), (1.03, False)):
@@ -113,7 +125,9 @@ def test_a_counter_steps_by_what_flowed_since_it_was_updated_and_one_of_its_step
 def test_a_counter_that_may_wrap_unseen_between_two_readings_is_not_believed(made, range_value, told):
     """At most 50 W, read once a second: a range of 49 J may have been passed twice."""
     t_s = np.arange(0, 41.0)
-    found = amount(made.stating("counter", t_s, 20 * t_s % range_value, range_value=range_value, most_w=50.0), 5, 35)
+    found = amount(
+        made.stating("counter", t_s, 20 * t_s % range_value, range_value=range_value, most_w=50.0), 5, 35
+    )
     assert (found.value is not None) == told
     assert ("too rarely to tell how often it wrapped" in " ".join(found.doubts)) == (not told)
 
@@ -121,7 +135,9 @@ def test_a_counter_that_may_wrap_unseen_between_two_readings_is_not_believed(mad
 @pytest.mark.parametrize(("ahead_s", "told"), [(0.0097, False), (0.0103, True)])
 def test_a_sample_dated_ten_milliseconds_after_its_arrival_proves_a_clock_ahead(made, ahead_s, told):
     t_s = np.arange(0, 30.05, 0.1)
-    early = replace(made.stating("instantaneous", t_s, 50 + np.sin(t_s)), asked_s=None, arrived_s=t_s - ahead_s)
+    early = replace(
+        made.stating("instantaneous", t_s, 50 + np.sin(t_s)), asked_s=None, arrived_s=t_s - ahead_s
+    )
     assert ("after they arrived" in said(early)) == told
 
 
@@ -134,7 +150,9 @@ def test_a_tenth_more_than_a_meter_can_show_is_not_a_sample(made, ratio, counted
     assert ("1 samples exceed the 60 W that it can show" in " ".join(found.doubts)) == (not counted)
 
 
-@pytest.mark.parametrize(("shown", "failed"), [(9.85e37, False), (9.9e37, True), (np.inf, True), (-9.9e37, True)])
+@pytest.mark.parametrize(
+    ("shown", "failed"), [(9.85e37, False), (9.9e37, True), (np.inf, True), (-9.9e37, True)]
+)
 def test_an_instruments_words_for_no_number_are_none(made, shown, failed):
     t_s = np.arange(0, 30.05, 0.1)
     value = np.where(np.arange(len(t_s)) == 100, shown, 50 + np.sin(t_s))
@@ -142,7 +160,9 @@ def test_an_instruments_words_for_no_number_are_none(made, shown, failed):
     assert (found.coverage_ratio < 0.999) == failed
 
 
-@pytest.mark.parametrize(("steps", "word"), [(2, "refused"), (3, "only 3 times"), (4, "only 4 times"), (5, "")])
+@pytest.mark.parametrize(
+    ("steps", "word"), [(2, "refused"), (3, "only 3 times"), (4, "only 4 times"), (5, "")]
+)
 def test_a_counter_with_fewer_than_three_steps_is_refused_and_with_fewer_than_five_doubted(made, steps, word):
     t_s = np.arange(0, 60, 0.5)
     value = 100 * np.floor((t_s - 4.9) / (20 / steps))  # steps right before the window and every 20 / steps s
@@ -153,18 +173,23 @@ def test_a_counter_with_fewer_than_three_steps_is_refused_and_with_fewer_than_fi
 
 
 def read(made, ratio, **words):
-    """Two clients that read 10 000 B each, of which disks and networks saw so much from 0.4 s before the baseline's end."""
+    """Two clients that read 10 000 B each, of which disks and networks saw so much from 0.4 s before the
+    baseline's end.
+    """
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read", moved_bytes=10_000)
     series = [
         made.counter(c, "network_received", words.get("network", 1.0) * ratio * 20_000 / 2 / 10.4)
         for c in ("client-1", "client-2")
     ]
-    series += [made.counter(h, "disk_read", words.get("disk", 1.0) * ratio * 20_000 / 3 / 10.4) for h in SERVERS]
+    series += [
+        made.counter(h, "disk_read", words.get("disk", 1.0) * ratio * 20_000 / 3 / 10.4) for h in SERVERS
+    ]
     return plausibility.doubts(Reading(made.record(moved=moved), series))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [({"network": 2.0}, "the servers' page cache"), ({"disk": 2.0}, "the clients' page cache")]
+    ("words", "told"),
+    [({"network": 2.0}, "the servers' page cache"), ({"disk": 2.0}, "the clients' page cache")],
 )
 def test_reads_of_which_a_tenth_was_not_seen_came_from_a_cache(made, words, told):
     assert read(made, 0.93, **words) == ()
@@ -176,9 +201,13 @@ def test_reads_of_which_a_tenth_was_not_seen_came_from_a_cache(made, words, told
 def test_hosts_that_use_95_percent_of_a_machine_are_its_end(made, ratio, told):
     hosts = [h.name for h in made.record().hosts]
     series = [made.counter(h, "cpu", 2 * ratio / len(hosts)) for h in hosts]
-    found = plausibility.doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series))
+    found = plausibility.doubts(
+        Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)
+    )
     shown = min(ratio, 1.0)  # no more than there is, whatever the counters add up to
-    assert any(f"the hosts used {100 * shown:.0f} % of this machine's CPUs" in doubt for doubt in found) == told
+    assert (
+        any(f"the hosts used {100 * shown:.0f} % of this machine's CPUs" in doubt for doubt in found) == told
+    )
 
 
 @pytest.mark.parametrize(("spread_s", "told"), [(0.47, False), (0.49, True)])
@@ -230,12 +259,17 @@ def test_two_percent_above_the_peak_or_a_network_is_too_fast(made, ratio, told):
 def test_two_percent_above_its_own_disks_is_too_fast_for_a_client(made, direction, ratio, told):
     cluster = catalogue.cluster("odroid-hc4")
     node = next(n for n in cluster.nodes if n.disks)
-    most = sum((d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks)
+    most = sum(
+        (d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks
+    )
     moved = made.results((10.0, 20.0), moved_bytes=int(most * 10 * ratio), direction=direction)
     record = made.record(moved=moved, cluster="odroid-hc4")
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
     found = plausibility.doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-1",)), []))
-    assert any("1 % more than its disks" in doubt or "3 % more than its disks" in doubt for doubt in found) == told
+    assert (
+        any("1 % more than its disks" in doubt or "3 % more than its disks" in doubt for doubt in found)
+        == told
+    )
 
 
 @pytest.mark.parametrize(("later_s", "durable"), [(0.48, True), (0.52, False)])
@@ -255,7 +289,11 @@ def test_a_tenth_of_a_machine_for_strangers_is_too_much(made, ratio, told):
 
     record = replace(made.record(environment={"cores_count": 2}, tail_s=2.0))
     series = [made.counter(h.name, "cpu", 0.1) for h in record.hosts]
-    series += [cpu("machine", 0.1 * len(record.hosts) + 0.2 + 2 * ratio), cpu("perjoule", 0.2), cpu("kernel", 0.0)]
+    series += [
+        cpu("machine", 0.1 * len(record.hosts) + 0.2 + 2 * ratio),
+        cpu("perjoule", 0.2),
+        cpu("kernel", 0.0),
+    ]
     assert interference.cpu_ratio(record, series) == pytest.approx(ratio)
     assert bool(list(interference.doubts(record, series))) == told
 
@@ -269,13 +307,21 @@ def test_a_window_with_fewer_than_five_samples_of_power_is_short(made, count, to
 
 @pytest.mark.parametrize(("worse", "kept"), [(0.97, "energy"), (1.03, "power")])
 def test_power_is_preferred_to_a_counter_twice_as_uncertain_and_by_more_than_a_percent(made, worse, kept):
-    """Both have steps alone: of the counter q / sqrt(6), of power, which stands on one of them, q T / sqrt(12)."""
+    """Both have steps alone: of the counter q / sqrt(6), of power, which stands on one of them, q T /
+    sqrt(12).
+    """
     t_s = np.arange(0, 60.5, 0.5)
-    both = 1.0  # both edges at readings: s = 2, k = 1.96 for the counter's normal, 0.95 sqrt(3) for the rectangular power
+    # both edges at readings: s = 2, k = 1.96 for the counter's normal, 0.95 sqrt(3) for the rectangular power
+    both = 1.0
     power_half = 0.95 * 1.0 / 2 * 20
     resolution_j = 2 * worse * power_half / 1.959964 * np.sqrt(6) * both
     counter = made.stating("counter", t_s, 50 * t_s, resolution=resolution_j)
-    of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1.0))
+    of = replace(
+        counter.channel,
+        quantity="power",
+        semantics="window mean",
+        specification=Specification(resolution=1.0),
+    )
     power = made.series(of, t_s, 50.0, 0.5)
     (found,) = kept_of([counter, power], 20, 40)
     assert found.quantity == kept
@@ -283,10 +329,14 @@ def test_power_is_preferred_to_a_counter_twice_as_uncertain_and_by_more_than_a_p
 
 @pytest.mark.parametrize(("stated", "kept"), [({}, "energy"), ({"latency_s": 0.0}, "power")])
 def test_power_of_an_unknown_latency_may_be_as_old_as_its_last_sample(made, stated, kept):
-    """Power rises by 40 W in the window: a second late is 2.4 % of the energy, and the counter has steps of 3 %."""
+    """Power rises by 40 W in the window: a second late is 2.4 % of the energy, and the counter has steps
+    of 3 %.
+    """
     t_s = np.arange(0, 61.0)
     counter = made.stating("counter", t_s, 20 * t_s + t_s**2, resolution=60.0)
-    of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(**stated))
+    of = replace(
+        counter.channel, quantity="power", semantics="window mean", specification=Specification(**stated)
+    )
     (found,) = kept_of([counter, made.series(of, t_s, 19 + 2 * t_s, 1.0)], 20, 40)
     assert found.quantity == kept
 
@@ -303,7 +353,9 @@ def test_a_counter_to_one_percent_is_good_enough_whatever_is_beside_it(made, rat
 
 
 def test_less_than_a_joule_is_an_energy(made):
-    (point,) = points(made.record(write_back_s=None), [made.steady(h, 0.001, grade="modelled") for h in SERVERS])
+    (point,) = points(
+        made.record(write_back_s=None), [made.steady(h, 0.001, grade="modelled") for h in SERVERS]
+    )
     assert point.metrics["energy_j"] == pytest.approx(3 * 0.001 * 10)
 
 
@@ -344,26 +396,38 @@ def test_the_noise_of_a_meter_is_that_of_a_single_sample_whatever_drifts(made):
 def test_of_several_powers_beside_a_counter_the_one_that_is_known_best_is_held_against_it(made):
     t_s = np.arange(0, 60.5, 0.5)
     counter = made.stating("counter", t_s, 50 * t_s, resolution=100.0)
-    of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1e-3))
-    slow = made.series(replace(of, semantics="instantaneous"), np.arange(0, 61.0, 3), 50.0)  # which is refused
+    of = replace(
+        counter.channel,
+        quantity="power",
+        semantics="window mean",
+        specification=Specification(resolution=1e-3),
+    )
+    # which is refused
+    slow = made.series(replace(of, semantics="instantaneous"), np.arange(0, 61.0, 3), 50.0)
     for beside in ([made.series(of, t_s, 50.0, 0.5), slow], [slow, made.series(of, t_s, 50.0, 0.5)]):
         assert {one.quantity for one in kept_of([counter, *beside], 20, 40)} == {"power"}
     assert {one.quantity for one in kept_of([counter, slow], 20, 40)} == {"energy"}
 
 
 @pytest.mark.parametrize(
-    ("value", "watts"), [([], []), ([5.0], []), ([5.0, 25.0], [10.0]), ([5.0, np.nan, 25.0], [5.0]), ([5.0, 1.0, 21.0], [10.0])]
+    ("value", "watts"),
+    [([], []), ([5.0], []), ([5.0, 25.0], [10.0]), ([5.0, np.nan, 25.0], [5.0]), ([5.0, 1.0, 21.0], [10.0])],
 )
 def test_the_powers_of_a_counter_are_between_two_readings_and_a_fall_is_none(made, value, watts):
     t_s, found = powers(made.stating("counter", np.arange(len(value)) * 2.0, value))
     assert found.tolist() == watts
     assert len(t_s) == len(watts)
-    assert powers(made.stating("instantaneous", np.arange(len(value)) * 2.0, value))[1].tolist() == [v for v in value if v == v]
+    assert powers(made.stating("instantaneous", np.arange(len(value)) * 2.0, value))[1].tolist() == [
+        v for v in value if v == v
+    ]
 
 
 @pytest.mark.parametrize(("stated", "kept"), [({}, "power"), ({"period_s": 1.0}, "energy")])
 def test_the_age_of_power_is_its_period_or_the_distance_of_its_samples_if_that_is_longer(made, stated, kept):
-    """The power rises by 20 W: a latency of 0.1 s is an error of 0.2 %, one of 1 s of 2 %. The counter's resolution is 1.7 %."""
+    """The power rises by 20 W: a latency of 0.1 s is an error of 0.2 %, one of 1 s of 2 %.
+
+    The counter's resolution is 1.7 %.
+    """
     t_s = np.arange(0, 30.05, 0.1)
     power = made.stating("instantaneous", t_s, 30 + 2 * np.clip(t_s - 10, 0, 10), **stated)
     counted_j = 30 * t_s + np.clip(t_s - 10, 0, 10) ** 2 + 20 * np.clip(t_s - 20, 0, None)

@@ -72,7 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(program: str, top: Path, *arguments: str) -> str:
     """Run a program or a command of perjoule's with the measure, and return its output."""
     argv = [sys.executable, "-c", program, *(str(top / name) for name in FOLDERS), *arguments]
-    done = subprocess.run(argv, cwd=top, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+    done = subprocess.run(
+        argv, cwd=top, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -108,7 +110,10 @@ def test_its_view_is_an_option_of_show_a_table_and_a_figure_of_the_report(folder
 
 
 def test_the_docs_list_it(folder: Path) -> None:
-    assert f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): energy of the servers without the switch / files\n" in ran(LIST, folder)
+    assert (
+        f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): energy of the servers without the switch / files\n"
+        in ran(LIST, folder)
+    )
 
 
 def test_without_the_file_there_is_no_such_number(folder: Path) -> None:

@@ -76,7 +76,9 @@ def test_a_disk_says_how_long_it_was_busy_and_what_it_moved() -> None:
 
 
 def test_the_disks_of_a_machine_are_busy_together() -> None:
-    one, other = (f" 8 {n} sd{x} 11 0 88 1 22 0 176 2 0 {ms} 3" for n, x, ms in ((0, "a", 1500), (16, "b", 250)))
+    one, other = (
+        f" 8 {n} sd{x} 11 0 88 1 22 0 176 2 0 {ms} 3" for n, x, ms in ((0, "a", 1500), (16, "b", 250))
+    )
     assert _kernel.disk_work(f"{one}\n{other}\n", {"sda", "sdb"})[2] == 1.75
     assert _kernel.disk_work(f"{one}\n{other}\n", {"sdb"})[2] == 0.25
 
@@ -97,11 +99,18 @@ def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_
 
 @pytest.mark.parametrize("node", ["", "no such node", "B"])
 def test_disks_that_the_catalogue_does_not_have_leave_no_limit_for_the_bytes_of_all(made, node) -> None:
-    """The bytes of both hosts over the rate of one's disks would be twice their use. The catalogue's B has no disks."""
+    """The bytes of both hosts over the rate of one's disks would be twice their use.
+
+    The catalogue's B has no disks.
+    """
     nodes = {"storage-1": "A", "storage-2": node}
     hosts = tuple(replace(h, node=nodes.get(h.name, h.node)) for h in made.record().hosts)
     record = replace(made.record(cluster="odroid-hc4"), hosts=hosts)
-    series = [made.counter(h, quantity, 1e6) for h in nodes for quantity in ("disk_busy", "disk_read", "disk_written")]
+    series = [
+        made.counter(h, quantity, 1e6)
+        for h in nodes
+        for quantity in ("disk_busy", "disk_read", "disk_written")
+    ]
     assert disk_limits(Reading(record), ["storage-1"]) is not None
     assert disk_limits(Reading(record), ["storage-1", "storage-2"]) is None
     assert set(disk_use(Reading(record, series), 10.0, 20.0)) == {"disk_busy_storage_ratio"}
@@ -119,7 +128,9 @@ def test_servers_are_all_hosts_but_clients(made) -> None:
 def test_a_counter_is_doubted_where_it_gives_no_metric(made, reset_w, refused) -> None:
     """What is doubted and counts nevertheless, as samples out of order, is not a finding of this table."""
     channel = made.channel("client-1", quantity="network_sent", semantics="counter")
-    sent = made.series(channel, [9, 12, 11, 15, 18, 25], [0, 300, 200, 600 - reset_w, 900 - reset_w, 1600 - reset_w])
+    sent = made.series(
+        channel, [9, 12, 11, 15, 18, 25], [0, 300, 200, 600 - reset_w, 900 - reset_w, 1600 - reset_w]
+    )
     cost = overhead(made.record(moved=made.results((10.0, 20.0))), [sent], 10.0, 20.0, 1000)
     assert ("network_sent_client_ratio" in cost.metrics, bool(cost.doubts)) == (not refused, refused)
 
@@ -136,9 +147,14 @@ def test_the_wait_for_quiet_is_a_duration_or_none() -> None:
     assert "quiet" in header
 
 
-def test_trials_of_a_file_system_run_in_one_deployment_whose_facts_the_report_shows_once(measured: Measured) -> None:
+def test_trials_of_a_file_system_run_in_one_deployment_whose_facts_the_report_shows_once(
+    measured: Measured,
+) -> None:
     assert (measured.events.count("deployed"), measured.events.count("kept")) == (2, 8)
-    assert sorted(re.findall(r"Deployment of (\w+) \((\d) trials\)", measured.page)) == [("fast", "4"), ("slow", "4")]
+    assert sorted(re.findall(r"Deployment of (\w+) \((\d) trials\)", measured.page)) == [
+        ("fast", "4"),
+        ("slow", "4"),
+    ]
 
 
 def test_the_report_draws_network_against_disk_and_names_the_best(measured: Measured) -> None:
@@ -146,7 +162,10 @@ def test_the_report_draws_network_against_disk_and_names_the_best(measured: Meas
     assert {(line.title, line.direction) for line in found.overheads} == {
         (name, direction) for name in ("fast", "slow") for direction in ("write", "read")
     }
-    assert all(len(line.t_s) == len(line.network) == len(line.disk) == len(line.use_ratio) for line in found.overheads)
+    assert all(
+        len(line.t_s) == len(line.network) == len(line.disk) == len(line.use_ratio)
+        for line in found.overheads
+    )
     assert '<figure id="overhead">' in measured.page
     assert "Best for each workload" in measured.page
     # Writes count until their write-back has ended, which takes a busy machine as long as the load itself.
@@ -156,9 +175,11 @@ def test_the_report_draws_network_against_disk_and_names_the_best(measured: Meas
 def test_show_names_the_best(measured: Measured) -> None:
     said = CliRunner().invoke(cli, ["show", str(measured.results.folder), "--winners"], standalone_mode=False)
     assert said.exit_code == 0, said.output
-    # Two repetitions with hardly any scatter: how their variances compare decides whether that is significant.
+    # Two repetitions with hardly any scatter: how their variances compare decides whether that is
+    # significant.
     assert re.search(
-        r"read +2 +MiB/s +fast +\+100 %.* (significantly better than|not significantly different from) slow", said.output
+        r"read +2 +MiB/s +fast +\+100 %.* (significantly better than|not significantly different from) slow",
+        said.output,
     )
 
 
@@ -176,13 +197,22 @@ def test_bytes_per_user_byte_stand_beside_what_redundancy_explains(made) -> None
     point = point_of(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
     laid = amplification_table(cells([made.record()], [point]))
     assert laid.rows[0][-2] == "1.26 (1.25)"
-    assert amplification_table(cells([made.record()], [point_of(made.trial(), "write", {"duration_s": 1.0})])).rows == ()
+    assert (
+        amplification_table(
+            cells([made.record()], [point_of(made.trial(), "write", {"duration_s": 1.0})])
+        ).rows
+        == ()
+    )
 
 
 def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the_load_takes_to_start(made):
     record = made.record(moved=made.results((13.0, 20.0)))  # its baseline ends at 10 s
     assert window(record, 13.0, 20.0) == (9.6, 20.0)
-    sent = made.series(made.channel("client-1", quantity="network_sent", semantics="counter"), [9, 10, 11, 25], [0, 0, 300, 1000])
+    sent = made.series(
+        made.channel("client-1", quantity="network_sent", semantics="counter"),
+        [9, 10, 11, 25],
+        [0, 0, 300, 1000],
+    )
     cost = overhead(record, [sent], 13.0, 20.0, 1000)
     assert cost.metrics["network_sent_client_ratio"] == pytest.approx((300 + 700 * 9 / 14) / 1000)
 
@@ -192,7 +222,9 @@ def reading(made, t_s, value, host="client-1", quantity: Quantity = "cpu"):
 
 
 def test_cpu_time_is_that_of_the_window_in_which_bytes_moved(made) -> None:
-    """Its programs start for 3 s before it and report for 2 s after it, at a whole core; the load takes a tenth of one."""
+    """Its programs start for 3 s before it and report for 2 s after it, at a whole core; the load takes a
+    tenth of one.
+    """
     record = made.record(moved=made.results((14.0, 20.0)), tail_s=10.0)
     t_s = [9.0, 11.0, 14.0, 20.0, 22.0, 30.0]
     cost = overhead(record, [reading(made, t_s, [0.0, 0.0, 3.0, 3.6, 5.6, 5.6])], 14.0, 20.0, 1000)
@@ -202,13 +234,16 @@ def test_cpu_time_is_that_of_the_window_in_which_bytes_moved(made) -> None:
 
 
 def test_what_a_step_at_the_edge_counts_may_all_be_of_the_load_or_none_of_it(made) -> None:
-    """0.8 s in the step that its begin cuts in the middle, 0.2 s in the one that its end cuts, 2 s between them."""
+    """0.8 s in the step that its begin cuts in the middle, 0.2 s in the one that its end cuts, 2 s between
+    them.
+    """
     record = made.record(moved=made.results((14.0, 20.0)))
     t_s, value = [9.0, 13.0, 15.0, 19.0, 21.0, 30.0], [0.0, 0.0, 0.8, 2.8, 3.0, 3.0]
     cost = overhead(record, [reading(made, t_s, value)], 14.0, 20.0, 1000)
     assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx(2.5 / 1000)
     assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.5 / 1000)
-    lopsided = overhead(record, [reading(made, t_s, value)], 13.5, 20.0, 1000)  # 0.2 s before it by an even pace, 0.6 s in it
+    # 0.2 s before it by an even pace, 0.6 s in it
+    lopsided = overhead(record, [reading(made, t_s, value)], 13.5, 20.0, 1000)
     assert lopsided.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.7 / 1000)
 
 
@@ -216,7 +251,10 @@ def test_what_a_step_at_the_edge_counts_may_all_be_of_the_load_or_none_of_it(mad
 def test_cpu_time_is_omitted_where_readings_do_not_tell_it_from_what_is_beside_it(made, value, known) -> None:
     """All of it, unless it is next to nothing. Bytes have idle time beside them, and stay."""
     record = made.record(moved=made.results((12.0, 17.0)), tail_s=10.0)
-    series = [reading(made, [9.0, 15.0, 30.0], value), reading(made, [9.0, 15.0, 30.0], value, quantity="network_sent")]
+    series = [
+        reading(made, [9.0, 15.0, 30.0], value),
+        reading(made, [9.0, 15.0, 30.0], value, quantity="network_sent"),
+    ]
     cost = overhead(record, series, 12.0, 17.0, 1000)
     assert ("cpu_client_s_per_byte" in cost.metrics) == known
     assert [("client" in words) for words in cost.omitted.values()] == ([] if known else [True])
@@ -229,4 +267,6 @@ def test_steady_rounds_are_not_charged_with_the_bytes_of_those_before_them(made)
     sent = reading(made, [9.0, 10.0, 20.0, 25.0], [0, 0, 1000, 1000], quantity="network_sent")
     part = replace(record, outcome=replace(record.outcome, sustained=True))
     assert overhead(part, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(1.0)
-    assert overhead(record, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(1000 / 600)
+    assert overhead(record, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(
+        1000 / 600
+    )

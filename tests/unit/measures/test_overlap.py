@@ -1,4 +1,6 @@
-"""Clients that load together: how much of the time, what they move meanwhile, what is refused where they hardly do."""
+"""Clients that load together: how much of the time, what they move meanwhile, what is refused where they
+hardly do.
+"""
 
 from dataclasses import replace
 
@@ -26,7 +28,10 @@ def goodput(made, host, *pieces):
 
 def test_bytes_of_the_common_window_are_those_that_logs_put_there(made):
     moved = made.results((10.0, 20.0), (10.0, 14.0))
-    logs = [goodput(made, "client-1", (10, 12, 150), (12, 16, 0), (16, 20, 175)), goodput(made, "client-2", (10, 14, 250))]
+    logs = [
+        goodput(made, "client-1", (10, 12, 150), (12, 16, 0), (16, 20, 175)),
+        goodput(made, "client-2", (10, 14, 250)),
+    ]
     (point,) = points(made.record(moved=moved), logs)
     assert point.metrics[COMMON] == pytest.approx((2 * 150 + 4 * 250) / 4)
 
@@ -40,7 +45,8 @@ def test_a_log_that_does_not_add_up_to_the_bytes_moved_gives_no_common_throughpu
     assert points(made.record(moved=moved), logs)[0].metrics[COMMON] == pytest.approx(200)
 
 
-@pytest.mark.parametrize("clients_count", [2, 8])  # the limits are the clients' networks, and the servers' peak
+# the limits are the clients' networks, and the servers' peak
+@pytest.mark.parametrize("clients_count", [2, 8])
 def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, clients_count):
     cluster = catalogue.cluster("odroid-hc4")
     client = next(n for n in cluster.nodes if n.role == "client")
@@ -55,16 +61,22 @@ def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, c
         logs += [goodput(made, r.host, (10, 11, one), (11, 11.4, 0)) for r in moved[1:]]
         hosts = tuple(replace(made.record().hosts[-1], name=r.host, node=client.name) for r in moved)
         storage = [replace(made.record().hosts[0], name=f"storage-{n}") for n in range(4)]
-        return points(replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=(*hosts, *storage)), logs)[0].metrics
+        return points(
+            replace(made.record(moved=moved, cluster="odroid-hc4"), hosts=(*hosts, *storage)), logs
+        )[0].metrics
 
     local = replace(made.record(), data_hosts=("client-1",))
-    assert network_bytes_per_s(replace(local, cluster="odroid-hc4"), ["client-1"]) is None  # no network lies between
+    # no network lies between
+    assert network_bytes_per_s(replace(local, cluster="odroid-hc4"), ["client-1"]) is None
     assert common(1.0)[COMMON] == pytest.approx(clients_count * limit, rel=1e-6)
     assert COMMON not in common(1.1)
 
 
 def test_a_client_that_ends_three_times_later_is_a_doubt(made):
-    moved = (*made.results((10.0, 20.0), (10.0, 20.0)), replace(made.results((10.0, 40.0))[0], host="client-3"))
+    moved = (
+        *made.results((10.0, 20.0), (10.0, 20.0)),
+        replace(made.results((10.0, 40.0))[0], host="client-3"),
+    )
     (doubt,) = doubts(Reading(made.record(moved=moved), []))
     assert doubt == "all clients ran together for only 33 % of the time: client-3 ended 20 s after client-1"
     assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
@@ -72,29 +84,45 @@ def test_a_client_that_ends_three_times_later_is_a_doubt(made):
 
 def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0), direction="read")
-    sent = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
+    sent = [
+        made.counter("storage-1", "network_sent", 90, ended_s=45),
+        made.counter("storage-2", "network_sent", 10, ended_s=45),
+    ]
     (doubt,) = [one for one in doubts(Reading(made.record(moved=moved), sent)) if "together" in one]
     assert doubt.endswith(
-        "client-2 ended 20 s after client-1 (storage-1 sent 90 % of the bytes, where an even share of 2 hosts is 50 %)"
+        "client-2 ended 20 s after client-1 (storage-1 sent 90 % of the bytes, where an even share of 2 "
+        "hosts is 50 %)"
     )
     alone = [sent[0], made.counter("storage-2", "network_sent", 0, ended_s=45)]
-    assert any("storage-1 sent 100 % of the bytes" in one for one in doubts(Reading(made.record(moved=moved), alone)))
+    assert any(
+        "storage-1 sent 100 % of the bytes" in one for one in doubts(Reading(made.record(moved=moved), alone))
+    )
     even = [made.counter(f"storage-{n}", "network_sent", 50, ended_s=45) for n in (1, 2)]
-    assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(Reading(made.record(moved=moved), even)))
+    assert any(
+        one.endswith("client-2 ended 20 s after client-1")
+        for one in doubts(Reading(made.record(moved=moved), even))
+    )
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.745, False), (0.755, True)])
 @pytest.mark.parametrize(
-    ("direction", "quantity", "verb"), [("read", "network_sent", "sent"), ("write", "network_received", "received")]
+    ("direction", "quantity", "verb"),
+    [("read", "network_sent", "sent"), ("write", "network_received", "received")],
 )
-def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(made, direction, quantity, verb, share, told):
+def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(
+    made, direction, quantity, verb, share, told
+):
     moved = made.results((10.0, 20.0), (10.0, 40.0), direction=direction)
     served = {"storage-1": 1 - share, "storage-2": share, "metadata-1": 5.0}  # which holds no data
     series = [made.counter(host, quantity, 100 * rate, ended_s=45) for host, rate in served.items()]
     (doubt,) = [one for one in doubts(Reading(made.record(moved=moved), series)) if "together" in one]
     assert (f"(storage-2 {verb} {100 * share:.0f} % of the bytes" in doubt) == told
     for fewer in (series[1:], [made.counter(host, quantity, 0.0, ended_s=45) for host in served]):
-        assert not any("of the bytes" in one for one in doubts(Reading(made.record(moved=moved), fewer)) if "together" in one)
+        assert not any(
+            "of the bytes" in one
+            for one in doubts(Reading(made.record(moved=moved), fewer))
+            if "together" in one
+        )
 
 
 def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
@@ -165,9 +193,15 @@ def test_several_users_have_no_common_throughput_for_each_begins_and_ends_on_pur
 
 def test_bytes_that_hosts_served_are_those_of_their_counters_while_clients_loaded(made):
     moved = made.results((10.0, 20.0), direction="read")
-    both = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
+    both = [
+        made.counter("storage-1", "network_sent", 90, ended_s=45),
+        made.counter("storage-2", "network_sent", 10, ended_s=45),
+    ]
     record = made.record(moved=moved)
-    assert served_bytes(moved, record, both) == {"storage-1": pytest.approx(900), "storage-2": pytest.approx(100)}
+    assert served_bytes(moved, record, both) == {
+        "storage-1": pytest.approx(900),
+        "storage-2": pytest.approx(100),
+    }
     assert served_bytes(moved, record, both[:1]) == {}
     written = made.results((10.0, 20.0), direction="write")
     assert served_bytes(written, made.record(moved=written), both) == {}

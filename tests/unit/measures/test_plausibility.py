@@ -92,7 +92,12 @@ def test_reads_and_writes_together_share_their_energy(made):
 
 @pytest.mark.parametrize(
     ("write", "read", "together"),
-    [((10, 20), (20, 30), False), ((20, 30), (10, 20), False), ((10, 20), (19, 30), True), ((19, 30), (10, 20), True)],
+    [
+        ((10, 20), (20, 30), False),
+        ((20, 30), (10, 20), False),
+        ((10, 20), (19, 30), True),
+        ((19, 30), (10, 20), True),
+    ],
 )
 def test_reads_and_writes_one_after_the_other_share_nothing(made, write, read, together):
     moved = made.results(write) + made.results(read, direction="read")
@@ -102,7 +107,8 @@ def test_reads_and_writes_one_after_the_other_share_nothing(made, write, read, t
 
 
 @pytest.mark.parametrize(
-    ("kind", "cluster", "told"), [("virtual", "odroid-hc4", True), ("virtual", "", False), ("cluster", "odroid-hc4", False)]
+    ("kind", "cluster", "told"),
+    [("virtual", "odroid-hc4", True), ("virtual", "", False), ("cluster", "odroid-hc4", False)],
 )
 def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
     series = [made.counter(host.name, "cpu", 0.4) for host in made.record().hosts]
@@ -113,15 +119,21 @@ def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
 
 
 @pytest.mark.parametrize(
-    ("direction", "write_back_s", "told"), [("write", 10.0, False), ("write", 0.0, True), ("read", 10.0, True)]
+    ("direction", "write_back_s", "told"),
+    [("write", 10.0, False), ("write", 0.0, True), ("read", 10.0, True)],
 )
-def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(made, direction, write_back_s, told):
+def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(
+    made, direction, write_back_s, told
+):
     node = next(n for n in catalogue.cluster("odroid-hc4").nodes if n.disks)
-    most = sum((d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks)
+    most = sum(
+        (d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks
+    )
     moved = made.results((10.0, 20.0), moved_bytes=int(most * 15), direction=direction)
     record = made.record(moved=moved, cluster="odroid-hc4", write_back_s=write_back_s)
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
     found = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-1",)), []))
     assert any("50 % more than its disks can" in doubt for doubt in found) == told
-    others = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-2",)), []))  # the disks of another
+    # the disks of another
+    others = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-2",)), []))
     assert not any("its disks can" in doubt for doubt in others)

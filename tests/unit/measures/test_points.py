@@ -49,7 +49,9 @@ def test_every_number_of_a_trial_whose_truth_is_known(made):
         "cpu_client_s_per_byte": 4 / 2000,
         "cpu_servers_s_per_byte": 3 / 2000,
         # its readings lie on the ends of the window
-        **{f"cpu_{role}_uncertainty_s_per_byte": 0.0 for role in ("storage", "metadata", "client", "servers")},
+        **{
+            f"cpu_{role}_uncertainty_s_per_byte": 0.0 for role in ("storage", "metadata", "client", "servers")
+        },
         # counted from 0.4 s before the window on: the idle time before it is the first bytes' too
         "network_received_storage_ratio": 1.04,
     }
@@ -70,7 +72,9 @@ def test_emulated_time_is_wall_time_by_the_scale_and_watts_stay(made):
 
 def test_efficiency_is_throughput_over_mean_power_as_the_paper_computes_it(made):
     metrics = points(made.record(scale=0.3), watts(made))[0].metrics
-    assert metrics["efficiency_bytes_per_j"] == pytest.approx(metrics["throughput_bytes_per_s"] / metrics["mean_w"])
+    assert metrics["efficiency_bytes_per_j"] == pytest.approx(
+        metrics["throughput_bytes_per_s"] / metrics["mean_w"]
+    )
 
 
 def test_throughput_relates_to_the_peak_of_the_catalogue(made):
@@ -138,7 +142,10 @@ def test_latencies_weigh_clients_by_their_operations(made):
 
 
 def test_a_role_of_which_a_host_lacks_the_counter_has_no_overhead(made):
-    assert "cpu_storage_s_per_byte" not in points(made.record(), [made.counter("storage-1", "cpu", 0.1)])[0].metrics
+    assert (
+        "cpu_storage_s_per_byte"
+        not in points(made.record(), [made.counter("storage-1", "cpu", 0.1)])[0].metrics
+    )
 
 
 def test_where_no_bytes_are_moved_operations_are_counted(made):
@@ -177,12 +184,18 @@ def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
 
 
 def test_the_energy_of_an_event_has_the_shared_errors_of_the_energy(made):
-    """A gain that is uncertain by 1 % has the same relative effect on both; without events there are no joules per event."""
+    """A gain that is uncertain by 1 % has the same relative effect on both; without events there are no
+    joules per event.
+    """
     record = made.record()
     metered = [made.steady(host, 10.0) for host in SERVERS]
-    metered = [replace(s, channel=replace(s.channel, specification=Specification(gain_ratio=0.01))) for s in metered]
+    metered = [
+        replace(s, channel=replace(s.channel, specification=Specification(gain_ratio=0.01))) for s in metered
+    ]
     (without,) = points(record, metered)
-    (point,) = points(replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0})), metered)
+    (point,) = points(
+        replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0})), metered
+    )
     assert dict(point.shared["energy_per_event_j"]) == pytest.approx(dict(point.shared["energy_j"])) != {}
     assert point.shared.keys() - without.shared.keys() == {"energy_per_event_j"}
 
@@ -198,7 +211,9 @@ def test_a_tail_is_in_emulated_time_and_its_bytes_are_as_they_are(made):
 
 
 def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
-    """A plug that was not heard for a second covers a window of 24 s, and neither the burst of 10 s nor the tail of 4 s."""
+    """A plug that was not heard for a second covers a window of 24 s, and neither the burst of 10 s nor
+    the tail of 4 s.
+    """
     phases = (Phase("write-back", 20.0, 34.0), Phase("tail", 34.0, 38.0))
     record = replace(made.record(moved=made.results((10, 20), (10, 20))), phases=phases)
     heard_s = np.array([t_s for t_s in np.arange(0.5, 40.25, 0.5) if t_s not in (15.0, 15.5, 36.0, 36.5)])
@@ -209,7 +224,8 @@ def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
     assert "burst_throughput_bytes_per_s" in point.metrics
     assert not {"burst_energy_j", "burst_mean_w", "burst_edp_js", "tail_energy_j"} & point.metrics.keys()
     assert any(
-        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90 %") for doubt in point.doubts
+        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90 %")
+        for doubt in point.doubts
     )
     (known,) = points(record, modelled)
     assert known.metrics["burst_mean_w"] == pytest.approx(15.0)
@@ -234,7 +250,9 @@ def test_a_client_whose_clamp_is_the_wrong_way_round_has_no_joules_and_the_serve
 
 def test_measures_say_the_same_in_any_order(made):
     series = [*watts(made), *(made.counter(host, "network_sent", 1.0) for host in (*SERVERS, *CLIENTS))]
-    reading = Reading(replace(made.record(), outcome=replace(made.record().outcome, measured={"events_count": 5.0})), series)
+    reading = Reading(
+        replace(made.record(), outcome=replace(made.record().outcome, measured={"events_count": 5.0})), series
+    )
     forward, backward = Load(reading, "write"), Load(reading, "write")
     numbers = composed([forward.numbers(measure) for measure in measures()])
     reverse = composed([backward.numbers(measure) for measure in reversed(measures())])

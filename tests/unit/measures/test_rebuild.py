@@ -19,7 +19,9 @@ ANSWERS = tuple(Health(12.1 + n, 12.5 + n, "" if n > 4 else "rebuilding") for n 
 
 
 def trial(made, *, events=(FAIL, BACK), health=ANSWERS, scale=1.0, direction="idle", redundancy=TWO_COPIES):
-    results = tuple(replace(one, moved_bytes=0 if direction == "idle" else 100) for one in made.results((BEGAN_S, 20.0)))
+    results = tuple(
+        replace(one, moved_bytes=0 if direction == "idle" else 100) for one in made.results((BEGAN_S, 20.0))
+    )
     results = tuple(replace(one, direction=direction) for one in results)
     found = made.record(moved=results, scale=scale)
     phases = (*found.phases, Phase(REBUILT, 23.5, DONE_S))
@@ -37,7 +39,8 @@ def counter(made, host, quantity, idle_per_s, rebuilt_bytes):
 def everything(made, *, received=500, read=500, written=510, watts=10.0):
     found = [made.steady(host, watts, grade="simulated") for host in SERVERS]
     for host in SERVERS:
-        own = (received, read, written) if host != "metadata-1" else (METADATA_BYTES,) * 3  # which is not of the data
+        # which is not of the data
+        own = (received, read, written) if host != "metadata-1" else (METADATA_BYTES,) * 3
         found += [
             counter(made, host, "network_received", 7.0, own[0]),
             counter(made, host, "network_sent", 7.0, own[0]),
@@ -55,17 +58,31 @@ def test_what_moves_beyond_the_time_before_is_the_rebuilds_and_is_held_against_r
     assert found["rebuild_network_ratio"] == pytest.approx(1.0)
     assert found["rebuild_disk_read_ratio"] == pytest.approx(1.0)
     assert found["rebuild_disk_written_ratio"] == pytest.approx(1.02)
-    assert found["rebuild_network_received_storage_bytes"] == pytest.approx(1000 + 2 * 7 * (DONE_S - FAILED_S))
-    assert found["rebuild_network_received_metadata_bytes"] == pytest.approx(METADATA_BYTES + 7 * (DONE_S - FAILED_S))
+    assert found["rebuild_network_received_storage_bytes"] == pytest.approx(
+        1000 + 2 * 7 * (DONE_S - FAILED_S)
+    )
+    assert found["rebuild_network_received_metadata_bytes"] == pytest.approx(
+        METADATA_BYTES + 7 * (DONE_S - FAILED_S)
+    )
     assert found["rebuild_energy_per_byte_j"] == pytest.approx(30 * (HEALTHY_S - FAILED_S) / LOST_BYTES)
     assert found["rebuild_added_per_byte_j"] == pytest.approx(0.0, abs=1e-9)
-    assert {found[f"derived_rebuild_{way}_ratio"] for way in ("network", "disk_read", "disk_written")} == {1.0}
+    assert {found[f"derived_rebuild_{way}_ratio"] for way in ("network", "disk_read", "disk_written")} == {
+        1.0
+    }
     assert not any("rebuild" in doubt for doubt in point.doubts)
 
 
 def test_a_code_reads_and_sends_k_bytes_for_one_and_a_mirror_beneath_writes_it_twice():
-    assert explained(Redundancy(data_count=4, parity_count=1)) == {"network_received": 4.0, "disk_read": 4.0, "disk_written": 1.0}
-    assert explained(Redundancy(3, beneath_count=2)) == {"network_received": 1.0, "disk_read": 1.0, "disk_written": 2.0}
+    assert explained(Redundancy(data_count=4, parity_count=1)) == {
+        "network_received": 4.0,
+        "disk_read": 4.0,
+        "disk_written": 1.0,
+    }
+    assert explained(Redundancy(3, beneath_count=2)) == {
+        "network_received": 1.0,
+        "disk_read": 1.0,
+        "disk_written": 2.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,14 +103,18 @@ def test_what_redundancy_does_not_explain_within_a_tenth_is_a_doubt(made, moved,
 def test_seconds_and_joules_are_emulated_and_bytes_are_not(made):
     (point,) = points(trial(made, scale=0.5), everything(made))
     assert point.metrics["rebuild_s"] == pytest.approx((HEALTHY_S - FAILED_S) / 2)
-    assert point.metrics["rebuild_energy_per_byte_j"] == pytest.approx(30 * (HEALTHY_S - FAILED_S) / 2 / LOST_BYTES)
+    assert point.metrics["rebuild_energy_per_byte_j"] == pytest.approx(
+        30 * (HEALTHY_S - FAILED_S) / 2 / LOST_BYTES
+    )
     assert point.metrics["rebuild_network_ratio"] == pytest.approx(1.0)
 
 
 def test_under_a_load_bytes_are_added_up_and_nothing_is_divided_by_those_lost(made):
     (point,) = points(trial(made, direction="read"), everything(made))
     assert point.metrics["rebuild_network_received_storage_bytes"] > 0
-    assert not [key for key in point.metrics if key.startswith("rebuild") and key.endswith(("ratio", "per_byte_j"))]
+    assert not [
+        key for key in point.metrics if key.startswith("rebuild") and key.endswith(("ratio", "per_byte_j"))
+    ]
 
 
 def test_a_rebuild_that_does_not_end_has_no_numbers_but_what_was_lost(made):
@@ -120,12 +141,17 @@ def test_a_server_that_was_only_killed_has_no_rebuild(made):
 @pytest.mark.parametrize(("kind", "at_s"), [("add", 1.0), ("kill", 0.5), ("scrub", 4.0), ("lossy", 3.0)])
 def test_bytes_of_a_rebuild_are_not_told_from_those_of_another_event(made, kind, at_s):
     """What other events move or hold up, before or after the failure, is neither quiet nor the rebuild."""
-    other = Happened(TrialEvent(at_s, kind, "storage-1"), BEGAN_S + at_s, BEGAN_S + at_s, BEGAN_S + at_s + 0.01)
+    other = Happened(
+        TrialEvent(at_s, kind, "storage-1"), BEGAN_S + at_s, BEGAN_S + at_s, BEGAN_S + at_s + 0.01
+    )
     events = tuple(sorted((FAIL, BACK, other), key=lambda one: one.began_s))
     (point,) = points(trial(made, events=events), everything(made))
     assert [key for key in point.metrics if "rebuild" in key] == ["rebuild_lost_bytes"]
     said = [doubt for doubt in point.doubts if doubt.startswith("the rebuild")]
-    assert said == [f"the rebuild has no numbers of its own: another event ({kind}) was in the trial, which may move bytes too"]
+    assert said == [
+        f"the rebuild has no numbers of its own: another event ({kind}) was in the trial, which may move "
+        "bytes too"
+    ]
 
 
 def test_two_disks_that_fail_and_come_back_are_one_rebuild(made):

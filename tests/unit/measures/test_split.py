@@ -30,22 +30,39 @@ def disks(made, hosts=("storage-1", "storage-2"), grade="component"):
 
 def pieces(made, series, record=None):
     (point,) = points(record or made.record(), series)
-    found = {key.removeprefix("part_").removesuffix("_j"): v for key, v in point.metrics.items() if key.startswith("part_")}
-    whole_j = point.metrics.get("all_energy_j", point.metrics.get("energy_j", 0.0)) + found.get("network", 0.0)
+    found = {
+        key.removeprefix("part_").removesuffix("_j"): v
+        for key, v in point.metrics.items()
+        if key.startswith("part_")
+    }
+    whole_j = point.metrics.get("all_energy_j", point.metrics.get("energy_j", 0.0)) + found.get(
+        "network", 0.0
+    )
     assert sum(found.values()) == pytest.approx(whole_j)
     return found
 
 
 def test_counters_of_processors_and_probes_of_disks_split_both_sides(made):
     switch = made.steady("", 5.0, component="switch")
-    assert pieces(made, [*wall(made), *rapl(made, (*SERVERS, *CLIENTS)), *disks(made), switch]) == pytest.approx(
-        {"client_cpu": 60, "client_rest": 740, "network": 50, "server_cpu": 90, "server_rest": 170, "disks": 40}
+    assert pieces(
+        made, [*wall(made), *rapl(made, (*SERVERS, *CLIENTS)), *disks(made), switch]
+    ) == pytest.approx(
+        {
+            "client_cpu": 60,
+            "client_rest": 740,
+            "network": 50,
+            "server_cpu": 90,
+            "server_rest": 170,
+            "disks": 40,
+        }
     )
 
 
 def test_what_is_unknown_of_a_side_is_not_split(made):
     assert pieces(made, wall(made)) == pytest.approx({"unsplit": 1100})
-    assert pieces(made, [*wall(made), *rapl(made, SERVERS)]) == pytest.approx({"server_cpu": 90, "unsplit": 210 + 800})
+    assert pieces(made, [*wall(made), *rapl(made, SERVERS)]) == pytest.approx(
+        {"server_cpu": 90, "unsplit": 210 + 800}
+    )
     assert pieces(made, [*wall(made), *disks(made)]) == pytest.approx({"disks": 40, "unsplit": 260 + 800})
     assert pieces(made, [*wall(made), *rapl(made, CLIENTS)]) == pytest.approx(
         {"client_cpu": 60, "client_rest": 740, "unsplit": 300}
@@ -61,11 +78,13 @@ def test_counters_of_processors_split_no_energy_that_nobody_measured(made, grade
 
 def test_hosts_that_serve_their_own_load_count_as_servers(made):
     record = made.record()
-    results = tuple(replace(one, host=host) for one, host in zip(record.outcome.results, SERVERS[:2], strict=True))
-    record = replace(record, outcome=replace(record.outcome, results=results))
-    assert pieces(made, [*wall(made), *rapl(made, (*SERVERS, *CLIENTS)), *disks(made)], record) == pytest.approx(
-        {"server_cpu": 90, "server_rest": 170, "disks": 40}
+    results = tuple(
+        replace(one, host=host) for one, host in zip(record.outcome.results, SERVERS[:2], strict=True)
     )
+    record = replace(record, outcome=replace(record.outcome, results=results))
+    assert pieces(
+        made, [*wall(made), *rapl(made, (*SERVERS, *CLIENTS)), *disks(made)], record
+    ) == pytest.approx({"server_cpu": 90, "server_rest": 170, "disks": 40})
 
 
 def test_modelled_disks_split_no_measured_energy(made):
@@ -75,13 +94,17 @@ def test_modelled_disks_split_no_measured_energy(made):
 
 
 def test_meters_that_contradict_each_other_split_nothing(made):
-    assert pieces(made, [*wall(made), *rapl(made, SERVERS, 11.0), *disks(made)]) == pytest.approx({"unsplit": 1100})
+    assert pieces(made, [*wall(made), *rapl(made, SERVERS, 11.0), *disks(made)]) == pytest.approx(
+        {"unsplit": 1100}
+    )
 
 
 def test_a_meter_of_both_sides_is_not_split(made):
     strip = made.steady("", 110.0, component="group")
     strip = replace(strip, channel=replace(strip.channel, covers=(*SERVERS, *CLIENTS)))
-    assert pieces(made, [strip, *rapl(made, (*SERVERS, *CLIENTS)), *disks(made)]) == pytest.approx({"unsplit": 1100})
+    assert pieces(made, [strip, *rapl(made, (*SERVERS, *CLIENTS)), *disks(made)]) == pytest.approx(
+        {"unsplit": 1100}
+    )
 
 
 def test_a_side_without_energy_is_in_no_piece(made):
@@ -118,11 +141,15 @@ def test_modelled_watts_split_into_what_the_model_is_made_of(made):
 
 def test_modelled_watts_of_unknown_hardware_have_no_processors(made):
     record, series = modelled(made, cluster="sold-long-ago")
-    assert pieces(made, series, record) == pytest.approx({"disks": 60, "network": 150, "unsplit": 3 * 65 + 1000})
+    assert pieces(made, series, record) == pytest.approx(
+        {"disks": 60, "network": 150, "unsplit": 3 * 65 + 1000}
+    )
 
 
 def quiet_clients(made, seed, above_w):
-    """Clients that work until second 5 and then draw so much more than idle, sampled at odd moments; the load begins later."""
+    """Clients that work until second 5 and then draw so much more than idle, sampled at odd moments; the
+    load begins later.
+    """
     record, series = modelled(made, scale=0.5)
     rng = np.random.default_rng(seed)
     t_s = np.sort(rng.uniform(-30.0, 60.0, 400))

@@ -1,4 +1,5 @@
-"""Data hosts slower than the others, by the definition in docs/explanations/how-numbers-are-made.md, recomputed by hand.
+"""Data hosts slower than the others, by the definition in docs/explanations/how-numbers-are-made.md,
+recomputed by hand.
 
 Three storage hosts, a window from 10 s to 20 s, readings every 0.5 s.
 """
@@ -22,7 +23,9 @@ CHECK = "): check its disks, CPU and network"
 def grown(made, host, quantity, *pieces):
     """A counter that grows by (from, until, amount), evenly, between which it stands still."""
     t_s = np.arange(0, 40.5, 0.5)
-    value = 7.0 + sum(amount * np.clip((t_s - began_s) / (ended_s - began_s), 0, 1) for began_s, ended_s, amount in pieces)
+    value = 7.0 + sum(
+        amount * np.clip((t_s - began_s) / (ended_s - began_s), 0, 1) for began_s, ended_s, amount in pieces
+    )
     return made.series(made.channel(host, "all", quantity, "counter", "counter", "system"), t_s, value)
 
 
@@ -31,7 +34,9 @@ def trial(made, direction="read", *, ended_s=20.0, moved_bytes=1000, **changes):
     hosts = tuple(HostFact(name, "storage", "", cpu_capacity_cores=1.0) for name in STORAGE)
     clients = tuple(h for h in made.record().hosts if h.role == "client")
     moved = made.results((10.0, ended_s), (10.0, ended_s), direction=direction, moved_bytes=moved_bytes)
-    return replace(made.record(moved=moved), **({"hosts": (*hosts, *clients), "data_hosts": STORAGE} | changes))
+    return replace(
+        made.record(moved=moved), **({"hosts": (*hosts, *clients), "data_hosts": STORAGE} | changes)
+    )
 
 
 def named(record, series):
@@ -60,14 +65,20 @@ def test_work_is_that_of_the_window_and_unknown_where_samples_lack(made):
 
 
 @pytest.mark.parametrize(
-    ("until_s", "other_s", "told"), [(16.6, 3.0, True), (16.6, 3.5, False), (16.0, 2.0, True), (15.5, 2.0, False)]
+    ("until_s", "other_s", "told"),
+    [(16.6, 3.0, True), (16.6, 3.5, False), (16.0, 2.0, True), (15.5, 2.0, False)],
 )
-def test_a_host_that_takes_twice_as_long_as_the_others_and_half_of_the_window_is_named(made, until_s, other_s, told):
+def test_a_host_that_takes_twice_as_long_as_the_others_and_half_of_the_window_is_named(
+    made, until_s, other_s, told
+):
     """0.9 of 6.6, 6 or 5.5 s, against 0.9 of the others', who pause between two equal pieces."""
     pieces = [(10, 10 + other_s / 2, 400), (20 - other_s / 2, 20, 400)]
     series = reads(made, [(10, until_s, 800)], pieces)
     own, other = f"{0.9 * (until_s - 10):.2g} s", f"{0.9 * other_s:.2g} s"
-    expected = f"storage-2 was slower than the other data hosts (reading from its disks took it {own}, the others {other}{CHECK}"
+    expected = (
+        f"storage-2 was slower than the other data hosts (reading from its disks took it {own}, the others "
+        f"{other}{CHECK}"
+    )
     assert named(trial(made), series) == ([expected] if told else [])
 
 
@@ -120,7 +131,9 @@ def test_a_cpu_that_alone_is_busy_is_named_by_its_capacity_or_one_core(made, cor
     record = trial(made)
     record = replace(record, hosts=tuple(replace(h, cpu_capacity_cores=cores) for h in record.hosts))
     sign = f"its CPUs were busy for 4.6 s, 4.6 times as long per byte as the others'{CHECK}"
-    assert named(record, [*series, *cpu]) == ([f"storage-2 was slower than the other data hosts ({sign}"] if told else [])
+    assert named(record, [*series, *cpu]) == (
+        [f"storage-2 was slower than the other data hosts ({sign}"] if told else []
+    )
 
 
 def test_a_write_is_compared_up_to_the_end_of_its_write_back_by_what_hosts_received_and_wrote(made):
@@ -130,8 +143,11 @@ def test_a_write_is_compared_up_to_the_end_of_its_write_back_by_what_hosts_recei
     sign = f"writing to its disks took it 9 s, the others 3.6 s{CHECK}"
     assert named(record, written) == [f"storage-2 was slower than the other data hosts ({sign}"]
     received = reads(made, [(10, 20, 800)], [(10, 14, 800)], "network_received")
-    assert named(record, received) == [one.replace("writing to its disks", "receiving") for one in named(record, written)]
-    assert named(record, reads(made, [(10, 20, 800)], [(10, 14, 800)])) == []  # what disks read is nothing of a write
+    assert named(record, received) == [
+        one.replace("writing to its disks", "receiving") for one in named(record, written)
+    ]
+    # what disks read is nothing of a write
+    assert named(record, reads(made, [(10, 20, 800)], [(10, 14, 800)])) == []
 
 
 def test_what_says_nothing_of_the_load_names_no_host(made):
@@ -150,7 +166,10 @@ def test_what_says_nothing_of_the_load_names_no_host(made):
 
 def test_clients_that_hold_their_own_data_are_not_compared(made):
     own = trial(made, data_hosts=("client-1", "client-2"))
-    series = [grown(made, "client-1", "disk_read", (10, 20, 800)), grown(made, "client-2", "disk_read", (10, 14, 800))]
+    series = [
+        grown(made, "client-1", "disk_read", (10, 20, 800)),
+        grown(made, "client-2", "disk_read", (10, 14, 800)),
+    ]
     assert named(own, series) == []
 
 

@@ -11,14 +11,23 @@ from perjoule.statistics.users import jain
 from perjoule.trial.reading import Dilation, Reading
 
 
-def load(user, host, began_s, ended_s, moved_bytes=1000, direction: Literal["write", "read"] = "read", operations_count=10):
+def load(
+    user,
+    host,
+    began_s,
+    ended_s,
+    moved_bytes=1000,
+    direction: Literal["write", "read"] = "read",
+    operations_count=10,
+):
     latency = {"p50": 0.1, "p99": 0.5}
     return ClientResult(host, direction, began_s, ended_s, moved_bytes, operations_count, latency, user)
 
 
 def test_a_users_throughput_is_over_the_time_in_which_its_jobs_ran():
     found = user_metrics(
-        [load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)], Dilation(1.0).emulated
+        [load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)],
+        Dilation(1.0).emulated,
     )
     assert found["user/a/throughput_bytes_per_s"] == 2000 / 20
     assert found["user/b/throughput_bytes_per_s"] == 1000 / 100
@@ -52,7 +61,9 @@ def test_a_fair_share_is_by_clients_each_shared_equally(hosts_of_b, fair):
 
 
 def test_bytes_are_not_weighed_against_operations():
-    found = user_metrics([load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], Dilation(1.0).emulated)
+    found = user_metrics(
+        [load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], Dilation(1.0).emulated
+    )
     assert found["user/b/operations_per_s"] == 1
     assert "fairness_ratio" not in found
 
@@ -70,4 +81,6 @@ def test_users_that_read_and_write_are_one_mixed_point_without_a_doubt_that_they
     assert not [doubt for doubt in doubts(Reading(record, [])) if "together" in doubt or "apart" in doubt]
     nobody = [replace(result, user="") for result in moved]
     assert [p.direction for p in points(made.record(moved=nobody), [])] == ["write", "read"]
-    assert any("reads and writes ran together" in doubt for doubt in doubts(Reading(made.record(moved=nobody), [])))
+    assert any(
+        "reads and writes ran together" in doubt for doubt in doubts(Reading(made.record(moved=nobody), []))
+    )

@@ -111,7 +111,10 @@ def test_a_fault_in_a_host_is_raised_and_not_lost_in_the_thread() -> None:
                 raise TypeError("a fault of ours")
             return super().counters()
 
-    with pytest.raises(TypeError, match="a fault of ours"), counting("system", 200, [Faulty("storage-1")], Taken().take):
+    with (
+        pytest.raises(TypeError, match="a fault of ours"),
+        counting("system", 200, [Faulty("storage-1")], Taken().take),
+    ):
         pass
 
 

@@ -22,7 +22,8 @@ from perjoule.model.errors import CampaignError, TransientError
 
 HC4 = catalogue.cluster("odroid-hc4")
 STORAGE, METADATA, MANAGEMENT, CLIENT = HC4.nodes
-SELDOM = {"rate": "0.01 Hz"}  # so seldom that only the samples at the beginning and at the end of a block are taken
+# so seldom that only the samples at the beginning and at the end of a block are taken
+SELDOM = {"rate": "0.01 Hz"}
 
 
 @dataclass
@@ -30,18 +31,34 @@ class Kept(Sink):
     samples: list[tuple[Channel, float, float, float]] = field(default_factory=list)
 
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
         self.samples.append((channel, t_s, value, duration_s))
 
     def values(self, host: str, component: str = "all", quantity: str = "power") -> list[float]:
-        return [v for c, _, v, _ in self.samples if (c.host, c.component, c.quantity) == (host, component, quantity)]
+        return [
+            v
+            for c, _, v, _ in self.samples
+            if (c.host, c.component, c.quantity) == (host, component, quantity)
+        ]
 
 
 class Scripted(Host):
     """A host that reads out its script, one reading a call; an exception in it is raised."""
 
-    def __init__(self, name: str, node: catalogue.Node | None, script: Sequence[Counters | Exception], cores: float | None = 1.0):
+    def __init__(
+        self,
+        name: str,
+        node: catalogue.Node | None,
+        script: Sequence[Counters | Exception],
+        cores: float | None = 1.0,
+    ):
         self.name, self.node, self.cpu_capacity_cores = name, node, cores
         self.role = node.role if node else "storage"
         self.address, self.directory = "", Path("/nonexistent")
@@ -68,7 +85,8 @@ def record(kind: str, hosts: Hosts, **options: str) -> tuple[Kept, Sequence[str]
     return kept, doubts
 
 
-# --- sampling -------------------------------------------------------------------------------------------------------------------
+# --- sampling
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_samples_keep_the_rate_but_never_a_strict_period():
@@ -79,7 +97,9 @@ def test_samples_keep_the_rate_but_never_a_strict_period():
     assert all(later > sooner for sooner, later in itertools.pairwise(planned))
 
 
-def sampled(rate_hz: float, count: int, sample: Callable[[], None] = lambda: None) -> tuple[list[float], Sequence[str]]:
+def sampled(
+    rate_hz: float, count: int, sample: Callable[[], None] = lambda: None
+) -> tuple[list[float], Sequence[str]]:
     taken: list[float] = []
     enough = threading.Event()
 
@@ -145,12 +165,15 @@ def test_no_thread_is_left():
     assert threading.active_count() == before
 
 
-# --- system ---------------------------------------------------------------------------------------------------------------------
+# --- system
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_counters_are_recorded_as_the_host_keeps_them():
     host = Scripted(
-        "storage-1", STORAGE, [Counters(10.0, 1.5, 100, 200, 300, 400), Counters(11.0, 2.5, 101, 202, 303, 404, None, 7)]
+        "storage-1",
+        STORAGE,
+        [Counters(10.0, 1.5, 100, 200, 300, 400), Counters(11.0, 2.5, 101, 202, 303, 404, None, 7)],
     )
     kept, doubts = record("system", Hosts((host,)), **SELDOM)
     assert kept.values("storage-1", quantity="cpu") == [1.5, 2.5]
@@ -168,9 +191,14 @@ def test_counters_are_recorded_as_the_host_keeps_them():
 
 
 def test_what_a_host_can_not_tell_is_a_gap_and_not_a_zero():
-    host = Scripted("storage-1", STORAGE, [Counters(10.0, cpu_s=1.0), Counters(11.0, cpu_s=None, network_sent_bytes=7)])
+    host = Scripted(
+        "storage-1", STORAGE, [Counters(10.0, cpu_s=1.0), Counters(11.0, cpu_s=None, network_sent_bytes=7)]
+    )
     kept, _ = record("system", Hosts((host,)), **SELDOM)
-    assert [(c.quantity, t, v) for c, t, v, _ in kept.samples] == [("cpu", 10.0, 1.0), ("network_sent", 11.0, 7.0)]
+    assert [(c.quantity, t, v) for c, t, v, _ in kept.samples] == [
+        ("cpu", 10.0, 1.0),
+        ("network_sent", 11.0, 7.0),
+    ]
 
 
 def test_a_host_that_fails_costs_its_own_samples_only_and_is_doubted():
@@ -188,19 +216,27 @@ def test_clients_have_counters_too():
     assert kept.values("client-1", quantity="cpu") == [1.0, 2.0]
 
 
-# --- modelled -------------------------------------------------------------------------------------------------------------------
+# --- modelled
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_half_used_cpus_and_half_used_disks_give_exactly_the_catalogues_watts():
     write_bytes_per_s = sum(d.write_bytes_per_s.value for d in STORAGE.disks)
     before = Counters(100.0, 50.0, disk_read_bytes=0, disk_written_bytes=7)
-    after = Counters(110.0, 50.0 + 10 * 0.4 * 0.5, disk_read_bytes=0, disk_written_bytes=7 + round(10 * write_bytes_per_s / 2))
+    after = Counters(
+        110.0,
+        50.0 + 10 * 0.4 * 0.5,
+        disk_read_bytes=0,
+        disk_written_bytes=7 + round(10 * write_bytes_per_s / 2),
+    )
     watts = host_w(STORAGE, before, after, capacity_cores=0.4)
     assert watts == pytest.approx({"board": 6.105, "disks": 2 * 1.755, "supply": 9.615 * 0.25})
 
 
 def test_reads_and_writes_share_the_disks():
-    read, written = (2 * disk.value / 4 for disk in (STORAGE.disks[0].read_bytes_per_s, STORAGE.disks[0].write_bytes_per_s))
+    read, written = (
+        2 * disk.value / 4 for disk in (STORAGE.disks[0].read_bytes_per_s, STORAGE.disks[0].write_bytes_per_s)
+    )
     before = Counters(1.0, 0.0, disk_read_bytes=0, disk_written_bytes=0)
     after = Counters(2.0, 0.0, disk_read_bytes=round(read), disk_written_bytes=round(written))
     assert host_w(STORAGE, before, after)["disks"] == pytest.approx(2 * (0.85 + 0.905))
@@ -213,24 +249,33 @@ def test_a_slowed_testbed_draws_the_watts_of_the_cluster_that_it_stands_for():
 
 
 def test_work_that_is_counted_in_bursts_has_all_its_joules():
-    """Half of what it can do in a second, of which counters show nothing for 0.8 s and all in the last 0.2 s."""
+    """Half of what it can do in a second, of which counters show nothing for 0.8 s and all in the last 0.2
+    s.
+    """
     half = round(sum(d.write_bytes_per_s.value for d in STORAGE.disks) / 2)
     kept = Kept()
     model = modelled._Model(Hosts((), cluster=HC4), HC4, {"storage-1": STORAGE}, {"storage-1": 1.0}, kept)
     for t_s, cpu_s, written in ((1.0, 0.0, 0), (1.8, 0.0, 0), (2.0, 0.5, half)):
         model.take({"storage-1": Counters(t_s, cpu_s, 0, 0, 0, written)})
-    joules = {one: sum(v * d for c, _, v, d in kept.samples if c.component == one) for one in ("board", "disks")}
+    joules = {
+        one: sum(v * d for c, _, v, d in kept.samples if c.component == one) for one in ("board", "disks")
+    }
     assert joules == pytest.approx({"board": 4.3 + 3.61 / 2, "disks": 2 * (0.85 + 1.81 / 2)})
     assert list(model.doubts()) == []
 
 
 @pytest.mark.parametrize(
-    ("seconds", "scale", "doubted"), [(9, 1.0, False), (11, 1.0, True), (9, 0.1, False), (99, 0.1, False), (101, 0.1, True)]
+    ("seconds", "scale", "doubted"),
+    [(9, 1.0, False), (11, 1.0, True), (9, 0.1, False), (99, 0.1, False), (101, 0.1, True)],
 )
 def test_hardware_that_is_faster_than_its_rating_is_doubted(seconds: int, scale: float, doubted: bool):
-    """Ten percent too fast: after 10 s it has done a second's work more than it can; at a scale of 0.1 after 100 s."""
+    """Ten percent too fast: after 10 s it has done a second's work more than it can; at a scale of 0.1
+    after 100 s.
+    """
     most = 1.1 * scale * sum(d.write_bytes_per_s.value for d in STORAGE.disks)
-    model = modelled._Model(Hosts((), cluster=HC4, scale=scale), HC4, {"storage-1": STORAGE}, {"storage-1": 1.0}, Kept())
+    model = modelled._Model(
+        Hosts((), cluster=HC4, scale=scale), HC4, {"storage-1": STORAGE}, {"storage-1": 1.0}, Kept()
+    )
     for second in range(seconds + 1):
         model.take({"storage-1": Counters(float(second), 0.0, 0, 0, 0, round(second * most))})
     said = "modelled: the disks of storage-1 did more than the catalogue's can: its ratings are too low"
@@ -240,7 +285,9 @@ def test_hardware_that_is_faster_than_its_rating_is_doubted(seconds: int, scale:
 def host_w(
     node: Node, before: Counters, after: Counters, *, capacity_cores: float = 1.0, scale: float = 1.0
 ) -> Mapping[modelled.Component, float]:
-    return modelled.host_w(node, HC4, modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=scale))
+    return modelled.host_w(
+        node, HC4, modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=scale)
+    )
 
 
 def cluster(use_ratio: float, *, clients: int = 1) -> Hosts:
@@ -254,7 +301,8 @@ def cluster(use_ratio: float, *, clients: int = 1) -> Hosts:
     return Hosts(tuple(hosts), cluster=HC4)
 
 
-# Idle as the paper prints it; at full use 6 boards x 3.61 W, 8 hard disks x 1.81 W and 2 SSDs x 2 W more, at 80 % of the wall's.
+# Idle as the paper prints it; at full use 6 boards x 3.61 W, 8 hard disks x 1.81 W and 2 SSDs x 2 W more, at
+# 80 % of the wall's.
 @pytest.mark.parametrize(("use_ratio", "without_w", "with_w"), [(0.0, 40.9, 56.36), (1.0, 91.075, 106.535)])
 def test_the_modelled_cluster_takes_the_papers_watts_idle_and_all_of_its_dynamic_watts_at_most(
     use_ratio: float, without_w: float, with_w: float
@@ -268,7 +316,9 @@ def test_the_modelled_cluster_takes_the_papers_watts_idle_and_all_of_its_dynamic
 
 def test_modelled_watts_are_window_means_with_their_real_durations_and_say_that_they_are_modelled():
     kept, _ = record("modelled", cluster(0.5), **SELDOM)
-    assert {(c.semantics, c.grade, c.unit, c.quantity) for c, *_ in kept.samples} == {("window mean", "modelled", "W", "power")}
+    assert {(c.semantics, c.grade, c.unit, c.quantity) for c, *_ in kept.samples} == {
+        ("window mean", "modelled", "W", "power")
+    }
     assert {(t, d) for c, t, _, d in kept.samples if c.host} == {(3.0, 2.0)}
     assert {c.component for c, *_ in kept.samples if c.host == "storage-1"} == {"board", "disks", "supply"}
     assert {c.component for c, *_ in kept.samples if c.host == "management-1"} == {"board", "supply"}
@@ -282,7 +332,10 @@ def test_clients_of_known_hardware_are_modelled_at_the_wall_without_the_losses_o
 
 def test_clients_of_unknown_hardware_have_no_watts_and_refuse_nobody_elses():
     known = cluster(0.5).all
-    strange = [Scripted("client-7", None, [], cores=0.8), Scripted("client-8", known[-1].node, [], cores=None)]
+    strange = [
+        Scripted("client-7", None, [], cores=0.8),
+        Scripted("client-8", known[-1].node, [], cores=None),
+    ]
     strange[0].role = "client"
     kept, doubts = record("modelled", Hosts((*known, *strange), cluster=HC4), **SELDOM)
     assert {c.host for c, *_ in kept.samples if c.host.startswith("client")} == {"client-1"}
@@ -309,9 +362,13 @@ def test_a_failed_reading_widens_the_next_window_so_that_no_energy_is_lost():
             raise
 
     host.counters = watched
-    with drivers.meter(Spec("modelled", {"rate": "2 Hz"})).record(Hosts((host,), cluster=HC4), kept) as doubts:
+    with drivers.meter(Spec("modelled", {"rate": "2 Hz"})).record(
+        Hosts((host,), cluster=HC4), kept
+    ) as doubts:
         assert failed.wait(5)
-    assert [(t, v, d) for c, t, v, d in kept.samples if c.component == "board"] == [(5.0, pytest.approx(6.105), 4.0)]
+    assert [(t, v, d) for c, t, v, d in kept.samples if c.component == "board"] == [
+        (5.0, pytest.approx(6.105), 4.0)
+    ]
     assert doubts == ["modelled: 1 of 3 readings of management-1 failed, the last with: gone"]
 
 
@@ -322,7 +379,9 @@ def test_a_counter_that_runs_backwards_gives_a_gap():
 
 def test_a_host_that_can_not_tell_its_cpu_time_has_no_watts_and_is_doubted():
     kept, doubts = record(
-        "modelled", Hosts((Scripted("storage-1", STORAGE, [Counters(1.0), Counters(2.0)]),), cluster=HC4), **SELDOM
+        "modelled",
+        Hosts((Scripted("storage-1", STORAGE, [Counters(1.0), Counters(2.0)]),), cluster=HC4),
+        **SELDOM,
     )
     assert {c.component for c, *_ in kept.samples} == {"switch"}
     assert "modelled: no power of storage-1: CPU time is unknown" in doubts
@@ -354,7 +413,9 @@ def test_a_testbed_without_hardware_in_the_catalogue_is_refused():
 def test_hosts_whose_power_states_were_set_are_not_those_of_the_catalogue():
     host = Scripted("storage-1", STORAGE, [])
     host.check_power = lambda: None
-    with pytest.raises(CampaignError, match="the watts of storage-1 in the power states of this campaign; use a power meter"):
+    with pytest.raises(
+        CampaignError, match="the watts of storage-1 in the power states of this campaign; use a power meter"
+    ):
         record("modelled", Hosts((host,), cluster=HC4))
 
 
@@ -364,7 +425,8 @@ def test_a_supply_without_loss_loses_nothing():
     assert watts == pytest.approx({"board": 4.3, "supply": 0.0})
 
 
-# --- all ------------------------------------------------------------------------------------------------------------------------
+# --- all
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", drivers.kinds("meters"))
@@ -382,13 +444,20 @@ def test_the_switch_draws_its_power_over_the_time_from_round_to_round(monkeypatc
     model = modelled._Model(Hosts((), cluster=HC4), HC4, {}, {}, kept)
     for _ in range(3):
         model.take({})
-    assert [(t, v, d) for _, t, v, d in kept.samples] == [(14.0, HC4.switch_w.value, 4.0), (15.0, HC4.switch_w.value, 1.0)]
+    assert [(t, v, d) for _, t, v, d in kept.samples] == [
+        (14.0, HC4.switch_w.value, 4.0),
+        (15.0, HC4.switch_w.value, 1.0),
+    ]
 
 
-@pytest.mark.parametrize(("of", "rate"), [("disk_read_bytes", "read_bytes_per_s"), ("disk_written_bytes", "write_bytes_per_s")])
+@pytest.mark.parametrize(
+    ("of", "rate"), [("disk_read_bytes", "read_bytes_per_s"), ("disk_written_bytes", "write_bytes_per_s")]
+)
 def test_disks_work_by_what_a_host_read_and_by_what_it_wrote(of: str, rate: str):
     most = sum(getattr(disk, rate).value for disk in STORAGE.disks)
     before = Counters(1.0, 0.0, 0, 0, 0, 0)
     found = host_w(STORAGE, before, replace(before, t_s=3.0, **{of: round(most)}))
-    idle_w, active_w = (sum(getattr(disk, of).value for disk in STORAGE.disks) for of in ("idle_w", "active_w"))
+    idle_w, active_w = (
+        sum(getattr(disk, of).value for disk in STORAGE.disks) for of in ("idle_w", "active_w")
+    )
     assert found["disks"] == pytest.approx((idle_w + active_w) / 2)

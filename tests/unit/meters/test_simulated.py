@@ -59,7 +59,9 @@ def test_window_means_carry_the_whole_energy_with_their_durations(waveform: str)
 def test_a_counter_counts_the_whole_energy(waveform: str):
     simulated = meter(waveform=waveform, semantics="counter")
     samples = said(simulated)
-    assert samples[-1].value - samples[0].value == pytest.approx(simulated.energy_j(BEGAN_S, ENDED_S), rel=1e-12)
+    assert samples[-1].value - samples[0].value == pytest.approx(
+        simulated.energy_j(BEGAN_S, ENDED_S), rel=1e-12
+    )
     assert (simulated.channel.quantity, simulated.channel.unit) == ("energy", "J")
 
 
@@ -124,7 +126,9 @@ def test_a_lagging_clock_stamps_the_past_with_the_present():
 
 
 def test_the_same_seed_draws_the_same_bursts_and_another_seed_others():
-    first, again, other = ([meter(waveform="random", seed=seed).truth.power_w(2.0 * n) for n in range(64)] for seed in (1, 1, 2))
+    first, again, other = (
+        [meter(waveform="random", seed=seed).truth.power_w(2.0 * n) for n in range(64)] for seed in (1, 1, 2)
+    )
     assert first == again
     assert first != other
 

@@ -16,20 +16,49 @@ TUNED = [
         ["-I", "512", "-i", "16384", "-m", "0", "-E", "stride=16,stripe_width=64,lazy_itable_init=1"],
         ["commit=30,nobarrier"],
     ),
-    ("ext4", ["-O", "^has_journal,bigalloc", "-C", "64k", "-J", "size=128"], ["data=writeback", "barrier=0", "stripe=64"]),
-    ("ext4", ["-T", "largefile4", "-G", "64"], ["noatime", "discard", "max_batch_time=0", "nobarrier,lazytime"]),
-    ("xfs", ["-d", "su=64k,sw=4,agcount=32", "-l", "size=256m,su=64k", "-i", "size=1024"], ["allocsize=64m", "logbufs=8"]),
-    ("xfs", ["-m", "crc=0", "-n", "size=8k", "-K", "-s", "size=4096"], ["logbsize=256k", "inode64,largeio,swalloc"]),
-    ("btrfs", ["-n", "32k", "-m", "single", "--csum", "xxhash"], ["compress=zstd:3", "nodatacow", "space_cache=v2"]),
-    ("btrfs", ["--nodesize=16384", "--features=^no-holes"], ["compress-force=lzo", "commit=120", "discard=async", "ssd"]),
+    (
+        "ext4",
+        ["-O", "^has_journal,bigalloc", "-C", "64k", "-J", "size=128"],
+        ["data=writeback", "barrier=0", "stripe=64"],
+    ),
+    (
+        "ext4",
+        ["-T", "largefile4", "-G", "64"],
+        ["noatime", "discard", "max_batch_time=0", "nobarrier,lazytime"],
+    ),
+    (
+        "xfs",
+        ["-d", "su=64k,sw=4,agcount=32", "-l", "size=256m,su=64k", "-i", "size=1024"],
+        ["allocsize=64m", "logbufs=8"],
+    ),
+    (
+        "xfs",
+        ["-m", "crc=0", "-n", "size=8k", "-K", "-s", "size=4096"],
+        ["logbsize=256k", "inode64,largeio,swalloc"],
+    ),
+    (
+        "btrfs",
+        ["-n", "32k", "-m", "single", "--csum", "xxhash"],
+        ["compress=zstd:3", "nodatacow", "space_cache=v2"],
+    ),
+    (
+        "btrfs",
+        ["--nodesize=16384", "--features=^no-holes"],
+        ["compress-force=lzo", "commit=120", "discard=async", "ssd"],
+    ),
     (
         "f2fs",
         ["-s", "2", "-O", "extra_attr,compression"],
         ["background_gc=off", "compress_algorithm=zstd:6", "fsync_mode=strict"],
     ),
-    ("zfs", ["-o", "ashift=12", "-O", "compression=zstd-3", "-O", "primarycache=metadata", "-O", "sync=always"], []),
+    (
+        "zfs",
+        ["-o", "ashift=12", "-O", "compression=zstd-3", "-O", "primarycache=metadata", "-O", "sync=always"],
+        [],
+    ),
 ]
-# What would reach another device, a file or another program, force something, or pass for another file system.
+# What would reach another device, a file or another program, force something, or pass for another file
+# system.
 ATTACKS: list[tuple[str, list[str], list[str], str]] = [
     ("xfs", ["-f"], [], "list the device in overwrite"),
     ("xfs", ["-f", "-l", "logdev=/dev/loop7,size=64m"], [], "overwrite"),
@@ -112,7 +141,9 @@ def test_what_a_researcher_tunes_is_permitted(kind: Any, make: list[str], option
 
 
 @pytest.mark.parametrize(("kind", "make", "options", "words"), ATTACKS)
-def test_what_reaches_beyond_the_disk_is_refused(kind: str, make: list[str], options: list[str], words: str) -> None:
+def test_what_reaches_beyond_the_disk_is_refused(
+    kind: str, make: list[str], options: list[str], words: str
+) -> None:
     with pytest.raises(ValueError, match=words):
         require_words(kind, make, options)
 
@@ -120,12 +151,18 @@ def test_what_reaches_beyond_the_disk_is_refused(kind: str, make: list[str], opt
 def test_no_random_word_with_a_path_passes() -> None:
     drawn = random.Random(1)
     characters = string.ascii_letters + string.digits + "-=/,:.^ \n"
-    pieces = [*(name for kind in MAKE.values() for name in kind), *(name for kind in MOUNT.values() for name in kind)]
+    pieces = [
+        *(name for kind in MAKE.values() for name in kind),
+        *(name for kind in MOUNT.values() for name in kind),
+    ]
     passed = 0
     for _ in range(20_000):
         kind = drawn.choice(list(MAKE))
         words = [
-            "".join(drawn.choice([drawn.choice(pieces), drawn.choice(characters), "=1", ","]) for _ in range(drawn.randint(1, 4)))
+            "".join(
+                drawn.choice([drawn.choice(pieces), drawn.choice(characters), "=1", ","])
+                for _ in range(drawn.randint(1, 4))
+            )
             for _ in range(drawn.randint(1, 3))
         ]
         make, options = (words, []) if drawn.random() < 0.5 else ([], words)
@@ -145,7 +182,7 @@ def test_a_form_is_of_the_whole_value() -> None:
 
 
 def test_control_characters_are_found() -> None:
-    assert [control_character(text) for text in ("a\nb", "\0", "a\x7f", "\x85", "\u2028", "\u202e", "\ud800")] == [
-        *("\\n", "\\x00", "\\x7f", "\\x85", "\\u2028", "\\u202e", "\\ud800")
-    ]
+    assert [
+        control_character(text) for text in ("a\nb", "\0", "a\x7f", "\x85", "\u2028", "\u202e", "\ud800")
+    ] == [*("\\n", "\\x00", "\\x7f", "\\x85", "\\u2028", "\\u202e", "\\ud800")]
     assert control_character("osd op, ü 5 %") == ""

@@ -26,7 +26,8 @@ def test_a_doubt_is_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: one.about("h")]
+    "copied",
+    [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: one.about("h")],
 )
 def test_a_copy_keeps_the_kind(copied) -> None:
     assert copied(CACHE.doubt(SAID)).kind == CACHE
@@ -49,13 +50,17 @@ def test_doubts_of_before_kinds_were_stored_still_read() -> None:
 
 
 def test_a_percentage_without_a_space_reads_as_one_with_it() -> None:
-    (stored,) = from_json(Outcome, {"engine": "fio", "results": [], "doubts": [{"kind": "cache", "text": "90% of it"}]}).doubts
+    (stored,) = from_json(
+        Outcome, {"engine": "fio", "results": [], "doubts": [{"kind": "cache", "text": "90% of it"}]}
+    ).doubts
     assert stored == CACHE.doubt("90 % of it") == CACHE.doubt("90% of it")
     assert str(stored) == "90 % of it"
     assert stored.about("client-1") == "client-1: 90 % of it"
 
 
-@pytest.mark.parametrize("stored", [{"kind": "moon", "text": SAID}, {"kind": "cache"}, {"text": SAID}, 3, None, [SAID]])
+@pytest.mark.parametrize(
+    "stored", [{"kind": "moon", "text": SAID}, {"kind": "cache"}, {"text": SAID}, 3, None, [SAID]]
+)
 def test_what_is_not_a_doubt_is_refused(stored) -> None:
     with pytest.raises(ValueError, match="doubt"):
         from_json(Outcome, {"engine": "fio", "results": [], "doubts": [stored]})
@@ -71,7 +76,11 @@ def test_no_module_makes_a_doubt_without_a_kind() -> None:
     for path in Path(perjoule.__file__).parent.rglob("*.py"):
         if path.name != "kind.py":
             calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-            made += [f"{path}:{call.lineno}" for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Doubt"]
+            made += [
+                f"{path}:{call.lineno}"
+                for call in calls
+                if isinstance(call.func, ast.Name) and call.func.id == "Doubt"
+            ]
     assert made == []
 
 
@@ -155,12 +164,17 @@ def test_an_older_doubt_has_an_id_where_its_sentence_is_certain(stored, id) -> N
 )
 def test_an_id_of_another_form_is_refused(wrong) -> None:
     with pytest.raises(ValueError, match="doubt"):
-        from_json(Outcome, {"engine": "", "results": [], "doubts": [{"kind": "meters", "text": SAID, **wrong}]})
+        from_json(
+            Outcome, {"engine": "", "results": [], "doubts": [{"kind": "meters", "text": SAID, **wrong}]}
+        )
 
 
 def test_a_number_that_is_not_finite_is_stored_as_null() -> None:
     doubt = METERS.unread(channel="plug", longest_s=float("inf"))
-    assert json.loads(json.dumps(doubt.data, allow_nan=False))["values"] == {"channel": "plug", "longest_s": None}
+    assert json.loads(json.dumps(doubt.data, allow_nan=False))["values"] == {
+        "channel": "plug",
+        "longest_s": None,
+    }
 
 
 def test_doubts_are_alike_by_id_and_by_texts_that_name_no_place() -> None:
@@ -182,7 +196,9 @@ def test_no_module_makes_a_doubt_of_words_alone() -> None:
     made: dict[str, int] = {}
     for path in Path(perjoule.__file__).parent.rglob("*.py"):
         calls = (
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute) and node.attr == "doubt"
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Attribute) and node.attr == "doubt"
         )
         if count := sum(ast.unparse(call.value).isupper() for call in calls):
             made[path.name] = count

@@ -27,14 +27,19 @@ def test_a_record_keeps_an_event_in_the_same_words_as_ever(text: str, kept: str)
 
 
 def test_a_loss_makes_another_trial_and_no_loss_the_one_that_it_was() -> None:
-    identities = [TrialEvent(1.0, "lossy", "storage-1", {"loss_ratio": 0.1}), TrialEvent(1.0, "kill", "storage-1")]
+    identities = [
+        TrialEvent(1.0, "lossy", "storage-1", {"loss_ratio": 0.1}),
+        TrialEvent(1.0, "kill", "storage-1"),
+    ]
     lossy, kill = (json.dumps(event.identity(), sort_keys=True) for event in identities)
     assert lossy == '{"at_s": 1.0, "factor": 1.0, "host": "storage-1", "kind": "lossy", "loss_ratio": 0.1}'
     assert kill == '{"at_s": 1.0, "factor": 1.0, "host": "storage-1", "kind": "kill"}'
 
 
 def test_options_are_named_with_their_units() -> None:
-    event = TrialEvent(1.0, "stutter", "storage-1", {"rest_s": 0.02, "held_bytes": 4194304, "rounds_count": 3, "way": "hard"})
+    event = TrialEvent(
+        1.0, "stutter", "storage-1", {"rest_s": 0.02, "held_bytes": 4194304, "rounds_count": 3, "way": "hard"}
+    )
     assert event.text == "stutter storage-1 20 ms 4 MiB 3 hard"
     assert from_json(TrialEvent, to_json(event)) == event
 

@@ -5,7 +5,17 @@ from math import inf
 import pytest
 
 from perjoule.model import Interval
-from perjoule.model.format import above_text, any_number, estimate, like, number, percent, ratio_text, span_text, uncertainty_text
+from perjoule.model.format import (
+    above_text,
+    any_number,
+    estimate,
+    like,
+    number,
+    percent,
+    ratio_text,
+    span_text,
+    uncertainty_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,12 @@ def test_a_ratio_has_a_third_decimal_where_its_interval_is_narrow() -> None:
 
 
 def test_a_share_in_percent_has_the_requested_decimals() -> None:
-    assert [percent(0.12345), percent(0.12345, 1), percent(0.05, sign=True), percent(-0.05, 1, sign=True)] == [
+    assert [
+        percent(0.12345),
+        percent(0.12345, 1),
+        percent(0.05, sign=True),
+        percent(-0.05, 1, sign=True),
+    ] == [
         "12",
         "12.3",
         "+5",

@@ -33,11 +33,15 @@ def everything(made):
             load_w = np.where((t_s > 10) & (t_s < 20), 5.0, 0.0)
             one = made.series(made.channel(host, component, semantics="window mean"), t_s, 10.0 + load_w, 0.5)
             yield replace(one, channel=replace(one.channel, specification=stated))
-        yield made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 3 * t_s)
+        yield made.series(
+            made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 3 * t_s
+        )
     for host in CLIENTS:
         one = made.steady(host, 30.0)
         yield replace(one, channel=replace(one.channel, specification=stated))
-        yield made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 5 * t_s)
+        yield made.series(
+            made.channel(host, "package-0", "energy", "counter", "component", "rapl"), t_s, 5 * t_s
+        )
     yield made.steady("", 5.0, component="switch")
     yield from (made.counter(host, quantity, 0.1) for host in (*SERVERS, *CLIENTS) for quantity in COUNTED)
     for component, rate in (("machine", 2.0), ("perjoule", 0.1), ("kernel", 0.1)):
@@ -53,12 +57,26 @@ def records(made):
     yield replace(whole, outcome=replace(whole.outcome, measured={"events_count": 7.0}))
     results = tuple(replace(one, moved_bytes=0, operations_count=9) for one in whole.outcome.results)
     yield replace(whole, outcome=replace(whole.outcome, results=results))
-    users = tuple(replace(one, user=user) for one, user in zip(whole.outcome.results, ("analysis", "archive"), strict=True))
+    users = tuple(
+        replace(one, user=user)
+        for one, user in zip(whole.outcome.results, ("analysis", "archive"), strict=True)
+    )
     yield replace(whole, outcome=replace(whole.outcome, results=users))
-    still = tuple(replace(one, direction="idle", moved_bytes=0, operations_count=0) for one in whole.outcome.results)
-    hosts = tuple(replace(host, node={"storage": "A", "metadata": "C", "client": "G"}[host.role]) for host in whole.hosts)
-    known = {"hosts": hosts, "hardware": catalogue.cluster("odroid-hc4"), "redundancy": Redundancy(copies_count=2)}
-    yield replace(whole, outcome=replace(whole.outcome, results=still, measured={"least_gap_s": 1.0}), **known)
+    still = tuple(
+        replace(one, direction="idle", moved_bytes=0, operations_count=0) for one in whole.outcome.results
+    )
+    hosts = tuple(
+        replace(host, node={"storage": "A", "metadata": "C", "client": "G"}[host.role])
+        for host in whole.hosts
+    )
+    known = {
+        "hosts": hosts,
+        "hardware": catalogue.cluster("odroid-hc4"),
+        "redundancy": Redundancy(copies_count=2),
+    }
+    yield replace(
+        whole, outcome=replace(whole.outcome, results=still, measured={"least_gap_s": 1.0}), **known
+    )
 
 
 def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
@@ -67,8 +85,16 @@ def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
     keys = {key.rpartition("/")[2] for point in found for key in point.metrics}
     keys |= {key.rpartition("/")[2] for cell in cells(measured, found) for key in cell.metrics}
     assert keys - METRICS.keys() == set(), "add an entry beside what computes it"
-    assert {metric_of(key).boundary for key in keys} >= {"net", "gross", "dynamic", "controller", "CPU package"}
-    budgeted = [one for one in METRICS.values() if one.boundary in ("net", "gross", "clients", "all") and one.budgeted]
+    assert {metric_of(key).boundary for key in keys} >= {
+        "net",
+        "gross",
+        "dynamic",
+        "controller",
+        "CPU package",
+    }
+    budgeted = [
+        one for one in METRICS.values() if one.boundary in ("net", "gross", "clients", "all") and one.budgeted
+    ]
     assert {one.uncertainty for one in budgeted} <= keys
     assert {f"part_{piece}_j" for piece in PIECES} - keys == {"part_unsplit_j"}
     assert {"burst_clients_energy_j", "burst_all_mean_w", "burst_all_efficiency_bytes_per_j"} <= keys
@@ -85,7 +111,9 @@ def test_a_key_ends_in_its_si_unit(key):
 def test_labels_are_unique_and_definitions_complete():
     labels = [one.label for one in METRICS.values()]
     assert sorted(labels) == sorted(set(labels))
-    assert [one.key for one in METRICS.values() if not one.definition or re.search(r"[{}]", one.definition)] == []
+    assert [
+        one.key for one in METRICS.values() if not one.definition or re.search(r"[{}]", one.definition)
+    ] == []
 
 
 def test_no_key_has_two_entries():
@@ -96,7 +124,11 @@ def test_no_key_has_two_entries():
 def test_stop_rules_and_comparisons_know_their_metrics_by_label():
     old = {"MiB/s", "MiB/J", "gross MiB/J", "op/s", "op/J", "J", "W", "s", "EDP"}  # written in campaigns
     sides = {f"{side} {label}" for side in ("clients", "all") for label in ("J", "W", "MiB/J", "op/J")}
-    powers = {f"{of}{label}" for of in ("", "gross ", "clients ", "all ") for label in ("idle W", "kJ/TB-day", "kJ/TB-day raw")}
+    powers = {
+        f"{of}{label}"
+        for of in ("", "gross ", "clients ", "all ")
+        for label in ("idle W", "kJ/TB-day", "kJ/TB-day raw")
+    }
     kept = {f"{of}GB/W" for of in ("", "gross ", "clients ", "all ")}
     assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"} | sides | powers | kept
     less = {"J", "W", "s", "EDP", "gross J", "gross W", "clients J", "clients W", "all J", "all W"} | powers
@@ -106,7 +138,9 @@ def test_stop_rules_and_comparisons_know_their_metrics_by_label():
 
 def test_an_uncertainty_has_the_unit_of_its_metric_and_none_of_its_own():
     assert metric_of("efficiency_bytes_per_j").uncertainty == "efficiency_uncertainty_bytes_per_j"
-    assert metric_of("gross_operations_per_j").shared_uncertainty == "gross_operations_shared_uncertainty_per_j"
+    assert (
+        metric_of("gross_operations_per_j").shared_uncertainty == "gross_operations_shared_uncertainty_per_j"
+    )
     for one in METRICS.values():
         for key in filter(None, (one.uncertainty, one.shared_uncertainty)):
             assert (METRICS[key].unit, METRICS[key].energy, METRICS[key].uncertainty) == (one.unit, True, "")
@@ -122,11 +156,19 @@ def test_papers_print_a_metric_in_its_unit():
 def test_a_users_metric_is_that_of_all_and_an_unknown_one_a_bare_number():
     assert metric_of("user/a/latency_p99_s") is METRICS["latency_p99_s"]
     gone = metric_of("what_an_older_perjoule_had_s")
-    assert (gone.key, gone.label, gone.unit.per, gone.unit.si, gone.energy) == (gone.label, gone.key, 1.0, "", False)
+    assert (gone.key, gone.label, gone.unit.per, gone.unit.si, gone.energy) == (
+        gone.label,
+        gone.key,
+        1.0,
+        "",
+        False,
+    )
 
 
 def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
-    assert {f"{one.prefix}energy_j" for one in BOUNDARIES} | {f"cpu_{role}_s_per_byte" for role in ROLES} <= METRICS.keys()
+    assert {f"{one.prefix}energy_j" for one in BOUNDARIES} | {
+        f"cpu_{role}_s_per_byte" for role in ROLES
+    } <= METRICS.keys()
     assert {key for key in METRICS if key.startswith("burst_")} == {
         f"burst_{one.key}"
         for one in METRICS.values()
@@ -135,6 +177,10 @@ def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
 
 
 def test_who_only_looks_up_a_label_does_not_import_numpy():
-    program = "import sys; from perjoule.model.metrics import METRICS; print(len(METRICS), 'numpy' in sys.modules)"
+    program = (
+        "import sys; from perjoule.model.metrics import METRICS; print(len(METRICS), 'numpy' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{len(METRICS)} False\n", "import numpy, and what imports it, in the functions of measures"
+    assert done.stdout == f"{len(METRICS)} False\n", (
+        "import numpy, and what imports it, in the functions of measures"
+    )

@@ -29,7 +29,12 @@ def test_half_widths_have_keys_of_their_own_and_what_is_missing_has_none() -> No
 def test_what_is_known_of_an_energy_is_a_view_by_boundary() -> None:
     assert (NUMBERS.grade, NUMBERS.source, NUMBERS.unstated) == ("wall", "shelly power", ("net",))
     assert NUMBERS.grades == {"clients": "BMC"}
-    assert [NUMBERS.grade_of(name) for name in ("net", "clients", "gross", "CPU package")] == ["wall", "BMC", "wall", "wall"]
+    assert [NUMBERS.grade_of(name) for name in ("net", "clients", "gross", "CPU package")] == [
+        "wall",
+        "BMC",
+        "wall",
+        "wall",
+    ]
     assert NUMBERS.shared == {"energy_j": GAIN}
 
 
@@ -46,4 +51,11 @@ def test_a_simulated_trial_has_no_other_grade() -> None:
 
 def test_without_an_energy_there_is_no_grade() -> None:
     bare = Numbers.plain({"duration_s": 10.0})
-    assert (bare.grade, bare.source, bare.grades, bare.unstated, bare.shared, bare.omitted) == ("", "", {}, (), {}, {})
+    assert (bare.grade, bare.source, bare.grades, bare.unstated, bare.shared, bare.omitted) == (
+        "",
+        "",
+        {},
+        (),
+        {},
+        {},
+    )

@@ -4,7 +4,12 @@ import pytest
 
 from perjoule.model import Json, value_at
 
-FACTS: Json = {"testbed": {"run": "1ec067e1", "caps": {"storage-1": 2}}, "version": "3.0", "list": [{"run": 1}], "none": None}
+FACTS: Json = {
+    "testbed": {"run": "1ec067e1", "caps": {"storage-1": 2}},
+    "version": "3.0",
+    "list": [{"run": 1}],
+    "none": None,
+}
 
 
 @pytest.mark.parametrize(

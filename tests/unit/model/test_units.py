@@ -44,7 +44,9 @@ def test_a_printed_byte_count_reads_back_to_the_digits_shown(count: int) -> None
 def test_a_printed_duration_reads_back_to_what_is_shown(duration_s: float) -> None:
     shown_s = seconds(seconds_text(duration_s))
     step_s = 30 if duration_s >= 3600 else 0.51
-    assert shown_s == pytest.approx(duration_s, rel=0.051 if duration_s < 10 else 0, abs=step_s if duration_s >= 9.95 else 0)
+    assert shown_s == pytest.approx(
+        duration_s, rel=0.051 if duration_s < 10 else 0, abs=step_s if duration_s >= 9.95 else 0
+    )
 
 
 @given(st.text(max_size=20))

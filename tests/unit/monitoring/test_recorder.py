@@ -1,4 +1,6 @@
-"""Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus gets."""
+"""Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus
+gets.
+"""
 
 import errno
 import io
@@ -50,7 +52,9 @@ def test_a_meter_that_is_polled_more_often_than_it_measures_is_found_out() -> No
 def test_noise_is_distinguished_from_drift() -> None:
     dice = np.random.default_rng(1)
     t_s = np.arange(0, 200, 0.5)
-    assert behaviour(series(t_s, 40 + 0.05 * t_s + dice.normal(0, 0.3, len(t_s)))).noise == pytest.approx(0.3, rel=0.2)
+    assert behaviour(series(t_s, 40 + 0.05 * t_s + dice.normal(0, 0.3, len(t_s)))).noise == pytest.approx(
+        0.3, rel=0.2
+    )
 
 
 def test_the_step_of_a_coarse_meter_is_seen_and_of_a_fine_one_not() -> None:
@@ -116,17 +120,27 @@ def test_two_meters_are_compared_over_ten_windows_of_their_common_time() -> None
     assert found.ratio == pytest.approx(energies.mean(), rel=1e-4)
     assert found.scatter_ratio == pytest.approx(np.std(energies, ddof=1), rel=1e-2)
     twice = agreement([pair[0], pair[0]], [pair[1]], windows_count=4)
-    assert twice is not None and (twice.windows_count, twice.ratio) == (4, pytest.approx(2 * found.ratio, rel=1e-3))
+    assert twice is not None and (twice.windows_count, twice.ratio) == (
+        4,
+        pytest.approx(2 * found.ratio, rel=1e-3),
+    )
 
 
 def test_power_beside_a_counter_of_the_same_device_counts_once() -> None:
     t_s = np.arange(0, 61.0)
     counter = Channel("plug", "local", "all", "energy", "J", "counter", "wall")
     both = [series(t_s, 50 * t_s, counter), series(t_s, np.full(61, 50.0))]
-    mean = Series(Channel("lmg", "", "total", "power", "W", "window mean", "wall"), t_s, np.ones(61), np.full(61, 50.0))
+    mean = Series(
+        Channel("lmg", "", "total", "power", "W", "window mean", "wall"), t_s, np.ones(61), np.full(61, 50.0)
+    )
     found = agreement(both, [mean])
     assert found is not None and found.ratio == pytest.approx(1)
-    other_host = [both[0], Series(Channel("plug", "b", "all", "power", "W", "window mean", "wall"), t_s, np.ones(61), mean.value)]
+    other_host = [
+        both[0],
+        Series(
+            Channel("plug", "b", "all", "power", "W", "window mean", "wall"), t_s, np.ones(61), mean.value
+        ),
+    ]
     found = agreement(other_host, [mean])
     assert found is not None and found.ratio == pytest.approx(2)
 
@@ -145,7 +159,9 @@ def test_meters_that_share_one_window_or_no_time_are_not_compared() -> None:
 
 
 def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states(tmp_path: Path) -> None:
-    channel = Channel("lmg", "", "group", "power", "W", "window mean", "wall", ("a", "b"), Specification(gain_ratio=0.001))
+    channel = Channel(
+        "lmg", "", "group", "power", "W", "window mean", "wall", ("a", "b"), Specification(gain_ratio=0.001)
+    )
     sink = Recording(tmp_path / "r.csv")
     before_s = time.time()
     sink.append(channel, time.monotonic(), 40.5, 0.1)
@@ -161,7 +177,9 @@ def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Recording, list[int]]]:
-    """A recording on a disk with room for this many more bytes; the clock stands still unless a test moves it."""
+    """A recording on a disk with room for this many more bytes; the clock stands still unless a test moves
+    it.
+    """
     room = [10_000]
 
     class Small(io.FileIO):
@@ -193,7 +211,11 @@ def test_a_moment_without_room_on_the_disk_ends_no_meter_and_loses_no_sample(
         count = sink.samples_count
         room[0] = 30 if 10 <= count < 20 else 10_000  # less than a line
         for n in range(3):
-            sink.append(Channel(f"m{n}", "", "total", "power", "W", "instantaneous", "wall"), count + n, float(count + n))
+            sink.append(
+                Channel(f"m{n}", "", "total", "power", "W", "instantaneous", "wall"),
+                count + n,
+                float(count + n),
+            )
 
     with sampling("m", 500.0, sample):
         while sink.samples_count < 60:
@@ -218,14 +240,18 @@ def test_a_disk_that_stays_full_ends_the_recording_and_says_what_is_lost(
     monkeypatch.setattr("perjoule.store.disk.PATIENCE_S", -1.0)
     assert sink.failed()
     sink.append(channel, 9, 9)  # comes too late, and ends no thread
-    with pytest.raises(MachineError, match=r"the disk is full: the recording ends after 5 samples, the last 4 are lost") as stop:
+    with pytest.raises(
+        MachineError, match=r"the disk is full: the recording ends after 5 samples, the last 4 are lost"
+    ) as stop:
         sink.close()
     assert stop.value.exit_code == 3
     assert (tmp_path / "r.csv").read_bytes().endswith(b"\n")
     assert read_recording(tmp_path / "r.csv")[0].value.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_disk_that_is_full_from_the_start_is_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_from_the_start_is_reported_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0))
     with pytest.raises(OSError, match="No space left"):
@@ -330,12 +356,19 @@ def test_prometheus_gets_live_watts_and_a_gap_in_the_place_of_a_failed_read() ->
     memory.append(energy, now_s, 1234.0)
     memory.append(stale, now_s - 100, 7.0)
     memory.append(broken, now_s, float("nan"))
-    with exporter.serving(memory.latest, "127.0.0.1", 0) as url, urllib.request.urlopen(url, timeout=5) as answer:
+    with (
+        exporter.serving(memory.latest, "127.0.0.1", 0) as url,
+        urllib.request.urlopen(url, timeout=5) as answer,
+    ):
         said = answer.read().decode()
-    assert 'perjoule_power_watts{component="all",covers="",grade="wall",host="local",meter="plug"} 41.5' in said
+    assert (
+        'perjoule_power_watts{component="all",covers="",grade="wall",host="local",meter="plug"} 41.5' in said
+    )
     assert re.search(r"perjoule_energy_joules_total\{.*\} 1234\.0", said)
     assert "perjoule_power_watts{" in said and 'meter="old"} 7' not in said and "NaN" not in said
-    assert 'perjoule_sample_age_seconds{component="all",covers="",grade="BMC",host="local",meter="old"}' in said
+    assert (
+        'perjoule_sample_age_seconds{component="all",covers="",grade="BMC",host="local",meter="old"}' in said
+    )
 
 
 def test_meters_stream_into_a_memory_of_bounded_size() -> None:
@@ -383,7 +416,9 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
     assert outcomes == [()]
 
 
-@pytest.mark.parametrize(("values", "failed_ratio"), [([], 0.0), ([5.0, np.nan, 6.0, 7.0], 0.25), ([5.0, np.nan] * 5, 0.5)])
+@pytest.mark.parametrize(
+    ("values", "failed_ratio"), [([], 0.0), ([5.0, np.nan, 6.0, 7.0], 0.25), ([5.0, np.nan] * 5, 0.5)]
+)
 def test_the_share_of_reads_that_failed_is_reported_however_few_there_are(values, failed_ratio):
     channel = Channel("meter", "host", "all", "power", "W", "instantaneous", "wall")
     found = behaviour(Series(channel, np.arange(float(len(values))), np.zeros(len(values)), np.array(values)))

@@ -32,7 +32,11 @@ from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, R
 from places import ROOT
 
 QUICK = 'repetitions = 2\nsettle = "5 ms"\nquiet = 0'
-HOSTS = (LoadHost("storage-1", "storage", 2.0), LoadHost("client-1", "client", 4.0), LoadHost("client-2", "client", 4.0))
+HOSTS = (
+    LoadHost("storage-1", "storage", 2.0),
+    LoadHost("client-1", "client", 4.0),
+    LoadHost("client-2", "client", 4.0),
+)
 LOAD = RunningLoad("x", "x-1", "x", "write", 2, 3, 0.5, HOSTS, ("client-1", "client-2"), ("storage-1",))
 CHANNELS = (
     Channel("modelled", "storage-1", "board", "power", "W", "window mean", "modelled"),
@@ -67,23 +71,40 @@ def file(folder: Path) -> Iterator[ProgressFile]:
 
 def state(t_s: float, *values: float, utc_s: float | None = None) -> Line:
     samples = tuple((number, t_s - 0.1, value) for number, value in enumerate(values))
-    return Line(state=State(t_s, time.time() if utc_s is None else utc_s, "measure", 95.0, 4, 10, 300.0, samples, ("a gap",)))
+    return Line(
+        state=State(
+            t_s, time.time() if utc_s is None else utc_s, "measure", 95.0, 4, 10, 300.0, samples, ("a gap",)
+        )
+    )
 
 
-def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_switch(folder: Path, file: ProgressFile) -> None:
+def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_switch(
+    folder: Path, file: ProgressFile
+) -> None:
     file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 1e9, 7.0))
     file.append(state(102.0, 11.0, 2.5, 8.5, 20 * MIB, 1e9 + 10 * MIB, 8.0))
     seen = ResultsWatch(folder).snapshot()
     assert seen.rates == {"client-1": 20 * MIB, "client-2": 10 * MIB}  # in 2 s, which are one emulated
     assert seen.power and (seen.power.watts, seen.power.grade) == (13.5, "modelled")
-    assert {name: one.watts for name, one in seen.powers.items()} == {"net": 13.5, "gross": 22.0}  # no meter covers clients
+    # no meter covers clients
+    assert {name: one.watts for name, one in seen.powers.items()} == {"net": 13.5, "gross": 22.0}
     assert plain(seen)["others"] == ["with the switch: 22.00\N{NO-BREAK SPACE}W"]
-    assert (seen.state, seen.phase, seen.phase_s, seen.kept_count, seen.trials_count) == ("running", "measure", 7.0, 4, 10)
+    assert (seen.state, seen.phase, seen.phase_s, seen.kept_count, seen.trials_count) == (
+        "running",
+        "measure",
+        7.0,
+        4,
+        10,
+    )
     assert seen.trial == "x, write, 2 clients, repetition 3"
     assert seen.doubts == ("a gap",)
     charts = {chart.title: chart.lines for chart in seen.charts}
     assert charts["Network of each client"] == {"client-1": [None, 20.0], "client-2": [None, 10.0]}
-    assert charts["Power of the servers"] == {"servers": [12.0, 13.5], "board": [10.0, 11.0], "disks": [2.0, 2.5]}
+    assert charts["Power of the servers"] == {
+        "servers": [12.0, 13.5],
+        "board": [10.0, 11.0],
+        "disks": [2.0, 2.5],
+    }
     assert charts["CPU, mean of each role"] == {"storage": [None, 25.0]}  # 1 s in 2 s on 2 cores
     assert list(seen.times_s) == [-2.0, 0.0]
     assert ("storage-1", "storage", "25 %", "–", "–", "13.50") in seen.hosts.rows
@@ -93,14 +114,19 @@ def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_sw
 def test_the_watts_of_a_load_are_of_one_choice_of_channels_from_its_first_moment_to_its_last(
     folder: Path, file: ProgressFile
 ) -> None:
-    """Definition: those that its table will have. A better meter that answers late leaves a gap before, no watts of a model."""
+    """Definition: those that its table will have.
+
+    A better meter that answers late leaves a gap before, no watts of a model.
+    """
     file.append(Line(load=replace(LOAD, scale=1.0)))
     file.append(Line(channels=(Channel("plug", "storage-1", "all", "power", "W", "window mean", "wall"),)))
     file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 0.0, 7.0))
     file.append(state(102.0, 11.0, 2.5, 8.5, 0.0, 0.0, 8.0, 16.0))
     seen = ResultsWatch(folder).snapshot()
     assert seen.power and (seen.power.watts, seen.power.grade) == (16.0, "wall")
-    assert {chart.title: chart.lines for chart in seen.charts}["Power of the servers"] == {"servers": [None, 16.0]}
+    assert {chart.title: chart.lines for chart in seen.charts}["Power of the servers"] == {
+        "servers": [None, 16.0]
+    }
 
 
 def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> None:
@@ -115,7 +141,11 @@ def test_of_many_clients_lowest_mean_and_highest_are_drawn(folder: Path, file: P
     names = [f"c-{number}" for number in range(20)]
     sent = [Channel("system", name, "all", "network_sent", "B", "counter", "counter") for name in names]
     file.append(
-        Line(load=replace(LOAD, hosts=tuple(LoadHost(name, "client") for name in names), clients=tuple(names), scale=1.0))
+        Line(
+            load=replace(
+                LOAD, hosts=tuple(LoadHost(name, "client") for name in names), clients=tuple(names), scale=1.0
+            )
+        )
     )
     file.append(Line(channels=tuple(sent)))
     for t_s in (1.0, 2.0):
@@ -136,7 +166,9 @@ def test_of_many_clients_lowest_mean_and_highest_are_drawn(folder: Path, file: P
         ("", {"boot": "elsewhere"}, SILENT_S + 5, "silent"),
     ],
 )
-def test_how_a_run_ended_is_known(folder: Path, ended: str, process: dict[str, str], age_s: float, state_: str) -> None:
+def test_how_a_run_ended_is_known(
+    folder: Path, ended: str, process: dict[str, str], age_s: float, state_: str
+) -> None:
     with closing(ProgressFile(folder)) as file:
         file.append(Line(run=RunProcess(progress.VERSION, replace(processes.own(), **process), "tried", 0.0)))
         file.append(Line(load=LOAD))
@@ -160,12 +192,18 @@ def test_without_progress_the_results_are_shown_nevertheless(tmp_path: Path) -> 
 
 
 def test_doubts_that_differ_in_numbers_alone_are_one_line_with_its_rows(tmp_path: Path) -> None:
-    asked = campaign.parse(CAMPAIGN.format(top=f"{QUICK}\nclients = 2", size="8 MiB", meter=STEADY).replace("80 MiB", "400 MiB"))
+    asked = campaign.parse(
+        CAMPAIGN.format(top=f"{QUICK}\nclients = 2", size="8 MiB", meter=STEADY).replace("80 MiB", "400 MiB")
+    )
     results = store.create(tmp_path / "results", asked.text, asked.name)
     runner.run(asked, results, lambda event: None)
-    cached = [line for line in ResultsWatch(results.folder).snapshot().measured.doubts if "a cache served" in line]
+    cached = [
+        line for line in ResultsWatch(results.folder).snapshot().measured.doubts if "a cache served" in line
+    ]
     assert len(cached) == 1
-    assert cached[0].endswith("times what its network can carry: a cache served the write; and 1 more like it (the only row)")
+    assert cached[0].endswith(
+        "times what its network can carry: a cache served the write; and 1 more like it (the only row)"
+    )
 
 
 def test_damage_is_reported_and_the_results_are_shown(tmp_path: Path) -> None:
@@ -198,7 +236,9 @@ def asked(url: str, **headers: str) -> str:
         return answer.read().decode()
 
 
-@pytest.mark.parametrize("place", ["", "data", "metrics", "?token=", "data?token=" + "t" * 31, "data?token=" + "ü" * 32, "etc"])
+@pytest.mark.parametrize(
+    "place", ["", "data", "metrics", "?token=", "data?token=" + "t" * 31, "data?token=" + "ü" * 32, "etc"]
+)
 def test_without_the_token_nothing_is_shown(page: str, place: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         asked(page.partition("?")[0] + quote(place, safe="?=&"))
@@ -226,7 +266,9 @@ def test_one_who_sends_nothing_and_one_who_sends_rubbish_do_not_stop_others(page
 def slow(url: str, stack: ExitStack, count: int) -> list[socket]:
     """Connections that have sent the beginning of a request, and a byte of it from time to time."""
     where = urlsplit(url)
-    those = [stack.enter_context(create_connection((where.hostname or "", where.port or 0))) for _ in range(count)]
+    those = [
+        stack.enter_context(create_connection((where.hostname or "", where.port or 0))) for _ in range(count)
+    ]
     for connection in those:
         connection.sendall(b"GET / HTTP/1.0\r\nX-Slow: ")
     return those
@@ -250,7 +292,9 @@ def test_many_slow_connections_do_not_hold_the_meters_shut() -> None:
         assert threads_count < 2 * SERVED_COUNT
 
 
-def test_a_slow_connection_ends_although_each_byte_of_it_comes_in_time(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_connection_ends_although_each_byte_of_it_comes_in_time(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(LimitedServer, "patience_s", 0.5)
     with ExitStack() as stack:
         (connection,) = slow(page, stack, 1)
@@ -285,17 +329,23 @@ def test_prometheus_reads_the_campaign_beside_its_meters(page: str) -> None:
     assert found["perjoule_client_bytes_per_second", "client-1", "tried"] == 20 * MIB
     assert found["perjoule_boundary_watts", "modelled", "net", "tried"] == 13.5
     assert found["perjoule_boundary_watts", "gross", "modelled", "tried"] == 22.0
-    assert found["perjoule_phase_seconds", "2", "3", "measure", "tried", "write", "x"] == pytest.approx(7.0, abs=5)
+    assert found["perjoule_phase_seconds", "2", "3", "measure", "tried", "write", "x"] == pytest.approx(
+        7.0, abs=5
+    )
     assert found["perjoule_power_watts", "", "", "modelled", "modelled", "switch"] == 8.5
     samples = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(samples) == len(set(samples))  # Prometheus refuses the same series twice
 
 
-def test_the_dashboard_queries_everything_that_is_exported_and_nothing_else(folder: Path, file: ProgressFile) -> None:
+def test_the_dashboard_queries_everything_that_is_exported_and_nothing_else(
+    folder: Path, file: ProgressFile
+) -> None:
     file.append(Line(channels=(replace(CHANNELS[0], quantity="energy", unit="J", semantics="counter"),)))
     for t_s in (100.0, 102.0):
         file.append(state(t_s, 10.0, 2.0, 8.5, t_s, t_s, t_s, t_s))
-    families = list(text_string_to_metric_families(exporter.campaign_text(ResultsWatch(folder).snapshot()).decode()))
+    families = list(
+        text_string_to_metric_families(exporter.campaign_text(ResultsWatch(folder).snapshot()).decode())
+    )
     exported = {sample.name: set(sample.labels) for one in families for sample in one.samples}
     dashboard = json.loads((ROOT / "docs" / "assets" / "grafana.json").read_text())
     queries = [target for panel in dashboard["panels"] for target in panel["targets"]]
@@ -303,33 +353,49 @@ def test_the_dashboard_queries_everything_that_is_exported_and_nothing_else(fold
     assert asked_for == set(exported)
     for query in queries:
         (name,) = re.findall(r"perjoule_[a-z_]+", query["expr"])
-        asked_labels = re.findall(r"{{(\w+)}}", query["legendFormat"]) + re.findall(r"[{,] ?([a-z]+)=~", query["expr"])
+        asked_labels = re.findall(r"{{(\w+)}}", query["legendFormat"]) + re.findall(
+            r"[{,] ?([a-z]+)=~", query["expr"]
+        )
         assert set(asked_labels) <= exported[name], query
     for variable in dashboard["templating"]["list"][1:]:
         name, label = re.findall(r"label_values\((\w+).*, (\w+)\)", variable["query"])[0]
         assert label in exported[name]
     places = [tuple(panel["gridPos"][key] for key in "xywh") for panel in dashboard["panels"]]
     cells = [(x + i, y + j) for x, y, w, h in places for i in range(w) for j in range(h)]
-    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) < 24  # of Grafana's columns: none overlap
+    # of Grafana's columns: none overlap
+    assert len(cells) == len(set(cells)) and max(x for x, _ in cells) < 24
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(places)
     assert "__inputs" not in dashboard  # imports without edits: the data source is a variable
 
 
-# What Grafana's schema requires of a panel: https://github.com/grafana/grafana-foundation-sdk (Go, v0.0.22, read strictly).
-_STAT = ("colorMode", "graphMode", "justifyMode", "orientation", "percentChangeColorMode", "reduceOptions", "showPercentChange")
+# What Grafana's schema requires of a panel: https://github.com/grafana/grafana-foundation-sdk (Go, v0.0.22,
+# read strictly).
+_STAT = (
+    "colorMode",
+    "graphMode",
+    "justifyMode",
+    "orientation",
+    "percentChangeColorMode",
+    "reduceOptions",
+    "showPercentChange",
+)
 _OPTIONS = {"stat": {*_STAT, "textMode", "wideLayout"}, "timeseries": {"legend", "tooltip"}}
 
 
 def test_the_dashboard_has_all_that_grafanas_schema_requires() -> None:
     dashboard = json.loads((ROOT / "docs" / "assets" / "grafana.json").read_text())
-    assert {"schemaVersion", "annotations", "editable", "templating", "time", "title", "uid"} <= set(dashboard)
+    assert {"schemaVersion", "annotations", "editable", "templating", "time", "title", "uid"} <= set(
+        dashboard
+    )
     for panel in dashboard["panels"]:
         assert _OPTIONS[panel["type"]] == set(panel["options"]), panel["title"]
         if panel["type"] == "timeseries":
             assert {"calcs", "displayMode", "placement", "showLegend"} == set(panel["options"]["legend"])
         letters = [target["refId"] for target in panel["targets"]]
         assert len(letters) == len(set(letters))
-        assert {target["datasource"]["uid"] for target in panel["targets"] if "datasource" in target} <= {"${datasource}"}
+        assert {target["datasource"]["uid"] for target in panel["targets"] if "datasource" in target} <= {
+            "${datasource}"
+        }
         assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 
 
@@ -343,7 +409,9 @@ def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> Non
     seen = ResultsWatch(folder).snapshot()
     assert plain(seen)["name"] == evil  # the page sets it as text: tests/browser/test_watch.py
     families = list(text_string_to_metric_families(exporter.campaign_text(seen).decode()))
-    assert {sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels} == {evil}
+    assert {
+        sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels
+    } == {evil}
 
 
 def test_a_taken_port_is_reported_and_an_earlier_one_is_only_a_wish(folder: Path) -> None:
@@ -370,6 +438,8 @@ def test_the_address_of_a_folder_is_remembered_for_this_user_alone(
     assert server.remembered(folder)[0] == 0
 
 
-@pytest.mark.parametrize(("address", "loopback"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)])
+@pytest.mark.parametrize(
+    ("address", "loopback"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)]
+)
 def test_an_address_that_others_reach_is_known(address: str, loopback: bool) -> None:
     assert server.is_loopback(address) is loopback

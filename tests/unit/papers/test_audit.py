@@ -135,17 +135,59 @@ def test_a_paper_in_which_everything_follows_yields_nothing():
 @pytest.mark.parametrize(
     ("right", "wrong", "id", "rule", "cause"),
     [
-        ('"42.27"', '"32.27"', "share_read_2", "share of TPP = throughput / TPP", "one digit: 32.27 for 42.27"),
+        (
+            '"42.27"',
+            '"32.27"',
+            "share_read_2",
+            "share of TPP = throughput / TPP",
+            "one digit: 32.27 for 42.27",
+        ),
         ('"42.27"', '"42.72"', "share_read_2", "share of TPP = throughput / TPP", "two digits exchanged"),
-        ('"23.86"', '"13.93"', "share_read_1", "share of TPP = throughput / TPP", "the number of direction write printed again"),
-        ('"440.0 MiB/s"', '"550.0 MiB/s"', "tpp", "TPP = nodes x min(network, devices x device)", "5 instead of 4 nodes"),
-        ('"440.0 MiB/s"', '"461.4 MiB/s"', "tpp", "TPP = nodes x min(network, devices x device)", "MB printed as MiB"),
+        (
+            '"23.86"',
+            '"13.93"',
+            "share_read_1",
+            "share of TPP = throughput / TPP",
+            "the number of direction write printed again",
+        ),
+        (
+            '"440.0 MiB/s"',
+            '"550.0 MiB/s"',
+            "tpp",
+            "TPP = nodes x min(network, devices x device)",
+            "5 instead of 4 nodes",
+        ),
+        (
+            '"440.0 MiB/s"',
+            '"461.4 MiB/s"',
+            "tpp",
+            "TPP = nodes x min(network, devices x device)",
+            "MB printed as MiB",
+        ),
         ('"40.9 W"', '"56.4 W"', "idle", "as stated", "the number of switch with printed again"),
-        ('"170.8 ± 1.4"', '"166.8 ± 1.4"', "all_2", "whole = sum of parts", "the number of clients 1 printed again"),
+        (
+            '"170.8 ± 1.4"',
+            '"166.8 ± 1.4"',
+            "all_2",
+            "whole = sum of parts",
+            "the number of clients 1 printed again",
+        ),
         ('"170.8 ± 1.4"', '"170.8 ± 2.0"', "all_2_systematic", "± = root of the sum of squares", ""),
         ('"2.258"', '"0.4429"', "efficiency_read_1", "efficiency = throughput / power", "operands exchanged"),
-        ('"2.258"', '"1.694"', "efficiency_read_1", "efficiency = throughput / power", "46.5 W taken with the switch"),
-        ('"4163"', '"41630"', "energy_write_2", "energy = power x duration", "the decimal point one place off"),
+        (
+            '"2.258"',
+            '"1.694"',
+            "efficiency_read_1",
+            "efficiency = throughput / power",
+            "46.5 W taken with the switch",
+        ),
+        (
+            '"4163"',
+            '"41630"',
+            "energy_write_2",
+            "energy = power x duration",
+            "the decimal point one place off",
+        ),
         ('"2090"', '"2046"', "energy_read_2", "energy = power x duration", "computed with 46.5 W"),
     ],
 )
@@ -166,9 +208,19 @@ def test_a_slip_is_reported_once_for_each_rule_that_it_breaks_and_nothing_else_i
 @pytest.mark.parametrize(
     ("right", "wrong", "rule", "cause"),
     [
-        ('"186.0", "42.27", "47.5", "44.0", "2090", "3.916"', '"260.0", "59.09", "47.5", "44.0", "2090", "5.474"', "clients", ""),
+        (
+            '"186.0", "42.27", "47.5", "44.0", "2090", "3.916"',
+            '"260.0", "59.09", "47.5", "44.0", "2090", "5.474"',
+            "clients",
+            "",
+        ),
         ('printed = "2", what = "copies"', 'printed = "5", what = "copies"', "copies received", "would take"),
-        ('printed = "8", what = "threads"', 'printed = "0.5", what = "threads"', "in flight", "would take 1 threads"),
+        (
+            'printed = "8", what = "threads"',
+            'printed = "0.5", what = "threads"',
+            "in flight",
+            "would take 1 threads",
+        ),
     ],
 )
 def test_a_throughput_that_physics_forbids_is_found(right, wrong, rule, cause):
@@ -229,7 +281,8 @@ def test_a_number_that_follows_from_a_wrong_one_is_reported_with_what_it_rests_o
 def test_a_sentence_that_numbers_contradict_is_found_with_the_case():
     found = disagreements(
         CONSISTENT.replace(
-            '"105.0", "23.86", "46.5", "39.0", "1814", "2.258"', '"60.0", "13.64", "46.5", "39.0", "1814", "1.290"'
+            '"105.0", "23.86", "46.5", "39.0", "1814", "2.258"',
+            '"60.0", "13.64", "46.5", "39.0", "1814", "1.290"',
         )
     )
     (claim,) = [v for v in found if v.rule == "stated in words: larger than"]
@@ -255,7 +308,11 @@ holds = "idle > switch"
 """
     text = CONSISTENT + claim
     assert text.count(right) == 1
-    found = [v for v in audit(published.read(text.replace(right, wrong), "invented")) if v.rule.startswith("stated in words")]
+    found = [
+        v
+        for v in audit(published.read(text.replace(right, wrong), "invented"))
+        if v.rule.startswith("stated in words")
+    ]
     against = [v for v in found if v.kind == "disagrees"]
     assert len(found) == 3
     assert [cases in v.recomputed for v in against] == ([True] if cases else [])
@@ -271,7 +328,9 @@ among = { quantity = "throughput", configuration = "one" }
 which = { direction = "read" }
 per = []
 """
-    (verdict,) = [v for v in audit(published.read(CONSISTENT + claim, "invented")) if "highest throughput" in str(v)]
+    (verdict,) = [
+        v for v in audit(published.read(CONSISTENT + claim, "invented")) if "highest throughput" in str(v)
+    ]
     assert verdict.kind == "agrees"
 
 
@@ -287,7 +346,9 @@ per = []
     ],
 )
 def test_a_mean_over_all_cases_lies_between_theirs_and_not_between_those_of_others(whole, disagrees):
-    """Cases have one fact more; what has two more is a case of a case, and another statistic is not a case."""
+    """Cases have one fact more; what has two more is a case of a case, and another statistic is not a
+    case.
+    """
     text = f"""
 title = "Means"
 authors = "Nobody"
@@ -305,7 +366,11 @@ number = [
   {{ id = "widest", printed = "200.0 MiB/s", statistic = "mean", clients = 2, direction = "write" }},
 ]
 """
-    found = [v for v in audit(published.read(text, "invented")) if v.rule == "mean over all cases lies between theirs"]
+    found = [
+        v
+        for v in audit(published.read(text, "invented"))
+        if v.rule == "mean over all cases lies between theirs"
+    ]
     assert [v.id for v in found if v.kind == "disagrees"] == ["whole"] * disagrees
     if "direction" not in whole and "maximum" not in whole:
         assert [v.id for v in found] == ["whole", "whole"]
@@ -326,7 +391,8 @@ def test_rounding_of_all_inputs_is_carried_through():
 @example(0.0, 0.0, -1.0, -5e-324, 0.0, 0.0)  # divided by almost nothing
 def test_whatever_lies_in_the_spans_has_its_result_in_the_span_of_the_result(a, b, c, d, at, by):
     one, other = Span(min(a, b), max(a, b)), Span(min(c, d), max(c, d))
-    x, y = (min(s.low + share * (s.high - s.low), s.high) for s, share in ((one, at), (other, by)))  # rounding may lead out
+    # rounding may lead out
+    x, y = (min(s.low + share * (s.high - s.low), s.high) for s, share in ((one, at), (other, by)))
     for text in ("x + y", "x - y", "x * y", "x / y", "min(x, y)", "max(x, y)", "abs(x - y)"):
         if text != "x / y" or abs(y) > 1e-6:
             spans, points = {"x": one, "y": other}, {"x": exactly(x), "y": exactly(y)}
@@ -348,7 +414,12 @@ def found_in(name):
 
 def test_what_green_storage_prints_of_its_own_numbers():
     found = found_in("green-storage")
-    assert set(found) == {"tpp_arm_glusterfs_read", "ref2_density", "orangefs_share_write", "orangefs_share_read"}
+    assert set(found) == {
+        "tpp_arm_glusterfs_read",
+        "ref2_density",
+        "orangefs_share_write",
+        "orangefs_share_read",
+    }
     assert found["tpp_arm_glusterfs_read"].recomputed == "60.31 %"
     assert found["ref2_density"].cause == "1 instead of 3 nodes supermicro"
     resting = [v.id for v in audit(published.paper("green-storage")) if v.rests_on]
@@ -378,7 +449,9 @@ def test_what_the_access_pattern_study_says_of_its_tables():
     assert len(gains) == 7
     block = found['"the default block size is best for XFS"']
     assert block.of == "6 of 12 cases"
-    assert block.recomputed.endswith("1 MB, sequential, write: 16.78 MB/s against 18.65 MB/s (2 KB); and 3 more")
+    assert block.recomputed.endswith(
+        "1 MB, sequential, write: 16.78 MB/s against 18.65 MB/s (2 KB); and 3 more"
+    )
     small = found['"for small writes XFS is best (default block sizes)"']
     assert (small.recomputed, small.of) == ("random: 129.65 MB/s against 132.72 MB/s (btrfs)", "1 of 2 cases")
 
@@ -453,7 +526,11 @@ def test_a_throughput_above_the_peak_is_found():
 
 def test_doubts_of_physics_disagree_and_others_can_t_be_checked():
     doubted = replace(CELL, doubts=("a cache served it", "the meter had a gap"))
-    kinds = {v.recomputed or v.cause: v.kind for v in audit_cells([doubted], "", ["a cache served it"]) if v.kind != "agrees"}
+    kinds = {
+        v.recomputed or v.cause: v.kind
+        for v in audit_cells([doubted], "", ["a cache served it"])
+        if v.kind != "agrees"
+    }
     assert kinds == {"a cache served it": "disagrees", "the meter had a gap": "unchecked"}
 
 
@@ -476,7 +553,11 @@ def test_the_audit_says_printed_recomputed_and_likely_cause():
 def test_the_audit_of_all_papers_is_there_for_programs():
     found = json.loads(CliRunner().invoke(audit_command, ["all", "--json"]).output)["verdicts"]
     assert set(found) == set(published.names())
-    assert {v["kind"] for verdicts in found.values() for v in verdicts} == {"agrees", "disagrees", "unchecked"}
+    assert {v["kind"] for verdicts in found.values() for v in verdicts} == {
+        "agrees",
+        "disagrees",
+        "unchecked",
+    }
 
 
 def test_a_folder_that_is_not_there_is_one_sentence():

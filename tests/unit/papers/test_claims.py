@@ -20,7 +20,14 @@ def cell(name, direction, clients, mib_per_s, *, spread=SPREAD, grade="modelled"
     metrics = {"throughput_bytes_per_s": rates, "tpp_ratio": [rate / (445.36 * 2**20) for rate in rates]}
     metrics["mean_w"] = [power_w * one for one in spread]
     metrics["efficiency_bytes_per_j"] = [rate / power_w for rate in rates]
-    return Cell(name, "fio", direction, clients, {key: interval(values) for key, values in metrics.items()}, grade=grade)
+    return Cell(
+        name,
+        "fio",
+        direction,
+        clients,
+        {key: interval(values) for key, values in metrics.items()},
+        grade=grade,
+    )
 
 
 def trial(name):
@@ -51,11 +58,18 @@ def cells(moosefs, cephfs, **words):
 def test_a_case_is_among_all_of_the_same_work_or_else_among_those_of_its_claim(made) -> None:
     three = [*cells((110, 360), (60, 120)), cell("GlusterFS", "write", 4, 90)]
     found = measured([made.record(trial(name)) for name in KINDS], three)
-    rates = {(one.cell.filesystem, *work(one.cell)[1:]): one for one in found if one.metric == "throughput_bytes_per_s"}
-    write, other, read = (rates[key] for key in (("MooseFS", "write", 4), ("CephFS", "write", 4), ("MooseFS", "read", 4)))
+    rates = {
+        (one.cell.filesystem, *work(one.cell)[1:]): one
+        for one in found
+        if one.metric == "throughput_bytes_per_s"
+    }
+    write, other, read = (
+        rates[key] for key in (("MooseFS", "write", 4), ("CephFS", "write", 4), ("MooseFS", "read", 4))
+    )
     judge = Judge(three)
     alike = ClaimCase("", write, other).verdict(judge, 1000)
-    assert alike == judge.verdict(write.cell, other.cell, "throughput_bytes_per_s")  # as wherever the pair is judged
+    # as wherever the pair is judged
+    assert alike == judge.verdict(write.cell, other.cell, "throughput_bytes_per_s")
     assert alike.count < 1000
     assert ClaimCase("", write, read).verdict(judge, 7).count == 7
 
@@ -74,10 +88,16 @@ def test_a_mean_over_cases_is_one_of_all_claims_that_have_several(made, verdicts
     found = verdicts(cells((70, 125), (60, 120)))
     several = sum(one.cases_count > 1 for one in found.values())
     records = [made.record(trial(name), cluster="odroid-hc4") for name in KINDS]
-    rates = [one.cell for one in measured(records, cells((70, 125), (60, 120))) if one.metric == "throughput_bytes_per_s"]
+    rates = [
+        one.cell
+        for one in measured(records, cells((70, 125), (60, 120)))
+        if one.metric == "throughput_bytes_per_s"
+    ]
     pairs = list(zip(rates[:4], rates[4:], strict=True))
     assert several > 2
-    assert found[BETTER].p == pytest.approx(Judge(rates).judged(pairs, "throughput_bytes_per_s", several).p, rel=1e-9)
+    assert found[BETTER].p == pytest.approx(
+        Judge(rates).judged(pairs, "throughput_bytes_per_s", several).p, rel=1e-9
+    )
 
 
 def test_an_inconclusive_case_is_none_against_a_claim(verdicts) -> None:
@@ -108,7 +128,10 @@ def test_a_claim_does_not_hold_where_it_is_reversed_and_the_case_is_named(verdic
 
 def test_nothing_is_known_of_what_is_alike_or_measured_once_or_not_at_all(verdicts) -> None:
     assert verdicts(cells((60, 120), (60, 120)))[BETTER].why == "no significant difference of 2 % or more"
-    assert verdicts(cells((110, 360), (60, 120), spread=(1.0,)))[BETTER].why == "one repetition is not enough to tell"
+    assert (
+        verdicts(cells((110, 360), (60, 120), spread=(1.0,)))[BETTER].why
+        == "one repetition is not enough to tell"
+    )
     found = verdicts(cells((110, 360), (60, 120)))
     assert found["OrangeFS performs better than CephFS on ARM"].why == "not measured: orangefs"
     assert {one.verdict for text, one in found.items() if "GlusterFS" in text} == {"can't tell"}
@@ -128,7 +151,12 @@ def test_a_simulated_campaign_measures_none_of_the_file_systems_that_it_names(ma
 
 def test_growth_with_clients_is_judged_from_the_first_to_the_last(verdicts) -> None:
     found = verdicts(cells((110, 360), (60, 50)))
-    assert found["all clusters show good throughput scaling when adding more clients (writes of MooseFS)"].verdict == "holds here"
+    assert (
+        found[
+            "all clusters show good throughput scaling when adding more clients (writes of MooseFS)"
+        ].verdict
+        == "holds here"
+    )
     drop = found["on the CephFS setup on the ARM-based cluster performance drops for more clients (writes)"]
     assert drop.verdict == "holds here"
     assert drop.ratio.mean == pytest.approx(60 / 50)
@@ -180,9 +208,14 @@ def test_sizes_and_what_lies_beneath_are_those_of_the_paper(made) -> None:
         for (kind, block), three in rates.items()
         for transfer, rate in zip(("64 KiB", "1 MiB", "16 MiB"), three, strict=True)
     ]
-    found = judged(published.paper("access-patterns"), measured([made.record(one) for one, _ in both], [two for _, two in both]))
+    found = judged(
+        published.paper("access-patterns"),
+        measured([made.record(one) for one, _ in both], [two for _, two in both]),
+    )
     verdicts = {one.claim.text: one for one in found}
-    rising = verdicts["as the transfer size increases, the bandwidth of ext4 with its default block size increases"]
+    rising = verdicts[
+        "as the transfer size increases, the bandwidth of ext4 with its default block size increases"
+    ]
     assert (rising.verdict, present(rising.ratio).mean) == ("holds here", pytest.approx(5))
     assert verdicts["the default block size is best for ext4"].verdict == "holds here"
     highest = verdicts["ext4 with 4 KB blocks has the highest read and write speeds of Table 5.3"]
@@ -231,9 +264,14 @@ holds = "{holds}"
         ("one > two", 360, None, "can't tell", "not measured: throughput (write, clients 4, two) of Table I"),
     ],
 )
-def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(made, holds, moosefs, cephfs, verdict, why) -> None:
+def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(
+    made, holds, moosefs, cephfs, verdict, why
+) -> None:
     rates = {name: rate for name, rate in (("MooseFS", moosefs), ("CephFS", cephfs)) if rate}
-    found = measured([made.record(trial(name)) for name in rates], [cell(name, "write", 4, rate) for name, rate in rates.items()])
+    found = measured(
+        [made.record(trial(name)) for name in rates],
+        [cell(name, "write", 4, rate) for name, rate in rates.items()],
+    )
     (one,) = judged(published.read(COMPARED.format(holds=holds), "invented"), found)
     assert (one.verdict, one.cases_count) == (verdict, int(cephfs is not None))
     assert why in one.why and bool(one.why) == bool(why)

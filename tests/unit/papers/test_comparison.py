@@ -19,7 +19,11 @@ VALUES = {"cephfs": (80.0, 90.0, 100.0), "moosefs": (300.0, 310.0, 320.0), "glus
 
 def measured(kind, values, metric="throughput_bytes_per_s", **facts):
     cell = Cell(kind, "fio write", "write", 4, {metric: interval([v * MIB for v in values])}, servers_count=4)
-    return MeasuredMetric(metric, {"filesystem": kind, "cluster": "odroid-hc4", "direction": "write", "clients": 4} | facts, cell)
+    return MeasuredMetric(
+        metric,
+        {"filesystem": kind, "cluster": "odroid-hc4", "direction": "write", "clients": 4} | facts,
+        cell,
+    )
 
 
 @pytest.mark.parametrize("other", [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1), (2, 1, 4, 3, 5), (3, 1, 5, 2, 4)])
@@ -31,7 +35,9 @@ def test_tau_and_its_exact_p_are_those_of_scipy(other: tuple[int, ...]) -> None:
 
 
 def test_ties_are_taken_as_tau_b_does_and_three_can_never_be_significant() -> None:
-    assert kendall((1, 2, 2, 3), (1, 2, 3, 4))[0] == pytest.approx(stats.kendalltau((1, 2, 2, 3), (1, 2, 3, 4)).statistic)
+    assert kendall((1, 2, 2, 3), (1, 2, 3, 4))[0] == pytest.approx(
+        stats.kendalltau((1, 2, 2, 3), (1, 2, 3, 4)).statistic
+    )
     assert kendall((1, 2, 3), (1, 2, 3))[1:] == pytest.approx((1 / 3, 1 / 3))
     assert kendall((1, 1), (1, 2)) == (0.0, 1.0, 1.0)
     with pytest.raises(ValueError, match="two or more"):
@@ -58,7 +64,14 @@ def test_a_number_whose_digits_bound_nothing_adds_no_rounding(high_ratio):
 
 def test_means_are_held_against_means_with_what_is_printed_behind_the_plus_minus() -> None:
     paper = published.paper("cubieboard")
-    own = measured("rados", (80.0, 81.0, 82.0), cluster="cubieboard2", direction="read", clients=1, workload="rados bench")
+    own = measured(
+        "rados",
+        (80.0, 81.0, 82.0),
+        cluster="cubieboard2",
+        direction="read",
+        clients=1,
+        workload="rados bench",
+    )
     pairs = [pair for pair in beside(paper, [own]) if pair.number.statistic == "mean"]
     assert pairs
     found = held(paper, pairs, ())[0]
@@ -68,29 +81,52 @@ def test_means_are_held_against_means_with_what_is_printed_behind_the_plus_minus
 
 
 def test_the_ranking_of_file_systems_is_held_against_the_papers() -> None:
-    found = rankings(held(PAPER, beside(PAPER, [measured(kind, values) for kind, values in VALUES.items()]), ()))
+    found = rankings(
+        held(PAPER, beside(PAPER, [measured(kind, values) for kind, values in VALUES.items()]), ())
+    )
     assert [one.published for one in found] == [("moosefs", "glusterfs", "cephfs")]
     assert found[0].own == ("glusterfs", "moosefs", "cephfs")
     assert found[0].tau == pytest.approx(1 / 3)
 
 
 def rados(*values, **words):
-    cell = Cell("rados", "rados bench", "read", 1, {"throughput_bytes_per_s": interval([v * MIB for v in values])}, **words)
-    facts = {"filesystem": "rados", "cluster": "cubieboard2", "direction": "read", "clients": 1, "workload": "rados bench"}
+    cell = Cell(
+        "rados",
+        "rados bench",
+        "read",
+        1,
+        {"throughput_bytes_per_s": interval([v * MIB for v in values])},
+        **words,
+    )
+    facts = {
+        "filesystem": "rados",
+        "cluster": "cubieboard2",
+        "direction": "read",
+        "clients": 1,
+        "workload": "rados bench",
+    }
     return MeasuredMetric("throughput_bytes_per_s", facts, cell)
 
 
-def test_a_ratio_of_means_has_its_own_interval_and_the_printed_uncertainty_in_quadrature_and_rounding_on_top() -> None:
+def test_a_ratio_of_means_has_its_own_interval_and_the_printed_uncertainty_in_quadrature_and_rounding_on_top() -> (
+    None
+):
     paper = published.paper("cubieboard")
-    (pair, *_) = [pair for pair in beside(paper, [rados(80.0, 81.0, 82.0)]) if pair.number.statistic == "mean"]
+    (pair, *_) = [
+        pair for pair in beside(paper, [rados(80.0, 81.0, 82.0)]) if pair.number.statistic == "mean"
+    ]
     logs = [log(80), log(81), log(82)]
     half = 4.302653 * stats.tstd(logs) / sqrt(3)
     for uncertainties in ((0.01, 0.02), ()):
-        behind = tuple(replace(pair.number.uncertainties[0], value=ratio * pair.number.value) for ratio in uncertainties)
+        behind = tuple(
+            replace(pair.number.uncertainties[0], value=ratio * pair.number.value) for ratio in uncertainties
+        )
         number = replace(pair.number, high=1.003 * pair.number.value, uncertainties=behind)
         (found,) = held(paper, [replace(pair, number=number)], ())
         printed = 1.96 * sqrt(sum(one**2 for one in uncertainties))
-        assert found.ratio.high / found.ratio.mean == pytest.approx(exp(sqrt(half**2 + printed**2) + log(1.003)), rel=1e-6)
+        assert found.ratio.high / found.ratio.mean == pytest.approx(
+            exp(sqrt(half**2 + printed**2) + log(1.003)), rel=1e-6
+        )
         assert found.ratio.mean / found.ratio.low == pytest.approx(found.ratio.high / found.ratio.mean)
         assert found.ratio.values == pytest.approx([v * MIB / number.value for v in (80, 81, 82)])
         assert found.ratio.mean == pytest.approx(exp(sum(logs) / 3) * MIB / number.value)
@@ -116,7 +152,9 @@ def test_what_differs_there_and_here_is_reported(made) -> None:
 
 def test_a_file_system_on_several_testbeds_is_identified_by_its_records_there(made):
     on = {label: made.trial("moosefs", "fio write", testbed=label) for label in ("boards", "racks")}
-    half, whole = (replace(made.record(on[label]), scale=scale) for label, scale in (("boards", 0.5), ("racks", 1.0)))
+    half, whole = (
+        replace(made.record(on[label]), scale=scale) for label, scale in (("boards", 0.5), ("racks", 1.0))
+    )
     own = measured("moosefs", VALUES["moosefs"])
     own = replace(own, cell=replace(own.cell, filesystem="moosefs on boards"))
     (found,) = held(PAPER, beside(PAPER, [own]), [half, whole])
@@ -126,7 +164,9 @@ def test_a_file_system_on_several_testbeds_is_identified_by_its_records_there(ma
 
 
 def test_a_rank_is_apart_where_it_is_significantly_higher_than_the_next() -> None:
-    three = [measured(kind, values) for kind, values in (VALUES | {"glusterfs": (310.0, 320.0, 330.0)}).items()]
+    three = [
+        measured(kind, values) for kind, values in (VALUES | {"glusterfs": (310.0, 320.0, 330.0)}).items()
+    ]
     (found,) = rankings(held(PAPER, beside(PAPER, three), (), [one.cell for one in three]))
     assert (found.own, found.apart) == (("glusterfs", "moosefs", "cephfs"), (False, True))
     assert (found.p, found.least_p) == (1.0, pytest.approx(1 / 3))
@@ -162,22 +202,41 @@ number = [
 """
 
 
-def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_counts_before_the_request(made) -> None:
+def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_counts_before_the_request(
+    made,
+) -> None:
     paper = published.read(DIFFERENT, "invented")
     metrics = {"throughput_bytes_per_s": interval([100 * MIB] * 2), "mean_w": interval([40.0] * 2)}
     cell = Cell("moosefs", "fio", "write", 2, metrics, servers_count=3, grade="modelled")
-    facts = {"filesystem": "moosefs", "cluster": "elsewhere", "direction": "write", "clients": 2, "transfer": "4 MiB"}
+    facts = {
+        "filesystem": "moosefs",
+        "cluster": "elsewhere",
+        "direction": "write",
+        "clients": 2,
+        "transfer": "4 MiB",
+    }
     own = [MeasuredMetric(metric, facts, cell) for metric in ("throughput_bytes_per_s", "mean_w")]
-    record = made.record(replace(made.trial(), filesystem=Spec("moosefs", {"goal": "2", "version": "2.9"}, "moosefs")))
+    record = made.record(
+        replace(made.trial(), filesystem=Spec("moosefs", {"goal": "2", "version": "2.9"}, "moosefs"))
+    )
     record = replace(record, facts={"filesystem": {"version": "3.0", "goal": 3, "list": [1]}})
-    shared = ["cluster: box there, elsewhere here", "goal: 2 there, 3 here", "kernel: 6.1 there, not stated here"]
+    shared = [
+        "cluster: box there, elsewhere here",
+        "goal: 2 there, 3 here",
+        "kernel: 6.1 there, not stated here",
+    ]
     servers = "servers: 4 there, 3 storage hosts here"
     differs = {one.pair.number.id: list(one.differs) for one in held(paper, beside(paper, own), [record])}
     assert differs == {
         "rate": [*shared, "clients: not stated there, 2 here", servers],
         "power": [*shared, servers, "power: metered there, modelled here"],
     }
-    untold = [*shared[:1], "version: 3.0 there, not stated here", "goal: 2 there, not stated here", *shared[2:]]
+    untold = [
+        *shared[:1],
+        "version: 3.0 there, not stated here",
+        "goal: 2 there, not stated here",
+        *shared[2:],
+    ]
     failed = replace(record, status="failed")
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)

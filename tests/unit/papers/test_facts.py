@@ -1,4 +1,6 @@
-"""What was measured, in the terms of papers: which facts it has, and which printed number it stands beside."""
+"""What was measured, in the terms of papers: which facts it has, and which printed number it stands
+beside.
+"""
 
 from dataclasses import replace
 
@@ -39,7 +41,13 @@ number = [
 
 def one(clients, *values, cluster="elsewhere", filesystem="moosefs"):
     cell = Cell(filesystem, "fio", "write", clients, {"throughput_bytes_per_s": interval(values)})
-    facts = {"filesystem": filesystem, "cluster": cluster, "direction": "write", "clients": clients, "workload": "fio"}
+    facts = {
+        "filesystem": filesystem,
+        "cluster": cluster,
+        "direction": "write",
+        "clients": clients,
+        "workload": "fio",
+    }
     return MeasuredMetric("throughput_bytes_per_s", facts, cell)
 
 
@@ -57,13 +65,16 @@ def test_a_number_stands_beside_the_one_cell_of_its_kind_and_a_maximum_beside_th
     assert pairs(one(2, 1.0, filesystem="cephfs")).keys() == {"tool"}
 
 
-@pytest.mark.parametrize(("cluster", "ids"), [("box", {"mean", "any", "most"}), ("elsewhere", {"mean", "any", "most", "tool"})])
+@pytest.mark.parametrize(
+    ("cluster", "ids"), [("box", {"mean", "any", "most"}), ("elsewhere", {"mean", "any", "most", "tool"})]
+)
 def test_a_cluster_that_the_paper_has_numbers_of_is_distinguished(cluster, ids):
     assert pairs(one(2, 1.0, cluster=cluster)).keys() == ids
 
 
 @pytest.mark.parametrize(
-    ("here", "alike"), [("4 MiB", True), (1.059 * 4e6, True), (1.061 * 4e6, False), (0.941 * 4e6, True), (0.939 * 4e6, False)]
+    ("here", "alike"),
+    [("4 MiB", True), (1.059 * 4e6, True), (1.061 * 4e6, False), (0.941 * 4e6, True), (0.939 * 4e6, False)],
 )
 def test_sizes_are_the_same_up_to_what_mb_leaves_open(here, alike):
     assert same("transfer", here, "4 MB") == same("block", here, "4 MB") == alike
@@ -102,15 +113,27 @@ def test_facts_of_a_load_are_its_options(made, operation, options, facts):
         {"throughput_bytes_per_s": interval([1.0]), "tpp_ratio": interval([0.5]), "x": interval([1.0])},
     )
     rate, share = measured([made.record(asked, cluster="odroid-hc4")], [cell])
-    told = {"filesystem": "moosefs", "cluster": "odroid-hc4", "workload": "fio", "direction": "write", "clients": 2, **facts}
+    told = {
+        "filesystem": "moosefs",
+        "cluster": "odroid-hc4",
+        "workload": "fio",
+        "direction": "write",
+        "clients": 2,
+        **facts,
+    }
     assert told.items() <= rate.facts.items()
     assert (rate.quantity, share.quantity) == ("throughput", "share")
     assert ("of" in rate.facts, share.facts["of"]) == (False, "TPP")
 
 
-@pytest.mark.parametrize(("beneath", "block"), [({"kind": "ext4", "block": "1 KiB"}, "1 KiB"), ({"kind": "xfs"}, "4 KiB")])
+@pytest.mark.parametrize(
+    ("beneath", "block"), [({"kind": "ext4", "block": "1 KiB"}, "1 KiB"), ({"kind": "xfs"}, "4 KiB")]
+)
 def test_what_lies_beneath_has_blocks_of_4_kib_if_nothing_else_is_stated(made, beneath, block):
-    asked = replace(made.trial("cephfs", "fio"), filesystem=Spec("cephfs", {"beneath": {**beneath, "size": "16 GiB"}}, "cephfs"))
+    asked = replace(
+        made.trial("cephfs", "fio"),
+        filesystem=Spec("cephfs", {"beneath": {**beneath, "size": "16 GiB"}}, "cephfs"),
+    )
     asked = replace(asked, workload=Spec("fio", {"operation": "write", "size": "36 MiB"}, "fio"))
     cell = Cell("cephfs", "fio", "write", 2, {"throughput_bytes_per_s": interval([1.0])})
     (rate,) = measured([made.record(asked)], [cell])
@@ -118,7 +141,15 @@ def test_what_lies_beneath_has_blocks_of_4_kib_if_nothing_else_is_stated(made, b
 
 
 def test_options_that_are_no_more_leave_the_kind(made):
-    asked = replace(made.trial("moosefs", "fio"), workload=Spec("fio", {"operation": "write", "gone": 1}, "fio"))
+    asked = replace(
+        made.trial("moosefs", "fio"), workload=Spec("fio", {"operation": "write", "gone": 1}, "fio")
+    )
     cell = Cell("moosefs on virtual", "fio", "write", 2, {"throughput_bytes_per_s": interval([1.0])})
     (rate,) = measured([made.record(asked)], [cell])
-    assert rate.facts == {"filesystem": "moosefs", "cluster": "", "workload": "fio", "direction": "write", "clients": 2}
+    assert rate.facts == {
+        "filesystem": "moosefs",
+        "cluster": "",
+        "workload": "fio",
+        "direction": "write",
+        "clients": 2,
+    }

@@ -1,6 +1,7 @@
 import pytest
 
-# Round numbers, so that everything can be computed by hand: 0.36 USD/kWh is 1e-7 USD/J, 360 g/kWh is 1e-7 kg/J.
+# Round numbers, so that everything can be computed by hand: 0.36 USD/kWh is 1e-7 USD/J, 360 g/kWh is 1e-7
+# kg/J.
 NEED = """
 name = "small"
 capacity = "2.3 TB"

@@ -40,14 +40,18 @@ def test_every_candidate_of_the_front_meets_the_need(found) -> None:
 
 
 def test_no_candidate_of_the_front_is_worse_than_another_at_everything(found) -> None:
-    aims = np.array([[*(row.values[aim].value for aim in AIMS), -row.values[THROUGHPUT].value] for row in found.rows])
+    aims = np.array(
+        [[*(row.values[aim].value for aim in AIMS), -row.values[THROUGHPUT].value] for row in found.rows]
+    )
     for own in aims:
         assert not ((aims <= own).all(axis=1) & (aims < own).any(axis=1)).any()
 
 
 def test_the_picks_are_the_lowest_of_the_front(found) -> None:
     for aim in AIMS:
-        assert found.pick(aim.name).values[aim].value == min(row.values[aim].value for row in found.rows if not row.contradicted)
+        assert found.pick(aim.name).values[aim].value == min(
+            row.values[aim].value for row in found.rows if not row.contradicted
+        )
     best = found.pick("least regret")
     sure = [row for row in found.rows if row.meets_ratio >= 0.9 and not row.contradicted]
     assert best.regret_ratio == min(row.regret_ratio for row in sure)
@@ -55,7 +59,9 @@ def test_the_picks_are_the_lowest_of_the_front(found) -> None:
 
 def test_bands_hold_the_value_and_the_contested_carbon_of_ssds_reaches_the_answer() -> None:
     text = (EXAMPLES / "needs" / "archive.toml").read_text() + '\n[choose]\ndrives = ["m2-4tb"]\n'
-    row = planning.answer(planning.parse(text.replace("power = ", "servers = 1000\npower = ")), draws_count=400).pick("carbon")
+    row = planning.answer(
+        planning.parse(text.replace("power = ", "servers = 1000\npower = ")), draws_count=400
+    ).pick("carbon")
     band = row.values[EMBODIED]
     assert band.low < band.value < band.high
     assert band.high / band.low > 5
@@ -109,7 +115,9 @@ def test_10_gib_per_s_within_20_w_names_the_clients_to_add_and_the_nearest(clien
     found = planning.answer(planning.parse(text), draws_count=5)
     assert found.rows == () and found.nearest is not None and found.moves
     for move in found.moves:
-        assert move_text(move).startswith(f"raise clients from {clients_count} to 10 and raise limits.power from 20 W to ")
+        assert move_text(move).startswith(
+            f"raise clients from {clients_count} to 10 and raise limits.power from 20 W to "
+        )
         steps = re.findall(r"(?:raise|lower) (\S+) from .*? to ([\d. ]+(?: W)?)(?= and |: )", move_text(move))
         assert len(steps) == len(move.constraints)
         printed = text
@@ -136,7 +144,11 @@ def test_a_durability_that_is_out_of_reach_is_lowered_to_what_a_need_may_hold(sm
         "what is printed is enough"
     )
     missed = misses(found.moves[place].row, constraints(found.question.need))
-    assert len(missed) == 1 and missed[0].startswith("durability 99.") and missed[0].endswith(" % instead of 99.99999999 %")
+    assert (
+        len(missed) == 1
+        and missed[0].startswith("durability 99.")
+        and missed[0].endswith(" % instead of 99.99999999 %")
+    )
     data = plain(as_data(found))["moves"][place]
     (asked,) = data["constraints"]
     assert asked["key"] == "durability" and asked["asked"] == pytest.approx(0.9999999999, abs=1e-14)
@@ -152,33 +164,58 @@ def test_a_durability_is_removed_where_data_are_lost_more_than_once_a_year(found
 def test_a_need_that_more_servers_might_meet_says_how_many_were_tried() -> None:
     large = ARCHIVE.replace("100 TB", "100 PB").replace("[limits]", "[limits]\nservers = 40")
     found = planning.answer(planning.parse(large), draws_count=5)
-    assert most_tried(found) == "at most 40 servers with data were tried: more may meet the need, if you raise limits.servers"
+    assert (
+        most_tried(found)
+        == "at most 40 servers with data were tried: more may meet the need, if you raise limits.servers"
+    )
     assert most_tried(planning.answer(planning.parse(need_of("10 GiB/s", "20 W", 8)), draws_count=5)) == ""
 
 
 @pytest.mark.parametrize(
     ("failures_count", "servers_count", "text"),
     [
-        (1, 1, "limits.servers: data that survive 1 failed storage hosts need 2 servers or more; raise limits.servers to 2"),
-        (5, 9, "small: no file system to choose from survives the failure of 5 storage hosts; lower failures to 2"),
+        (
+            1,
+            1,
+            "limits.servers: data that survive 1 failed storage hosts need 2 servers or more; raise "
+            "limits.servers to 2",
+        ),
+        (
+            5,
+            9,
+            "small: no file system to choose from survives the failure of 5 storage hosts; lower failures "
+            "to 2",
+        ),
     ],
 )
-def test_a_need_without_any_candidate_says_what_to_change(small, failures_count: int, servers_count: int, text: str) -> None:
-    need = small.replace("failures = 1", f"failures = {failures_count}") + f"\n[limits]\nservers = {servers_count}\n"
+def test_a_need_without_any_candidate_says_what_to_change(
+    small, failures_count: int, servers_count: int, text: str
+) -> None:
+    need = (
+        small.replace("failures = 1", f"failures = {failures_count}")
+        + f"\n[limits]\nservers = {servers_count}\n"
+    )
     with pytest.raises(CampaignError) as found:
         planning.answer(planning.parse(need), draws_count=5)
     assert str(found.value).startswith(text)
 
 
 def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small) -> None:
-    """Two disks alike but for carbon: one has 5 kg, the other 4 to 8 kg, at 6 kg now: below 5 kg it is best."""
-    other = small[small.index("[drive.disk]") : small.index("[failure]")].replace("[drive.disk]", "[drive.other]")
+    """Two disks alike but for carbon: one has 5 kg, the other 4 to 8 kg, at 6 kg now: below 5 kg it is
+    best.
+    """
+    other = small[small.index("[drive.disk]") : small.index("[failure]")].replace(
+        "[drive.disk]", "[drive.other]"
+    )
     other = other.replace(
-        'embodied = "5 kg"', 'embodied = { value = "6 kg", low = "4 kg", high = "8 kg", status = "assumed", source = "a guess" }'
+        'embodied = "5 kg"',
+        'embodied = { value = "6 kg", low = "4 kg", high = "8 kg", status = "assumed", source = "a guess" }',
     )
     other = other.replace('price = "50 USD"', 'price = "49 USD"')
     text = small.replace('drives = ["disk"]', 'drives = ["disk", "other"]') + other
-    change, *more = (one for one in planning.answer(planning.parse(text), draws_count=5).changes if one.aim == "carbon")
+    change, *more = (
+        one for one in planning.answer(planning.parse(text), draws_count=5).changes if one.aim == "carbon"
+    )
     assert more == []
     assert (change.quantity.name, change.above) == ("drive other: embodied", False)
     assert change.threshold == pytest.approx(5, rel=1e-4)
@@ -199,5 +236,7 @@ def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small)
         (CLIENTS, 12345, "12345"),
     ],
 )
-def test_a_limit_is_printed_such_that_moving_it_there_is_enough(what: Measure, value: float, text: str) -> None:
+def test_a_limit_is_printed_such_that_moving_it_there_is_enough(
+    what: Measure, value: float, text: str
+) -> None:
     assert Constraint("key", what, 1.0).text(value) == text

@@ -40,7 +40,8 @@ def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(fo
     assert PRINTED["max_arm_glusterfs_read"] == pytest.approx(268.6 * MIB, rel=1e-4)
     (line,) = (line for line in about(last) if line.startswith("contradicted: "))
     assert line.startswith(
-        "contradicted: green-storage measured 268.6 MiB/s read (5 x odroid-hc4, glusterfs 4+1, 1 to 4 clients)"
+        "contradicted: green-storage measured 268.6 MiB/s read (5 x odroid-hc4, glusterfs 4+1, 1 to 4 "
+        "clients)"
     )
     promised, low = present(re.search(r"here (\d+) \((\d+) to \d+\) MiB/s are predicted", line)).groups()
     assert 268.6 < int(low) <= int(promised)
@@ -51,7 +52,9 @@ def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(fo
 def test_others_of_these_servers_say_that_their_profile_may_be_as_wrong(found) -> None:
     best = found.pick(LEAST_REGRET)
     assert best.choice.filesystem == "glusterfs" and not best.contradicted
-    assert any(line.startswith("may be as wrong: green-storage measured 268.6 MiB/s read") for line in about(best))
+    assert any(
+        line.startswith("may be as wrong: green-storage measured 268.6 MiB/s read") for line in about(best)
+    )
     alien = [row for row in found.rows if row.machine.server not in ("odroid-hc4", "supermicro-2124bt")]
     assert alien and not any(row.measurements for row in alien)
 
@@ -73,7 +76,10 @@ def test_each_card_of_the_page_has_regret_and_the_share_of_draws_that_meet_the_n
     assert len(cards) == 5
     for number, text in cards:
         row = found.rows[int(number) - 1]
-        assert f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret {100 * row.regret_ratio:.0f} %" in text
+        assert (
+            f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret "
+            f"{100 * row.regret_ratio:.0f} %" in text
+        )
         assert not row.contradicted
     assert "less regret: candidate" in cards[0][1]
 
@@ -105,13 +111,23 @@ def test_only_the_same_servers_contradict(last, cluster, servers_count, low, con
 def test_where_all_are_contradicted_the_picks_are_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     question = planning.read(EXAMPLES / "needs" / "archive.toml")
     text = (EXAMPLES / "needs" / "archive.toml").read_text()
-    (slow,) = (one for one in contradictions._missed() if (one.filesystem, one.direction) == ("glusterfs", "read"))
+    (slow,) = (
+        one for one in contradictions._missed() if (one.filesystem, one.direction) == ("glusterfs", "read")
+    )
     every = [
         replace(slow, servers_count=1e6, redundancy=kept, filesystem=kind, printed_bytes_per_s=1.0)
-        for kind, kept in {(row.choice.filesystem, row.choice.redundancy.text) for row in planning.answer(question, 20).rows}
+        for kind, kept in {
+            (row.choice.filesystem, row.choice.redundancy.text) for row in planning.answer(question, 20).rows
+        }
     ]
     monkeypatch.setattr(contradictions, "_missed", lambda: every)
     found = planning.answer(planning.parse(f'{text}\n[choose]\nservers = ["odroid-hc4"]\n'), draws_count=20)
     assert found.pick(LEAST_REGRET)
     assert all(row.contradicted for row in found.rows)
-    assert {name for row in found.rows for name in row.picks} == {LEAST_REGRET, "energy", "money", "carbon", "throughput"}
+    assert {name for row in found.rows for name in row.picks} == {
+        LEAST_REGRET,
+        "energy",
+        "money",
+        "carbon",
+        "throughput",
+    }

@@ -1,4 +1,6 @@
-"""Every number of a plan, computed again from docs/how-to/plan.md with round inputs, and no code of perjoule."""
+"""Every number of a plan, computed again from docs/how-to/plan.md with round inputs, and no code of
+perjoule.
+"""
 
 import json
 import re
@@ -27,7 +29,8 @@ def row_of(text: str, servers_count: int = 3, disks_count: int = 2) -> planning.
     return next(
         r
         for r in found.rows
-        if (r.servers_count, r.machine.drives_count) == (servers_count, disks_count) and r.choice.redundancy.copies_count == 2
+        if (r.servers_count, r.machine.drives_count) == (servers_count, disks_count)
+        and r.choice.redundancy.copies_count == 2
     )
 
 
@@ -35,7 +38,8 @@ def test_three_boxes_with_two_disks_each_and_two_copies(small) -> None:
     """Three boxes hold data, one is the master; four ports: one switch."""
     values = {what.key: one.value for what, one in row_of(small).values.items()}
     idle_w = 4 * (10 + 1 / 0.5) + 6 * 2 / 0.5 + 8
-    # A byte that is read leaves one box and one disk; one that is written arrives at two, and one of them passes it on.
+    # A byte that is read leaves one box and one disk; one that is written arrives at two, and one of them
+    # passes it on.
     read_w = 3 * 5 * (50e6 * 1e-6 / 3000) + 6 * (4 - 2) / 0.5 * (50e6 / 600e6)
     write_w = 3 * 5 * (20e6 * 2e-6 / 3000) + 6 * (4 - 2) / 0.5 * (2 * 20e6 / 600e6)
     idle_j = idle_w * YEARS_S
@@ -43,12 +47,14 @@ def test_three_boxes_with_two_disks_each_and_two_copies(small) -> None:
     purchase_usd, embodied_kg = 4 * (100 + 10) + 6 * 50 + 40, 4 * (10 + 1) + 6 * 5 + 20
     moved_tib = DAYS * (50e6 * 6 * 3600 + 20e6 * 2 * 3600) / 2**40
     assert values == pytest.approx({
-        "read_bytes_per_s": 3 * 100e6,  # three networks; six disks behind three ports of 150 MB/s could read 450
+        # three networks; six disks behind three ports of 150 MB/s could read 450
+        "read_bytes_per_s": 3 * 100e6,
         "write_bytes_per_s": 3 * 100e6 / 2,
         "servers_read_bytes_per_s": 300e6,
         "servers_write_bytes_per_s": 150e6,
         "needed_clients_count": 50e6 / 1e9,  # a client sends a byte that is written once
-        "throughput_bytes_per_s": (300e6 + 40e6) / (300e6 / 300e6 + 40e6 / 150e6),  # six hours at 50, two hours at 20
+        # six hours at 50, two hours at 20
+        "throughput_bytes_per_s": (300e6 + 40e6) / (300e6 / 300e6 + 40e6 / 150e6),
         "capacity_bytes": 6e12 * 0.8 / 2,
         # A disk holds 0.8 TB, made again at half of 100 MB/s; then no disk of the other two boxes may fail.
         "losses_per_year": 6 * 0.02 * 4 * 0.02 * (0.8e12 / 50e6) / (365.25 * 86400),
@@ -82,17 +88,23 @@ def test_a_room_multiplies_all_watts(small) -> None:
 
 
 def test_a_slow_processor_bounds_reads(small) -> None:
-    """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are needed."""
+    """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are
+    needed.
+    """
     row = row_of(small.replace("read_cpu = 1e-6", "read_cpu = 1e-4"), servers_count=6, disks_count=1)
     assert row.values[measures.READ].value == pytest.approx(60e6)
     assert (row.binds_read, row.binds_write) == ("server CPU", "server network")
 
 
 def test_the_network_of_clients_bounds_rates_and_says_how_many_it_takes(small) -> None:
-    """Two clients of 30 MB/s: 60 MB/s, of which 50 are read; GlusterFS's send a byte to both copies, so they write 30."""
+    """Two clients of 30 MB/s: 60 MB/s, of which 50 are read; GlusterFS's send a byte to both copies, so
+    they write 30.
+    """
     slow = small.replace('client_network = "1 GB/s"', 'client_network = "30 MB/s"')
     values = row_of(slow).values
-    assert values[measures.READ].value == pytest.approx(60e6) and values[measures.SERVERS_READ].value == pytest.approx(300e6)
+    assert values[measures.READ].value == pytest.approx(60e6) and values[
+        measures.SERVERS_READ
+    ].value == pytest.approx(300e6)
     assert values[measures.CLIENTS].value == pytest.approx(50 / 30)
     for old, new in (
         ('["moosefs"]', '["glusterfs"]'),
@@ -107,7 +119,9 @@ def test_the_network_of_clients_bounds_rates_and_says_how_many_it_takes(small) -
 
 
 def test_ports_bound_disks_behind_a_fast_network(small) -> None:
-    """Two disks of 100 MB/s behind a port of 150 MB/s, in three boxes; a byte that is written goes to two of them."""
+    """Two disks of 100 MB/s behind a port of 150 MB/s, in three boxes; a byte that is written goes to two
+    of them.
+    """
     row = row_of(small.replace('goodput = "100 MB/s"', 'goodput = "900 MB/s"'))
     assert row.values[measures.READ].value == pytest.approx(3 * 150e6)
     assert row.values[measures.WRITE].value == pytest.approx(3 * 150e6 / 2)
@@ -118,11 +132,17 @@ def fullest(files_count: int, stations_count: int) -> int:
     """How many files the fullest station has at most in half of all cases, by listing every case."""
     cases = list(product(range(stations_count), repeat=files_count))
     counts = [max(case.count(station) for station in case) for case in cases]
-    return next(n for n in range(1, files_count + 1) if Fraction(sum(one <= n for one in counts), len(cases)) >= Fraction(1, 2))
+    return next(
+        n
+        for n in range(1, files_count + 1)
+        if Fraction(sum(one <= n for one in counts), len(cases)) >= Fraction(1, 2)
+    )
 
 
 def waiting(flying: float, shares: list[float]) -> float:
-    """How much longer m transfers take than if all stations worked all the time: Schweitzer's equations, solved by bisection."""
+    """How much longer m transfers take than if all stations worked all the time: Schweitzer's equations,
+    solved by bisection.
+    """
 
     def held(rate: float) -> float:
         return sum(rate * h / (1 - rate * h * (flying - 1) / flying) for h in shares)
@@ -141,7 +161,8 @@ TWO_COPIES = {"moosefs": "goal = 2", "glusterfs": 'layout = "replicated"', "ceph
 def test_a_profile_says_what_six_boxes_reach_for_three_clients_with_a_file_of_a_gib_each(
     small: str, name: str, direction: str
 ) -> None:
-    """Two copies, two disks each; by the law of docs/explanations/prediction.md, of perjoule with the profile's numbers alone.
+    """Two copies, two disks each; by the law of docs/explanations/prediction.md, of perjoule with the
+    profile's numbers alone.
 
     A byte that is read leaves one box and one disk; one that is written arrives at two, and is on two disks.
     """
@@ -154,7 +175,9 @@ def test_a_profile_says_what_six_boxes_reach_for_three_clients_with_a_file_of_a_
     disks_s = copies / (n * 150e6)  # two behind a port
     p = way["overlap"]
     served_s = (network_s**p + cpu_s**p + disks_s**p) ** (1 / p)
-    uneven = median(ratio for kept, ratio in fit["uneven"] if (kept["copies_count"], kept["data_count"]) == (2, 0))
+    uneven = median(
+        ratio for kept, ratio in fit["uneven"] if (kept["copies_count"], kept["data_count"]) == (2, 0)
+    )
     if name == "cephfs":  # every object has another group: all transfers wait for all six
         slow, fast = [uneven] * 3, [2 - uneven] * 3
         wait = max(waiting(clients * way["in_flight"], slow + fast), n / min(n, clients * way["at_once"]))
@@ -167,29 +190,43 @@ def test_a_profile_says_what_six_boxes_reach_for_three_clients_with_a_file_of_a_
     text = small.replace("clients = 2", f"clients = {clients}").replace('["moosefs"]', f'["{name}"]')
     text = text.replace("[filesystem.moosefs]", f"[filesystem.{name}]\noptions = [{{ {TWO_COPIES[name]} }}]")
     text = text.replace("read_reached = 1\nwrite_reached = 1\n", "")
-    row = row_of(text.replace('"2.3 TB"', '"4.5 TB"').replace('"50 MB/s"', '"5 MB/s"').replace('"20 MB/s"', '"5 MB/s"'), 6)
+    row = row_of(
+        text.replace('"2.3 TB"', '"4.5 TB"')
+        .replace('"50 MB/s"', '"5 MB/s"')
+        .replace('"20 MB/s"', '"5 MB/s"'),
+        6,
+    )
     found = row.values[measures.SERVERS_READ if direction == "read" else measures.SERVERS_WRITE]
     assert found.value == pytest.approx(expected, rel=1e-6)
     assert found.low < found.value < found.high
 
 
 def test_a_client_that_uses_two_stations_at_once_is_as_fast_as_these(small: str) -> None:
-    """Of CephFS's 16 hosts: half the time of one host, and longer than what few transfers in flight wait for all of them."""
-    question = planning.parse(small.replace("moosefs", "cephfs").replace("read_reached = 1\nwrite_reached = 1\n", ""))
+    """Of CephFS's 16 hosts: half the time of one host, and longer than what few transfers in flight wait
+    for all of them.
+    """
+    question = planning.parse(
+        small.replace("moosefs", "cephfs").replace("read_reached = 1\nwrite_reached = 1\n", "")
+    )
     choice = next(one for one in space(question).choices if one.redundancy.copies_count == 2)
     law = choice.writing.law
     assert law is not None
     hardware = Fleet(16.0, 100e6, 1000.0, 150e6, 150e6, 1.0, 1e9, 1.0)
     alone, two, all_of_them = (
-        float(law.served_s_per_byte(Demand(choice.amplification.write), hardware, 2**40, at_once)) for at_once in (1.0, 2.0, 16.0)
+        float(law.served_s_per_byte(Demand(choice.amplification.write), hardware, 2**40, at_once))
+        for at_once in (1.0, 2.0, 16.0)
     )
     assert alone / two == pytest.approx(2, rel=1e-3)
     assert all_of_them < two
 
 
 def test_servers_are_judged_by_as_many_clients_as_the_rates_take(small: str) -> None:
-    """50 MB/s through networks of 5 MB/s take ten clients, whose transfers the servers then have, whatever the need has."""
-    text = small.replace('client_network = "1 GB/s"', 'client_network = "5 MB/s"').replace('"20 MB/s"', '"10 MB/s"')
+    """50 MB/s through networks of 5 MB/s take ten clients, whose transfers the servers then have, whatever
+    the need has.
+    """
+    text = small.replace('client_network = "1 GB/s"', 'client_network = "5 MB/s"').replace(
+        '"20 MB/s"', '"10 MB/s"'
+    )
     text = text.replace("read_reached = 1\nwrite_reached = 1\n", "")
 
     def served(clients_count: int) -> list[float]:
@@ -211,13 +248,15 @@ def test_a_band_is_that_of_the_one_uncertain_value(small) -> None:
     """The purchase is exact but for the boxes: 100 USD, 50 to 400. Half of the draws lie below the value."""
     text = small.replace(
         'price = "100 USD"',
-        'price = { value = "100 USD", low = "50 USD", high = "400 USD", status = "assumed", source = "a guess" }',
+        'price = { value = "100 USD", low = "50 USD", high = "400 USD", status = "assumed", source = "a '
+        'guess" }',
     )
     found = planning.answer(planning.parse(text), draws_count=4000)
     row = next(r for r in found.rows if (r.servers_count, r.machine.drives_count) == (3, 2))
     band = row.values[measures.PURCHASE]
     assert band.value == 780
-    # 5 % of draws lie in the first tenth of the way from 50 to 100, by logarithms, and 5 % in the last tenth from 100 to 400
+    # 5 % of draws lie in the first tenth of the way from 50 to 100, by logarithms, and 5 % in the last tenth
+    # from 100 to 400
     assert band.low == pytest.approx(380 + 4 * 50 * 2**0.1, rel=0.02)
     assert band.high == pytest.approx(380 + 4 * 100 * 4**0.9, rel=0.02)
 
@@ -234,7 +273,8 @@ def test_each_further_copy_takes_a_further_disk_to_lose_data(small) -> None:
 def test_a_durability_leaves_only_what_loses_data_as_seldom(small) -> None:
     lost = row_of(small).values[measures.LOSSES].value
     kept, refused = (
-        small.replace("failures = 1", f"failures = 1\ndurability = {1 - ratio * lost:.12f}") for ratio in (1.01, 0.99)
+        small.replace("failures = 1", f"failures = 1\ndurability = {1 - ratio * lost:.12f}")
+        for ratio in (1.01, 0.99)
     )
     assert row_of(kept).values[measures.LOSSES].value == pytest.approx(lost)
     rows = planning.answer(planning.parse(refused), draws_count=5).rows
@@ -243,8 +283,12 @@ def test_a_durability_leaves_only_what_loses_data_as_seldom(small) -> None:
 
 def test_regret_is_the_worst_aim_over_its_best_and_only_those_that_meet_the_need_are_best() -> None:
     aims = np.array([[[10.0, 30.0], [20.0, 20.0], [5.0, 5.0]]])
-    assert regrets(aims, np.array([[True, True, False]])).tolist() == pytest.approx([30 / 20 - 1, 20 / 10 - 1, 5 / 10 - 1])
-    assert regrets(aims, np.array([[False, False, False]])).tolist() == pytest.approx([30 / 5 - 1, 20 / 5 - 1, 0])
+    assert regrets(aims, np.array([[True, True, False]])).tolist() == pytest.approx(
+        [30 / 20 - 1, 20 / 10 - 1, 5 / 10 - 1]
+    )
+    assert regrets(aims, np.array([[False, False, False]])).tolist() == pytest.approx(
+        [30 / 5 - 1, 20 / 5 - 1, 0]
+    )
 
 
 def test_where_the_best_costs_nothing_it_has_no_regret_and_any_cost_has_one_without_a_limit() -> None:

@@ -9,7 +9,8 @@ def brute(points):
     found = []
     for n, own in enumerate(points):
         if not any(
-            all(a <= b for a, b in zip(other, own, strict=True)) and any(a < b for a, b in zip(other, own, strict=True))
+            all(a <= b for a, b in zip(other, own, strict=True))
+            and any(a < b for a, b in zip(other, own, strict=True))
             for other in points
         ):
             found.append(n)

@@ -29,7 +29,9 @@ def spelled(text: str) -> Iterator[str]:
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(said)) if id(node) not in described and (said in KEYS or SYMBOL.search(said)):
+            case ast.Constant(value=str(said)) if id(node) not in described and (
+                said in KEYS or SYMBOL.search(said)
+            ):
                 yield f"line {node.lineno}: {said!r}"
             case ast.Constant(value=int() | float() as number) if number in FACTORS:
                 yield f"line {node.lineno}: {number!r}"
@@ -51,7 +53,15 @@ def test_the_page_does_not_either(name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x = value / 1e12", "x = 3.6e6 * y", 'f"{value} kWh"', '("idle_w", 1)', 'x = "12 W idle"', 'x = "300 g/kWh"', 'x = "MiB/s"'],
+    [
+        "x = value / 1e12",
+        "x = 3.6e6 * y",
+        'f"{value} kWh"',
+        '("idle_w", 1)',
+        'x = "12 W idle"',
+        'x = "300 g/kWh"',
+        'x = "MiB/s"',
+    ],
 )
 def test_each_way_to_spell_one_is_found(text: str) -> None:
     assert len(list(spelled(f"said = ({text})" if "=" not in text else text))) == 1

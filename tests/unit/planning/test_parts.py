@@ -20,7 +20,9 @@ def test_every_quantity_has_a_source_and_an_interval_around_its_value() -> None:
     question = planning.read(EXAMPLES / "needs" / "archive.toml")
     there = space(question).book.quantities
     assert all(one.low <= one.value <= one.high and one.source for one in there)
-    assert [one.name for one in there if one.status != "stated" and one.low == one.high] == [], "nobody knows these exactly"
+    assert [one.name for one in there if one.status != "stated" and one.low == one.high] == [], (
+        "nobody knows these exactly"
+    )
 
 
 def test_data_under_a_license_that_must_be_kept_are_in_files_of_their_own_beside_it() -> None:
@@ -28,17 +30,26 @@ def test_data_under_a_license_that_must_be_kept_are_in_files_of_their_own_beside
     assert "Attribution-ShareAlike 4.0 International" in (PARTS / "CC-BY-SA-4.0.txt").read_text()
     assert tomllib.loads((PARTS / "grid-ember.toml").read_text()).keys() == {"grid"}
     assert tomllib.loads((PARTS / "drives-seagate.toml").read_text()).keys() == {"drive"}
-    for name, license_name in (("drives-seagate.toml", "ODbL-1.0.txt"), ("grid-ember.toml", "CC-BY-SA-4.0.txt")):
+    for name, license_name in (
+        ("drives-seagate.toml", "ODbL-1.0.txt"),
+        ("grid-ember.toml", "CC-BY-SA-4.0.txt"),
+    ):
         assert license_name in (PARTS / name).read_text()
     others = [path for path in CATALOGUE.glob("*/*.toml") if path.name != "drives-seagate.toml"]
     assert [path.name for path in others if "life-cycle report of the" in path.read_text()] == []
 
 
 def test_installed_packages_carry_the_files_of_the_catalogue_and_their_licenses() -> None:
-    wanted = {path.relative_to(CATALOGUE).as_posix() for path in CATALOGUE.glob("*/*") if path.suffix != ".pyc"}
-    packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["perjoule"]
+    wanted = {
+        path.relative_to(CATALOGUE).as_posix() for path in CATALOGUE.glob("*/*") if path.suffix != ".pyc"
+    }
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "perjoule"
+    ]
     patterns = [one.removeprefix("catalogue/") for one in packed if one.startswith("catalogue/")]
-    assert wanted == {path.relative_to(CATALOGUE).as_posix() for pattern in patterns for path in CATALOGUE.glob(pattern)}
+    assert wanted == {
+        path.relative_to(CATALOGUE).as_posix() for pattern in patterns for path in CATALOGUE.glob(pattern)
+    }
 
 
 @pytest.mark.parametrize("name", catalogue.boards())

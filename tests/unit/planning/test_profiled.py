@@ -19,9 +19,13 @@ DISKS = (("written", "write"), ("read", "read"))
 @pytest.mark.parametrize("direction", ["read", "write"])
 def test_the_work_of_a_cpu_is_that_of_the_profiles_points_by_byte_at_the_disks(name, direction) -> None:
     points = [
-        one for one in json.loads((PROFILES / f"{name}.json").read_text())["points"] if one["case"]["direction"] == direction
+        one
+        for one in json.loads((PROFILES / f"{name}.json").read_text())["points"]
+        if one["case"]["direction"] == direction
     ]
-    at_disks = [one["case"]["flow"]["disk_written_ratio"] + one["case"]["flow"]["disk_read_ratio"] for one in points]
+    at_disks = [
+        one["case"]["flow"]["disk_written_ratio"] + one["case"]["flow"]["disk_read_ratio"] for one in points
+    ]
     works = [one["server_mips_s_per_byte"] / ratio for one, ratio in zip(points, at_disks, strict=True)]
     found = server_cpu(name, direction)
     assert found is not None
@@ -36,13 +40,19 @@ def test_a_stated_work_replaces_the_profiles_and_one_without_either_is_refused()
     assert next(one.value for one in quantities if one.name == "filesystem moosefs: read_cpu") == 1e-6
     assert next(one.status for one in quantities if one.name == "filesystem moosefs: write_cpu") == "measured"
     assert math.isfinite(sum(one.high for one in quantities))
-    beegfs = '\n[choose]\nfilesystems = ["beegfs"]\n\n[filesystem.beegfs]\nfurther_hosts = 1\noptions = [{}]\n'
-    with pytest.raises(CampaignError, match="write_cpu is not stated, and no profile has it; state write_cpu"):
+    beegfs = (
+        '\n[choose]\nfilesystems = ["beegfs"]\n\n[filesystem.beegfs]\nfurther_hosts = 1\noptions = [{}]\n'
+    )
+    with pytest.raises(
+        CampaignError, match="write_cpu is not stated, and no profile has it; state write_cpu"
+    ):
         planning.answer(planning.parse(text.replace("failures = 1", "failures = 0") + beegfs))
 
 
 @pytest.mark.parametrize("direction", ["write", "read"])
-def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_reach_of_their_bounds(direction) -> None:
+def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_reach_of_their_bounds(
+    direction,
+) -> None:
     shares: list[float] = []
     for path in PROFILES.glob("*.json"):
         data = json.loads(path.read_text())
@@ -55,7 +65,9 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
             client_bytes = max(flow["client_sent_ratio"], flow["client_received_ratio"])
             server_bytes = max(flow["storage_sent_ratio"], flow["storage_received_ratio"])
             work = fit["way"]["cpu_ratio"] * fit["works"]["server_mips_s_per_byte"] * server_bytes
-            written, read = (flow[f"disk_{one}_ratio"] / there[f"disk_{two}_bytes_per_s"] for one, two in DISKS)
+            written, read = (
+                flow[f"disk_{one}_ratio"] / there[f"disk_{two}_bytes_per_s"] for one, two in DISKS
+            )
             times_s = (
                 client_bytes / (clients * there["client_network_bytes_per_s"]),
                 fit["works"]["client_mips_s_per_byte"] * client_bytes / (clients * there["client_mips"]),
@@ -65,7 +77,9 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
             )
             shares.append(measured * max(times_s))
     found = reached(direction)
-    assert (found.value, found.low, found.high) == pytest.approx((statistics.median(shares), min(shares), max(shares)))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (statistics.median(shares), min(shares), max(shares))
+    )
     text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
     text += (
         '\n[choose]\nfilesystems = ["beegfs"]\n'
@@ -73,15 +87,25 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
     )
     asked, stated = planning.parse(text), planning.parse(f"{text}read_reached = 1\nwrite_reached = 1\n")
     what = SERVERS_READ if direction == "read" else SERVERS_WRITE
-    for row, bound in zip(planning.answer(asked, 5).rows[:1], planning.answer(stated, 5).rows[:1], strict=True):
-        assert (row.text, row.values[what].value) == (bound.text, pytest.approx(found.value * bound.values[what].value))
+    for row, bound in zip(
+        planning.answer(asked, 5).rows[:1], planning.answer(stated, 5).rows[:1], strict=True
+    ):
+        assert (row.text, row.values[what].value) == (
+            bound.text,
+            pytest.approx(found.value * bound.values[what].value),
+        )
 
 
 def test_no_band_goes_beyond_what_the_networks_of_the_servers_let_through() -> None:
     text = (EXAMPLES / "needs" / "archive.toml").read_text()
-    found = planning.answer(planning.parse(text + '\n[choose]\nfilesystems = ["moosefs"]\nservers = ["odroid-hc4"]\n'))
+    found = planning.answer(
+        planning.parse(text + '\n[choose]\nfilesystems = ["moosefs"]\nservers = ["odroid-hc4"]\n')
+    )
     goodput = next(one for one in found.space.book.quantities if one.name == "network 1g: goodput")
     assert found.rows
     for row in found.rows:
         assert row.values[SERVERS_READ].high <= row.servers_count * goodput.high
-        assert row.values[SERVERS_WRITE].high <= row.servers_count * goodput.high / row.choice.redundancy.copies_count
+        assert (
+            row.values[SERVERS_WRITE].high
+            <= row.servers_count * goodput.high / row.choice.redundancy.copies_count
+        )

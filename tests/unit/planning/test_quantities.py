@@ -40,7 +40,10 @@ def test_an_interval_without_its_value_or_down_to_nothing_is_refused(value, low,
 
 
 def test_a_further_part_moves_no_draw_of_another() -> None:
-    price, watts = Quantity(2.0, 1.0, 3.0, "assumed", "a guess"), Quantity(9.0, 5.0, 12.0, "assumed", "a guess")
+    price, watts = (
+        Quantity(2.0, 1.0, 3.0, "assumed", "a guess"),
+        Quantity(9.0, 5.0, 12.0, "assumed", "a guess"),
+    )
     few, more = Book(), Book()
     few.add(price, "price")
     more.add(watts, "watts")

@@ -22,7 +22,9 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema())
 
 
-def test_the_schema_is_one_and_takes_examples_and_documented_needs(validator: jsonschema.Draft202012Validator) -> None:
+def test_the_schema_is_one_and_takes_examples_and_documented_needs(
+    validator: jsonschema.Draft202012Validator,
+) -> None:
     validator.check_schema(validator.schema)
     documented = TOML.findall((ROOT / "docs" / "how-to" / "plan.md").read_text())
     examples = [path.read_text() for path in NEEDS.glob("*.toml")]
@@ -32,7 +34,9 @@ def test_the_schema_is_one_and_takes_examples_and_documented_needs(validator: js
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_need_may_hold_every_table_that_perjoule_ships(validator: jsonschema.Draft202012Validator, path: Path) -> None:
+def test_a_need_may_hold_every_table_that_perjoule_ships(
+    validator: jsonschema.Draft202012Validator, path: Path
+) -> None:
     parts = tomllib.loads(path.read_text())
     assert not list(validator.iter_errors({"capacity": "1 TB", "write": "1 MiB/s", **parts}))
 
@@ -76,6 +80,8 @@ def test_an_editor_reports_one_fault_for_a_typo(tmp_path: Path, old: str, new: s
 
 def test_each_example_names_the_schema_beside_it_which_is_that_of_this_version() -> None:
     written = json.loads((NEEDS / "need.schema.json").read_text())
-    assert written == json.loads(json.dumps(schema())), "perjoule plan --schema > examples/needs/need.schema.json"
+    assert written == json.loads(json.dumps(schema())), (
+        "perjoule plan --schema > examples/needs/need.schema.json"
+    )
     first = {path.name: path.read_text().partition("\n")[0] for path in NEEDS.glob("*.toml")}
     assert set(first.values()) == {"#:schema ./need.schema.json"}, first

@@ -8,7 +8,8 @@ from perjoule.prediction import RESOURCES, Demand, Fleet, bound_bytes_per_s, tim
 from perjoule.prediction.bounds import Number
 
 MIB = 1024**2
-# Two copies, forwarded from server to server: each user byte is received twice, sent on once and written twice.
+# Two copies, forwarded from server to server: each user byte is received twice, sent on once and written
+# twice.
 TWO_COPIES = Flow(client_sent_ratio=1, storage_received_ratio=2, storage_sent_ratio=1, disk_written_ratio=2)
 
 
@@ -29,7 +30,8 @@ def test_one_client_can_send_no_more_than_its_network() -> None:
 
 
 def test_a_slow_cpu_bounds_by_its_rating() -> None:
-    demand = Demand(TWO_COPIES, server_mips_s_per_byte=4 * 1000 / (50 * MIB))  # 4 servers of 1000 MIPS do 50 MiB/s
+    # 4 servers of 1000 MIPS do 50 MiB/s
+    demand = Demand(TWO_COPIES, server_mips_s_per_byte=4 * 1000 / (50 * MIB))
     assert bound_bytes_per_s(demand, _fleet(mips=1000))[0] == pytest.approx(50 * MIB)
     assert bound_bytes_per_s(demand, _fleet(mips=2000))[0] == pytest.approx(100 * MIB)
 

@@ -8,7 +8,18 @@ from typing import cast
 import pytest
 
 from perjoule import catalogue
-from perjoule.model import Direction, Flow, Happened, HostFact, Pattern, Point, Redundancy, Spec, Traits, TrialEvent
+from perjoule.model import (
+    Direction,
+    Flow,
+    Happened,
+    HostFact,
+    Pattern,
+    Point,
+    Redundancy,
+    Spec,
+    Traits,
+    TrialEvent,
+)
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import metric_of
 from perjoule.model.redundancy import Amplification
@@ -31,7 +42,9 @@ HOSTS = (
 def record(made):
     """Two of three clients wrote to four boards whose CPUs are half as fast, at a tenth of their speed."""
     moved = made.results((10.0, 20.0), (10.0, 20.0), moved_bytes=500 * MIB)
-    hardware = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=0.5, network_ratio=1.0, disk_ratio=1.0)
+    hardware = catalogue.at_speed(
+        catalogue.cluster("odroid-hc4"), cpu_ratio=0.5, network_ratio=1.0, disk_ratio=1.0
+    )
     return replace(
         made.record(moved=moved, scale=0.1, cluster="odroid-hc4"),
         hosts=HOSTS,
@@ -72,7 +85,9 @@ def test_a_point_has_the_hosts_that_loaded_and_held_data_and_their_hardware(reco
 
 
 def test_cpu_seconds_are_worth_the_boards_rating_at_the_scale(record):
-    """A quarter of a core is a whole board of 2455.5 MIPS at a tenth of its speed: a CPU second is worth 982.2 MIPS seconds."""
+    """A quarter of a core is a whole board of 2455.5 MIPS at a tenth of its speed: a CPU second is worth
+    982.2 MIPS seconds.
+    """
     (found,) = observations(record, (_point(record),), EVEN)
     assert found.server_mips_s_per_byte == pytest.approx(2e-9 * 4911 / 2 * 0.1 / 0.25)
     assert found.client_mips_s_per_byte == pytest.approx(1e-9 * 70_000 * 0.1 / 3.5)
@@ -110,7 +125,9 @@ def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
 
 
 def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster(record):
-    bare = replace(record, hardware=None, cluster="", hosts=tuple(replace(host, node="") for host in record.hosts))
+    bare = replace(
+        record, hardware=None, cluster="", hosts=tuple(replace(host, node="") for host in record.hosts)
+    )
     assert list(observations(bare, (_point(bare),), EVEN)) == []
     boards = catalogue.cluster("odroid-hc4")
     (found,) = observations(calibration.on(bare, boards), (_point(bare),), EVEN)
@@ -120,7 +137,9 @@ def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster
 
 def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(record, made):
     point = _point(record)
-    bare = replace(point, by_key={key: one for key, one in point.by_key.items() if key != "cpu_servers_s_per_byte"})
+    bare = replace(
+        point, by_key={key: one for key, one in point.by_key.items() if key != "cpu_servers_s_per_byte"}
+    )
     assert list(observations(record, (bare,), EVEN)) == []
     one, other = record.outcome.results
     unequal = replace(record, outcome=replace(record.outcome, results=(one, replace(other, moved_bytes=1))))
@@ -141,7 +160,12 @@ def test_calls_in_flight_are_those_that_the_load_says_or_has_by_default(record):
         (found,) = observations(one, (_point(one),), EVEN)
         return found.case.in_flight_count
 
-    assert [calls("fio", {}), calls("fio", {"in_flight": 4}), calls("rados", {}), calls("ior", {})] == [1, 4, 16, 1]
+    assert [calls("fio", {}), calls("fio", {"in_flight": 4}), calls("rados", {}), calls("ior", {})] == [
+        1,
+        4,
+        16,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -177,13 +201,21 @@ def test_a_trial_in_which_something_was_done_to_the_file_system_teaches_nothing(
 def _profiles(monkeypatch, tmp_path, *records):
     """Fit a trial of one client and one of two for each record."""
     trials = [
-        replace(one, trial=replace(one.trial, repetition=number, clients_count=count), outcome=_outcome(one, count))
+        replace(
+            one,
+            trial=replace(one.trial, repetition=number, clients_count=count),
+            outcome=_outcome(one, count),
+        )
         for number, one in enumerate(records)
         for count in (1, 2)
     ]
-    monkeypatch.setattr(calibration, "points_of", lambda _results, records: tuple(_point(one) for one in records))
+    monkeypatch.setattr(
+        calibration, "points_of", lambda _results, records: tuple(_point(one) for one in records)
+    )
     monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
-    monkeypatch.setattr(calibration.store, "open_results", lambda _folder: SimpleNamespace(latest=lambda: trials))
+    monkeypatch.setattr(
+        calibration.store, "open_results", lambda _folder: SimpleNamespace(latest=lambda: trials)
+    )
     return calibration.profiles([tmp_path])
 
 
@@ -197,7 +229,10 @@ def test_trials_of_one_redundancy_with_other_settings_are_not_mixed(record, monk
 
     same = (of(), of(stripe="64 KiB", patience="2 min"))  # 64 KiB is the default
     assert len(_profiles(monkeypatch, tmp_path, *same)["orangefs"].profile.points) == 4
-    with pytest.raises(CampaignError, match="orangefs: trials of the same redundancy with another stripe can't be mixed; calibr"):
+    with pytest.raises(
+        CampaignError,
+        match="orangefs: trials of the same redundancy with another stripe can't be mixed; calibr",
+    ):
         _profiles(monkeypatch, tmp_path, of(), of(stripe="1 MiB"))
     more = replace(of(stripe="1 MiB"), redundancy=Redundancy(2))
     assert len(_profiles(monkeypatch, tmp_path, of(), more)["orangefs"].profile.points) == 4
@@ -205,13 +240,17 @@ def test_trials_of_one_redundancy_with_other_settings_are_not_mixed(record, monk
 
 def test_trials_of_other_calls_are_not_mixed_and_a_profile_keeps_theirs(record, monkeypatch, tmp_path):
     def of(transfer_bytes: int = 4 * MIB, *, direct: bool = False):
-        return replace(record, traits=Traits("emulated", pattern=Pattern(transfer_bytes, "sequential", direct)))
+        return replace(
+            record, traits=Traits("emulated", pattern=Pattern(transfer_bytes, "sequential", direct))
+        )
 
     kind = record.trial.filesystem.kind
     assert _profiles(monkeypatch, tmp_path, of(direct=True))[kind].profile.pattern.direct
     with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 64 KiB can't be mixed"):
         _profiles(monkeypatch, tmp_path, of(), of(64 * 1024))
-    with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 4 MiB by direct I/O can't be mixed"):
+    with pytest.raises(
+        CampaignError, match="trials of calls of 4 MiB and calls of 4 MiB by direct I/O can't be mixed"
+    ):
         _profiles(monkeypatch, tmp_path, of(), of(direct=True))
 
 
@@ -230,7 +269,9 @@ def test_a_trial_whose_clients_hardly_overlapped_teaches_nothing_and_stops_neith
     one_after_the_other = made.results((10.0, 20.0), (19.9, 30.0), moved_bytes=500 * MIB)
     apart = replace(record, outcome=replace(record.outcome, results=one_after_the_other))
     whole = _point(apart)
-    point = replace(whole, by_key={key: one for key, one in whole.by_key.items() if not metric_of(key).together})
+    point = replace(
+        whole, by_key={key: one for key, one in whole.by_key.items() if not metric_of(key).together}
+    )
     assert "cpu_servers_s_per_byte" in point.metrics
     assert list(observations(apart, (point,), EVEN)) == []
     monkeypatch.setattr(calibration, "points_of", lambda _results, _records: (point,))
@@ -243,7 +284,9 @@ def test_a_trial_whose_clients_hardly_overlapped_teaches_nothing_and_stops_neith
 def test_the_points_of_a_trial_are_read_once(record, monkeypatch, tmp_path):
     """A folder of many trials is read by `calibrate` and `ledger` in the time that its points take."""
     read = []
-    monkeypatch.setattr(calibration, "points_of", lambda _results, records: read.extend(records) or (_point(record),))
+    monkeypatch.setattr(
+        calibration, "points_of", lambda _results, records: read.extend(records) or (_point(record),)
+    )
     monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
     results = cast("Results", SimpleNamespace(latest=lambda: [record]))
     monkeypatch.setattr(calibration.store, "open_results", lambda _folder: results)

@@ -12,7 +12,17 @@ from perjoule import catalogue
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Value
-from perjoule.prediction import Profile, Target, names, parameters, predictions, profile, read, shipped, uncertain
+from perjoule.prediction import (
+    Profile,
+    Target,
+    names,
+    parameters,
+    predictions,
+    profile,
+    read,
+    shipped,
+    uncertain,
+)
 from perjoule.prediction.fitting import uneven_ratio
 from perjoule.prediction.identification import BESIDE, BESIDE_RATIO, counted_ratios, ends
 from perjoule.prediction.predicting import fleet_of
@@ -29,7 +39,15 @@ MIB = 1024**2
 @cache
 def _profile() -> Profile:
     points = made.points(noise_ratio=0.01)
-    return profile("moosefs", {"goal": 1}, points, release="made up", data_roles=("storage",), unit_bytes=inf, emulated=True)
+    return profile(
+        "moosefs",
+        {"goal": 1},
+        points,
+        release="made up",
+        data_roles=("storage",),
+        unit_bytes=inf,
+        emulated=True,
+    )
 
 
 def _target() -> Target:
@@ -56,11 +74,18 @@ def test_a_profile_of_an_earlier_version_is_fitted_again_to_its_points() -> None
 
 @cache
 def _counted_over_trials() -> Profile:
-    """The servers' counted work has a quarter more than what the watts of the window say, and one point has no power."""
-    own = [replace(one, server_mips_s_per_byte=1.25 * one.server_mips_s_per_byte) for one in made.points(noise_ratio=0.01)]
+    """The servers' counted work has a quarter more than what the watts of the window say, and one point
+    has no power.
+    """
+    own = [
+        replace(one, server_mips_s_per_byte=1.25 * one.server_mips_s_per_byte)
+        for one in made.points(noise_ratio=0.01)
+    ]
     own[0] = replace(own[0], mean_w=None)
     roles = ("storage",)
-    return profile("moosefs", {}, own, release="made up", data_roles=roles, unit_bytes=inf, emulated=True, cpu_of="trial")
+    return profile(
+        "moosefs", {}, own, release="made up", data_roles=roles, unit_bytes=inf, emulated=True, cpu_of="trial"
+    )
 
 
 def test_a_profile_says_in_which_time_its_cpu_work_was_counted() -> None:
@@ -119,21 +144,30 @@ def test_a_profile_of_a_file_system_that_is_not_there_predicts_nothing() -> None
         ("cephfs", {"classes": "together"}, 5),
     ],
 )
-def test_data_are_on_the_hosts_that_the_options_choose(kind: str, options: dict[str, Json], servers_count: int) -> None:
+def test_data_are_on_the_hosts_that_the_options_choose(
+    kind: str, options: dict[str, Json], servers_count: int
+) -> None:
     there = Target(shipped(kind), catalogue.cluster("odroid-hc4"), options)
     assert fleet_of(there, 1).servers_count == servers_count
 
 
 def test_replicas_are_predicted_on_as_many_hosts_as_they_were_measured_on() -> None:
-    there = Target(shipped("glusterfs"), catalogue.cluster("odroid-hc4"), {"layout": "replicated", "hosts": 4})
+    there = Target(
+        shipped("glusterfs"), catalogue.cluster("odroid-hc4"), {"layout": "replicated", "hosts": 4}
+    )
     assert {one.beyond for one in predictions(there, [4], 128 * MIB)} == {()}
 
 
 def test_mirrors_beneath_write_everything_twice() -> None:
-    slow = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=1.0, network_ratio=1.0, disk_ratio=0.1)
+    slow = catalogue.at_speed(
+        catalogue.cluster("odroid-hc4"), cpu_ratio=1.0, network_ratio=1.0, disk_ratio=0.1
+    )
     mirror: dict[str, Json] = {"beneath": {"kind": "ext4", "mirror": "md"}}
     single, double = (
-        {one.direction: one for one in predictions(Target(shipped("orangefs"), slow, options), [16], 128 * MIB)}
+        {
+            one.direction: one
+            for one in predictions(Target(shipped("orangefs"), slow, options), [16], 128 * MIB)
+        }
         for options in ({}, mirror)
     )
     assert {one.redundancy.text for one in double.values()} == {"1 copy, mirrored disks"}
@@ -154,7 +188,9 @@ def test_bands_of_a_few_points_have_no_end_and_say_what_widens_them() -> None:
     """One point of each count: without it nothing is known of that count, however it would be predicted."""
     own = shipped("moosefs")
     few = {
-        (one.case.direction, one.case.fleet.clients_count): one for one in own.points if one.case.fleet.clients_count in {1, 2}
+        (one.case.direction, one.case.fleet.clients_count): one
+        for one in own.points
+        if one.case.fleet.clients_count in {1, 2}
     }
     taught = profile(
         own.kind,
@@ -176,7 +212,9 @@ def test_bands_of_a_few_points_have_no_end_and_say_what_widens_them() -> None:
 def test_points_that_were_changed_are_refused() -> None:
     data = json.loads(_text(_profile()))
     data["points"][0]["throughput_bytes_per_s"] *= 2
-    with pytest.raises(CampaignError, match=r"made\.json: its points differ from those that it was fitted to"):
+    with pytest.raises(
+        CampaignError, match=r"made\.json: its points differ from those that it was fitted to"
+    ):
         read(json.dumps(data), "made.json")
 
 
@@ -205,7 +243,15 @@ def test_numbers_that_can_not_be_measured_are_refused(name: str, value: float) -
 
 def test_one_number_of_clients_is_too_few() -> None:
     with pytest.raises(CampaignError, match="one number of clients"):
-        profile("moosefs", {}, made.points(clients=(4,)), release="", data_roles=("storage",), unit_bytes=inf, emulated=True)
+        profile(
+            "moosefs",
+            {},
+            made.points(clients=(4,)),
+            release="",
+            data_roles=("storage",),
+            unit_bytes=inf,
+            emulated=True,
+        )
 
 
 def test_a_number_that_no_point_depends_on_is_not_identified() -> None:
@@ -223,8 +269,19 @@ UNIT_BYTES = 64.0 * MIB  # of a file, that lie on one host as a whole
 @cache
 def _whole() -> Profile:
     """Return a profile of chunks that are dealt out in turn."""
-    points = [replace(one, busiest_ratio=1 / uneven_ratio(one, UNIT_BYTES)) for one in made.points(unit_bytes=UNIT_BYTES)]
-    return profile("moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=UNIT_BYTES, emulated=True)
+    points = [
+        replace(one, busiest_ratio=1 / uneven_ratio(one, UNIT_BYTES))
+        for one in made.points(unit_bytes=UNIT_BYTES)
+    ]
+    return profile(
+        "moosefs",
+        {"goal": 1},
+        points,
+        release="",
+        data_roles=("storage",),
+        unit_bytes=UNIT_BYTES,
+        emulated=True,
+    )
 
 
 def _fast_clients() -> Cluster:
@@ -241,18 +298,24 @@ def _fast_clients() -> Cluster:
 
 
 def test_a_number_that_no_point_depends_on_may_be_as_far_off_as_the_points_allow() -> None:
-    """With four servers, one client is held back only below four at once; nothing says whether it could use more than four."""
+    """With four servers, one client is held back only below four at once; nothing says whether it could
+    use more than four.
+    """
     low, high = (fit.way.at_once for fit in ends(_whole(), "write")["at_once"])
     assert 1 <= low < 4
     assert high > 1e5
 
 
 def test_a_number_that_points_depend_on_is_off_by_a_factor_of_two() -> None:
-    wide = replace(_profile().known["write"].draws[0], works=replace(made.TRUTH.works, server_mips_s_per_byte=1.0))
+    wide = replace(
+        _profile().known["write"].draws[0], works=replace(made.TRUTH.works, server_mips_s_per_byte=1.0)
+    )
     known = replace(_profile().known["write"], draws=(_profile().known["write"].fit, wide))
     found = replace(_profile(), known={"write": known})
     low, high = (fit.works.server_mips_s_per_byte for fit in ends(found, "write")["server_mips_s_per_byte"])
-    assert (low, high) == pytest.approx((known.fit.works.server_mips_s_per_byte / 2, 2 * known.fit.works.server_mips_s_per_byte))
+    assert (low, high) == pytest.approx(
+        (known.fit.works.server_mips_s_per_byte / 2, 2 * known.fit.works.server_mips_s_per_byte)
+    )
 
 
 def test_what_rests_on_a_number_that_was_not_identified_is_a_range() -> None:
@@ -260,22 +323,30 @@ def test_what_rests_on_a_number_that_was_not_identified_is_a_range() -> None:
     target = Target(_whole(), _fast_clients(), {}, memory=False, servers_count=200)
     found = next(iter(predictions(target, [1], 64 * 1024 * MIB)))
     assert found.rests_on == ("at_once",)
-    assert max(found.worth, key=lambda name: found.worth[name]) == "at_once of moosefs, which was not identified"
+    assert (
+        max(found.worth, key=lambda name: found.worth[name]) == "at_once of moosefs, which was not identified"
+    )
     value, low, high = found.throughput_bytes_per_s
-    # Of 1024 chunks the fullest of 200 servers has 6; all work at once as long as it has: 1024 / (200 x 6) of their rate.
-    # If 50 are busy at once, it is 50 / 200 of their rate, less what is written back later, by 1.25 of the disks' time.
+    # Of 1024 chunks the fullest of 200 servers has 6; all work at once as long as it has: 1024 / (200 x 6) of
+    # their rate. If 50 are busy at once, it is 50 / 200 of their rate, less what is written back later, by
+    # 1.25 of the disks' time.
     network, disk = 200 * 111.34 * MIB, 200 * 2 * 140.09 * MIB
     truth = 1 / (200 / 50 / network + 0.8 * (6 * 200 / 1024) / disk)
     assert low < truth < high
     assert high == pytest.approx(1 / (6 * 200 / 1024 * (1 / network + 0.8 / disk)), rel=0.15)
     assert truth > 2 * value
     (line,) = [line for line in remarks(target, [found], 4) if "a range" in line]
-    assert line == "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not identify"
+    assert line == (
+        "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not "
+        "identify"
+    )
     assert table([found]).rows[0][2] == "–"
 
 
 def test_a_number_that_was_not_identified_and_moves_nothing_widens_nothing() -> None:
-    found = next(iter(predictions(Target(_whole(), catalogue.cluster("odroid-hc4"), {}, memory=False), [4], 128 * MIB)))
+    found = next(
+        iter(predictions(Target(_whole(), catalogue.cluster("odroid-hc4"), {}, memory=False), [4], 128 * MIB))
+    )
     assert found.rests_on == ()
     assert found.worth.get("at_once of moosefs, which was not identified", 0.0) < 0.01
     assert "–" not in table([found]).rows[0]
@@ -284,7 +355,9 @@ def test_a_number_that_was_not_identified_and_moves_nothing_widens_nothing() -> 
 def test_predictions_are_what_was_measured_there() -> None:
     found = next(one for one in predictions(_target(), [4], 128 * MIB) if one.direction == "write")
     measured = [
-        one for one in made.points(noise_ratio=0.01, copies=(1,), speeds=made.SPEEDS[:1]) if one.case.fleet.clients_count == 4
+        one
+        for one in made.points(noise_ratio=0.01, copies=(1,), speeds=made.SPEEDS[:1])
+        if one.case.fleet.clients_count == 4
     ]
     assert measured
     value, low, high = found.throughput_bytes_per_s
@@ -310,7 +383,10 @@ def test_no_prediction_is_above_its_bound() -> None:
 
 def test_what_was_not_measured_is_named() -> None:
     three = replace(_target(), options={"goal": 3})
-    assert {level for one in predictions(three, [3], 128 * MIB) for level in one.beyond} == {"clients", "redundancy"}
+    assert {level for one in predictions(three, [3], 128 * MIB) for level in one.beyond} == {
+        "clients",
+        "redundancy",
+    }
     other = replace(_target(), cluster=catalogue.cluster("reference-1"))
     assert "hardware" in next(iter(predictions(other, [4], 128 * MIB))).beyond
     more = replace(_target(), servers_count=8)
@@ -318,16 +394,22 @@ def test_what_was_not_measured_is_named() -> None:
 
 
 def test_another_size_than_measured_is_named_and_no_surer() -> None:
-    """Of MooseFS's reads, points without their number of clients were predicted worse than all points together.
+    """Of MooseFS's reads, points without their number of clients were predicted worse than all points
+    together.
 
     Only what calibration found of the time by file may count less in a longer load: 1 % of the band at most.
     """
     target = Target(shipped("moosefs"), catalogue.cluster("odroid-hc4"), {})
-    measured, longer = (tuple(predictions(target, [4], size)) for size in (round(target.profile.client_bytes), 1024 * MIB))
+    measured, longer = (
+        tuple(predictions(target, [4], size)) for size in (round(target.profile.client_bytes), 1024 * MIB)
+    )
     assert [one.beyond for one in measured] == [(), ()]
     assert [one.beyond for one in longer] == [("size",), ("size",)]
     for one, other in zip(measured, longer, strict=True):
-        (value, low, _), (longer_value, longer_low, _) = one.throughput_bytes_per_s, other.throughput_bytes_per_s
+        (value, low, _), (longer_value, longer_low, _) = (
+            one.throughput_bytes_per_s,
+            other.throughput_bytes_per_s,
+        )
         assert longer_value / longer_low >= 0.99 * value / low
 
 
@@ -350,16 +432,21 @@ def test_clients_with_more_calls_in_flight_are_faster_where_objects_lie_on_all_s
 
 def test_bands_widen_with_what_differs() -> None:
     known = _profile().known["write"]
-    assert band_ratio(known, ("clients", "hardware")) > max(band_ratio(known, ("clients",)), band_ratio(known, ("hardware",)))
+    assert band_ratio(known, ("clients", "hardware")) > max(
+        band_ratio(known, ("clients",)), band_ratio(known, ("hardware",))
+    )
 
 
 def test_idle_watts_make_work_per_joule_surer_than_throughput() -> None:
-    """On hardware without a doubt: 1 % more throughput is 1 % more of the watts above idle, and so less than 1 % more MiB/J."""
+    """On hardware without a doubt: 1 % more throughput is 1 % more of the watts above idle, and so less
+    than 1 % more MiB/J.
+    """
     cluster = catalogue.cluster("odroid-hc4")
     sure = uncertain.each_value(cluster, lambda _, value: replace(value, sigma=0.0))
     found = next(iter(predictions(replace(_target(), cluster=sure), [2], 128 * MIB)))
     rate, watts, work = (
-        log(one[2] / one[0]) for one in (found.throughput_bytes_per_s, found.mean_w, found.efficiency_bytes_per_j)
+        log(one[2] / one[0])
+        for one in (found.throughput_bytes_per_s, found.mean_w, found.efficiency_bytes_per_j)
     )
     above_idle = 1 - found.idle_w / found.mean_w[0]
     assert work == pytest.approx(rate * (1 - above_idle), rel=0.1)
@@ -368,14 +455,18 @@ def test_idle_watts_make_work_per_joule_surer_than_throughput() -> None:
 
 def test_more_servers_are_faster() -> None:
     few, many = (
-        next(iter(predictions(replace(_target(), servers_count=count), [16], 128 * MIB))).throughput_bytes_per_s[0]
+        next(
+            iter(predictions(replace(_target(), servers_count=count), [16], 128 * MIB))
+        ).throughput_bytes_per_s[0]
         for count in (2, 8)
     )
     assert many > 2 * few
 
 
 def test_a_fitted_value_moves_with_what_it_was_fitted_to() -> None:
-    """The boards' idle watts were fitted to a measured total, so an error in the supply's efficiency leaves idle power alone."""
+    """The boards' idle watts were fitted to a measured total, so an error in the supply's efficiency
+    leaves idle power alone.
+    """
     found = next(iter(predictions(_target(), [1], 128 * MIB)))
     assert found.worth.get("supply efficiency", 0.0) < 0.05
 

@@ -1,4 +1,6 @@
-"""The closed network, against mean value analysis step by step, printed measurements of a cluster, and cases by hand."""
+"""The closed network, against mean value analysis step by step, printed measurements of a cluster, and
+cases by hand.
+"""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -30,7 +32,9 @@ def _mean_value_analysis(transfers_count: int, services_s: Sequence[float]) -> f
     queue = [0.0] * len(services_s)
     rate = 0.0
     for count in range(1, transfers_count + 1):
-        residence_s = [service_s * (1 + waiting) for service_s, waiting in zip(services_s, queue, strict=True)]
+        residence_s = [
+            service_s * (1 + waiting) for service_s, waiting in zip(services_s, queue, strict=True)
+        ]
         rate = count / sum(residence_s)
         queue = [rate * seconds for seconds in residence_s]
     return rate
@@ -51,8 +55,12 @@ def test_the_law_is_that_of_exact_mean_value_analysis(clients_count: int, server
 @pytest.mark.parametrize(
     "shares", [(4 / 3, 4 / 3, 2 / 3, 2 / 3), (1.5, 0.5), (1.2,) * 5 + (0.8,) * 5, (2, 2, 0, 0), (4, 0, 0, 0)]
 )
-def test_unequal_shares_wait_as_exact_mean_value_analysis_says(shares: Sequence[float], transfers_count: int) -> None:
-    """Schweitzer's approximation is within 3 % of it, and exact for a single transfer and where the used stations are equal."""
+def test_unequal_shares_wait_as_exact_mean_value_analysis_says(
+    shares: Sequence[float], transfers_count: int
+) -> None:
+    """Schweitzer's approximation is within 3 % of it, and exact for a single transfer and where the used
+    stations are equal.
+    """
     found = float(waiting_ratio(np.array(float(transfers_count)), float(len(shares)), max(shares)))
     exact = _mean_value_analysis(transfers_count, [share / len(shares) for share in shares])
     alike = transfers_count == 1 or len(set(shares) - {0}) == 1
@@ -70,7 +78,9 @@ def test_the_cubieboards_reads_are_predicted_with_nothing_fitted() -> None:
     printed = {
         one.facts["clients"]: one.value
         for one in paper.numbers
-        if one.quantity == "throughput" and one.place.startswith("Table") and one.facts.get("direction") == "read"
+        if one.quantity == "throughput"
+        and one.place.startswith("Table")
+        and one.facts.get("direction") == "read"
     }
     assert len(printed) >= 5
     board = Fleet(12.0, 94.1e6 / 8, 1e6, inf, inf, 1.0, 125e6, 1e9)
@@ -90,7 +100,9 @@ def test_a_client_that_uses_one_host_at_a_time_is_as_fast_as_that_host() -> None
 
 def test_copies_of_whole_units_are_one_station_of_several_hosts() -> None:
     unit_bytes = 1.0 * MIB  # dealt out evenly
-    alone_s = duration_s(WAY, job(Demand(ONE_COPY), replace(FLEET, servers_count=2.0), Spread(1, unit_bytes), 100 * MIB))
+    alone_s = duration_s(
+        WAY, job(Demand(ONE_COPY), replace(FLEET, servers_count=2.0), Spread(1, unit_bytes), 100 * MIB)
+    )
     pairs_s = duration_s(WAY, job(Demand(ONE_COPY), FLEET, Spread(2, unit_bytes), 100 * MIB))
     assert float(pairs_s) == pytest.approx(float(alone_s) / 2)  # as many stations, each of twice the speed
 
@@ -99,7 +111,9 @@ def test_copies_of_whole_units_are_one_station_of_several_hosts() -> None:
 @pytest.mark.parametrize("copies_count", [1, 2, 3])
 @pytest.mark.parametrize("flying_count", [1, 3, 12])
 def test_copies_that_are_passed_on_visit_one_host_after_another(copies_count: int, flying_count: int) -> None:
-    """Against a simulation: a transfer is served by a random host, then by another, as often as it has copies."""
+    """Against a simulation: a transfer is served by a random host, then by another, as often as it has
+    copies.
+    """
     dice = np.random.default_rng(copies_count)
     waiting: list[deque[int]] = [deque() for _ in range(4)]
     ready: list[tuple[float, int]] = []
@@ -140,7 +154,9 @@ def test_what_memory_holds_is_written_back_afterwards() -> None:
 
 @pytest.mark.parametrize("on_disk_ratio", [0.0, 0.5, 1.0])
 def test_a_read_leaves_nothing_to_be_written_back(on_disk_ratio: float) -> None:
-    """200 MiB each of two clients from 4 disks of 300 MiB/s behind networks of 1000 MiB/s, every stage beside the others."""
+    """200 MiB each of two clients from 4 disks of 300 MiB/s behind networks of 1000 MiB/s, every stage
+    beside the others.
+    """
     way = Way(in_flight=1e6, overlap=50.0, on_disk_ratio=on_disk_ratio, fixed_s=0.0)
     wide = replace(FLEET, server_network_bytes_per_s=1000.0 * MIB, client_network_bytes_per_s=1000.0 * MIB)
     reads = job(Demand(replace(READ, disk_read_ratio=1.0)), wide, Spread(1, read=True), 200 * MIB)
@@ -149,7 +165,9 @@ def test_a_read_leaves_nothing_to_be_written_back(on_disk_ratio: float) -> None:
 
 def test_memory_holds_a_fifth_of_itself_at_most() -> None:
     small = replace(FLEET, server_memory_bytes=100.0 * MIB)
-    assert float(job(Demand(ONE_COPY), small, Spread(1), 400 * MIB).most_left_ratio) == pytest.approx(4 * 20 / 800)
+    assert float(job(Demand(ONE_COPY), small, Spread(1), 400 * MIB).most_left_ratio) == pytest.approx(
+        4 * 20 / 800
+    )
     assert float(job(Demand(ONE_COPY), FLEET, Spread(1), 400 * MIB).most_left_ratio) == 1.0
 
 
@@ -179,30 +197,38 @@ def test_the_fullest_host_is_written_back_last() -> None:
 
 
 def test_the_busiest_host_sets_the_pace_when_all_are_saturated() -> None:
-    """A code 4+1 that is read from four of five hosts gives what four hosts give, as GlusterFS did: 220 of 4 x 55.7 MiB/s."""
+    """A code 4+1 that is read from four of five hosts gives what four hosts give, as GlusterFS did: 220 of
+    4 x 55.7 MiB/s.
+    """
     five = replace(FLEET, servers_count=5.0, clients_count=8.0)
     code = Spread(5, uneven_ratio=5 / 4)
     found_s = duration_s(replace(WAY, in_flight=1e6), job(Demand(READ), five, code, 100 * MIB))
     assert 800 / float(found_s) == pytest.approx(400, rel=1e-4)
-    few = replace(five, clients_count=0.5, client_network_bytes_per_s=100.0 * MIB)  # their own network is slower
+    # their own network is slower
+    few = replace(five, clients_count=0.5, client_network_bytes_per_s=100.0 * MIB)
     found_s = duration_s(replace(WAY, in_flight=1e6), job(Demand(READ), few, code, 100 * MIB))
     assert 50 / float(found_s) == pytest.approx(50, rel=1e-4)
 
 
 def test_of_a_code_a_whole_file_is_read_from_as_many_hosts_as_parts_of_data() -> None:
-    """As GlusterFS reads 4+1 from four of five hosts (its busiest sent 1.25 times the mean), whichever it leaves out."""
+    """As GlusterFS reads 4+1 from four of five hosts (its busiest sent 1.25 times the mean), whichever it
+    leaves out.
+    """
     five = replace(FLEET, servers_count=5.0)
     code = Spread(5, WHOLE_FILE, read=True, parts_ratio=5 / 4)
     assert float(job(Demand(READ), five, code, 100 * MIB).fullest_ratio) == pytest.approx(5 / 4)
-    assert float(job(Demand(READ), five, replace(code, unit_bytes=inf), 100 * MIB).fullest_ratio) == 1.0  # another four each time
+    # another four each time
+    assert float(job(Demand(READ), five, replace(code, unit_bytes=inf), 100 * MIB).fullest_ratio) == 1.0
 
 
 def test_whole_units_are_dealt_out_in_turn() -> None:
     chunks = Spread(1, unit_bytes=64.0 * MIB)
     one = replace(FLEET, clients_count=1.0)
-    assert float(job(Demand(ONE_COPY), one, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2.0)  # 2 chunks on 2 of 4 hosts
+    # 2 chunks on 2 of 4 hosts
+    assert float(job(Demand(ONE_COPY), one, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2.0)
     three = replace(FLEET, clients_count=3.0)
-    assert float(job(Demand(ONE_COPY), three, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2 * 4 / 6)  # two hosts have 2
+    # two hosts have 2
+    assert float(job(Demand(ONE_COPY), three, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2 * 4 / 6)
     assert float(job(Demand(ONE_COPY), three, Spread(1), 128 * MIB).fullest_ratio) == 1.0
 
 
@@ -234,11 +260,15 @@ def test_calls_in_flight_are_as_many_transfers_and_change_nothing_where_all_are_
         assert four == pytest.approx(float(duration_s(more, job(Demand(READ), there, Spread(1), 1e9))))
         assert four < duration_s(way, job(Demand(READ), there, Spread(1), 1e9))
         whole = Spread(1, 64 * 2**20, read=True)
-        assert duration_s(way, job(Demand(READ), there, whole, 1e9, 4.0)) == duration_s(way, job(Demand(READ), there, whole, 1e9))
+        assert duration_s(way, job(Demand(READ), there, whole, 1e9, 4.0)) == duration_s(
+            way, job(Demand(READ), there, whole, 1e9)
+        )
 
 
 def test_very_many_files_fall_almost_evenly_and_need_no_memory() -> None:
-    """Their excess over the mean is some standard deviations of a station, as of 4 independent normal numbers."""
+    """Their excess over the mean is some standard deviations of a station, as of 4 independent normal
+    numbers.
+    """
     one = np.random.default_rng(5).standard_normal((200_000, 4)).max(axis=1)
     for mean in (0.9e8, 1.1e8, 1e19):
         excess = (float(fallen_count(4 * mean, 4)) - mean) / np.sqrt(mean)
@@ -246,9 +276,11 @@ def test_very_many_files_fall_almost_evenly_and_need_no_memory() -> None:
 
 
 def _read_in_turn(stations: Sequence[int], flying_count: int, transfers_count: int, seed: int) -> float:
-    """Return how long clients take for files of as many transfers, all of a client's on its own station, in services.
+    """Return how long clients take for files of as many transfers, all of a client's on its own station, in
+    services.
 
-    Each client keeps some transfers in flight; a station serves one after the other, each in a random time of mean 1.
+    Each client keeps some transfers in flight; a station serves one after the other, each in a random time of
+    mean 1.
     """
     dice = np.random.default_rng(seed)
     waiting: dict[int, deque[int]] = {station: deque() for station in stations}
@@ -274,14 +306,17 @@ def _read_in_turn(stations: Sequence[int], flying_count: int, transfers_count: i
 def test_whole_files_take_what_the_fullest_station_takes_however_many_transfers_fly(
     stations: tuple[int, ...], flying_count: int
 ) -> None:
-    """Against a simulation of their queues; independent transfers over four stations would take up to four times as long."""
+    """Against a simulation of their queues; independent transfers over four stations would take up to four
+    times as long.
+    """
     took = float(np.mean([_read_in_turn(stations, flying_count, 400, seed) for seed in range(5)])) / 400
     fullest = max(Counter(stations).values())
     fleet = replace(FLEET, clients_count=float(len(stations)), client_network_bytes_per_s=1e12)
     lies = Spread(1, WHOLE_FILE, read=True)
     uneven = fullest * 4 / len(stations) / float(job(Demand(READ), fleet, lies, 100 * MIB).fullest_ratio)
     found_s = duration_s(
-        replace(WAY, in_flight=float(flying_count)), job(Demand(READ), fleet, replace(lies, uneven_ratio=uneven), 100 * MIB)
+        replace(WAY, in_flight=float(flying_count)),
+        job(Demand(READ), fleet, replace(lies, uneven_ratio=uneven), 100 * MIB),
     )
     assert float(found_s) == pytest.approx(fullest, rel=1e-3)  # files of 100 MiB, stations of 100 MiB/s
     assert took == pytest.approx(fullest, rel=0.1)
@@ -298,5 +333,8 @@ def test_a_reader_of_chunks_is_no_faster_than_one_host_but_a_writer_may_be() -> 
 def test_many_clusters_are_solved_at_once() -> None:
     counts = np.array([1.0, 2.0, 4.0])
     together = duration_s(WAY, job(Demand(READ), replace(FLEET, clients_count=counts), Spread(1), MIB))
-    alone = [float(duration_s(WAY, job(Demand(READ), replace(FLEET, clients_count=c), Spread(1), MIB))) for c in counts]
+    alone = [
+        float(duration_s(WAY, job(Demand(READ), replace(FLEET, clients_count=c), Spread(1), MIB)))
+        for c in counts
+    ]
     assert together == pytest.approx(alone)

@@ -9,7 +9,9 @@ from perjoule.prediction.validation import Level, Test, least_count, left_out, q
 from tests import made
 
 
-def _test(error: float = 0.0, *, level: Level = "clients", measured_w: float = 10.0, predicted_w: float = 10.0) -> Test:
+def _test(
+    error: float = 0.0, *, level: Level = "clients", measured_w: float = 10.0, predicted_w: float = 10.0
+) -> Test:
     return Test(level, 1.0, 100.0, 100.0 * exp(error), measured_w, predicted_w, {"constant": 150.0}, 20.0)
 
 
@@ -17,7 +19,10 @@ def _test(error: float = 0.0, *, level: Level = "clients", measured_w: float = 1
 def test_a_true_model_predicts_what_it_has_not_seen() -> None:
     tests = list(left_out(made.points(), inf))
     assert {one.level for one in tests} == {"clients", "redundancy", "hardware"}
-    by_level = {level: sorted(abs(one.error) for one in tests if one.level == level) for level in ("clients", "redundancy")}
+    by_level = {
+        level: sorted(abs(one.error) for one in tests if one.level == level)
+        for level in ("clients", "redundancy")
+    }
     assert by_level["clients"][len(by_level["clients"]) // 2] < 0.01
     assert by_level["redundancy"][len(by_level["redundancy"]) // 2] < 0.01
 
@@ -29,7 +34,8 @@ def test_a_level_of_one_kind_alone_has_no_tests() -> None:
 
 def test_sizes_are_left_out_where_several_were_measured() -> None:
     levels = [
-        {test.level for test in left_out(made.points(speeds=[(1, 1, 1)], sizes=sizes), inf)} for sizes in ((1e8,), (1e8, 1e9))
+        {test.level for test in left_out(made.points(speeds=[(1, 1, 1)], sizes=sizes), inf)}
+        for sizes in ((1e8,), (1e8, 1e9))
     ]
     assert levels[1] - levels[0] == {"size"}
 
@@ -84,6 +90,8 @@ def test_skill_is_over_constant_power() -> None:
 
 def test_bands_hold_by_the_others_errors() -> None:
     tests = [_test(0.01 * (n % 5)) for n in range(8)] + [_test(1.0)]
-    # Of 9 errors the 10 x 0.9 = 9th smallest is 1: each point is held by it but the last, whose others are too few at 8.
+    # Of 9 errors the 10 x 0.9 = 9th smallest is 1: each point is held by it but the last, whose others are
+    # too few at 8.
     assert scores([[*tests, _test(1.0)]])[0].held_ratio == 1.0
-    assert scores([[*tests, _test(0.0)]])[0].held_ratio == pytest.approx(9 / 10)  # the last exceeds what the others give
+    # the last exceeds what the others give
+    assert scores([[*tests, _test(0.0)]])[0].held_ratio == pytest.approx(9 / 10)

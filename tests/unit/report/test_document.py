@@ -27,7 +27,9 @@ def test_no_label_takes_a_pages_data_away(label: str) -> None:
 @pytest.mark.parametrize("label", HOSTILE)
 def test_no_label_is_markup(label: str) -> None:
     plain, hostile = (
-        document("index.html", text, {}, laid=Table((text,), ((text,),)), links=[text], valid_count=1).partition("<script")[0]
+        document(
+            "index.html", text, {}, laid=Table((text,), ((text,),)), links=[text], valid_count=1
+        ).partition("<script")[0]
         for text in ("plain", label)
     )
     assert [hostile.count(sign) for sign in "<>\"'"] == [plain.count(sign) for sign in "<>\"'"]

@@ -27,7 +27,9 @@ TESTBED = '[testbed]\nkind = "simulated"\ncluster = "odroid-hc4"\n'
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("belonging") / "results"
     small = measured(folder.with_name("small"), 'settle = "30 ms"', size="2 MiB")
-    text = small.campaign_text.replace('[testbed]\nkind = "simulated"\n', TESTBED).replace('kind = "system"', MODELLED)
+    text = small.campaign_text.replace('[testbed]\nkind = "simulated"\n', TESTBED).replace(
+        'kind = "system"', MODELLED
+    )
     asked = campaign.parse(text)
     results = store.create(folder, asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
@@ -54,7 +56,11 @@ def edited(results, old, new):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('throughput = "80 MiB/s"', 'throughput = "800 MiB/s"', "kept trials? .* would be none of this campaign"),
+        (
+            'throughput = "80 MiB/s"',
+            'throughput = "800 MiB/s"',
+            "kept trials? .* would be none of this campaign",
+        ),
         ('settle = "30 ms"', 'settle = "40 ms"', r"settle_s was 0\.03 and is now 0\.04"),
     ],
 )
@@ -69,7 +75,10 @@ def test_a_changed_campaign_does_not_continue_in_the_same_folder(results, old, n
 
 def test_more_repetitions_continue_and_verify(results):
     again, asked = edited(results, "seed = 1", "seed = 1\nrepetitions = 5")
-    assert any("campaign.toml: it, or a file that it names, is not the one that was run" in d for d in verify(again).differences)
+    assert any(
+        "campaign.toml: it, or a file that it names, is not the one that was run" in d
+        for d in verify(again).differences
+    )
     runner.run(asked, again, lambda event: None)
     again = store.open_results(results.folder)
     assert (len(results.entries()), len(again.done())) == (5, 5)
@@ -129,5 +138,7 @@ def test_modelled_watts_without_counters_are_at_least_those_of_idle_hosts(result
         table = pq.read_table(path)
         pq.write_table(table.filter(pc.not_equal(table["meter"].cast(pa.string()), "system")), path)
     assert forge(results, "", lambda watts: watts) == ()
-    assert any("only the bounds were checked" in note for note in verify(store.open_results(results.folder)).notes)
+    assert any(
+        "only the bounds were checked" in note for note in verify(store.open_results(results.folder)).notes
+    )
     assert forge(results, "", lambda watts: pc.multiply(watts, 0.1))

@@ -18,18 +18,39 @@ from readings import point_of
 
 @pytest.fixture
 def side(made):
-    """A side of records an hour apart per side: values by file system, in turns where `step_s` leaves room for another's."""
+    """A side of records an hour apart per side: values by file system, in turns where `step_s` leaves room
+    for another's.
+    """
 
-    def build(name, values, *, began_s=0.0, step_s=100.0, grade="wall", environment=None, facts=None, options=None, kinds=None):
+    def build(
+        name,
+        values,
+        *,
+        began_s=0.0,
+        step_s=100.0,
+        grade="wall",
+        environment=None,
+        facts=None,
+        options=None,
+        kinds=None,
+    ):
         records, points = [], []
         for n, (label, own) in enumerate(values.items()):
             for repetition, value in enumerate(own, start=1):
                 asked = made.trial(filesystem=label, repetition=repetition)
                 kind = (kinds or {}).get(label, label)
-                asked = replace(asked, filesystem=Spec(kind, {"goal": 2} if options is None else options, label))
+                asked = replace(
+                    asked, filesystem=Spec(kind, {"goal": 2} if options is None else options, label)
+                )
                 clock = Clock(0.0, began_s + repetition * step_s + 25.0 * n)
-                record = made.record(asked, environment={"kernel": "6.1", "git": name} if environment is None else environment)
-                records.append(replace(record, clock=clock, facts={"filesystem": facts or {"version": "1.0", "run": name}}))
+                record = made.record(
+                    asked, environment={"kernel": "6.1", "git": name} if environment is None else environment
+                )
+                records.append(
+                    replace(
+                        record, clock=clock, facts={"filesystem": facts or {"version": "1.0", "run": name}}
+                    )
+                )
                 metrics = {"throughput_bytes_per_s": value * MIB, "efficiency_bytes_per_j": value * MIB / 50}
                 points.append(point_of(asked, "write", metrics, (), grade))
         return Side(name, None, tuple(records), tuple(points), cells(records, points))
@@ -70,7 +91,9 @@ def test_only_what_is_declared_may_differ_and_what_follows_from_it(side) -> None
     other = side("b", {"moosefs": AFTER}, options={"goal": 3}, facts={"version": "1.1", "goal": "3"})
     names = [change.name for change in changed(one, other, ())]
     assert names == ["facts.filesystem.goal", "facts.filesystem.version", "filesystem.goal"]
-    assert [c.name for c in undeclared(changed(one, other, ["filesystem.goal"]))] == ["facts.filesystem.version"]
+    assert [c.name for c in undeclared(changed(one, other, ["filesystem.goal"]))] == [
+        "facts.filesystem.version"
+    ]
     assert undeclared(changed(one, other, ["filesystem.goal", "facts.filesystem.version"])) == ()
     doubts = compare(one, other, changes=changed(one, other, ())).doubts
     assert "undeclared differences that may be the cause" in doubts[0]
@@ -80,14 +103,23 @@ def test_a_kernel_is_a_change_and_what_is_drawn_by_lot_is_none(side) -> None:
     one = side("a", {"moosefs": BEFORE})
     other = side("b", {"moosefs": AFTER}, environment={"kernel": "6.2", "git": "b", "clock": {"offset_s": 3}})
     found = changed(one, other, ["environment"])
-    assert [(c.name, c.before, c.after, c.declared) for c in found] == [("environment.kernel", "6.1", "6.2", True)]
+    assert [(c.name, c.before, c.after, c.declared) for c in found] == [
+        ("environment.kernel", "6.1", "6.2", True)
+    ]
     assert changed(one, side("c", {"moosefs": AFTER}), ()) == ()
 
 
 def test_another_file_system_is_one_change(side) -> None:
-    one, other = side("a", {"moosefs": BEFORE}), side("b", {"cephfs": AFTER}, options={"copies": 2}, facts={"fsid": "x"})
+    one, other = (
+        side("a", {"moosefs": BEFORE}),
+        side("b", {"cephfs": AFTER}, options={"copies": 2}, facts={"fsid": "x"}),
+    )
     assert undeclared(changed(one, other, ["filesystem.kind"])) == ()
-    assert [c.name for c in undeclared(changed(one, other, []))] == ["filesystem.copies", "filesystem.goal", "filesystem.kind"]
+    assert [c.name for c in undeclared(changed(one, other, []))] == [
+        "filesystem.copies",
+        "filesystem.goal",
+        "filesystem.kind",
+    ]
 
 
 def test_a_change_that_nothing_is_called_is_refused(side) -> None:
@@ -109,7 +141,9 @@ def test_energies_of_different_grades_are_not_compared_unless_asked(side) -> Non
 def test_file_systems_of_one_folder_are_compared_with_each_other(side) -> None:
     one, other = between(side("a", {"moosefs": BEFORE, "cephfs": AFTER}), ("moosefs", "cephfs"))
     found = compare(one, other, ["MiB/s"])
-    assert [(row.filesystem, row.verdict) for row in found.rows] == [("moosefs -> cephfs", "significantly worse than moosefs")]
+    assert [(row.filesystem, row.verdict) for row in found.rows] == [
+        ("moosefs -> cephfs", "significantly worse than moosefs")
+    ]
     assert not any("turns" in doubt for doubt in found.doubts)
     with pytest.raises(CampaignError, match='no file system is called "nfs"'):
         between(side("a", {"moosefs": BEFORE}), ("moosefs", "nfs"))
@@ -119,14 +153,22 @@ def test_a_drift_is_reported_and_what_it_may_explain_is_not_a_verdict(side) -> N
     def drifting(level):
         return tuple(level * (1 + 0.01 * n + 0.001 * (n % 2)) for n in range(10))
 
-    found = compare(side("a", {"moosefs": drifting(100.0)}), side("b", {"moosefs": drifting(104.0)}, began_s=1e6), ["MiB/s"])
+    found = compare(
+        side("a", {"moosefs": drifting(100.0)}),
+        side("b", {"moosefs": drifting(104.0)}, began_s=1e6),
+        ["MiB/s"],
+    )
     assert sum("MiB/s drifts by +" in doubt for doubt in found.doubts) == 2
-    assert found.rows[0].verdict == "not significantly different from a: drift over the campaign may explain it"
+    assert (
+        found.rows[0].verdict == "not significantly different from a: drift over the campaign may explain it"
+    )
 
 
 def test_outliers_are_shown_and_kept(side) -> None:
     found = compare(side("a", {"moosefs": (*BEFORE, 40.0)}), side("b", {"moosefs": AFTER}), ["MiB/s"])
-    assert found.outliers == ("a: moosefs, write 4 MiB, write, 2 clients, repetition 5: 40.00 MiB/s where 100.0 is typical",)
+    assert found.outliers == (
+        "a: moosefs, write 4 MiB, write, 2 clients, repetition 5: 40.00 MiB/s where 100.0 is typical",
+    )
     assert found.rows[0].before.values[-1] == 40 * MIB
 
 

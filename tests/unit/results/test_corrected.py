@@ -1,4 +1,6 @@
-"""Watts that were modelled with coefficients which the catalogue corrected since: kept as they are, and said."""
+"""Watts that were modelled with coefficients which the catalogue corrected since: kept as they are, and
+said.
+"""
 
 import shutil
 from dataclasses import replace
@@ -17,15 +19,22 @@ BUNDLES = sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip"))
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.stem)
-def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corrected(bundle, tmp_path, monkeypatch):
+def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corrected(
+    bundle, tmp_path, monkeypatch
+):
     switch = replace(HC4.switch_w, value=10.0)
-    monkeypatch.setitem(catalogue.corrected.__globals__, "cluster", {HC4.name: replace(HC4, switch_w=switch)}.__getitem__)
+    monkeypatch.setitem(
+        catalogue.corrected.__globals__, "cluster", {HC4.name: replace(HC4, switch_w=switch)}.__getitem__
+    )
     with open_archive(bundle) as archive, unpacked(archive) as inside:
         shutil.copytree(inside, tmp_path / "results")
     results = store.open_results(tmp_path / "results")
     (doubt,) = [doubt for doubt in summary(results).doubts if "corrected since" in doubt]
     assert doubt.kind is METERS
-    assert doubt == "watts of odroid-hc4 were modelled with coefficients that were corrected since: switch 15.5 W, now 10 W"
+    assert doubt == (
+        "watts of odroid-hc4 were modelled with coefficients that were corrected since: switch 15.5 W, now "
+        "10 W"
+    )
     assert verify(results).differences == ()
 
 
@@ -60,7 +69,10 @@ def test_hardware_of_today_has_nothing_corrected():
     ("old", "words"),
     [
         (replace(HC4, switch_w=replace(HC4.switch_w, value=10.0)), ("switch 10 W, now 15.5 W",)),
-        (replace(HC4, supply_efficiency=replace(HC4.supply_efficiency, value=0.7)), ("supply efficiency 0.7, now 0.8",)),
+        (
+            replace(HC4, supply_efficiency=replace(HC4.supply_efficiency, value=0.7)),
+            ("supply efficiency 0.7, now 0.8",),
+        ),
         (replace(HC4, name="a cluster that the catalogue no longer has"), ()),
         (replace(HC4, switch_w=replace(HC4.switch_w, source="another page")), ()),
     ],

@@ -24,7 +24,9 @@ MIB = 1024**2
 @cache
 def _pledge() -> str:
     points = made.points(noise_ratio=0.01)
-    found = profile("moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=inf, emulated=True)
+    found = profile(
+        "moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=inf, emulated=True
+    )
     target = Target(found, catalogue.cluster("odroid-hc4"), {}, memory=False)
     with patch("time.time", lambda: 1000.0):
         return ledger.pledged(target, tuple(predictions(target, [1, 2, 4], 128 * MIB)))
@@ -78,7 +80,9 @@ def test_a_later_trial_on_the_same_hardware_is_joined() -> None:
     found = _joined([("moosefs", 1001.0, four), ("moosefs", 1002.0, made.otherwise(four, 1.02))])
     assert found[4].measured_bytes_per_s == (four.throughput_bytes_per_s, four.throughput_bytes_per_s * 1.02)
     middle = 1.01 * four.throughput_bytes_per_s
-    assert found[4].sides[0].error == pytest.approx(log(found[4].prediction.throughput_bytes_per_s[0] / middle))
+    assert found[4].sides[0].error == pytest.approx(
+        log(found[4].prediction.throughput_bytes_per_s[0] / middle)
+    )
     assert found[4].held
     assert found[1].sides[0].error is None
     assert found[1].held is None
@@ -99,27 +103,42 @@ def test_other_systems_sizes_and_hardware_are_not_joined() -> None:
     small = replace(one, case=replace(one.case, client_bytes=64.0 * MIB))
     slow = replace(one, case=replace(one.case, fleet=replace(one.case.fleet, server_mips=2000.0)))
     copies = next(p for p in made.points(copies=(2,)) if p.case.fleet.clients_count == 4)
-    trials = [("glusterfs", 1001.0, one), ("moosefs", 1001.0, small), ("moosefs", 1001.0, slow), ("moosefs", 1001.0, copies)]
+    trials = [
+        ("glusterfs", 1001.0, one),
+        ("moosefs", 1001.0, small),
+        ("moosefs", 1001.0, slow),
+        ("moosefs", 1001.0, copies),
+    ]
     assert _joined(trials)[4].measured_bytes_per_s == ()
 
 
 def _with_memory(one: Observation, server_memory_bytes: float) -> Observation:
-    return replace(one, case=replace(one.case, fleet=replace(one.case.fleet, server_memory_bytes=server_memory_bytes)))
+    return replace(
+        one, case=replace(one.case, fleet=replace(one.case.fleet, server_memory_bytes=server_memory_bytes))
+    )
 
 
 def test_servers_with_other_memory_than_pledged_are_left_out_with_the_reason() -> None:
     """Page caches take writes as they arrive, so throughput depends on them."""
-    found = _joined([("moosefs", 1001.0, _with_memory(_measured(4), 4.0 * 2**30)), ("moosefs", 1001.0, _measured(4))])[4]
+    found = _joined(
+        [("moosefs", 1001.0, _with_memory(_measured(4), 4.0 * 2**30)), ("moosefs", 1001.0, _measured(4))]
+    )[4]
     assert len(found.measured_bytes_per_s) == 1
     assert found.memory_count == 1
-    assert "1 trials are left out because their servers have other memory" in " ".join(joined_remarks([found]))
+    assert "1 trials are left out because their servers have other memory" in " ".join(
+        joined_remarks([found])
+    )
 
 
 def test_watts_and_work_per_joule_are_compared_as_well() -> None:
     four = _measured(4)
     assert four.mean_w is not None
     found = _joined([("moosefs", 1001.0, replace(four, mean_w=2 * four.mean_w))])[4]
-    assert [(side.metric.label, side.held) for side in found.sides] == [("MiB/s", True), ("W", False), ("MiB/J", False)]
+    assert [(side.metric.label, side.held) for side in found.sides] == [
+        ("MiB/s", True),
+        ("W", False),
+        ("MiB/J", False),
+    ]
     assert found.held is False
     assert found.sides[2].measured == (four.throughput_bytes_per_s / (2 * four.mean_w),)
     remarks = list(joined_remarks([found]))

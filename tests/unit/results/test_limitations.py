@@ -12,16 +12,29 @@ def cell(filesystem: str, clients: int, *doubts: Doubt) -> Cell:
 
 
 def test_kinds_stand_in_the_order_of_what_they_can_cost_and_lines_in_that_of_their_rows() -> None:
-    lacking, faster = REPETITIONS.doubt("not every repetition has tail J"), CACHE.doubt("write: 1.31 times the theoretical peak")
+    lacking, faster = (
+        REPETITIONS.doubt("not every repetition has tail J"),
+        CACHE.doubt("write: 1.31 times the theoretical peak"),
+    )
     gap = METERS.doubt("plug: 12.0 % of the window has no samples")
     cells = [cell("a", 1, lacking, faster), cell("a", 2, gap, STEPPED), cell("b", 2, STEPPED)]
     found = limitations(cells, ())
-    assert [group.kind.title for group in found] == [KINDS[0].title, "Energy missing or uncertain", "Few or unequal repetitions"]
-    assert [line.rows for line in found[1].lines] == ["a, fio read, 2 clients; b, fio read, 2 clients", "a, fio read, 2 clients"]
+    assert [group.kind.title for group in found] == [
+        KINDS[0].title,
+        "Energy missing or uncertain",
+        "Few or unequal repetitions",
+    ]
+    assert [line.rows for line in found[1].lines] == [
+        "a, fio read, 2 clients; b, fio read, 2 clients",
+        "a, fio read, 2 clients",
+    ]
 
 
 def test_doubts_that_differ_only_in_numbers_or_meter_are_one_line_and_none_is_lost() -> None:
-    one, other = (METERS.doubt(f"{meter}: {count} of 15 samples left out") for meter, count in (("system", 1), ("modelled", 3)))
+    one, other = (
+        METERS.doubt(f"{meter}: {count} of 15 samples left out")
+        for meter, count in (("system", 1), ("modelled", 3))
+    )
     cells = [cell("a", 1, one, other), cell("a", 2, one), cell("a", 4)]
     ((line,),) = (group.lines for group in limitations(cells, ()))
     assert (line.text, line.rows, line.similar) == (one, "a, fio read, 1 and 2 clients", (other,))
@@ -60,7 +73,9 @@ def test_words_decide_nothing() -> None:
 
 
 def test_what_is_omitted_is_energy() -> None:
-    omitting = Cell("a", "fio read", "read", 1, {}, omitted=("dynamic energy omitted: idle power is uncertain",))
+    omitting = Cell(
+        "a", "fio read", "read", 1, {}, omitted=("dynamic energy omitted: idle power is uncertain",)
+    )
     (group,) = limitations([omitting], (), omitted=True)
     assert (group.kind, group.lines[0].rows) == (METERS, "the only row")
 
@@ -70,7 +85,13 @@ def test_without_a_doubt_there_is_no_group() -> None:
 
 
 def test_doubts_with_ids_are_one_line_by_id_whatever_their_words() -> None:
-    late = [METERS.left_out(meter=meter, count=count, all_count=15) for meter, count in (("system", 1), ("pdu on storage-1", 3))]
+    late = [
+        METERS.left_out(meter=meter, count=count, all_count=15)
+        for meter, count in (("system", 1), ("pdu on storage-1", 3))
+    ]
     other = METERS.reads_failed(meter="system", count=1, all_count=15, error="timed out")
     ((*lines,),) = (group.lines for group in limitations([cell("a", 1, *late, other)], ()))
-    assert [(line.id, len(line.similar)) for line in lines] == [(METERS.left_out.id, 1), (METERS.reads_failed.id, 0)]
+    assert [(line.id, len(line.similar)) for line in lines] == [
+        (METERS.left_out.id, 1),
+        (METERS.reads_failed.id, 0),
+    ]

@@ -24,7 +24,8 @@ from perjoule.views.performance.muons import muons_table
 from perjoule.views.performance.scaling import scaling_table
 from readings import point_of
 
-TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, whose interval is less than a third of the mean
+# MiB/s in two modes, whose interval is less than a third of the mean
+TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)
 SINGLE = (116.0, 115.0, 117.0, 116.5, 115.5, 116.2)
 RATE, EVENTS = "throughput_bytes_per_s", "events_per_s"
 
@@ -62,7 +63,9 @@ def rebuilt(row: Cell) -> Table:
 
 
 def roles(row: Cell) -> Table:
-    return rebuilt_bytes_table([replace(row, metrics={**row.metrics, "rebuild_disk_read_storage_bytes": of(SINGLE, MIB)})])
+    return rebuilt_bytes_table(
+        [replace(row, metrics={**row.metrics, "rebuild_disk_read_storage_bytes": of(SINGLE, MIB)})]
+    )
 
 
 @pytest.mark.parametrize("table", [sentence, scaled, muons, rebuilt, roles])
@@ -70,7 +73,9 @@ def test_a_row_in_two_modes_has_medians_and_repetitions(table: Callable[[Cell], 
     found = table(cell(TWO))
     assert found.rows and not any("±" in text for row in found.rows for text in row), found.rows
     assert any("[" in text for row in found.rows for text in row)
-    assert any("±" in text for row in table(cell(SINGLE)).rows for text in row), "one in one mode has its mean"
+    assert any("±" in text for row in table(cell(SINGLE)).rows for text in row), (
+        "one in one mode has its mean"
+    )
 
 
 def test_a_history_prints_the_latest_by_its_median(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +86,8 @@ def test_a_history_prints_the_latest_by_its_median(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(histories, "name_of", lambda results: "one")
     for values, shown in ((TWO, "116.0 [100.0 101.0 102.0 130.0 131.0 132.0]"), (SINGLE, "116.0 ± 15.1")):
         folders: list[Any] = [
-            SimpleNamespace(done=lambda: True, folder=Path("lab"), utc_s=n, values=own) for n, own in enumerate((SINGLE, values))
+            SimpleNamespace(done=lambda: True, folder=Path("lab"), utc_s=n, values=own)
+            for n, own in enumerate((SINGLE, values))
         ]
         (row,) = history_table(histories.history(folders, [RATE])).rows
         assert row[7] == shown
@@ -91,7 +97,10 @@ def test_a_comparison_prints_each_side_as_its_own_row(made) -> None:
     def side(name: str, values: tuple[float, ...]) -> Side:
         asked = [made.trial(filesystem="moosefs", repetition=n) for n in range(1, len(values) + 1)]
         records = [replace(made.record(one), clock=Clock(0.0, 100.0 * one.repetition)) for one in asked]
-        points = [point_of(one, "write", {RATE: value * MIB}, (), "wall") for one, value in zip(asked, values, strict=True)]
+        points = [
+            point_of(one, "write", {RATE: value * MIB}, (), "wall")
+            for one, value in zip(asked, values, strict=True)
+        ]
         return Side(name, None, tuple(records), tuple(points), cells(records, points))
 
     (row,) = comparison_table(compare(side("a", SINGLE), side("b", TWO))).rows

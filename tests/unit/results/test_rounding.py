@@ -1,4 +1,6 @@
-"""Another processor adds up in another order: what was kept verifies nevertheless, and a changed number is found."""
+"""Another processor adds up in another order: what was kept verifies nevertheless, and a changed number is
+found.
+"""
 
 import json
 import math
@@ -39,7 +41,9 @@ def folder(request, tmp_path):
 
 
 def rounded(value: Any, draw, scale: float) -> Any:
-    """The same JSON, each float as another order of adding up could leave it: zeros and whatever is next to one, too."""
+    """The same JSON, each float as another order of adding up could leave it: zeros and whatever is next
+    to one, too.
+    """
     match value:
         case float():
             return value * (1 + ROUNDING * draw.uniform(-1, 1)) + scale * 2.0**-52 * draw.choice([-1, 1])
@@ -48,7 +52,9 @@ def rounded(value: Any, draw, scale: float) -> Any:
         case {"$float": _}:
             return value
         case dict():
-            return {name: one if name in MOMENTS else rounded(one, draw, scale) for name, one in value.items()}
+            return {
+                name: one if name in MOMENTS else rounded(one, draw, scale) for name, one in value.items()
+            }
         case _:
             return value
 
@@ -68,7 +74,8 @@ def test_each_derived_number_may_differ_by_rounding(folder):
     table = json.loads((folder / "table.json").read_text())
     for cell in table["cells"]:
         cell["metrics"] = {
-            name: rounded(one, draw, max(map(abs, one["values"]), default=0.0)) for name, one in cell["metrics"].items()
+            name: rounded(one, draw, max(map(abs, one["values"]), default=0.0))
+            for name, one in cell["metrics"].items()
         }
         cell["shared"] = rounded(cell.get("shared", {}), draw, 1e-2)
     (folder / "table.json").write_text(json.dumps(table))
@@ -122,7 +129,8 @@ def test_each_number_of_a_table_that_was_changed_by_a_millionth_is_found(folder)
             value: Any = stored
             for step in path:
                 value = value[step]
-            if abs(value) < 1e-8 or path[0] == "ran":  # of energies of 1000 J, and of shares, nothing that anybody measures
+            # of energies of 1000 J, and of shares, nothing that anybody measures
+            if abs(value) < 1e-8 or path[0] == "ran":
                 continue
             forged = from_json(Cell, changed(stored, path, lambda x: x * (1 + 1e-6)))
             if not any(differing_cells([forged], [cell])):
@@ -150,7 +158,8 @@ def test_noise_is_no_number_and_its_place_is_named_with_all_digits():
     assert differing({"energy_j": {"a": 1.1e-19}}, {"energy_j": {}}, path="shared") == ""
     assert differing({"energy_j": {"a": 1.1e-19}}, {"energy_j": {"a": -3e-18}}, path="shared") == ""
     assert (
-        differing({"energy_j": {"a": 1e-4}}, {"energy_j": {}}, path="shared") == "shared.energy_j.a is 0.0001 and recomputed 0.0"
+        differing({"energy_j": {"a": 1e-4}}, {"energy_j": {}}, path="shared")
+        == "shared.energy_j.a is 0.0001 and recomputed 0.0"
     )
     assert "0.30000000000000004" in differing({"x": 0.30000000000000004}, {"x": 0.31})
     assert close(1e-18, 0.0, 1.0) and not close(1e-6, 0.0, 1.0)
@@ -160,11 +169,19 @@ def test_noise_is_no_number_and_its_place_is_named_with_all_digits():
 
 def test_samples_are_compared_one_by_one(made):
     stored = made.series(made.channel(), [1.0, 2.0, 3.0], [10.0, 0.0, 12.0])
-    assert differing_rows(stored, made.series(made.channel(), [1.0, 2.0, 3.0], [10.0, 1e-15, 12.0 * (1 + 1e-15)])) == ""
+    assert (
+        differing_rows(
+            stored, made.series(made.channel(), [1.0, 2.0, 3.0], [10.0, 1e-15, 12.0 * (1 + 1e-15)])
+        )
+        == ""
+    )
     assert differing_rows(stored, made.series(made.channel(), [1.0, 2.0, 3.0], [10.0, 0.0, 12.001])) == (
         "sample 3: value is 12.0 and recomputed 12.001"
     )
-    assert differing_rows(stored, made.series(made.channel(), [1.0, 2.0], [10.0, 0.0])) == "3 samples are stored and 2 recomputed"
+    assert (
+        differing_rows(stored, made.series(made.channel(), [1.0, 2.0], [10.0, 0.0]))
+        == "3 samples are stored and 2 recomputed"
+    )
 
 
 @pytest.mark.parametrize("path", EARLIER, ids=lambda path: path.name)
@@ -179,4 +196,6 @@ def test_a_table_of_an_older_definition_is_said_to_be_one(path):
     found = verify(store.open_results(path))
     assert not any("table:" not in words for words in found.differences)
     if found.differences:
-        assert any("definitions of numbers changed since format 1 of table.json" in note for note in found.notes)
+        assert any(
+            "definitions of numbers changed since format 1 of table.json" in note for note in found.notes
+        )

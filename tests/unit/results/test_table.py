@@ -33,7 +33,10 @@ def test_a_heading_has_the_unit_once(key: str, less: str, text: str) -> None:
 
 
 def test_a_value_is_in_the_unit_of_its_metric_and_a_missing_one_a_dash() -> None:
-    assert value_text(Interval(4 * 2**20, 3.5 * 2**20, 4.5 * 2**20, (1.0, 2.0)), "tail_disk_read_bytes") == "4.00 ± 0.50"
+    assert (
+        value_text(Interval(4 * 2**20, 3.5 * 2**20, 4.5 * 2**20, (1.0, 2.0)), "tail_disk_read_bytes")
+        == "4.00 ± 0.50"
+    )
     assert value_text(None, "tail_disk_read_bytes") == "–"
 
 
@@ -46,10 +49,14 @@ def test_a_value_is_in_the_unit_of_its_metric_and_a_missing_one_a_dash() -> None
         ((0.90, 0.40, 0.91, 0.41, 0.9, 0.4), "66"),  # two modes: the median
     ],
 )
-def test_the_share_on_disk_has_no_decimals_because_it_is_known_to_3_points(values: tuple[float, ...], text: str) -> None:
+def test_the_share_on_disk_has_no_decimals_because_it_is_known_to_3_points(
+    values: tuple[float, ...], text: str
+) -> None:
     spread = Interval(fmean(values), min(values), max(values), values)
     rates = Interval(100.0, 99.0, 101.0, tuple(100 * value for value in values))
-    laid = table([Cell("moosefs", "fio", "write", 4, {"throughput_bytes_per_s": rates, "durable_ratio": spread})])
+    laid = table(
+        [Cell("moosefs", "fio", "write", 4, {"throughput_bytes_per_s": rates, "durable_ratio": spread})]
+    )
     assert dict(zip(laid.headers, laid.rows[0], strict=True))["% on disk"] == text
 
 

@@ -1,4 +1,6 @@
-"""The same pair has the same words and the same numbers in cards, winners, comparisons, claims and rankings."""
+"""The same pair has the same words and the same numbers in cards, winners, comparisons, claims and
+rankings.
+"""
 
 import itertools
 import random
@@ -54,9 +56,15 @@ def campaign(made):
             for repetition in range(1, 6):
                 asked = replace(made.trial(kind, "fio write", 4, repetition), filesystem=Spec(kind, {}, kind))
                 place = repetition * 3 + n if in_turns else n * 5 + repetition
-                records.append(replace(made.record(asked, cluster="odroid-hc4"), clock=Clock(0.0, 100.0 * place)))
+                records.append(
+                    replace(made.record(asked, cluster="odroid-hc4"), clock=Clock(0.0, 100.0 * place))
+                )
                 rate = dice.gauss(level, 4.0) * MIB
-                metrics = {"throughput_bytes_per_s": rate, "efficiency_bytes_per_j": rate / dice.gauss(40.0, 1.0), "mean_w": 40.0}
+                metrics = {
+                    "throughput_bytes_per_s": rate,
+                    "efficiency_bytes_per_j": rate / dice.gauss(40.0, 1.0),
+                    "mean_w": 40.0,
+                }
                 metrics |= {"duration_s": 1e9 / rate, "tpp_ratio": rate / (445.36 * MIB)}
                 points.append(point_of(asked, "write", metrics, (), "modelled"))
         return Side("campaign", None, tuple(records), tuple(points), cells(records, points))
@@ -116,7 +124,8 @@ def test_a_pair_is_the_same_everywhere(reported, metric) -> None:
     apart = compared["verdict"].startswith("significantly better")
 
     p = won["p"] if won["p"].startswith("<") else f"= {won['p']}"
-    assert re.search(rf"{re.escape(won['over the second'])} times {second}.{{,30}}p {p}", text)  # its answer on the first screen
+    # its answer on the first screen
+    assert re.search(rf"{re.escape(won['over the second'])} times {second}.{{,30}}p {p}", text)
     if not apart:
         assert won["verdict"] in text
 
@@ -131,7 +140,10 @@ def test_a_claim_of_one_pair_is_judged_as_that_pair(reported) -> None:
     claimed = row(claims_table(found.claims), claim=CLAIM)
     compared = row(comparison_table(compare(*between(side, ("cephfs", "moosefs")), ["MiB/s"])))
     assert (claimed["ratio"], claimed["p"]) == (compared["ratio (95 %)"], compared["p"])
-    holds = {"significantly better than cephfs": "holds here", "significantly worse than cephfs": "doesn't hold here"}
+    holds = {
+        "significantly better than cephfs": "holds here",
+        "significantly worse than cephfs": "doesn't hold here",
+    }
     assert claimed["verdict"] == holds.get(compared["verdict"].removesuffix(", paired"), "can't tell")
     assert claimed["ratio"] in text
 

@@ -46,7 +46,11 @@ def vouch_again(results):
     for entry in results.entries():
         folder = results.folder_of_attempt(entry.trial, entry.attempt)
         files = {name: sha256(folder / name) for name in entry.files}
-        lines.append(json.dumps({"trial": entry.trial, "attempt": entry.attempt, "status": entry.status, "files": files}))
+        lines.append(
+            json.dumps(
+                {"trial": entry.trial, "attempt": entry.attempt, "status": entry.status, "files": files}
+            )
+        )
     results.journal.write_text("".join(line + "\n" for line in lines))
 
 
@@ -60,7 +64,8 @@ def test_results_that_were_stored_without_the_space_before_a_percent_sign_verify
     record, folder = results.records()[0], first_folder(results)
     raw = folder / "raw" / "simulated.json"
     outputs = json.loads(raw.read_text())
-    raw.write_text(json.dumps({**outputs, "doubts": [{"kind": "cache", "text": "90 % of it"}]}))  # as it is worded now
+    # as it is worded now
+    raw.write_text(json.dumps({**outputs, "doubts": [{"kind": "cache", "text": "90 % of it"}]}))
     outcome = replace(record.outcome, doubts=(CACHE.doubt("90 % of it"),))
     doubted = replace(record, outcome=outcome, doubts=(*record.doubts, METERS.doubt("40 % of the samples")))
     (folder / "record.json").write_text(without_space(record_text(doubted)))
@@ -74,7 +79,9 @@ def test_results_that_were_stored_without_the_space_before_a_percent_sign_verify
     assert verify(results).differences == ()
 
 
-@pytest.mark.parametrize(("text", "differs"), [("a doubt, as configured", False), ("9 errors", False), ("8 errors", True)])
+@pytest.mark.parametrize(
+    ("text", "differs"), [("a doubt, as configured", False), ("9 errors", False), ("8 errors", True)]
+)
 def test_doubts_that_were_stored_without_ids_verify_by_their_words(text, differs):
     now = {"kind": "work", "id": "work.errors", "values": {"count": 9}, "text": "9 errors"}
     now = now if "errors" in text else WORK.configured().data
@@ -115,9 +122,14 @@ def test_a_raw_output_that_was_put_there_later_is_found(results):
     assert "was not there" in difference
 
 
-def test_a_record_that_does_not_follow_from_the_raw_outputs_is_found_even_when_the_journal_vouches_for_it(results):
+def test_a_record_that_does_not_follow_from_the_raw_outputs_is_found_even_when_the_journal_vouches_for_it(
+    results,
+):
     record = results.records()[0]
-    faster = replace(record.outcome, results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results))
+    faster = replace(
+        record.outcome,
+        results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results),
+    )
     (first_folder(results) / "record.json").write_text(record_text(replace(record, outcome=faster)))
     vouch_again(results)
     differences = verify(results).differences
@@ -134,7 +146,10 @@ def test_a_goodput_that_does_not_follow_from_the_raw_outputs_is_found(results):
 
 def test_raw_outputs_are_read_again_although_the_series_are_damaged(results):
     record = results.records()[0]
-    faster = replace(record.outcome, results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results))
+    faster = replace(
+        record.outcome,
+        results=tuple(replace(r, moved_bytes=r.moved_bytes + 1) for r in record.outcome.results),
+    )
     (first_folder(results) / "record.json").write_text(record_text(replace(record, outcome=faster)))
     (first_folder(results) / "series.parquet").write_text("not parquet")
     vouch_again(results)

@@ -1,4 +1,6 @@
-"""The one rule for "better": contrasts with all their uncertainty, families of comparisons, and the words for them."""
+"""The one rule for "better": contrasts with all their uncertainty, families of comparisons, and the words
+for them.
+"""
 
 import math
 import random
@@ -60,9 +62,17 @@ def test_a_difference_is_that_of_welch_with_whole_degrees_of_freedom_and_bonferr
 def test_a_second_calculation_gives_the_same_ratio_and_interval(seed, count) -> None:
     """Of file systems that took turns, of unequal scatter and number of repetitions, under drift."""
     dice = np.random.default_rng(seed)
-    ran = [[Ran(r, 10.0 * (r * count + k), 10.0 * (r * count + k) + 8) for r in range(4 + k)] for k in range(count)]
-    drawn = [[100 * exp(dice.normal(0.0, 0.02 + 0.04 * k) + 2e-4 * one.began_s) for one in own] for k, own in enumerate(ran)]
-    cells = [cell(str(k), values, ran=tuple(own)) for k, (own, values) in enumerate(zip(ran, drawn, strict=True))]
+    ran = [
+        [Ran(r, 10.0 * (r * count + k), 10.0 * (r * count + k) + 8) for r in range(4 + k)]
+        for k in range(count)
+    ]
+    drawn = [
+        [100 * exp(dice.normal(0.0, 0.02 + 0.04 * k) + 2e-4 * one.began_s) for one in own]
+        for k, own in enumerate(ran)
+    ]
+    cells = [
+        cell(str(k), values, ran=tuple(own)) for k, (own, values) in enumerate(zip(ran, drawn, strict=True))
+    ]
     tables = {one.filesystem: pd.DataFrame(one.ran).assign(value=one.metrics[RATE].values) for one in cells}
     judge = Judge(cells)
     one_trend = judge.trend(RATE)
@@ -102,7 +112,9 @@ def test_ratios_are_the_same_told_from_either_side() -> None:
 
 
 def test_what_a_drift_may_have_made_is_in_the_interval() -> None:
-    """The second four began four of eight seconds later: half of log(1.05), and half of its standard error."""
+    """The second four began four of eight seconds later: half of log(1.05), and half of its standard
+    error.
+    """
     plain, drifting = (contrast(one_after_the_other(ONE, OTHER, trend=one)) for one in (None, STEEP))
     assert drifting.error**2 - plain.error**2 == pytest.approx((log(1.05) / 2) ** 2 + (0.01 / 2) ** 2)
     assert drifting.value == plain.value  # an allowance and no correction
@@ -114,7 +126,9 @@ def test_what_a_drift_may_have_made_is_in_the_interval() -> None:
 
 def test_between_campaigns_a_significant_drift_counts_as_a_whole_unless_they_took_turns() -> None:
     def across(terms, *trends):
-        return contrast([(sign, replace(one, trend=own)) for (sign, one), own in zip(terms, trends, strict=True)])
+        return contrast(
+            [(sign, replace(one, trend=own)) for (sign, one), own in zip(terms, trends, strict=True)]
+        )
 
     apart = across(one_after_the_other(ONE, OTHER), STEEP, LEVEL)
     assert apart.drift == pytest.approx(log(1.05) ** 2 + 0.01**2)
@@ -134,7 +148,9 @@ def test_what_repetitions_share_counts_with_what_it_differs_by() -> None:
     found = contrast(terms)
     assert found.error**2 == pytest.approx(plain.error**2 + 0.02**2 + 0.04**2)
     assert found.source == "disk"
-    same = contrast([(plus, replace(one, shared={"board": 0.05})), (minus, replace(other, shared={"board": 0.05}))])
+    same = contrast(
+        [(plus, replace(one, shared={"board": 0.05})), (minus, replace(other, shared={"board": 0.05}))]
+    )
     assert same.error == plain.error
 
 
@@ -144,10 +160,14 @@ def test_less_than_the_model_knows_is_not_a_difference_and_says_so() -> None:
     found = Verdict(contrast([(plus, replace(one, shared={"the board's dynamic power": 0.04})), other]))
     assert found.word == "can't tell"
     said = found.sentence("moosefs")
-    assert said == "not significantly different from moosefs: within the uncertainty of the board's dynamic power"
+    assert said == (
+        "not significantly different from moosefs: within the uncertainty of the board's dynamic power"
+    )
 
 
-def test_a_difference_that_drift_and_the_model_hide_each_alone_is_reported_and_one_that_scatter_hides_is_not() -> None:
+def test_a_difference_that_drift_and_the_model_hide_each_alone_is_reported_and_one_that_scatter_hides_is_not() -> (
+    None
+):
     steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
     wild = (100.0, 150.0, 80.0, 120.0), (140.0, 90.0, 170.0, 150.0)
     reasons = []
@@ -166,7 +186,9 @@ def test_correlated_repetitions_widen_the_interval_as_fewer_would() -> None:
 
 
 @pytest.mark.parametrize(("gap", "r"), [(1.0, 0.3), (1.5, 0.3**1.5), (2.0, 0.0), (3.0, 0.0)])
-def test_a_correlation_that_is_not_significant_widens_only_repetitions_that_follow_one_another(gap: float, r: float) -> None:
+def test_a_correlation_that_is_not_significant_widens_only_repetitions_that_follow_one_another(
+    gap: float, r: float
+) -> None:
     """By docs/explanations/how-numbers-are-made.md, "The best": each term by (1 + r) / (1 - r)."""
     unsure = Trend(0.0, -0.1, 0.1, 1.0, 0.3, 0.2, error=0.0, freedom=10, span_s=8.0)
     one, other = (np.var(np.log(values), ddof=1) / len(values) * (1 + r) / (1 - r) for values in (ONE, OTHER))
@@ -185,7 +207,10 @@ def test_the_interval_agrees_with_the_verdict() -> None:
     dice = random.Random(1)
     words = set()
     for _ in range(400):
-        one, other = ([dice.gauss(100 + 3 * side, 2) for _ in range(dice.randint(2, 6))] for side in (0, dice.choice((0, 1))))
+        one, other = (
+            [dice.gauss(100 + 3 * side, 2) for _ in range(dice.randint(2, 6))]
+            for side in (0, dice.choice((0, 1)))
+        )
         (plus, first), second = one_after_the_other(tuple(one), tuple(other))
         terms = [(plus, replace(first, shared={"a": dice.choice((0.0, 0.01, 0.05))})), second]
         found = Verdict(contrast(terms), dice.choice((1, 3, 15)))
@@ -208,12 +233,18 @@ def test_a_verdict_needs_relevance_significance_and_repetitions() -> None:
     wild = Verdict(contrast(one_after_the_other((100.0, 150.0, 80.0), (140.0, 90.0, 170.0))))
     assert (wild.word, wild.sentence("a")) == ("can't tell", "not significantly different from a")
     once = Verdict(contrast(one_after_the_other((100.0,), (200.0, 201.0))))
-    assert (once.word, once.p, once.sentence("a")) == ("can't tell", 1.0, "one repetition is not enough to distinguish it from a")
+    assert (once.word, once.p, once.sentence("a")) == (
+        "can't tell",
+        1.0,
+        "one repetition is not enough to distinguish it from a",
+    )
     assert (once.ratio.low, once.ratio.high) == (0.0, inf)
 
 
 def test_less_is_better_of_joules_seconds_and_watts() -> None:
-    found = Verdict(contrast(one_after_the_other((100.0, 101.0, 99.0), (120.0, 121.0, 119.0))), less_is_better=True)
+    found = Verdict(
+        contrast(one_after_the_other((100.0, 101.0, 99.0), (120.0, 121.0, 119.0))), less_is_better=True
+    )
     assert (found.sign, found.word) == (1, "worse")
 
 
@@ -222,7 +253,10 @@ def cell(name, values, *, metric=RATE, **words):
 
 
 def test_redundancy_that_differs_is_in_the_same_line() -> None:
-    cells = [cell("moosefs", (120.0, 121.0, 119.0), redundancy=Redundancy(1)), cell("cephfs", ONE[:3], redundancy=Redundancy(2))]
+    cells = [
+        cell("moosefs", (120.0, 121.0, 119.0), redundancy=Redundancy(1)),
+        cell("cephfs", ONE[:3], redundancy=Redundancy(2)),
+    ]
     said = Judge(cells).verdict(cells[0], cells[1], RATE).sentence("cephfs")
     assert said.endswith(f"; redundancy differs: {Redundancy(1).text} against {Redundancy(2).text}")
     alike = [replace(one, redundancy=Redundancy(2)) for one in cells]
@@ -249,10 +283,15 @@ def test_pairs_count_by_holms_rule_over_all_rows_in_a_metric() -> None:
     ]
     others = [cell("once", (7.0,)), cell("d", ONE, metric=PER_J)]
     judge, pairs = Judge([*cells, *others]), list(combinations(cells, 2))
-    alike = [(one, other) for one, other in pairs if (one.direction, one.clients_count) == (other.direction, other.clients_count)]
+    alike = [
+        (one, other)
+        for one, other in pairs
+        if (one.direction, one.clients_count) == (other.direction, other.clients_count)
+    ]
     assert len(alike) == judge.all_count(RATE) == 7
     logs = [[np.log(side.metrics[RATE].values) for side in pair] for pair in alike]
-    p = [stats.ttest_ind(*sides, equal_var=True).pvalue for sides in logs]  # Welch's freedom, truncated, is n - 1 twice
+    # Welch's freedom, truncated, is n - 1 twice
+    p = [stats.ttest_ind(*sides, equal_var=True).pvalue for sides in logs]
     expected, highest = dict[int, float](), 0.0
     for rank, n in enumerate(np.argsort(p)):  # Holm's adjusted p, by its definition
         highest = max(highest, (7 - rank) * p[n])
@@ -273,7 +312,9 @@ def test_a_report_of_many_equal_rows_has_a_false_winner_in_one_of_twenty_at_most
     for _ in range(runs_count):
         drawn = dice.normal(100, 4, size=(8, 3, 5))
         cells = [
-            replace(cell(name, tuple(drawn[row, n])), clients_count=row + 1) for row in range(8) for n, name in enumerate("abc")
+            replace(cell(name, tuple(drawn[row, n])), clients_count=row + 1)
+            for row in range(8)
+            for n, name in enumerate("abc")
         ]
         found = winners([], cells)
         assert len(found) == 8
@@ -320,7 +361,9 @@ def campaign(drift=0.0, correlation=0.0, count=60, cells=3, seed=0):
     for t in range(1, count):
         noise[t] = correlation * noise[t - 1] + (1 - correlation**2) ** 0.5 * noise[t]
     return [
-        TimedValue(t % cells, float(t), exp(log(100 * (1 + t % cells)) + drift * t / (count - 1) + 0.02 * noise[t]))
+        TimedValue(
+            t % cells, float(t), exp(log(100 * (1 + t % cells)) + drift * t / (count - 1) + 0.02 * noise[t])
+        )
         for t in range(count)
     ]
 
@@ -362,9 +405,16 @@ def test_too_few_repetitions_tell_no_trend() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "word"),
-    [(1.0203, "better"), (1.0197, "no relevant difference"), (1 / 1.0203, "worse"), (1 / 1.0197, "no relevant difference")],
+    [
+        (1.0203, "better"),
+        (1.0197, "no relevant difference"),
+        (1 / 1.0203, "worse"),
+        (1 / 1.0197, "no relevant difference"),
+    ],
 )
-def test_a_difference_is_relevant_from_two_percent_on_whichever_is_the_larger(ratio: float, word: str) -> None:
+def test_a_difference_is_relevant_from_two_percent_on_whichever_is_the_larger(
+    ratio: float, word: str
+) -> None:
     known = Verdict(Estimate(log(ratio), 1e-12, 10.0))
     assert known.word == word
     assert (known.sentence("a") == "no relevant difference from a") == (word == "no relevant difference")
@@ -381,12 +431,14 @@ def test_a_comparison_stands_alone_unless_it_knows_of_others() -> None:
     [
         ({1: (0, 1)}, {1: (1, 2)}, False),  # a single block
         ({1: (0, 1), 2: (2, 3)}, {1: (1, 2), 2: (3, 4)}, True),
-        ({1: (0, 1), 2: (2, 3)}, {1: (1, 2.1), 2: (3, 4)}, False),  # the next block begins before the end of the first
+        # the next block begins before the end of the first
+        ({1: (0, 1), 2: (2, 3)}, {1: (1, 2.1), 2: (3, 4)}, False),
         ({1: (0, 1), 2: (2, 3)}, {2: (1, 2), 3: (3, 4)}, False),  # a single one in common
     ],
 )
 def test_cells_took_turns_where_two_blocks_or_more_have_all_of_them(one, other, turns) -> None:
     cells = [
-        cell(str(n), ONE[: len(ran)], ran=tuple(Ran(r, *when) for r, when in ran.items())) for n, ran in enumerate((one, other))
+        cell(str(n), ONE[: len(ran)], ran=tuple(Ran(r, *when) for r, when in ran.items()))
+        for n, ran in enumerate((one, other))
     ]
     assert measured_in_turns(cells) is turns

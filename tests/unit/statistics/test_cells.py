@@ -16,15 +16,32 @@ from readings import point_of
 from typed import present
 
 
-def point(made, values, repetition=1, direction: Direction = "write", doubts=(), omitted=None, grade="", shared=None, **words):
+def point(
+    made,
+    values,
+    repetition=1,
+    direction: Direction = "write",
+    doubts=(),
+    omitted=None,
+    grade="",
+    shared=None,
+    **words,
+):
     metrics = {"throughput_bytes_per_s": 100.0, "duration_s": 10.0} | values
-    return point_of(made.trial(repetition=repetition, **words), direction, metrics, doubts, grade, omitted, shared)
+    return point_of(
+        made.trial(repetition=repetition, **words), direction, metrics, doubts, grade, omitted, shared
+    )
 
 
 def test_repetitions_become_one_cell_with_intervals(made):
     points = [point(made, {"energy_j": value}, n) for n, value in ((3, 14.0), (1, 10.0), (2, 12.0))]
     (cell,) = cells([made.record(p.trial) for p in points], points)
-    assert (cell.filesystem, cell.workload, cell.direction, cell.clients_count) == ("moosefs", "write 4 MiB", "write", 2)
+    assert (cell.filesystem, cell.workload, cell.direction, cell.clients_count) == (
+        "moosefs",
+        "write 4 MiB",
+        "write",
+        2,
+    )
     assert cell.metrics["energy_j"].values == (10.0, 12.0, 14.0)
     assert cell.metrics["energy_j"].mean == 12
     assert cell.failed_count == 0
@@ -45,7 +62,11 @@ def test_dynamic_energy_that_one_repetition_omits_is_omitted_of_the_row_and_no_d
 
 def edp_ratios(points):
     """Of the cells that have one, by file system and workload."""
-    return {(c.filesystem, c.workload): c.metrics["edp_ratio"] for c in cells([], points) if "edp_ratio" in c.metrics}
+    return {
+        (c.filesystem, c.workload): c.metrics["edp_ratio"]
+        for c in cells([], points)
+        if "edp_ratio" in c.metrics
+    }
 
 
 def test_edp_is_relative_to_the_best_mean_of_the_same_workload_direction_and_clients(made):
@@ -56,7 +77,9 @@ def test_edp_is_relative_to_the_best_mean_of_the_same_workload_direction_and_cli
         point(made, {"edp_js": 7.0}, 1, clients_count=1),
         point(made, {"edp_js": 3.0}, 1, direction="read"),
     ]
-    found = {(c.filesystem, c.direction, c.clients_count): c.metrics.get("edp_ratio") for c in cells([], points)}
+    found = {
+        (c.filesystem, c.direction, c.clients_count): c.metrics.get("edp_ratio") for c in cells([], points)
+    }
     assert present(found["moosefs", "write", 2]).values == (0.5, 1.5)
     assert present(found["cephfs", "write", 2]).mean == 3
     assert found["moosefs", "write", 1] is None  # with nothing beside it, 1.00 would be no finding
@@ -69,7 +92,10 @@ def test_edp_compares_nothing_but_the_same_work(made):
 
 
 def test_edp_does_not_compare_random_with_sequential_loads(made):
-    points = [point(made, {"edp_js": edp}, workload=name) for edp, name in ((1.0, "write 4 MiB"), (50.0, "randwrite 4 KiB"))]
+    points = [
+        point(made, {"edp_js": edp}, workload=name)
+        for edp, name in ((1.0, "write 4 MiB"), (50.0, "randwrite 4 KiB"))
+    ]
     assert edp_ratios(points) == {}
     points += [point(made, {"edp_js": 25.0}, workload="randwrite 4 KiB", filesystem="cephfs")]
     assert {place: ratio.mean for place, ratio in edp_ratios(points).items()} == {
@@ -100,7 +126,12 @@ def test_the_best_edp_is_one_where_rows_are_summarised_by_medians(made):
     """In either order of mean and median: 10 is the lowest median, 12 the lowest mean."""
     products = {"moosefs": [10.0, 10.0, 10.0, 40.0], "cephfs": [12.0, 12.0, 12.0, 12.0]}
     points = [
-        point(made, {"edp_js": value, "throughput_bytes_per_s": 1e9 / value, "duration_s": value}, n, filesystem=name)
+        point(
+            made,
+            {"edp_js": value, "throughput_bytes_per_s": 1e9 / value, "duration_s": value},
+            n,
+            filesystem=name,
+        )
         for name, values in products.items()
         for n, value in enumerate(values, 1)
     ]
@@ -121,7 +152,9 @@ def test_a_failed_trial_counts_until_a_later_attempt_is_valid(made):
     records = [made.record(), failed]
     points = [point(made, {}), point(made, {}, 2)]
     assert [c.failed_count for c in cells(records, points[:1])] == [1]
-    assert [c.failed_count for c in cells([*records, made.record(made.trial(repetition=2), attempt=2)], points)] == [0]
+    assert [
+        c.failed_count for c in cells([*records, made.record(made.trial(repetition=2), attempt=2)], points)
+    ] == [0]
 
 
 def test_a_combination_that_only_failed_is_a_cell_without_numbers(made):
@@ -167,8 +200,26 @@ def test_cells_come_in_order_whatever_the_order_of_points(made):
 
 
 def test_labels_are_sorted_by_the_numbers_in_them():
-    labels = ["load 100 %", "load 5 %", "load 25 %", "2 users", "load", "load 0.5 %", "load 0.25 %", "10 users"]
-    expected = ["2 users", "10 users", "load", "load 0.25 %", "load 0.5 %", "load 5 %", "load 25 %", "load 100 %"]
+    labels = [
+        "load 100 %",
+        "load 5 %",
+        "load 25 %",
+        "2 users",
+        "load",
+        "load 0.5 %",
+        "load 0.25 %",
+        "10 users",
+    ]
+    expected = [
+        "2 users",
+        "10 users",
+        "load",
+        "load 0.25 %",
+        "load 0.5 %",
+        "load 5 %",
+        "load 25 %",
+        "load 100 %",
+    ]
     assert sorted(labels, key=as_read) == expected
 
 
@@ -181,10 +232,17 @@ def test_a_larger_weight_counts_the_delay_more_often(made):
     fast = made.record(made.trial(filesystem="fast"))
     metrics = {"throughput_bytes_per_s": 100.0, "energy_j": 10.0}
     points = [
-        point_of(slow.trial, "write", {**metrics, "duration_s": 10.0, "throughput_bytes_per_s": 50.0, "edp_js": 100.0}),
+        point_of(
+            slow.trial,
+            "write",
+            {**metrics, "duration_s": 10.0, "throughput_bytes_per_s": 50.0, "edp_js": 100.0},
+        ),
         point_of(fast.trial, "write", {**metrics, "duration_s": 5.0, "edp_js": 50.0}),
     ]
-    ratios = [{c.filesystem: c.metrics["edp_ratio"].mean for c in cells([slow, fast], points, edp_weight=w)} for w in (1, 2, 3)]
+    ratios = [
+        {c.filesystem: c.metrics["edp_ratio"].mean for c in cells([slow, fast], points, edp_weight=w)}
+        for w in (1, 2, 3)
+    ]
     assert [r["fast"] for r in ratios] == [1.0, 1.0, 1.0]
     assert [r["slow"] for r in ratios] == pytest.approx([2.0, 4.0, 8.0])
 
@@ -199,44 +257,68 @@ def test_a_cell_keeps_the_grade_of_its_power_and_doubts_a_mixture(made):
 
 def test_energy_delay_products_of_two_grades_are_not_divided_by_each_other(made):
     wall = point(made, {"edp_js": 10.0}, grade="wall")
-    model, metered = (point(made, {"edp_js": 1.0}, filesystem="cephfs", grade=grade) for grade in ("modelled", "wall"))
+    model, metered = (
+        point(made, {"edp_js": 1.0}, filesystem="cephfs", grade=grade) for grade in ("modelled", "wall")
+    )
     assert edp_ratios([wall, model]) == {}
     assert len(edp_ratios([wall, metered])) == 2
 
 
 def test_what_the_meter_adds_stands_behind_a_second_sign(made):
-    metrics = {"efficiency_shared_uncertainty_bytes_per_j": 0.5 * MIB, "efficiency_uncertainty_bytes_per_j": 0.7 * MIB}
+    metrics = {
+        "efficiency_shared_uncertainty_bytes_per_j": 0.5 * MIB,
+        "efficiency_uncertainty_bytes_per_j": 0.7 * MIB,
+    }
     metrics |= {"throughput_bytes_per_s": 100.0 * MIB}
-    points = [point(made, {"efficiency_bytes_per_j": value * MIB, **metrics}, n) for n, value in ((1, 9.9), (2, 10.1))]
+    points = [
+        point(made, {"efficiency_bytes_per_j": value * MIB, **metrics}, n)
+        for n, value in ((1, 9.9), (2, 10.1))
+    ]
     assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.27 ± 0.50"
     assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ? ± 0.70"
     assert with_meter(cells([], points)[0], "throughput_bytes_per_s") == "100.0 ± 0.0"
 
 
 def test_repetitions_in_two_modes_are_printed_one_by_one_beside_their_median(made):
-    points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((402.0, 110.0, 412.0), start=1)]
+    points = [
+        point(made, {"throughput_bytes_per_s": value}, n)
+        for n, value in enumerate((402.0, 110.0, 412.0), start=1)
+    ]
     (cell,) = cells([], points)
     assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 [110.0 402.0 412.0]"
 
 
 def test_two_modes_of_a_rate_are_named_in_a_doubt_with_their_sizes(made):
     rates = (218.0, 219, 221, 217, 419, 420, 218, 220)
-    points = [point(made, {"throughput_bytes_per_s": value * MIB}, n) for n, value in enumerate(rates, start=1)]
+    points = [
+        point(made, {"throughput_bytes_per_s": value * MIB}, n) for n, value in enumerate(rates, start=1)
+    ]
     (cell,) = cells([], points)
-    words = "two modes: 218.8 MiB/s in 6 and 419.5 MiB/s in 2 of 8 repetitions, so a mean and its interval would describe neither"
+    words = (
+        "two modes: 218.8 MiB/s in 6 and 419.5 MiB/s in 2 of 8 repetitions, so a mean and its interval "
+        "would describe neither"
+    )
     assert cell.doubts == (words,)
     assert cells([], points[:4])[0].doubts == ()
 
 
 def test_repetitions_that_scatter_little_are_a_mean_with_its_interval(made):
-    points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((100.0, 110.0, 120.0), start=1)]
+    points = [
+        point(made, {"throughput_bytes_per_s": value}, n)
+        for n, value in enumerate((100.0, 110.0, 120.0), start=1)
+    ]
     (cell,) = cells([], points)
     assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "110.0 ± 24.8"
 
 
 def test_what_repetitions_share_is_their_mean_by_source(made):
     repetitions = [
-        point(made, {"energy_j": 10.0, "edp_js": 1.0}, repetition=n, shared={"energy_j": shared, "edp_js": shared})
+        point(
+            made,
+            {"energy_j": 10.0, "edp_js": 1.0},
+            repetition=n,
+            shared={"energy_j": shared, "edp_js": shared},
+        )
         for n, shared in ((1, {"meter: gain": 0.02, "meter: offset": 0.1}), (2, {"meter: gain": 0.02}))
     ]
     other = point(made, {"edp_js": 2.0}, filesystem="cephfs")
@@ -256,11 +338,16 @@ def test_a_cell_knows_when_its_trials_ran_and_how_many_hosts_stored(made):
 
 
 def test_every_trial_that_failed_counts_once_whatever_the_number_of_attempts(made):
-    records = [made.record(made.trial(repetition=n), status="failed", attempt=a) for n, a in ((1, 1), (1, 2), (2, 1), (3, 1))]
+    records = [
+        made.record(made.trial(repetition=n), status="failed", attempt=a)
+        for n, a in ((1, 1), (1, 2), (2, 1), (3, 1))
+    ]
     assert [c.failed_count for c in cells(records, [])] == [3]
 
 
-@pytest.mark.parametrize(("values", "metrics"), [((inf, 5.0), (5.0,)), ((4.0, 5.0), (4.0, 5.0)), ((float("nan"), 5.0), (5.0,))])
+@pytest.mark.parametrize(
+    ("values", "metrics"), [((inf, 5.0), (5.0,)), ((4.0, 5.0), (4.0, 5.0)), ((float("nan"), 5.0), (5.0,))]
+)
 def test_what_is_no_number_is_not_among_the_values(made, values, metrics):
     (cell,) = cells([], [point(made, {"energy_j": value}, n) for n, value in enumerate(values, 1)])
     assert cell.metrics["energy_j"].values == metrics
@@ -277,5 +364,8 @@ def test_work_is_the_same_to_six_digits(made):
 
 
 def test_what_one_repetition_alone_shares_counts_with_nothing_of_the_others(made):
-    points = [point(made, {"energy_j": 5.0}, n, shared=shared) for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))]
+    points = [
+        point(made, {"energy_j": 5.0}, n, shared=shared)
+        for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))
+    ]
     assert cells([], points)[0].shared == {"energy_j": {"a": pytest.approx(0.01)}}

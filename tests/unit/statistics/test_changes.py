@@ -15,12 +15,18 @@ def found(pairs, declared=(), campaigns=(None, None)):
 
 @pytest.fixture
 def pair(made):
-    """Records of either side that differ in what they are given: facts, environment, or options of the file system."""
+    """Records of either side that differ in what they are given: facts, environment, or options of the
+    file system.
+    """
 
     def build(before, after, *, root="facts", kinds=("moosefs", "moosefs")):
         def record(told, kind):
-            one = made.record(replace(made.trial(kind), filesystem=Spec(kind, told if root == "options" else {}, kind)))
-            return replace(one, facts=told if root == "facts" else {}, environment=told if root == "environment" else {})
+            one = made.record(
+                replace(made.trial(kind), filesystem=Spec(kind, told if root == "options" else {}, kind))
+            )
+            return replace(
+                one, facts=told if root == "facts" else {}, environment=told if root == "environment" else {}
+            )
 
         return record(before, kinds[0]), record(after, kinds[1])
 
@@ -53,27 +59,44 @@ def test_what_differs_from_trial_to_trial_by_itself_is_not_a_change_and_an_optio
 
 def test_the_id_that_a_testbed_draws_for_a_run_is_not_a_circumstance_where_a_mount_point_bears_it(pair):
     def facts(run, *, point="mnt"):
-        return {"testbed": {"run": run}, "filesystem": {"mounts": {"client-1": {"target": f"/var/tmp/pj-{run}/{point}"}}}}
+        return {
+            "testbed": {"run": run},
+            "filesystem": {"mounts": {"client-1": {"target": f"/var/tmp/pj-{run}/{point}"}}},
+        }
 
     assert found([pair(facts("dded6cac"), facts("64974467"))]) == {}
     moved = found([pair(facts("dded6cac"), facts("64974467", point="other"))])
-    assert moved == {"facts.filesystem.mounts.client-1.target": ("/var/tmp/pj-RUN/mnt", "/var/tmp/pj-RUN/other")}
+    assert moved == {
+        "facts.filesystem.mounts.client-1.target": ("/var/tmp/pj-RUN/mnt", "/var/tmp/pj-RUN/other")
+    }
 
 
 def test_the_cpu_caps_of_virtual_hosts_are_named_by_the_rating_that_they_follow_from(pair):
     def facts(mips):
         caps = {"storage-1": 4000 / mips, "storage-2": 4000 / mips}
-        return {"testbed": {"machine_mips_per_core": mips, "cpu_cap_cores": caps, "cpu_demand_ratio": 16000 / mips}}
+        return {
+            "testbed": {
+                "machine_mips_per_core": mips,
+                "cpu_cap_cores": caps,
+                "cpu_demand_ratio": 16000 / mips,
+            }
+        }
 
-    assert found([pair(facts(2551), facts(2562))]) == {"facts.testbed.machine_mips_per_core": ("2551", "2562")}
+    assert found([pair(facts(2551), facts(2562))]) == {
+        "facts.testbed.machine_mips_per_core": ("2551", "2562")
+    }
 
 
-@pytest.mark.parametrize("name", ["run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "total_bytes"])
+@pytest.mark.parametrize(
+    "name", ["run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "total_bytes"]
+)
 def test_what_daemons_count_or_draw_by_lot_is_not_a_circumstance(pair, name):
     assert found([pair({"filesystem": {name: 1}}, {"filesystem": {name: 2}})]) == {}
 
 
-@pytest.mark.parametrize(("name", "told"), [("clock", False), ("git", False), ("gitea", True), ("kernel", True)])
+@pytest.mark.parametrize(
+    ("name", "told"), [("clock", False), ("git", False), ("gitea", True), ("kernel", True)]
+)
 def test_time_and_our_own_version_are_no_circumstance(pair, name, told):
     assert bool(found([pair({name: "a"}, {name: "b"}, root="environment")])) == told
     assert bool(found([pair({name: {"of": "a"}}, {name: {"of": "b"}}, root="environment")])) == told
@@ -100,16 +123,27 @@ def test_an_option_that_one_side_lacks_is_nothing_there(pair):
     [
         (
             (),
-            ["facts.filesystem.mounts", "facts.filesystem.version", "facts.workload.jobs", "filesystem.goal", "filesystem.goals"],
+            [
+                "facts.filesystem.mounts",
+                "facts.filesystem.version",
+                "facts.workload.jobs",
+                "filesystem.goal",
+                "filesystem.goals",
+            ],
         ),
         (("filesystem.goal",), ["facts.filesystem.version", "facts.workload.jobs", "filesystem.goals"]),
         (("filesystem",), ["facts.filesystem.version", "facts.workload.jobs"]),
         (("filesystem.kind",), ["facts.filesystem.version", "facts.workload.jobs"]),
-        (("facts.workload",), ["facts.filesystem.mounts", "facts.filesystem.version", "filesystem.goal", "filesystem.goals"]),
+        (
+            ("facts.workload",),
+            ["facts.filesystem.mounts", "facts.filesystem.version", "filesystem.goal", "filesystem.goals"],
+        ),
         (("filesystem", "facts"), []),
     ],
 )
-def test_a_declaration_covers_what_is_below_it_and_what_daemons_report_of_it_but_no_version(pair, declared, left):
+def test_a_declaration_covers_what_is_below_it_and_what_daemons_report_of_it_but_no_version(
+    pair, declared, left
+):
     def facts(n):
         return {"filesystem": {"mounts": n, "version": n}, "workload": {"jobs": n}}
 

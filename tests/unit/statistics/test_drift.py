@@ -38,7 +38,9 @@ def shuffled(side: int, repetition: int) -> int:
 
 
 def cells(order: Order, correlation: float, seed: int) -> list[Cell]:
-    """Two file systems of 3 % scatter, in which the noise of a trial keeps a share of that of the trial before."""
+    """Two file systems of 3 % scatter, in which the noise of a trial keeps a share of that of the trial
+    before.
+    """
     dice = np.random.default_rng(seed)
     noise = [0.0]
     for _ in range(2 * COUNT):
@@ -55,7 +57,9 @@ def _cell(name: str, places: Sequence[int], noise: Sequence[float]) -> Cell:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("correlation", [0.0, 0.35, 0.85])
 @pytest.mark.parametrize("order", [one_after_the_other, in_turns, pairs_of_each, shuffled])
-def test_an_interval_is_as_much_wider_as_neighbours_are_correlated(order: Order, correlation: float, seed: int) -> None:
+def test_an_interval_is_as_much_wider_as_neighbours_are_correlated(
+    order: Order, correlation: float, seed: int
+) -> None:
     both = cells(order, correlation, seed)
     tables = {one.filesystem: pd.DataFrame(one.ran).assign(value=one.metrics[RATE].values) for one in both}
     judge = Judge(both)

@@ -41,7 +41,9 @@ def test_student_factors_are_those_of_the_tables():
 
 
 def test_the_p_of_a_ratio_of_variances_is_that_of_the_tables():
-    assert [fisher_p(*row) for row in ((161.45, 1, 1), (4.1028, 2, 10), (2.9782, 10, 10))] == pytest.approx([0.05] * 3, rel=1e-4)
+    assert [fisher_p(*row) for row in ((161.45, 1, 1), (4.1028, 2, 10), (2.9782, 10, 10))] == pytest.approx(
+        [0.05] * 3, rel=1e-4
+    )
 
 
 def test_pairs_with_one_ratio_have_no_width_however_much_they_drift():

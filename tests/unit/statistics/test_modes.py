@@ -1,4 +1,6 @@
-"""Two modes: against samples whose groups are known, by the definition computed by trying every division, and in a row."""
+"""Two modes: against samples whose groups are known, by the definition computed by trying every division,
+and in a row.
+"""
 
 from itertools import product
 from math import log
@@ -23,7 +25,9 @@ def test_two_groups_far_apart_are_two_modes_whatever_their_sizes():
     assert modes([1.0, 1.01, 0.99, 1.0, 2.0]) == ((0.99, 1.0, 1.0, 1.01), (2.0,))
 
 
-@pytest.mark.parametrize("values", [[218.0, 219, 419], [5.0] * 8, [1.0, 1.1, 0.9, 1.05, 0.95], [-1.0, 1, 1, 1, 1], []])
+@pytest.mark.parametrize(
+    "values", [[218.0, 219, 419], [5.0] * 8, [1.0, 1.1, 0.9, 1.05, 0.95], [-1.0, 1, 1, 1, 1], []]
+)
 def test_too_few_equal_or_evenly_spread_values_have_none(values):
     assert modes(values) == ()
 
@@ -41,7 +45,11 @@ def test_the_best_division_is_the_best_of_all_by_its_definition(values):
         return sum((value - np.mean(side)) ** 2 for value in side)
 
     whole = within(ordered)
-    shares = [(within(ordered[:at]) + within(ordered[at:])) / whole for at in range(1, len(ordered))] if whole > 1e-9 else [1.0]
+    shares = (
+        [(within(ordered[:at]) + within(ordered[at:])) / whole for at in range(1, len(ordered))]
+        if whole > 1e-9
+        else [1.0]
+    )
     share, at = divided(ordered)
     if whole > 1e-9:
         assert share == pytest.approx(min(shares), abs=1e-6)
@@ -87,7 +95,12 @@ def test_a_narrow_interval_of_two_modes_is_not_enough():
 def row(rate: list[float], joules: list[float]) -> Cell:
     def interval(values: list[float]) -> Interval:
         half = 2 * float(np.std(values, ddof=1)) / len(values) ** 0.5
-        return Interval(float(np.mean(values)), float(np.mean(values)) - half, float(np.mean(values)) + half, tuple(values))
+        return Interval(
+            float(np.mean(values)),
+            float(np.mean(values)) - half,
+            float(np.mean(values)) + half,
+            tuple(values),
+        )
 
     metrics = {
         "throughput_bytes_per_s": interval([value * MIB for value in rate]),
@@ -100,7 +113,10 @@ def row(rate: list[float], joules: list[float]) -> Cell:
 def test_a_row_has_one_rule_so_that_work_per_joule_times_joules_is_the_work():
     cell = row([110, 111, 220, 221, 109], [51.0, 50, 25.5, 25, 52])
     assert summarised_by_median(cell)
-    shown = float(cell_text(cell, "efficiency_bytes_per_j", with_interval).split()[0]), float(cell_text(cell, "energy_j", mean))
+    shown = (
+        float(cell_text(cell, "efficiency_bytes_per_j", with_interval).split()[0]),
+        float(cell_text(cell, "energy_j", mean)),
+    )
     assert shown[0] * shown[1] == pytest.approx(256, rel=2e-3)
     assert cell_text(cell, "throughput_bytes_per_s", with_interval) == "111.0 [109.0 110.0 111.0 220.0 221.0]"
     even = row([110, 111, 112, 109, 108], [51.0, 50, 50.5, 50, 52])

@@ -11,9 +11,15 @@ from perjoule.statistics.proportionality import proportionality, with_proportion
 FULL_BYTES_PER_S = 100e6
 
 
-def cell(asked: float, watts: tuple[float, ...], reached: tuple[float, ...] | None = None, **words: str) -> Cell:
+def cell(
+    asked: float, watts: tuple[float, ...], reached: tuple[float, ...] | None = None, **words: str
+) -> Cell:
     loads = reached or (asked,) * len(watts)
-    metrics = {"asked_load_ratio": interval([asked] * len(watts)), "load_ratio": interval(loads), "mean_w": interval(watts)}
+    metrics = {
+        "asked_load_ratio": interval([asked] * len(watts)),
+        "load_ratio": interval(loads),
+        "mean_w": interval(watts),
+    }
     if asked:
         rates = [load * FULL_BYTES_PER_S for load in loads]
         metrics["throughput_bytes_per_s"] = interval(rates)
@@ -44,12 +50,20 @@ def cells(power_w: Callable[[float], float], loads: tuple[float, ...] = LOADS) -
         (lambda load: 60 * load, {"proportionality_ratio": 1.0, "idle_peak_ratio": 0.0, "area_w": 0.0}),
         (lambda load: 60, {"proportionality_ratio": 0.0, "idle_peak_ratio": 1.0, "area_w": 30.0}),
         # the area below 40 + 20 u is 50, that of the ideal 30
-        (lambda load: 40 + 20 * load, {"proportionality_ratio": 1 / 3, "idle_peak_ratio": 2 / 3, "area_w": 20.0}),
+        (
+            lambda load: 40 + 20 * load,
+            {"proportionality_ratio": 1 / 3, "idle_peak_ratio": 2 / 3, "area_w": 20.0},
+        ),
         # trapezoids between 0, 3.75, 15 and 60: 0.46875 + 2.34375 + 18.75
-        (lambda load: 60 * load**2, {"proportionality_ratio": 2 - 2 * 21.5625 / 60, "idle_peak_ratio": 0.0, "area_w": -8.4375}),
+        (
+            lambda load: 60 * load**2,
+            {"proportionality_ratio": 2 - 2 * 21.5625 / 60, "idle_peak_ratio": 0.0, "area_w": -8.4375},
+        ),
     ],
 )
-def test_a_known_curve_has_a_known_area(power_w: Callable[[float], float], numbers: Mapping[str, float]) -> None:
+def test_a_known_curve_has_a_known_area(
+    power_w: Callable[[float], float], numbers: Mapping[str, float]
+) -> None:
     (found,) = proportionality(cells(power_w))
     assert {key: one.mean for key, one in found.numbers.items()} == pytest.approx(numbers)
     assert found.workload == "duty read"

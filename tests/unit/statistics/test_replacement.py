@@ -1,4 +1,6 @@
-"""How many low-power machines replace a server, and their power: the arithmetic, its intervals, the paper's own statements."""
+"""How many low-power machines replace a server, and their power: the arithmetic, its intervals, the
+paper's own statements.
+"""
 
 from dataclasses import replace
 from math import exp, inf, sqrt
@@ -21,7 +23,14 @@ MB = 1e6
 def cell(label, rates_bytes_per_s, watts, *, workload="read 4 MiB", direction: Direction = "read", **more):
     rates, watts = np.broadcast_arrays(np.asarray(rates_bytes_per_s, float), np.asarray(watts, float))
     metrics = {"throughput_bytes_per_s": rates, "mean_w": watts, "efficiency_bytes_per_j": rates / watts}
-    return Cell(label, workload, direction, 1, {name: interval(values.tolist()) for name, values in metrics.items()}, **more)
+    return Cell(
+        label,
+        workload,
+        direction,
+        1,
+        {name: interval(values.tolist()) for name, values in metrics.items()},
+        **more,
+    )
 
 
 def one(server, low_power):
@@ -98,19 +107,31 @@ def test_one_repetition_has_no_interval_and_no_verdict():
     assert found.verdict == "one repetition is not enough to tell"
 
 
-@pytest.mark.parametrize(("watts", "verdict"), [(5.0, "less power"), (10.0, "not significantly different"), (15.0, "more power")])
+@pytest.mark.parametrize(
+    ("watts", "verdict"), [(5.0, "less power"), (10.0, "not significantly different"), (15.0, "more power")]
+)
 def test_the_verdict_is_of_whole_machines(watts, verdict):
     pc = cell("pc", [200.0, 201.0, 199.0], [20.0, 20.2, 19.8])
-    assert one(pc, cell("mpsoc", [100.5, 101.0, 101.5], [watts, watts * 1.01, watts * 0.99])).verdict == verdict
+    assert (
+        one(pc, cell("mpsoc", [100.5, 101.0, 101.5], [watts, watts * 1.01, watts * 0.99])).verdict == verdict
+    )
 
 
 def test_the_server_is_the_machine_that_draws_more_whatever_the_order():
     low, high = ("MPSoC", cell("mpsoc", [100.0], 5.0)), ("PC", cell("pc", [220.0], 20.0))
-    assert [r.server for r in replacements([low, high])] == [r.server for r in replacements([high, low])] == ["pc"]
+    assert (
+        [r.server for r in replacements([low, high])]
+        == [r.server for r in replacements([high, low])]
+        == ["pc"]
+    )
 
 
 def test_every_device_in_one_machine_is_compared_with_every_device_in_the_other_for_what_both_did():
-    pc = [("PC", cell(f"pc {d}", [200.0, 201.0], 20.0, workload=w)) for d in ("hdd", "ssd") for w in ("small", "large")]
+    pc = [
+        ("PC", cell(f"pc {d}", [200.0, 201.0], 20.0, workload=w))
+        for d in ("hdd", "ssd")
+        for w in ("small", "large")
+    ]
     mpsoc = [("MPSoC", cell(f"mpsoc {d}", [100.0, 101.0], 5.0, workload="small")) for d in ("hdd", "ssd")]
     found = replacements([*pc, *mpsoc])
     assert [(r.server, r.low_power, r.workload) for r in found] == [
@@ -119,7 +140,9 @@ def test_every_device_in_one_machine_is_compared_with_every_device_in_the_other_
 
 
 def test_of_three_machines_each_is_compared_with_those_that_draw_less():
-    measured = [(name, cell(name, [100.0, 101.0], watts)) for name, watts in (("a", 5.0), ("b", 20.0), ("c", 50.0))]
+    measured = [
+        (name, cell(name, [100.0, 101.0], watts)) for name, watts in (("a", 5.0), ("b", 20.0), ("c", 50.0))
+    ]
     assert {(r.server, r.low_power) for r in replacements(measured)} == {("c", "b"), ("c", "a"), ("b", "a")}
 
 
@@ -136,10 +159,16 @@ def test_a_cell_without_power_is_left_out():
 
 def test_metadata_is_compared_by_operations():
     def operations(label, per_s, watts):
-        metrics = {"operations_per_s": [per_s] * 2, "operations_per_j": [per_s / watts] * 2, "mean_w": [watts] * 2}
+        metrics = {
+            "operations_per_s": [per_s] * 2,
+            "operations_per_j": [per_s / watts] * 2,
+            "mean_w": [watts] * 2,
+        }
         return Cell(label, "mdtest", "write", 1, {name: interval(values) for name, values in metrics.items()})
 
-    assert one(operations("pc", 300.0, 20.0), operations("mpsoc", 100.0, 5.0)).machines_ratio.mean == pytest.approx(3)
+    assert one(
+        operations("pc", 300.0, 20.0), operations("mpsoc", 100.0, 5.0)
+    ).machines_ratio.mean == pytest.approx(3)
 
 
 def test_a_machine_is_known_by_its_node_or_its_processor_and_a_cluster_with_servers_is_none(made):
@@ -152,13 +181,19 @@ def test_a_machine_is_known_by_its_node_or_its_processor_and_a_cluster_with_serv
 
 def test_a_machine_is_known_where_the_same_file_system_ran_on_several_testbeds(made):
     pc, mpsoc = (
-        replace(record, trial=replace(record.trial, testbed=replace(record.trial.testbed, label=label)), hosts=hosts)
+        replace(
+            record,
+            trial=replace(record.trial, testbed=replace(record.trial.testbed, label=label)),
+            hosts=hosts,
+        )
         for record, label, hosts in (
             (made.record(), "desk", (HostFact("client-1", "client", "PC"),)),
             (made.record(), "board", (HostFact("client-1", "client", "MPSoC"),)),
         )
     )
-    found = machines([pc, mpsoc], [cell("moosefs on desk", [200.0], 20.0), cell("moosefs on board", [100.0], 5.0)])
+    found = machines(
+        [pc, mpsoc], [cell("moosefs on desk", [200.0], 20.0), cell("moosefs on board", [100.0], 5.0)]
+    )
     assert [name for name, _ in found] == ["PC", "MPSoC"]
 
 
@@ -168,8 +203,13 @@ def printed(name: str) -> float:
 
 @pytest.mark.parametrize("name", ["hdd1", "hdd2", "three"])
 def test_the_papers_counts_and_savings_follow_from_one_ratio_of_powers(name):
-    """It prints counts and savings, no bandwidths and no watts: a count and the power that a saving implies give the saving."""
-    count, saving = printed(f"{name}_mpsocs" if name != "three" else "three_mpsocs"), printed(f"{name}_saving")
+    """It prints counts and savings, no bandwidths and no watts: a count and the power that a saving
+    implies give the saving.
+    """
+    count, saving = (
+        printed(f"{name}_mpsocs" if name != "three" else "three_mpsocs"),
+        printed(f"{name}_saving"),
+    )
     pc_w = 5.0 * count / (1 - saving)
     found = one(cell("pc", [count * 40 * MB] * 10, pc_w), cell("mpsoc", [40 * MB] * 10, 5.0))
     assert found.machines_ratio.mean == pytest.approx(count)
@@ -184,7 +224,8 @@ def test_a_saving_of_42_percent_is_less_than_the_papers_best_gain_in_bytes_per_j
 def test_the_papers_best_gains_for_reads_need_a_pc_that_draws_less_than_the_mpsoc():
     found = one(cell("pc", [1 + printed("read_gain")] * 2, 1.0), cell("mpsoc", [1.0] * 2, 0.9))
     assert found.machines_ratio.mean == pytest.approx(6.22)
-    assert present(found.power_ratio).mean < 1 + printed("read_efficiency_gain")  # whatever the MPSoC draws below the PC
+    # whatever the MPSoC draws below the PC
+    assert present(found.power_ratio).mean < 1 + printed("read_efficiency_gain")
 
 
 def test_three_machines_move_as_much_in_sequence_and_40_percent_more_at_random():

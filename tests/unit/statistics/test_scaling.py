@@ -37,15 +37,23 @@ def test_a_power_law_is_a_line_through_logarithms(seed):
     half = stats.t.ppf(0.975, len(y) - 2) * line.stderr
     found = power_law(values)
     assert (found.kind, found.scale) == ("power law", pytest.approx(exp(line.intercept)))
-    assert ends(found.parameters["exponent"]) == pytest.approx((line.slope - half, line.slope, line.slope + half))
+    assert ends(found.parameters["exponent"]) == pytest.approx(
+        (line.slope - half, line.slope, line.slope + half)
+    )
     assert found.at(6) == pytest.approx(exp(line.intercept) * 6**line.slope)
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("serial", "crosstalk", "kind"), [(0.05, 0.02, "USL"), (0.1, 0.0, "Amdahl"), (0.3, -0.01, "USL")])
-def test_the_scalability_law_is_fitted_to_relative_errors_with_intervals_of_the_delta_method(serial, crosstalk, kind, seed):
+@pytest.mark.parametrize(
+    ("serial", "crosstalk", "kind"), [(0.05, 0.02, "USL"), (0.1, 0.0, "Amdahl"), (0.3, -0.01, "USL")]
+)
+def test_the_scalability_law_is_fitted_to_relative_errors_with_intervals_of_the_delta_method(
+    serial, crosstalk, kind, seed
+):
     """The errors of value / law, to first order; their covariance at the parameters themselves."""
-    values = grown(lambda n: 100 * n / (1 + serial * (n - 1) + crosstalk * n * (n - 1)), (1, 2, 4, 8), 0.01, seed=seed)
+    values = grown(
+        lambda n: 100 * n / (1 + serial * (n - 1) + crosstalk * n * (n - 1)), (1, 2, 4, 8), 0.01, seed=seed
+    )
     n, y = flat(values)
     found = scalability_law(values)
     assert found.kind == kind
@@ -65,10 +73,14 @@ def test_the_scalability_law_is_fitted_to_relative_errors_with_intervals_of_the_
         expected = (best.x[index] - half, best.x[index], best.x[index] + half)
         assert ends(found.parameters[name]) == pytest.approx(expected, rel=0.05, abs=1e-5)
     crosstalk_part = found.parameters["crosstalk"].mean * 6 * 5 if kind == "USL" else 0.0
-    assert found.at(6) == pytest.approx(found.scale * 6 / (1 + found.parameters["serial"].mean * 5 + crosstalk_part))
+    assert found.at(6) == pytest.approx(
+        found.scale * 6 / (1 + found.parameters["serial"].mean * 5 + crosstalk_part)
+    )
 
 
-@pytest.mark.parametrize(("crosstalk", "kind"), [(0.97e-3 / 56, "Amdahl"), (1.03e-3 / 56, "USL"), (-1.03e-3 / 56, "USL")])
+@pytest.mark.parametrize(
+    ("crosstalk", "kind"), [(0.97e-3 / 56, "Amdahl"), (1.03e-3 / 56, "USL"), (-1.03e-3 / 56, "USL")]
+)
 def test_crosstalk_below_a_thousandth_of_the_ideal_is_none(crosstalk, kind):
     values = {n: (100 * n / (1 + 0.1 * (n - 1) + crosstalk * n * (n - 1)),) * 2 for n in (1, 2, 4, 8)}
     assert scalability_law(values).kind == kind
@@ -77,7 +89,12 @@ def test_crosstalk_below_a_thousandth_of_the_ideal_is_none(crosstalk, kind):
 def cell(servers_count, values, metric="throughput_bytes_per_s"):
     plural = "s" * (servers_count > 1)
     return Cell(
-        f"grows, {servers_count} server{plural}", "fio", "write", 2, {metric: interval(values)}, servers_count=servers_count
+        f"grows, {servers_count} server{plural}",
+        "fio",
+        "write",
+        2,
+        {metric: interval(values)},
+        servers_count=servers_count,
     )
 
 
@@ -121,13 +138,17 @@ def campaign(drift=0.0, correlation=0.0, count=24, cells=3, seed=0):
         noise[t] += correlation * noise[t - 1]
     scatter = 0.01 * (1 + np.arange(count) % cells)
     return [
-        TimedValue(t % cells, 10.0 * t, 100 * (1 + t % cells) * exp(drift * t / (count - 1) + scatter[t] * noise[t]))
+        TimedValue(
+            t % cells, 10.0 * t, 100 * (1 + t % cells) * exp(drift * t / (count - 1) + scatter[t] * noise[t])
+        )
         for t in range(count)
     ]
 
 
 def weighed(timed):
-    """Residuals over their scatter, and times likewise: slope, its standard error, and residuals without it."""
+    """Residuals over their scatter, and times likewise: slope, its standard error, and residuals without
+    it.
+    """
     of = np.array([one.cell for one in timed])
     values, t_s = np.log([one.value for one in timed]), np.array([one.t_s for one in timed])
     for cell_of in set(of):
@@ -155,7 +176,9 @@ def test_a_drift_is_the_slope_of_weighted_residuals_with_students_interval(cells
     span_s = 310.0
     half = stats.t.ppf(0.975, freedom) * error
     low, mean, high = np.expm1(span_s * np.array([slope - half, slope, slope + half]))
-    assert (found.drift_low_ratio, found.drift_ratio, found.drift_high_ratio) == pytest.approx((low, mean, high))
+    assert (found.drift_low_ratio, found.drift_ratio, found.drift_high_ratio) == pytest.approx(
+        (low, mean, high)
+    )
     assert found.drift_p == pytest.approx(2 * stats.t.sf(abs(slope / error), freedom))
     assert (found.error, found.freedom, found.span_s) == (pytest.approx(span_s * error), freedom, span_s)
 
@@ -170,17 +193,24 @@ def test_a_correlation_is_that_of_lag_one_less_what_exchanged_values_have(correl
     for one in range(3):
         exchanged[:, of == one] = dice.permuted(exchanged[:, of == one], axis=1)
     products = np.sum(exchanged[:, 1:] * exchanged[:, :-1], axis=1)
-    assert found.correlation_ratio == pytest.approx((rest[1:] @ rest[:-1] - products.mean()) / (rest @ rest), abs=0.01)
+    assert found.correlation_ratio == pytest.approx(
+        (rest[1:] @ rest[:-1] - products.mean()) / (rest @ rest), abs=0.01
+    )
     share = np.mean(np.sum(np.diff(exchanged, axis=1) ** 2, axis=1) <= np.sum(np.diff(rest) ** 2))
     assert found.correlation_p == pytest.approx(share, abs=0.04)
 
 
 @pytest.mark.parametrize(
-    ("counts", "told"), [((2, 2), False), ((2, 2, 2), False), ((3, 3), True), ((2, 2, 2, 2), True), ((6, 1), True)]
+    ("counts", "told"),
+    [((2, 2), False), ((2, 2, 2), False), ((3, 3), True), ((2, 2, 2, 2), True), ((6, 1), True)],
 )
 def test_a_trend_needs_three_residuals_beyond_the_means_and_the_slope(counts, told):
     dice = np.random.default_rng(1)
-    timed = [TimedValue(c, 10.0 * n + c, 100 + dice.normal()) for c, count in enumerate(counts) for n in range(count)]
+    timed = [
+        TimedValue(c, 10.0 * n + c, 100 + dice.normal())
+        for c, count in enumerate(counts)
+        for n in range(count)
+    ]
     assert (trend(timed) is not None) == told
 
 
@@ -192,11 +222,16 @@ def test_a_value_that_is_not_positive_has_no_trend():
 def test_a_trend_is_the_same_in_any_unit():
     timed = campaign(drift=0.05)
     small = present(trend([TimedValue(one.cell, one.t_s, 1e-6 * one.value) for one in timed]))
-    assert (small.drift_ratio, small.drift_p) == pytest.approx((present(trend(timed)).drift_ratio, present(trend(timed)).drift_p))
+    assert (small.drift_ratio, small.drift_p) == pytest.approx(
+        (present(trend(timed)).drift_ratio, present(trend(timed)).drift_p)
+    )
 
 
 def test_exchanges_that_tie_with_what_was_measured_are_as_low_as_it():
-    """Of two values six times each, by runs (A. Wald, J. Wolfowitz 1940): 162 of 924 orders have 5 or fewer, 62 fewer."""
+    """Of two values six times each, by runs (A. Wald, J.
+
+    Wolfowitz 1940): 162 of 924 orders have 5 or fewer, 62 fewer.
+    """
     values = [1.01 if sign == "+" else 1 / 1.01 for sign in "++---++---++"]
     found = present(trend([TimedValue("one", float(n), value) for n, value in enumerate(values)]))
     assert found.correlation_p == pytest.approx(162 / 924, abs=0.04)
@@ -213,7 +248,9 @@ def test_what_trials_some_places_apart_have_in_common():
     assert told(0.5, 0.06).between(1.9) == 0.5**1.9  # neighbours
     assert told(-0.5, 0.001).between(1) == told(-0.5, 0.06).between(3) == 0
     assert told(0.97, 0.001).between(1) == 0.9
-    assert not told(-0.5, 0.009).correlated and told(0.5, 0.009).correlated and not told(0.5, 0.011).correlated
+    assert (
+        not told(-0.5, 0.009).correlated and told(0.5, 0.009).correlated and not told(0.5, 0.011).correlated
+    )
     found = Trend(0.0, 0.0, 0.0, 0.009, 0.0, 1.0, error=0.0, freedom=9, span_s=1.0)
     assert found.drifts and not replace(found, drift_p=0.011).drifts
 
@@ -221,7 +258,9 @@ def test_what_trials_some_places_apart_have_in_common():
 @pytest.mark.parametrize(("freedom", "beyond"), [(1, 0.05), (3.5, 0.05), (8, 0.01), (inf, 0.05)])
 def test_quantiles_and_probabilities_are_students(freedom, beyond):
     t = student_quantile(freedom, beyond)
-    assert t == pytest.approx(stats.t.ppf(1 - beyond / 2, freedom) if freedom < inf else stats.norm.ppf(1 - beyond / 2))
+    assert t == pytest.approx(
+        stats.t.ppf(1 - beyond / 2, freedom) if freedom < inf else stats.norm.ppf(1 - beyond / 2)
+    )
     assert student_p(t, freedom) == student_p(-t, freedom) == pytest.approx(beyond)
     assert student_quantile(freedom) == pytest.approx(student_quantile(freedom, 0.05))
 
@@ -234,7 +273,9 @@ def test_half_widths_of_scatter_drift_and_what_is_shared_add_up_in_quadrature(pa
     t, u, z = stats.t.ppf(1 - beyond / 2, 4), stats.t.ppf(1 - beyond / 2, 7), stats.norm.ppf(1 - beyond / 2)
     half = sqrt((t * 0.03) ** 2 + (u * drift) ** 2 + (z * shared) ** 2)
     assert found.half(beyond) == pytest.approx(half)
-    assert ends(found.interval(round(0.05 / beyond))) == pytest.approx((exp(0.1 - half), exp(0.1), exp(0.1 + half)))
+    assert ends(found.interval(round(0.05 / beyond))) == pytest.approx(
+        (exp(0.1 - half), exp(0.1), exp(0.1 + half))
+    )
     assert found.half(found.p) == pytest.approx(0.1)
     assert ends(found.ratio) == ends(found.interval(1))
 
@@ -270,7 +311,10 @@ def test_neighbours_that_are_alike_count_as_fewer_values():
     alike = Trend(0.0, -0.1, 0.1, 1.0, 0.5, 0.001, error=0.0, freedom=9, span_s=100.0)
     one, other = (100.0, 103.0, 101.0, 99.0, 104.0, 102.0), (110.0, 113.0, 109.0, 111.0, 115.0, 108.0)
     began_s = range(0, 120, 10)
-    terms = [(1, sampled(other, began_s[6:], trend=alike, gap=2.0)), (-1, sampled(one, began_s[:6], trend=alike, gap=2.0))]
+    terms = [
+        (1, sampled(other, began_s[6:], trend=alike, gap=2.0)),
+        (-1, sampled(one, began_s[:6], trend=alike, gap=2.0)),
+    ]
     grown_by = (1 + 0.25) / (1 - 0.25)
     parts = [np.var(np.log(own), ddof=1) / 6 * grown_by for own in (one, other)]
     found = contrast(terms)
@@ -311,11 +355,17 @@ def test_work_per_joule_is_ideally_constant_and_has_a_power_law_but_no_law_of_sp
 
 
 def of_ideal(two, one, wider=1.0, shared=0.0):
-    """The ratio of geometric means to that of one host with its interval after Welch, by how-numbers-are-made.md, "The best"."""
+    """The ratio of geometric means to that of one host with its interval after Welch, by
+    how-numbers-are-made.md, "The best".
+    """
     logs = [np.log(two), np.log(one)]
     parts = [np.var(own, ddof=1) / len(own) for own in logs]
-    freedom = int(sum(parts) ** 2 / sum(part**2 / (len(own) - 1) for part, own in zip(parts, logs, strict=True)))
-    half = sqrt(stats.t.ppf(0.975, freedom) ** 2 * wider**2 * sum(parts) + stats.norm.ppf(0.975) ** 2 * shared**2)
+    freedom = int(
+        sum(parts) ** 2 / sum(part**2 / (len(own) - 1) for part, own in zip(parts, logs, strict=True))
+    )
+    half = sqrt(
+        stats.t.ppf(0.975, freedom) ** 2 * wider**2 * sum(parts) + stats.norm.ppf(0.975) ** 2 * shared**2
+    )
     middle = np.mean(logs[0]) - np.mean(logs[1])
     return exp(middle - half), exp(middle), exp(middle + half)
 
@@ -324,13 +374,18 @@ def test_a_stop_rule_widens_what_is_reached_of_the_ideal():
     alone, grew = [100.0, 104.0, 97.0], [186.0, 180.0, 189.0]
     cells = [replace(cell(n, values), widening=1.2) for n, values in ((1, alone), (2, grew))]
     (found,) = scaling(cells)
-    assert ends(found.of_ideal[2]) == pytest.approx(tuple(end / 2 for end in of_ideal(grew, alone, wider=1.2)))
+    assert ends(found.of_ideal[2]) == pytest.approx(
+        tuple(end / 2 for end in of_ideal(grew, alone, wider=1.2))
+    )
 
 
 def test_errors_that_all_repetitions_share_widen_what_is_reached_of_the_ideal_by_their_difference():
     metric, alone, grew = "efficiency_bytes_per_j", [10.0, 10.4, 9.7], [9.3, 9.0, 9.4]
     shared = {1: {metric: {"idle power": 0.05}}, 2: {metric: {"idle power": 0.02}}}
-    cells = [replace(cell(n, values, metric), grade="modelled", shared=shared[n]) for n, values in ((1, alone), (2, grew))]
+    cells = [
+        replace(cell(n, values, metric), grade="modelled", shared=shared[n])
+        for n, values in ((1, alone), (2, grew))
+    ]
     (found,) = scaling(cells)
     assert ends(found.of_ideal[2]) == pytest.approx(of_ideal(grew, alone, shared=0.03))
 
@@ -338,7 +393,10 @@ def test_errors_that_all_repetitions_share_widen_what_is_reached_of_the_ideal_by
 def test_a_stop_rule_widens_the_intervals_of_laws():
     values = grown(lambda n: 100 * n / (1 + 0.05 * (n - 1) + 0.02 * n * (n - 1)), (1, 2, 4, 8), 0.01)
     laws = [
-        {law.kind: law for law in scaling([replace(cell(n, v), widening=w) for n, v in values.items()])[0].laws}
+        {
+            law.kind: law
+            for law in scaling([replace(cell(n, v), widening=w) for n, v in values.items()])[0].laws
+        }
         for w in (1, 1.15)
     ]
     plain, wide = laws
@@ -346,14 +404,20 @@ def test_a_stop_rule_widens_the_intervals_of_laws():
     n, y = flat(values)
     line = stats.linregress(np.log(n), np.log(y))
     half = 1.15 * stats.t.ppf(0.975, len(y) - 2) * line.stderr
-    assert ends(wide["power law"].parameters["exponent"]) == pytest.approx((line.slope - half, line.slope, line.slope + half))
+    assert ends(wide["power law"].parameters["exponent"]) == pytest.approx(
+        (line.slope - half, line.slope, line.slope + half)
+    )
     for name, own in plain["USL"].parameters.items():
         low, high = (own.mean + 1.15 * (end - own.mean) for end in (own.low, own.high))
         assert ends(wide["USL"].parameters[name]) == pytest.approx((low, own.mean, high))
 
 
 def graded(counts_of_grades, metric="efficiency_bytes_per_j"):
-    return [replace(cell(n, [10.0 / n, 10.1 / n], metric), grade=grade) for grade, ns in counts_of_grades.items() for n in ns]
+    return [
+        replace(cell(n, [10.0 / n, 10.1 / n], metric), grade=grade)
+        for grade, ns in counts_of_grades.items()
+        for n in ns
+    ]
 
 
 def test_joules_of_different_grades_have_ideals_of_their_own():

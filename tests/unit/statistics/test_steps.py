@@ -1,4 +1,6 @@
-"""Steps over campaigns: found where they are, seldom where none is, with the p that another library computes."""
+"""Steps over campaigns: found where they are, seldom where none is, with the p that another library
+computes.
+"""
 
 from math import exp, log
 
@@ -10,7 +12,9 @@ from perjoule.statistics.steps import FALSE_ALARM_RATIO, LEAST_COUNT, levels, st
 
 
 def independently(values: np.ndarray, series_count: int) -> list[tuple[int, float]]:
-    """The same definition by scipy's t test, an explicit list of open pieces, and the smallest p instead of the largest t."""
+    """The same definition by scipy's t test, an explicit list of open pieces, and the smallest p instead
+    of the largest t.
+    """
     pieces, found = [(0, len(values))], []
     while pieces:
         first, end = pieces.pop()
@@ -41,7 +45,9 @@ def test_steps_and_their_p_are_those_of_an_independent_calculation(seed: int) ->
         sides = np.log(values[step.at : end]), np.log(values[first : step.at])
         if end - first > 2:
             expected = stats.ttest_ind(*sides, equal_var=True).confidence_interval(0.95)
-            assert (log(step.ratio.low), log(step.ratio.high)) == pytest.approx((expected.low, expected.high), abs=1e-6)
+            assert (log(step.ratio.low), log(step.ratio.high)) == pytest.approx(
+                (expected.low, expected.high), abs=1e-6
+            )
         assert log(step.ratio.mean) == pytest.approx(sides[0].mean() - sides[1].mean())
 
 
@@ -55,7 +61,8 @@ def test_pages_without_a_step_show_one_as_seldom_as_stated(count: int) -> None:
     )
     at_least_as_many = stats.binom.sf(alarms_count - 1, pages_count, FALSE_ALARM_RATIO)
     assert at_least_as_many > 0.001, f"{alarms_count} of {pages_count} pages"
-    assert alarms_count >= 0.2 * FALSE_ALARM_RATIO * pages_count  # a rule that never finds anything keeps any limit
+    # a rule that never finds anything keeps any limit
+    assert alarms_count >= 0.2 * FALSE_ALARM_RATIO * pages_count
 
 
 def test_a_step_of_the_last_campaign_alone_is_found() -> None:

@@ -14,7 +14,8 @@ from typed import present
 FOUND = Trend(0.1, 0.05, 0.153, 0.001, 0.5, 0.002, error=0.02, freedom=9, span_s=1.0)
 DRIFTS = "MiB/s drifts by +10.0 % from the first trial to the last (+5.0 % to +15.3 %, p = 0.001)"
 CORRELATED = (
-    "MiB/s of neighbouring trials is correlated (r = 0.50, p = 0.002): they carry less information than their number suggests"
+    "MiB/s of neighbouring trials is correlated (r = 0.50, p = 0.002): they carry less information than "
+    "their number suggests"
 )
 
 
@@ -39,7 +40,11 @@ METRIC = "throughput_bytes_per_s"
 
 
 def cell(values, *, began_s=0.0, ran=None):
-    ran = [Ran(n, began_s + 100.0 * n, began_s + 100.0 * n + 50) for n in range(len(values))] if ran is None else ran
+    ran = (
+        [Ran(n, began_s + 100.0 * n, began_s + 100.0 * n + 50) for n in range(len(values))]
+        if ran is None
+        else ran
+    )
     return Cell("moosefs", "fio", "write", 1, {METRIC: interval(values)}, ran=tuple(ran))
 
 
@@ -51,7 +56,11 @@ def test_a_campaigns_trend_is_that_of_all_its_cells():
         for ran, v in zip(c.ran, c.metrics[METRIC].values, strict=True)
     ]
     left_out = [cell([1.0, 2.0], ran=[Ran(1, 0.0, 1.0)]), cell([0.0, 5.0, 1.0]), replace(one, metrics={})]
-    assert campaign_trend([one, other], METRIC) == campaign_trend([*left_out, one, *left_out, other], METRIC) == trend(timed)
+    assert (
+        campaign_trend([one, other], METRIC)
+        == campaign_trend([*left_out, one, *left_out, other], METRIC)
+        == trend(timed)
+    )
     assert campaign_trend(left_out, METRIC) is None
 
 
@@ -63,7 +72,9 @@ def test_a_metric_is_called_by_the_name_that_people_use():
 def test_a_drift_that_two_metrics_show_is_reported_once():
     """MiB/J drift as MiB/s do where the power is steady."""
     one = cell([10.0 + n + 0.1 * (n % 2) for n in range(9)])
-    found = campaign_doubts([replace(one, metrics={**one.metrics, "efficiency_bytes_per_j": one.metrics[METRIC]})])
+    found = campaign_doubts(
+        [replace(one, metrics={**one.metrics, "efficiency_bytes_per_j": one.metrics[METRIC]})]
+    )
     (drift,) = (line for line in found if "drifts" in line)
     assert drift.startswith("MiB/s drifts by ")
     assert drift.endswith("; so does MiB/J")

@@ -1,4 +1,6 @@
-"""Ratios are the same in any unit: values far below one count like all others, and only nothing and less is left out."""
+"""Ratios are the same in any unit: values far below one count like all others, and only nothing and less
+is left out.
+"""
 
 from dataclasses import replace
 
@@ -28,7 +30,13 @@ def cell(name, factor, metric=RATE, **words):
 
 def machine(name, factor, watts):
     metrics = {RATE: VALUES, PER_J: VALUES, "mean_w": (watts,) * len(VALUES)}
-    return name, Cell(name, "fio", "read", 1, {key: interval([factor * v for v in values]) for key, values in metrics.items()})
+    return name, Cell(
+        name,
+        "fio",
+        "read",
+        1,
+        {key: interval([factor * v for v in values]) for key, values in metrics.items()},
+    )
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-6])

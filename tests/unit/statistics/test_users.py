@@ -47,7 +47,10 @@ def test_mixes_are_joined_on_the_same_file_system_with_the_same_clients_alone(ma
 
 def test_a_user_alone_once_has_a_slow_down_without_an_interval(made):
     (joined,) = mixes([mix(made, "", 1, {"a": 50.0, "b": 30.0}), mix(made, "a", 1, {"a": 100.0})])
-    assert (present(joined.users[0].slowdown).mean, present(joined.users[0].slowdown).low) == (pytest.approx(2), 0)
+    assert (present(joined.users[0].slowdown).mean, present(joined.users[0].slowdown).low) == (
+        pytest.approx(2),
+        0,
+    )
     assert joined.progress_fairness is None
 
 
@@ -67,5 +70,9 @@ def test_a_stop_rule_widens_all_intervals_of_users(made):
     assert present(a.alone).high - present(a.alone).mean == pytest.approx(half(by_itself))
     logs = np.log(by_itself) - np.log(together)
     assert present(a.slowdown).high == pytest.approx(exp(logs.mean() + half(logs)))
-    kept = [jain([one / own, other / 40.0]) for one, own, other in zip(together, by_itself, others, strict=True)]
-    assert present(joined.progress_fairness).mean - present(joined.progress_fairness).low == pytest.approx(half(kept))
+    kept = [
+        jain([one / own, other / 40.0]) for one, own, other in zip(together, by_itself, others, strict=True)
+    ]
+    assert present(joined.progress_fairness).mean - present(joined.progress_fairness).low == pytest.approx(
+        half(kept)
+    )

@@ -1,7 +1,8 @@
-"""Findings of the kind "best file system per workload, % over average", checked on the tables of the paper that made them.
+"""Findings of the kind "best file system per workload, % over average", checked on the tables of the paper
+that made them.
 
-"Benchmarking Storage Access Patterns: BeeGFS and CephFS" (2021), table 5.3 (CephFS) and those of section 6.1 (BeeGFS): MB/s,
-one repetition each.
+"Benchmarking Storage Access Patterns: BeeGFS and CephFS" (2021), table 5.3 (CephFS) and those of section 6.1
+(BeeGFS): MB/s, one repetition each.
 """
 
 import random
@@ -41,7 +42,9 @@ def printed(system, direction, size):
     rows = dict(zip(NAMES, PRINTED[system].strip().splitlines(), strict=True))
     of = [n for n, workload in enumerate(WORKLOADS) if (workload.startswith("64 KB")) == (size == "small")]
     offset = ("read", "write").index(direction)
-    return {name: {WORKLOADS[n]: [float(row.split()[2 * n + offset])] for n in of} for name, row in rows.items()}
+    return {
+        name: {WORKLOADS[n]: [float(row.split()[2 * n + offset])] for n in of} for name, row in rows.items()
+    }
 
 
 OPTIONS = {"operation": "write", "transfer": "16 MiB", "size": "64 MiB"}
@@ -77,21 +80,25 @@ def found(made):
 def test_the_papers_tables_give_its_winners_and_not_always_its_percentages(
     found, system, direction, size, best, next_best, over_average
 ):
-    """Table 7.1 prints (BeeGFS, CephFS): large reads ext4 2 %, ext4 6-9 %; large writes btrfs 6-10 %, ext4 or btrfs 4-6 %;
-    small reads ext4 or xfs 10 %, ext4 or xfs 5-10 %; small writes xfs or btrfs 5-70 %, ext4 10-30 %.
+    """Table 7.1 prints (BeeGFS, CephFS): large reads ext4 2 %, ext4 6-9 %; large writes btrfs 6-10 %, ext4 or
+    btrfs 4-6 %; small reads ext4 or xfs 10 %, ext4 or xfs 5-10 %; small writes xfs or btrfs 5-70 %, ext4
+    10-30 %.
 
-    The best named there is the best here in seven of eight, with the second of "or" as the next best in three of four. Where
-    we disagree: BeeGFS's small reads are fastest on ext4 with blocks of 2 KiB, not 4, and xfs is below all ext4 where they are
-    sequential. Of the percentages over the average of all others only that of BeeGFS's small writes (5-70 %) holds what its
-    tables give; BeeGFS's large reads are near (3.7 % for 2 %), its small reads too (9.5 % for 10 %, among blocks of 4 KiB alone),
-    its large writes are 17 % for 6-10 %. All four of CephFS are far above what is printed: 32 % for 6-9 %, 146 % for 4-6 %, 19 %
-    for 5-10 % and 280 % for 10-30 %. And nothing printed there can be called significant: each number is of one repetition.
+    The best named there is the best here in seven of eight, with the second of "or" as the next best in three
+    of four. Where we disagree: BeeGFS's small reads are fastest on ext4 with blocks of 2 KiB, not 4, and xfs
+    is below all ext4 where they are sequential. Of the percentages over the average of all others only that
+    of BeeGFS's small writes (5-70 %) holds what its tables give; BeeGFS's large reads are near (3.7 % for 2
+    %), its small reads too (9.5 % for 10 %, among blocks of 4 KiB alone), its large writes are 17 % for 6-10
+    %. All four of CephFS are far above what is printed: 32 % for 6-9 %, 146 % for 4-6 %, 19 % for 5-10 % and
+    280 % for 10-30 %. And nothing printed there can be called significant: each number is of one repetition.
     """
     finding = found(printed(system, direction, size))
     assert finding.best == best
     assert finding.rivals[0] == next_best
     assert finding.over_average.mean - 1 == pytest.approx(over_average, abs=0.001)
-    assert finding.verdict == f"one repetition is not enough to distinguish it from {', '.join(finding.rivals)}"
+    assert finding.verdict == (
+        f"one repetition is not enough to distinguish it from {', '.join(finding.rivals)}"
+    )
 
 
 def test_among_blocks_of_4_kib_the_papers_small_reads_agree(found):
@@ -111,7 +118,9 @@ def test_one_that_is_apart_from_all_others_wins_by_a_ratio_with_an_interval(foun
 
 
 def test_one_that_is_not_apart_from_the_next_is_no_winner(found):
-    finding = found({"a": {"w": [120.0, 100, 110]}, "b": {"w": [100.0, 118, 108]}, "c": {"w": [50.0, 51, 49]}})
+    finding = found(
+        {"a": {"w": [120.0, 100, 110]}, "b": {"w": [100.0, 118, 108]}, "c": {"w": [50.0, 51, 49]}}
+    )
     assert finding.verdict == "not significantly different from b; significantly better than c"
 
 
@@ -125,7 +134,10 @@ def test_the_same_values_over_and_over_are_as_significant_as_can_be(found):
 
 
 def test_each_workload_of_a_class_weighs_the_same(found):
-    values = {"a": {"slow": [2.0, 2.2], "fast": [900.0, 990.0]}, "b": {"slow": [1.0, 1.1], "fast": [1000.0, 1100.0]}}
+    values = {
+        "a": {"slow": [2.0, 2.2], "fast": [900.0, 990.0]},
+        "b": {"slow": [1.0, 1.1], "fast": [1000.0, 1100.0]},
+    }
     finding = found(values)
     assert finding.best == "a"
     assert finding.verdicts["b"].ratio.mean == pytest.approx((2 * 0.9) ** 0.5)
@@ -168,9 +180,15 @@ def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload
 
 def test_a_file_system_on_several_testbeds_has_variants_of_its_kind_there(made):
     places = (("ext4", "boards"), ("ext4", "racks"), ("xfs", "racks"))
-    trials = [made.trial(name, testbed=bed, repetition=n, options=OPTIONS) for name, bed in places for n in (1, 2)]
-    points = [point_of(trial, "write", {"throughput_bytes_per_s": 100.0 + n}) for n, trial in enumerate(trials)]
-    findings = winners([made.record(trial) for trial in trials], cells([made.record(trial) for trial in trials], points))
+    trials = [
+        made.trial(name, testbed=bed, repetition=n, options=OPTIONS) for name, bed in places for n in (1, 2)
+    ]
+    points = [
+        point_of(trial, "write", {"throughput_bytes_per_s": 100.0 + n}) for n, trial in enumerate(trials)
+    ]
+    findings = winners(
+        [made.record(trial) for trial in trials], cells([made.record(trial) for trial in trials], points)
+    )
     assert [(one.among, one.compared) for one in findings] == [
         ("", ("xfs", "ext4 on racks", "ext4 on boards")),
         ("ext4", ("ext4 on racks", "ext4 on boards")),
@@ -185,7 +203,10 @@ def test_one_file_system_alone_wins_nothing(made):
 def graded(made, grades):
     points = [
         point_of(
-            made.trial(filesystem=name, repetition=n), "write", {"efficiency_bytes_per_j": level + n / 10, **BASE}, grade=grade
+            made.trial(filesystem=name, repetition=n),
+            "write",
+            {"efficiency_bytes_per_j": level + n / 10, **BASE},
+            grade=grade,
         )
         for name, level, grade in (("moosefs", 10.0, grades[0]), ("cephfs", 20.0, grades[1]))
         for n in (1, 2, 3)
@@ -229,8 +250,13 @@ def test_variants_of_a_kind_compete_among_themselves_too_where_there_are_other_k
     rates = {"ceph on xfs": [20.0, 20.2], "ceph on ext4": [30.0, 30.3], "nfs": [90.0, 91.0]}
 
     def amongs(names):
-        records = [made.record(replace(made.trial(name, "w"), filesystem=Spec(kinds[name], {}, name))) for name in names]
-        cells = [Cell(name, "w", "write", 2, {"throughput_bytes_per_s": interval(rates[name])}) for name in names]
+        records = [
+            made.record(replace(made.trial(name, "w"), filesystem=Spec(kinds[name], {}, name)))
+            for name in names
+        ]
+        cells = [
+            Cell(name, "w", "write", 2, {"throughput_bytes_per_s": interval(rates[name])}) for name in names
+        ]
         return [(one.among, one.compared) for one in winners(records, cells)]
 
     variants = ("ceph on ext4", "ceph on xfs")

@@ -1,4 +1,6 @@
-"""What is kept has a number: whoever changes it raises `FORMAT`, so old results are read and verified as what they are."""
+"""What is kept has a number: whoever changes it raises `FORMAT`, so old results are read and verified as
+what they are.
+"""
 
 import dataclasses
 import json
@@ -16,7 +18,10 @@ from perjoule.store.samples import COLUMNS
 from perjoule.summary import summary
 
 FORMATS = Path(__file__).with_name("formats.json")
-METERS = 'kind = "system"\nrate = "50 Hz"\n[[meter]]\nkind = "modelled"\nrate = "50 Hz"\n[[meter]]\nkind = "simulated"'
+METERS = (
+    'kind = "system"\nrate = "50 Hz"\n[[meter]]\nkind = "modelled"\nrate = "50 Hz"\n[[meter]]\nkind = '
+    '"simulated"'
+)
 
 
 def shape(cls, seen=()):
@@ -37,19 +42,27 @@ def kept(folder):
     results = measured(folder, 'clients = [1, 2]\nsettle = "30 ms"', size="2 MiB", meter=METERS)
     results.keep_table(summary(results).cells)
     record = results.latest()[0]
-    files = sorted(str(p.relative_to(results.folder_of(record))) for p in results.folder_of(record).rglob("*") if p.is_file())
+    files = sorted(
+        str(p.relative_to(results.folder_of(record)))
+        for p in results.folder_of(record).rglob("*")
+        if p.is_file()
+    )
     channels = {
         (s.channel.meter, s.channel.quantity, s.channel.unit, s.channel.semantics)
         for r in results.latest()
         for s in results.series(r)
     }
     return {
-        "fields": {name: text for cls in (Record, Cell, JournalEntry, Head) for name, text in shape(cls).items()},
+        "fields": {
+            name: text for cls in (Record, Cell, JournalEntry, Head) for name, text in shape(cls).items()
+        },
         "columns": [*COLUMNS],
         "channels": sorted(map(list, channels)),
         "files": files,
         "outcome": sorted(json.loads((results.folder_of(record) / "record.json").read_text())["outcome"]),
-        "folder": sorted(p.name for p in results.folder.iterdir() if p.name not in ("lock", "summary", "progress.jsonl")),
+        "folder": sorted(
+            p.name for p in results.folder.iterdir() if p.name not in ("lock", "summary", "progress.jsonl")
+        ),
     }
 
 
@@ -58,7 +71,9 @@ def test_what_is_kept_changes_with_a_new_format_number_only(tmp_path):
     assert max(map(int, formats)) == FORMAT, "add what the new format keeps, and leave that of the older ones"
     now, stated = json.loads(json.dumps(kept(tmp_path / "r"))), formats[str(FORMAT)]
     for part in stated:
-        assert now[part] == stated[part], f"{part} of what is kept changed: raise FORMAT, and say how older results verify"
+        assert now[part] == stated[part], (
+            f"{part} of what is kept changed: raise FORMAT, and say how older results verify"
+        )
 
 
 @pytest.mark.parametrize("name", ["results.json", "table.json"])

@@ -1,4 +1,6 @@
-"""Folders that older commits of this repository wrote still read, and their records lose nothing when they are written back."""
+"""Folders that older commits of this repository wrote still read, and their records lose nothing when they
+are written back.
+"""
 
 import json
 from pathlib import Path
@@ -24,7 +26,11 @@ def test_a_folder_of_an_older_perjoule_reads(folder):
 def test_what_records_have_had_since_the_first_release_reads_too():
     (record,) = (one for one in open_results(FOLDERS[-1]).latest() if one.status == "valid")
     assert [happened.event.kind for happened in record.events] == ["kill", "back", "scrub"]
-    assert {one.words for one in record.health} == {"", "rebuilding, as configured", "scrubbing, as commanded"}
+    assert {one.words for one in record.health} == {
+        "",
+        "rebuilding, as configured",
+        "scrubbing, as commanded",
+    }
     assert [doubt.kind for doubt in record.doubts] == [IN_FLIGHT]
     assert record.trial.workload.kind == "duty"
     aged = record.facts["aged"]

@@ -1,4 +1,6 @@
-"""Whoever may rename a results folder, or what is in it, puts something else in its place at the worst moment."""
+"""Whoever may rename a results folder, or what is in it, puts something else in its place at the worst
+moment.
+"""
 
 import os
 import shutil
@@ -36,11 +38,16 @@ def precious(tmp_path):
 
 
 def state(folder):
-    return {p.name: (p.stat().st_mode, p.read_text() if p.is_file() else "") for p in [folder, *sorted(folder.iterdir())]}
+    return {
+        p.name: (p.stat().st_mode, p.read_text() if p.is_file() else "")
+        for p in [folder, *sorted(folder.iterdir())]
+    }
 
 
 def swapped(results, precious):
-    """Put a copy of a results folder in its place in which every file and folder is a link to somebody's; return the real one."""
+    """Put a copy of a results folder in its place in which every file and folder is a link to somebody's;
+    return the real one.
+    """
     real = results.folder.rename(results.folder.with_name("moved"))
     for path in sorted(real.rglob("*")):
         copy = results.folder / path.relative_to(real)
@@ -84,7 +91,9 @@ def test_no_journal_line_is_appended_through_a_link_that_came_during_the_run(res
     with results.hold(), results.attempt(made.trial()) as attempt:
         results.journal.unlink()
         results.journal.symlink_to(precious / "shadow")
-        with pytest.raises(MachineError, match=r"demo: this is a symbolic link|journal\.jsonl: this is a symbolic link"):
+        with pytest.raises(
+            MachineError, match=r"demo: this is a symbolic link|journal\.jsonl: this is a symbolic link"
+        ):
             attempt.keep(made.record())
     assert state(precious) == before
 
@@ -173,11 +182,17 @@ def test_root_writes_no_results_where_others_may_rename_a_folder(tmp_path, monke
     store.create(folder, TEXT, "demo")
     (tmp_path / step).chmod(0o777)
     for writes in (
-        lambda: store.create(folder.with_name("new"), TEXT, "demo") if "demo" not in step else make_folders(folder / "new"),
+        lambda: (
+            store.create(folder.with_name("new"), TEXT, "demo")
+            if "demo" not in step
+            else make_folders(folder / "new")
+        ),
         lambda: store.open_results(folder).hold().__enter__(),
         lambda: store.open_results(folder).keep_table(()),
     ):
-        with pytest.raises(MachineError, match=f"all users may write to .*{step}, so root's results") as caught:
+        with pytest.raises(
+            MachineError, match=f"all users may write to .*{step}, so root's results"
+        ) as caught:
             writes()
         assert "choose a folder" in str(caught.value.next)
     assert not folder.with_name("new").exists()
@@ -214,12 +229,19 @@ def test_root_trusts_nobody_elses_folder_and_no_link_in_one(tmp_path, monkeypatc
 def test_each_folder_that_is_made_on_the_way_is_on_the_disk_before_the_next(tmp_path, monkeypatch):
     synced = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(Path(f"/proc/self/fd/{fd}").readlink()), real(fd))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: (synced.append(Path(f"/proc/self/fd/{fd}").readlink()), real(fd))[1]
+    )
     make_folders(tmp_path / "a" / "b" / "c")
     assert synced == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
     synced.clear()
     store.create(tmp_path / "d" / "e", TEXT, "demo", files={"loads/deep/a.fio": "x"})
-    for folder in (tmp_path, tmp_path / "d", tmp_path / "d" / "e", *(tmp_path / "d" / "e" / n for n in ("loads", "loads/deep"))):
+    for folder in (
+        tmp_path,
+        tmp_path / "d",
+        tmp_path / "d" / "e",
+        *(tmp_path / "d" / "e" / n for n in ("loads", "loads/deep")),
+    ):
         assert folder in synced
 
 
@@ -231,7 +253,9 @@ def test_an_open_folder_is_named_in_messages_as_people_know_it(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_sudo_gives_back_what_root_made_and_nothing_that_was_put_there(tmp_path, results, precious, made, monkeypatch):
+def test_sudo_gives_back_what_root_made_and_nothing_that_was_put_there(
+    tmp_path, results, precious, made, monkeypatch
+):
     monkeypatch.setenv("SUDO_UID", "65534")
     before = state(precious)
     with results.hold(), results.attempt(made.trial()) as attempt:
@@ -244,7 +268,9 @@ def test_sudo_gives_back_what_root_made_and_nothing_that_was_put_there(tmp_path,
         give(place, 65534, 65534)
     assert state(precious) == before
     assert {p.stat().st_uid for p in (precious, *precious.iterdir())} == {0}
-    assert {p.stat().st_uid for p in (real, *real.rglob("*")) if p.name not in ("hard", "soft", "folder")} == {65534}
+    assert {
+        p.stat().st_uid for p in (real, *real.rglob("*")) if p.name not in ("hard", "soft", "folder")
+    } == {65534}
     with entered(real) as place:
         (tmp_path / "open").mkdir()
         real.rename(tmp_path / "open" / "inside")

@@ -1,4 +1,6 @@
-"""The progress of a run: it stays small, a reader sees all of it, and damage is reported and does nothing else."""
+"""The progress of a run: it stays small, a reader sees all of it, and damage is reported and does nothing
+else.
+"""
 
 import os
 from collections.abc import Iterator
@@ -29,7 +31,12 @@ def state(t_s: float, *, samples: tuple[tuple[int, float, float], ...] = ()) -> 
 
 
 def test_what_is_written_is_read_again(tmp_path: Path, file: ProgressFile) -> None:
-    lines = [Line(run=RUN), Line(load=LOAD), Line(channels=(POWER,)), Line(state=state(2.0, samples=((0, 1.5, 42.0),)))]
+    lines = [
+        Line(run=RUN),
+        Line(load=LOAD),
+        Line(channels=(POWER,)),
+        Line(state=state(2.0, samples=((0, 1.5, 42.0),))),
+    ]
     for line in (*lines, Line(note="up"), Line(ended="done")):
         file.append(line)
     found = progress.read(tmp_path)
@@ -52,7 +59,9 @@ def test_the_file_stays_small_and_keeps_what_the_last_states_need(
         largest = max(largest, (tmp_path / progress.NAME).stat().st_size)
         if t_s % 100 == 99:
             found = progress.read(tmp_path)
-            assert [at.t_s for _, at in found.states] == [float(t) for t in range(t_s + 1 - len(found.states), t_s + 1)]
+            assert [at.t_s for _, at in found.states] == [
+                float(t) for t in range(t_s + 1 - len(found.states), t_s + 1)
+            ]
             assert all(load.trial == f"t-{int(at.t_s) // 300 * 300}" for load, at in found.states)
     assert largest < 25_000
     assert len(progress.read(tmp_path).states) > 40
@@ -73,9 +82,16 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path, file: Progress
         (b"\x00\xff\n", "line 1 of progress.jsonl is damaged"),
         (b'{"run": 7}\n', "line 1"),
         (progress.written(Line(run=replace(RUN, version=2))), "version 2"),
-        (progress.written(Line(run=RUN)) + progress.written(Line(state=state(1.0, samples=((3, 1.0, 1.0),)))), "does not state"),
+        (
+            progress.written(Line(run=RUN))
+            + progress.written(Line(state=state(1.0, samples=((3, 1.0, 1.0),)))),
+            "does not state",
+        ),
         (progress.written(Line(run=RUN)) + progress.written(Line(state=state(1e300))), "impossible number"),
-        (progress.written(Line(run=RUN)) + progress.written(Line(state=state(float("inf")))), "impossible number"),
+        (
+            progress.written(Line(run=RUN)) + progress.written(Line(state=state(float("inf")))),
+            "impossible number",
+        ),
         (b"[" * 100_000 + b"\n", "nested"),
         (b"x" * (progress.READ_BYTES + 1), "longer than any run"),
     ],

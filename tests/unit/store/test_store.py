@@ -74,11 +74,18 @@ def test_attempts_are_numbered_and_the_last_one_counts(results, made):
         keep(results, made, made.trial(repetition=2))
         keep(results, made, asked)
     assert [(r.trial.repetition, r.attempt) for r in results.records()] == [(1, 1), (2, 1), (1, 2)]
-    assert [(r.trial.repetition, r.attempt, r.status) for r in results.latest()] == [(2, 1, "valid"), (1, 2, "valid")]
+    assert [(r.trial.repetition, r.attempt, r.status) for r in results.latest()] == [
+        (2, 1, "valid"),
+        (1, 2, "valid"),
+    ]
 
 
 def test_a_record_of_another_attempt_is_not_kept(results, made):
-    with results.hold(), results.attempt(made.trial()) as attempt, pytest.raises(ValueError, match="is not one of"):
+    with (
+        results.hold(),
+        results.attempt(made.trial()) as attempt,
+        pytest.raises(ValueError, match="is not one of"),
+    ):
         attempt.keep(made.record(made.trial(repetition=9)))
     assert results.records() == ()
 
@@ -207,7 +214,10 @@ def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results,
     with results.hold():
         keep(results, made, made.trial())
     kept = results.folder_of(results.records()[0])
-    for unfinished in (kept.with_name("partial-2"), results.folder / "trials" / made.trial(repetition=2).id / "partial-1"):
+    for unfinished in (
+        kept.with_name("partial-2"),
+        results.folder / "trials" / made.trial(repetition=2).id / "partial-1",
+    ):
         (unfinished / "raw").mkdir(parents=True)
         removal.mark(unfinished)
     kept.with_name("partial-3").mkdir()  # killed before it was marked
@@ -229,7 +239,12 @@ def precious(tmp_path):
 
 def test_no_link_in_a_results_folder_is_followed(results, made, precious):
     trials, asked = results.folder / "trials", made.trial()
-    links = [trials / "x", trials / made.trial(repetition=7).id, trials / asked.id / "partial-1", trials / asked.id / "attempt-4"]
+    links = [
+        trials / "x",
+        trials / made.trial(repetition=7).id,
+        trials / asked.id / "partial-1",
+        trials / asked.id / "attempt-4",
+    ]
     (trials / asked.id).mkdir()
     for link in links:
         link.symlink_to(precious if link.parent == trials else precious / "partial-1")
@@ -381,7 +396,9 @@ def test_a_journal_line_that_can_not_be_written_is_taken_back(results, made, mon
 
 def test_samples_of_many_threads_all_arrive_in_row_groups(tmp_path, made):
     sink = ParquetSink(tmp_path / "s.parquet", flush_s=0.01)
-    channels = [made.channel(name) for name in ("storage-0", "storage-1", "storage-\u00e4\u20ac", "\u8a18\u61b6")]
+    channels = [
+        made.channel(name) for name in ("storage-0", "storage-1", "storage-\u00e4\u20ac", "\u8a18\u61b6")
+    ]
 
     def sample(channel):
         for n in range(5000):
@@ -410,7 +427,9 @@ def test_when_a_sample_was_polled_and_came_is_kept_and_not_missed_in_older_files
     (found,) = read_series(tmp_path / "s.parquet")
     assert list(present(found.asked_s)) == pytest.approx([0.9, np.nan], nan_ok=True)
     assert list(present(found.arrived_s)) == [1.1, 2.3]
-    pq.write_table(pq.read_table(tmp_path / "s.parquet").drop_columns(["asked_s", "arrived_s"]), tmp_path / "2.parquet")
+    pq.write_table(
+        pq.read_table(tmp_path / "s.parquet").drop_columns(["asked_s", "arrived_s"]), tmp_path / "2.parquet"
+    )
     (older,) = read_series(tmp_path / "2.parquet")
     assert (older.asked_s, older.arrived_s, list(older.value)) == (None, None, [40.0, 41.0])
 
@@ -486,7 +505,9 @@ class FillingUp(io.FileIO):
 
 def test_a_disk_that_fills_up_while_samples_come_is_reported_and_nothing_is_kept(results, made, monkeypatch):
     opened = Path.open
-    monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: FillingUp(p, "x") if mode == "xb" else opened(p, mode, **w))
+    monkeypatch.setattr(
+        Path, "open", lambda p, mode="r", **w: FillingUp(p, "x") if mode == "xb" else opened(p, mode, **w)
+    )
     monkeypatch.setattr("perjoule.store.samples.FLUSH_S", 0.01)
     with results.hold(), results.attempt(made.trial()) as attempt:
         for n in range(20_000):

@@ -42,10 +42,13 @@ from typed import as_written
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
-RUN = f"{os.getpid() % 10**8:08}"  # a keeper ends all that bears its run's mark on this machine, where other tests run, too
+# a keeper ends all that bears its run's mark on this machine, where other tests run, too
+RUN = f"{os.getpid() % 10**8:08}"
 JUMP = "its ProxyJump or ProxyCommand failed"
 # It gives up on a lock, or on a folder that another keeper makes, after a moment.
-HASTY = KEEP.replace("tries_count=20 ", "tries_count=2 ").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
+HASTY = KEEP.replace("tries_count=20 ", "tries_count=2 ").replace(
+    "for _ in {1..20}; do [ -f", "for _ in 1; do [ -f"
+)
 
 
 def said(name: str) -> str:
@@ -61,7 +64,10 @@ def test_an_argument_list_is_quoted_exactly_once() -> None:
     remote = LOGIN.command(argv)[-1]
     assert remote.startswith("exec ")
     assert shlex.split(remote)[1:] == argv
-    assert subprocess.run(["sh", "-c", remote], capture_output=True, text=True, check=True).stdout == 'a b|$HOME|it\'s|"q"|x\ny||'
+    assert (
+        subprocess.run(["sh", "-c", remote], capture_output=True, text=True, check=True).stdout
+        == 'a b|$HOME|it\'s|"q"|x\ny||'
+    )
 
 
 def test_nobody_is_prompted_and_a_destination_is_never_an_option() -> None:
@@ -70,7 +76,9 @@ def test_nobody_is_prompted_and_a_destination_is_never_an_option() -> None:
     assert not [word for word in words if "StrictHostKeyChecking" in word or "UserKnownHostsFile" in word]
     assert words[-3:-1] == ["--", "10.0.0.11"]
     assert "-k" in words  # no Kerberos tickets
-    assert {"ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no"} <= set(words)
+    assert {"ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no"} <= set(
+        words
+    )
 
 
 @pytest.mark.parametrize("key", ["address", "ssh", "name"])
@@ -117,7 +125,9 @@ def test_a_configuration_of_ssh_that_others_can_change_is_refused(
         assert configuration() == str(tmp_path / "config")
 
 
-def test_a_host_without_an_address_has_that_of_the_ssh_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_an_address_has_that_of_the_ssh_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = tmp_path / "config"
     config.write_text("""
 Host storage-*
@@ -145,7 +155,9 @@ Match host moved user bench
     assert isinstance(login, Ssh)
     assert login.destination == "storage-1"  # with all that its configuration says
     config.write_text("Hos storage-1")
-    with pytest.raises(MachineError, match=r"storage-1 \(storage-1\): no connection: .*1 bad configuration options"):
+    with pytest.raises(
+        MachineError, match=r"storage-1 \(storage-1\): no connection: .*1 bad configuration options"
+    ):
         named._address(named.hosts[0])
 
 
@@ -163,16 +175,36 @@ def test_sudo_never_asks() -> None:
         ("refused", "no SSH server is listening there", "start sshd"),
         ("silent", "it does not answer", "firewalls"),
         ("no-route", "there is no route to it", "network"),
-        ("crowded", "no connection: kex_exchange_identification: read: Connection reset by peer", "raise MaxStartups"),
+        (
+            "crowded",
+            "no connection: kex_exchange_identification: read: Connection reset by peer",
+            "raise MaxStartups",
+        ),
         ("no-name", "its host name can't be resolved", "set its address, or HostName"),
         ("jump-denied", f"{JUMP}: root@10.0.0.1: Permission denied", "try `ssh 10.0.0.11`$"),
         ("jump-unknown-key", f"{JUMP}: Host key verification failed", "try `ssh 10.0.0.11`$"),
-        ("jump-no-route", f"{JUMP}: ssh: connect to host 10.0.0.1 port 22: No route to host", "try `ssh 10.0.0.11`$"),
-        ("jump-crowded", "no connection: kex_exchange_identification: Connection closed", "or of the jump host's"),
-        ("jump-forbids", "no connection: channel 0: open failed: administratively prohibited", "try `ssh 10.0.0.11`$"),
+        (
+            "jump-no-route",
+            f"{JUMP}: ssh: connect to host 10.0.0.1 port 22: No route to host",
+            "try `ssh 10.0.0.11`$",
+        ),
+        (
+            "jump-crowded",
+            "no connection: kex_exchange_identification: Connection closed",
+            "or of the jump host's",
+        ),
+        (
+            "jump-forbids",
+            "no connection: channel 0: open failed: administratively prohibited",
+            "try `ssh 10.0.0.11`$",
+        ),
         ("behind-refused", "no SSH server is listening there", "start sshd"),
         ("sudo-password", "sudo wants a password", "allow sudo without a password"),
-        ("sudo-terminal", r"sudo was refused \(sorry, you must have a tty to run sudo\)", "change its sudoers"),
+        (
+            "sudo-terminal",
+            r"sudo was refused \(sorry, you must have a tty to run sudo\)",
+            "change its sudoers",
+        ),
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:
@@ -195,7 +227,9 @@ def test_a_host_says_what_it_has() -> None:
     assert found.total_bytes == 270553174016
     assert found.disks == ("vda",)
     assert found.interfaces == ()
-    assert probe(said("probe").replace("disk vda", "disk vda\ninterface eth0"), "storage-1").interfaces == ("eth0",)
+    assert probe(said("probe").replace("disk vda", "disk vda\ninterface eth0"), "storage-1").interfaces == (
+        "eth0",
+    )
     assert not found.missing
     assert found.chronyc == "506 Cannot talk to daemon"
     assert probe(said("probe") + "missing pkill\n", "storage-1").missing == ("pkill",)
@@ -233,7 +267,10 @@ def test_a_bond_on_a_hosts_hardware_is_not_counted_again() -> None:
 
 def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahead() -> None:
     assert clock_doubt("h", ClockOffset(-40.0, 0.0099)) is None
-    assert clock_doubt("h", ClockOffset(0.0, 0.025)) == "the clock of h is known to ± 25 ms only: its loads are timed by it"
+    assert (
+        clock_doubt("h", ClockOffset(0.0, 0.025))
+        == "the clock of h is known to ± 25 ms only: its loads are timed by it"
+    )
 
 
 def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:
@@ -244,8 +281,13 @@ def test_a_program_that_a_host_does_not_have_is_reported(tmp_path: Path) -> None
     (tmp_path / "programs").mkdir()
     argv = [*BASH, LAUNCH, "perjoule-program", str(tmp_path / "programs" / "1")]
     done = subprocess.run([*argv, "no-such-program"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (127, "perjoule: no-such-program is not installed on this host\n")
-    both = subprocess.run([*argv, "sh", "-c", "echo out; echo err >&2; exit 7"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        127,
+        "perjoule: no-such-program is not installed on this host\n",
+    )
+    both = subprocess.run(
+        [*argv, "sh", "-c", "echo out; echo err >&2; exit 7"], capture_output=True, text=True, check=False
+    )
     assert (both.returncode, both.stdout, both.stderr) == (7, "out\n", "err\n")
     assert list((tmp_path / "programs").iterdir()) == []
 
@@ -282,7 +324,9 @@ def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path) -> No
 def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Keeper) -> None:
     words, data = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", "", "\udcff\n\n"], bytes(range(256)) * 500
     with ThreadPoolExecutor(3) as pool:
-        slow = pool.submit(kept.run, ["sh", "-c", "read -r line; echo $line; echo err >&2; exit 7"], b"in\n", timeout_s=20)
+        slow = pool.submit(
+            kept.run, ["sh", "-c", "read -r line; echo $line; echo err >&2; exit 7"], b"in\n", timeout_s=20
+        )
         copied = pool.submit(kept.run, ["cat"], data, timeout_s=20)
         said = kept.run(["printf", "%s|", *words], timeout_s=20)[0]
     assert said[:3] == (0, b"".join(os.fsencode(word) + b"|" for word in words), b"")
@@ -292,7 +336,9 @@ def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Ke
     cpu, switches, *_ = kept.ask_counters()()[2].split(" ", 1)[1].splitlines()
     assert cpu_ticks(cpu) > 0
     assert switches.startswith("ctxt ")
-    assert set(kept.probe.interfaces) == {path.parent.name for path in Path("/sys/class/net").glob("*/device")}
+    assert set(kept.probe.interfaces) == {
+        path.parent.name for path in Path("/sys/class/net").glob("*/device")
+    }
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:
@@ -302,7 +348,9 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) 
     assert subprocess.run(["pgrep", "-xf", nap], capture_output=True, check=False).stdout == b""
 
 
-def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_not_known(kept: Keeper, tmp_path: Path) -> None:
+def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_not_known(
+    kept: Keeper, tmp_path: Path
+) -> None:
     host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     nap = f"sleep {3 * 10**6 + os.getpid()}"  # of no other process on this machine
     naps = ["pgrep", "-xf", nap]
@@ -322,7 +370,9 @@ def test_who_waits_for_a_program_learns_that_another_host_of_the_run_was_lost(
     kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "LOOK_S", 0.01)
-    other: Any = SimpleNamespace(alive=True, lost=lambda: TransientError("the connection was lost", where="h2"))
+    other: Any = SimpleNamespace(
+        alive=True, lost=lambda: TransientError("the connection was lost", where="h2")
+    )
     folder = tmp_path / f"work/cluster/{RUN}-h1"
     host = SshHost("h1", "client", "here", None, folder, kept, None, (kept, other))
     hanging = host.spawn(["sleep", "1000"], log=tmp_path / "log")
@@ -376,7 +426,10 @@ def test_a_host_that_sends_no_answers_is_lost_with_the_reason_and_no_other_is(
     kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: str, why: str
 ) -> None:
     (tmp_path / "probe").write_text(said("probe"))
-    script = f"cat {tmp_path / 'probe'}; echo probed; read -r line; echo ready; read -r line; {sent}; cat > /dev/null"
+    script = (
+        f"cat {tmp_path / 'probe'}; echo probed; read -r line; echo ready; read -r line; {sent}; cat > "
+        "/dev/null"
+    )
     monkeypatch.setattr(Ssh, "command", lambda *_argv, **_ways: ["bash", "-c", script])
     strange = Keeper(Ssh("h2", "there"), str(tmp_path))
     strange.keep(RUN)
@@ -389,7 +442,9 @@ def test_a_host_that_sends_no_answers_is_lost_with_the_reason_and_no_other_is(
     assert kept.run(["echo", "heard"], timeout_s=9)[0].out == b"heard\n"
 
 
-def test_an_answer_that_nobody_waits_for_any_more_ends_no_thread(kept: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_nobody_waits_for_any_more_ends_no_thread(
+    kept: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Taken(dict[int, Future[ProgramAnswer]]):
         """A question that another thread takes back between the look and the answer."""
 
@@ -451,24 +506,35 @@ def of_a_dead_run(work: Path, host: str) -> Path:
 
 def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> None:
     assert [line[:10] for line in keep(tmp_path / "work", "counters 3\n")[:2]] == ["ready", "answer 3 0"]
-    assert list((tmp_path / "work").iterdir()) == []  # its locks and the mark of the folder of runs are gone, too
+    # its locks and the mark of the folder of runs are gone, too
+    assert list((tmp_path / "work").iterdir()) == []
     old = of_a_dead_run(tmp_path / "work", "h1")
     of_a_dead_run(tmp_path / "work", "h2")
     assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
-    assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "perjoule-made-this"]
+    assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == [
+        "00000000-h2",
+        "perjoule-made-this",
+    ]
 
 
 def test_a_keeper_removes_the_folders_that_a_dead_run_noted_and_no_others(tmp_path: Path) -> None:
     old = of_a_dead_run(tmp_path / "work", "h1")
     (old / "made").mkdir()
-    places = {name: tmp_path / "shared" / name for name in ("perjoule-0123456789", "perjoule-abcdefghij", "data", "perjoule-1")}
+    places = {
+        name: tmp_path / "shared" / name
+        for name in ("perjoule-0123456789", "perjoule-abcdefghij", "data", "perjoule-1")
+    }
     for place in places.values():
         place.mkdir(parents=True)
         (place / "file").write_text("of a client")
     for name, noted in (("0123456789", "0123456789"), ("abcdefghij", "0123456789"), ("1", "1")):
         (old / "made" / f"perjoule-{name}").write_text(f"{tmp_path}/shared/perjoule-{noted}\n")
     assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
-    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == ["data", "perjoule-1", "perjoule-abcdefghij"]
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == [
+        "data",
+        "perjoule-1",
+        "perjoule-abcdefghij",
+    ]
 
 
 def test_a_host_is_taken_from_a_dead_run_whose_keeper_still_waits_and_from_no_other(
@@ -507,7 +573,9 @@ def test_a_host_whose_connection_was_lost_is_waited_for(monkeypatch: pytest.Monk
     for place in places[:2]:
         pool.lose(place)
     failures += [MachineError("it does not answer")] * 3
-    assert list(pool.regained(places, 60.0)) == ["n1 (10.0.0.1): it does not answer; waiting up to 1 min 0 s for it to come back"]
+    assert list(pool.regained(places, 60.0)) == [
+        "n1 (10.0.0.1): it does not answer; waiting up to 1 min 0 s for it to come back"
+    ]
     assert (made, list(kept)) == (["n1", "n2"], places[:2])
     pool.lose(places[2])
     failures += [MachineError("it does not answer")] * 1000
@@ -518,7 +586,9 @@ def test_a_host_whose_connection_was_lost_is_waited_for(monkeypatch: pytest.Monk
     assert list(kept) == places
 
 
-def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     hosts = [(Ssh(name, "10.0.0.1"), "/work") for name in ("n1", "n2")]
     with notes.noted("00000001", hosts), notes.noted("00000002", hosts[:1]):
@@ -549,20 +619,27 @@ def test_addresses_of_documents_are_never_asked() -> None:
         ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
     ],
 )
-def test_impossible_hosts_are_refused_before_any_is_reached(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
+def test_impossible_hosts_are_refused_before_any_is_reached(
+    hosts: tuple[dict[str, str], ...], count: int, what: str
+) -> None:
     with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
         pass
 
 
 def test_a_planned_host_has_its_own_name() -> None:
-    assert [host.name for host in bed({**HOST, "name": "alpha"}, CLIENT).planned(1).all] == ["alpha", "client-1"]
+    assert [host.name for host in bed({**HOST, "name": "alpha"}, CLIENT).planned(1).all] == [
+        "alpha",
+        "client-1",
+    ]
 
 
 def test_the_first_storage_hosts_serve_if_their_number_is_set() -> None:
     hosts = [HOST, {**HOST, "name": "storage-2"}, {**HOST, "name": "meta", "role": "metadata"}, CLIENT]
     assert [host.role for host in bed(*hosts).planned(1).all] == ["storage", "storage", "metadata", "client"]
     assert [host.role for host in bed(*hosts, servers=1).planned(1).all] == ["storage", "metadata", "client"]
-    with pytest.raises(CampaignError, match='3 storage hosts requested, 2 available; add hosts with role = "storage"'):
+    with pytest.raises(
+        CampaignError, match='3 storage hosts requested, 2 available; add hosts with role = "storage"'
+    ):
         bed(*hosts, servers=3).planned(1)
 
 
@@ -576,10 +653,15 @@ ONLY_VIRTUAL = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) -> None:
-    """The same trials are planned, and their layouts fit; on the paper's hosts, and with as many as the example asks for."""
+    """The same trials are planned, and their layouts fit; on the paper's hosts, and with as many as the
+    example asks for.
+    """
     document = tomlkit.parse(path.read_text())
     many = {"storage": 8, "metadata": 1, "management": 1, "client": 8}
-    hosts = [{"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role} for role, n in many.items()]
+    hosts = [
+        {"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role}
+        for role, n in many.items()
+    ]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
     before = campaign.parse(path.read_text(), folder=path.parent)
     if refusal := ONLY_VIRTUAL.get(path.stem):
@@ -588,7 +670,10 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
         return
     after = campaign.parse(tomlkit.dumps(document), folder=path.parent)
     what = [
-        {(t.workload.label, t.filesystem.label.partition(" on ")[0], t.clients_count, t.repetition) for t in one.trials}
+        {
+            (t.workload.label, t.filesystem.label.partition(" on ")[0], t.clients_count, t.repetition)
+            for t in one.trials
+        }
         for one in (before, after)
     ]
     assert what[0] == what[1]
@@ -597,7 +682,9 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
 
 def require_fit(planned: Campaign) -> None:
     for trial in planned.trials:
-        drivers.filesystem(trial.filesystem).require_fit(drivers.testbed(trial.testbed).planned(trial.clients_count))
+        drivers.filesystem(trial.filesystem).require_fit(
+            drivers.testbed(trial.testbed).planned(trial.clients_count)
+        )
 
 
 @pytest.mark.parametrize("work", ["/", "relative", "/with blank", "/a/../$HOME"])
@@ -670,7 +757,10 @@ def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp
     here.mkdir()
     with rooms([host], here) as there:
         kept.run(["truncate", "--size=70M", str(there["h1"] / "big.log")], timeout_s=20)
-        kept.run(["sh", "-c", f"echo end >> {there['h1']}/big.log; echo more > {there['h1']}/small.log"], timeout_s=20)
+        kept.run(
+            ["sh", "-c", f"echo end >> {there['h1']}/big.log; echo more > {there['h1']}/small.log"],
+            timeout_s=20,
+        )
     assert (here / "small.log").read_text() == "more\n"
     assert (here / "big.log").stat().st_size == 70 * 2**20 + 4
     assert (here / "big.log").read_bytes().endswith(b"\0end\n")
@@ -678,7 +768,9 @@ def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp
 
 
 @pytest.mark.parametrize(
-    "come", [lambda said: said[:700], lambda said: said[:1542], lambda _: b"5\nwords"], ids=["cut", "block", "words"]
+    "come",
+    [lambda said: said[:700], lambda said: said[:1542], lambda _: b"5\nwords"],
+    ids=["cut", "block", "words"],
 )
 def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
     kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, come: Callable[[bytes], bytes]
@@ -693,7 +785,10 @@ def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
     monkeypatch.setattr(KeeperLine, "raw", cut)
     (tmp_path / "here").mkdir()
     room = host.directory / "programs" / "1.room"
-    why = rf"h1: what a program wrote did not come back whole .*; it is in {room} on the host until the run ends"
+    why = (
+        rf"h1: what a program wrote did not come back whole .*; it is in {room} on the host until the run "
+        "ends"
+    )
     with pytest.raises(WorkloadError, match=why) as caught, rooms([host], tmp_path / "here"):
         kept.run(["dd", "if=/dev/urandom", "bs=9000", "count=1", f"of={room}/log"], timeout_s=20)
     assert not isinstance(caught.value, TransientError)
@@ -712,13 +807,20 @@ def test_an_output_that_was_cut_is_not_content_of_a_file(kept: Keeper, tmp_path:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
-def test_a_note_that_another_user_wrote_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_that_another_user_wrote_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     folder, ran = tmp_path / "perjoule" / "cluster", tmp_path / "ran"
     folder.mkdir(parents=True)
     (tmp_path / "theirs").write_text(f"Host *\n  ProxyCommand touch {ran}\n")
     note = folder / "01234567.json"
-    host = {"name": "c", "destination": "127.0.0.9", "config": str(tmp_path / "theirs"), "work": str(tmp_path / "work")}
+    host = {
+        "name": "c",
+        "destination": "127.0.0.9",
+        "config": str(tmp_path / "theirs"),
+        "work": str(tmp_path / "work"),
+    }
     note.write_text(json.dumps([host]))
     os.chown(note, 65534, 65534)
     assert notes.clean() == ([], [])
@@ -777,7 +879,9 @@ def test_hosts_that_may_be_missing_are_left_out_and_others_take_their_place(cont
     there = spare("n1", "n9", "n2", "n3", missing=1)
     assert [host.name for host in there.planned(2).all] == ["n1", "n9"]
     found = there.reached()
-    assert [(one.needed, one.detail) for one in found if not one.ok] == [(False, "left out: it does not answer")]
+    assert [(one.needed, one.detail) for one in found if not one.ok] == [
+        (False, "left out: it does not answer")
+    ]
     assert [host.name for host in there.planned(3).all] == ["n1", "n2", "n3"]
     assert there._facts("run", [], [])["missing"] == {"n9": "it does not answer"}
     with pytest.raises(CampaignError, match="4 client hosts requested, 3 available"):
@@ -790,8 +894,12 @@ def test_more_than_may_be_missing_is_refused_as_without_the_option(contacted: li
 
 
 def test_a_server_is_left_out_only_if_the_campaign_says_how_many_there_are(contacted: list[str]) -> None:
-    assert [one.needed for one in spare("s9", "s1", role="storage", missing=1).reached() if not one.ok] == [True]
+    assert [one.needed for one in spare("s9", "s1", role="storage", missing=1).reached() if not one.ok] == [
+        True
+    ]
     chosen = spare("s9", "s1", "s2", role="storage", missing=1, servers=1)
     assert [one.needed for one in chosen.reached() if not one.ok] == [False]
     assert [host.name for host in chosen.planned(0).all] == ["s1"]
-    assert [one.needed for one in spare("m9", "m1", role="management", missing=1).reached() if not one.ok] == [True]
+    assert [
+        one.needed for one in spare("m9", "m1", role="management", missing=1).reached() if not one.ok
+    ] == [True]

@@ -1,4 +1,6 @@
-"""What keeps a raw device from being overwritten, judged from what a machine says (lsblk, wipefs 2.38, the kernel's tables)."""
+"""What keeps a raw device from being overwritten, judged from what a machine says (lsblk, wipefs 2.38, the
+kernel's tables).
+"""
 
 import json
 import tempfile
@@ -31,7 +33,9 @@ def said(name: str) -> str:
 class Machine:
     """What a machine says of one device: as recorded, and what a test changes."""
 
-    def __init__(self, folder: Path, rows: str = "lsblk-empty.json", signatures: str = "wipefs-empty.json") -> None:
+    def __init__(
+        self, folder: Path, rows: str = "lsblk-empty.json", signatures: str = "wipefs-empty.json"
+    ) -> None:
         self.folder = folder
         self.lsblk: Any = json.loads(said(rows))
         self.wipefs: Any = json.loads(said(signatures))
@@ -58,7 +62,9 @@ class Machine:
 
     @property
     def view(self) -> MachineView:
-        return MachineView(links=self.folder / "links", proc=self.folder / "proc", sys=self.folder / "sys", ask=self.answer)
+        return MachineView(
+            links=self.folder / "links", proc=self.folder / "proc", sys=self.folder / "sys", ask=self.answer
+        )
 
     def look(self) -> Seen:
         return look(self.view, Path("/dev/loop1"))
@@ -73,16 +79,27 @@ class MachineThere(Machine):
     @property
     def view(self) -> MachineView:
         (self.folder / "copy").mkdir(exist_ok=True)
-        return report(self.reported(), Path(tempfile.mkdtemp(dir=self.folder / "copy")), links=self.folder / "links")
+        return report(
+            self.reported(), Path(tempfile.mkdtemp(dir=self.folder / "copy")), links=self.folder / "links"
+        )
 
     def reported(self) -> str:
         readable = isinstance(self.lsblk, dict) and self.lsblk.get("blockdevices")
-        rows = [self.row, *(row for row in self.row.get("children", []) if row["type"] == "part")] if readable else []
+        rows = (
+            [self.row, *(row for row in self.row.get("children", []) if row["type"] == "part")]
+            if readable
+            else []
+        )
         paths = " ".join(f"/dev/{row.get('kname')}" for row in rows)
-        found = [("number", "/dev/loop1", "7:1"), ("tool", f"lsblk --json --output {COLUMNS} /dev/loop1", self.answer(["lsblk"]))]
+        found = [
+            ("number", "/dev/loop1", "7:1"),
+            ("tool", f"lsblk --json --output {COLUMNS} /dev/loop1", self.answer(["lsblk"])),
+        ]
         found.append(("tool", f"wipefs --no-act --json {paths}", self.answer(["wipefs"])))
         found += [("tool", f"{BTRFS_COUNT} {path}", self.btrfs_count) for path in paths.split()]
-        for path in sorted((path for root in ("sys", "proc") for path in (self.folder / root).rglob("*")), key=str):
+        for path in sorted(
+            (path for root in ("sys", "proc") for path in (self.folder / root).rglob("*")), key=str
+        ):
             name = f"/{path.relative_to(self.folder)}"
             found.append(("folder", name, "") if path.is_dir() else ("file", name, path.read_text()))
         if not (self.folder / "proc/4711/fd").is_file():  # where somebody may not look
@@ -119,11 +136,18 @@ def test_a_read_only_device_is_refused(machine: Machine) -> None:
 
 
 def test_a_mounted_device_is_refused_with_all_that_is_on_it(made: type[Machine], tmp_path: Path) -> None:
-    assert made(tmp_path, "lsblk-mounted.json").refused() == "is mounted on /; all data on it (vda disk 256G on /) would be lost"
+    assert (
+        made(tmp_path, "lsblk-mounted.json").refused()
+        == "is mounted on /; all data on it (vda disk 256G on /) would be lost"
+    )
 
 
-@pytest.mark.parametrize("source", ["7:1 / /srv/a\\040b rw - ext4 /dev/other rw", "0:50 / /srv/a\\040b rw - btrfs /dev/loop1 rw"])
-def test_a_mount_that_lsblk_does_not_tell_is_found_by_number_or_by_source(source: str, machine: Machine) -> None:
+@pytest.mark.parametrize(
+    "source", ["7:1 / /srv/a\\040b rw - ext4 /dev/other rw", "0:50 / /srv/a\\040b rw - btrfs /dev/loop1 rw"]
+)
+def test_a_mount_that_lsblk_does_not_tell_is_found_by_number_or_by_source(
+    source: str, machine: Machine
+) -> None:
     machine.put("proc/self/mountinfo", f"22 27 {source}\n")
     assert machine.refused() == "is mounted on /srv/a b; all data on it (loop1 loop 64M) would be lost"
 
@@ -146,7 +170,9 @@ def child(kind: str, name: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["raid1", "lvm", "crypt", "mpath", "dm"])
 def test_a_part_of_something_is_refused_whatever_is_named(kind: str, machine: Machine) -> None:
     machine.row["children"] = [child(kind, "md0", children=[child("lvm", "home", label="photos")])]
-    assert machine.refused("linux_raid_member", "LVM2_member").startswith(f"is part of md0 {kind} 4T with home lvm 4T")
+    assert machine.refused("linux_raid_member", "LVM2_member").startswith(
+        f"is part of md0 {kind} 4T with home lvm 4T"
+    )
 
 
 def test_a_partition_that_is_part_of_something_is_refused(made: type[Machine], tmp_path: Path) -> None:
@@ -168,32 +194,56 @@ def test_a_device_beneath_a_loop_device_is_refused(machine: Machine) -> None:
 
 
 def signed(machine: Machine, *kinds: str) -> Machine:
-    machine.wipefs = {"signatures": [{"device": "loop1", "type": kind, "label": None, "uuid": None} for kind in kinds]}
+    machine.wipefs = {
+        "signatures": [{"device": "loop1", "type": kind, "label": None, "uuid": None} for kind in kinds]
+    }
     return machine
 
 
 @pytest.mark.parametrize(
     "kind",
     [
-        *("linux_raid_member", "LVM2_member", "zfs_member", "mpath_member", "isw_raid_member", "bcache", "drbd", "stratis"),
+        *(
+            "linux_raid_member",
+            "LVM2_member",
+            "zfs_member",
+            "mpath_member",
+            "isw_raid_member",
+            "bcache",
+            "drbd",
+            "stratis",
+        ),
         *("ceph_bluestore", "oracleasm", "jbd", "xfs_external_log", "DM_snapshot_cow", "DM_verity_hash"),
     ],
 )
-def test_a_member_of_something_that_is_not_assembled_is_refused_even_when_it_is_named(kind: str, machine: Machine) -> None:
-    assert signed(machine, kind).refused(kind) == f"belongs to something larger ({kind}), which would be damaged"
+def test_a_member_of_something_that_is_not_assembled_is_refused_even_when_it_is_named(
+    kind: str, machine: Machine
+) -> None:
+    assert (
+        signed(machine, kind).refused(kind) == f"belongs to something larger ({kind}), which would be damaged"
+    )
 
 
-@pytest.mark.parametrize(("count", "what"), [("2", "belongs to something larger"), ("", "can't be read"), ("x", "can't be read")])
-def test_a_btrfs_on_several_devices_is_refused_even_when_it_is_named(count: str, what: str, machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("count", "what"), [("2", "belongs to something larger"), ("", "can't be read"), ("x", "can't be read")]
+)
+def test_a_btrfs_on_several_devices_is_refused_even_when_it_is_named(
+    count: str, what: str, machine: Machine
+) -> None:
     signed(machine, "btrfs").btrfs_count = count
     if count == "2":
-        assert machine.refused("btrfs") == "belongs to something larger (btrfs on 2 devices), which would be damaged"
+        assert (
+            machine.refused("btrfs")
+            == "belongs to something larger (btrfs on 2 devices), which would be damaged"
+        )
         return
     with pytest.raises(MachineError, match=what):
         machine.refused("btrfs")
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "dos", "gpt", "crypto_LUKS", "vfat", "ntfs", "swap", "iso9660"])
+@pytest.mark.parametrize(
+    "kind", ["ext4", "xfs", "btrfs", "dos", "gpt", "crypto_LUKS", "vfat", "ntfs", "swap", "iso9660"]
+)
 def test_a_signature_may_be_lost_only_by_its_name(kind: str, machine: Machine) -> None:
     assert signed(machine, kind).refused() == f"bears {kind}, which would be lost"
     assert machine.refused("minix") == f"bears {kind}, which would be lost"
@@ -208,7 +258,9 @@ def test_every_signature_must_be_named(machine: Machine) -> None:
     assert signed(machine, "ext4", "xfs").refused("ext4") == "bears xfs, which would be lost"
 
 
-def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(made: type[Machine], tmp_path: Path) -> None:
+def test_partitions_are_lost_only_when_their_table_and_what_they_bear_are_named(
+    made: type[Machine], tmp_path: Path
+) -> None:
     parts = made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
     assert parts.refused().startswith('bears gpt, PMBR, ext4 "photos"')
     assert parts.refused("gpt").startswith('bears ext4 "photos"')
@@ -263,7 +315,9 @@ def test_an_answer_that_can_not_be_read_is_a_refusal_and_never_a_pass(
     spoil: Callable[[Machine], object], machine: Machine
 ) -> None:
     spoil(machine)
-    with pytest.raises(MachineError, match=r"loop1: what this machine says of it can't be read .*nothing is touched before"):
+    with pytest.raises(
+        MachineError, match=r"loop1: what this machine says of it can't be read .*nothing is touched before"
+    ):
         machine.refused("ext4", "gpt")
 
 
@@ -284,7 +338,10 @@ def linked(machine: Machine, folder: str, target: Path) -> str:
 
 @pytest.mark.parametrize("device", ["/dev/sda", "sda", "", "/dev/mapper/x", "links/by-id/ata-X"])
 def test_a_device_without_a_stable_id_is_refused(device: str, machine: Machine) -> None:
-    with pytest.raises(CampaignError, match=r"is not a stable id: it may name another disk after a reboot; use one of \S+/by-id"):
+    with pytest.raises(
+        CampaignError,
+        match=r"is not a stable id: it may name another disk after a reboot; use one of \S+/by-id",
+    ):
         node(device, machine.view)
 
 
@@ -308,7 +365,9 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
     def fail(argv: Sequence[str]) -> str:
         raise AssertionError(argv)
 
-    with pytest.raises(CampaignError, match=r'not listed, or not confirmed; write overwrite = \["/dev/disk/by-id/ata-X"\]'):
+    with pytest.raises(
+        CampaignError, match=r'not listed, or not confirmed; write overwrite = \["/dev/disk/by-id/ata-X"\]'
+    ):
         DeviceClaim(ID, (Permit("/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
 
 
@@ -322,7 +381,8 @@ def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert lines[2].startswith('bears gpt, PMBR, ext4 "photos"')
     assert lines[3:] == ["part loop1p1 part 20M", "part loop1p2 part 20M"]
     with pytest.raises(
-        CampaignError, match=r'if it is not needed: overwrite = \[\{device = .*, signature = \["gpt", "ext4"\]\}\]'
+        CampaignError,
+        match=r'if it is not needed: overwrite = \[\{device = .*, signature = \["gpt", "ext4"\]\}\]',
     ):
         shown_to_user(Overwrite(device=ID), parts.view)
 
@@ -344,14 +404,20 @@ def asked(text: str = TEXT) -> Campaign:
 
 
 def test_a_campaign_names_devices_alone_or_with_what_may_be_lost() -> None:
-    assert asked().overwrite == (Overwrite(device=ID), Overwrite(device="/dev/disk/by-id/ata-Y", signature=("ext4",)))
+    assert asked().overwrite == (
+        Overwrite(device=ID),
+        Overwrite(device="/dev/disk/by-id/ata-Y", signature=("ext4",)),
+    )
     assert asked().confirmed == ()
 
 
 @pytest.mark.parametrize("table", ["device = 'X'", "device = ['X', '/dev/disk/by-id/ata-X']"])
 def test_a_campaign_that_does_not_name_a_device_of_its_own_is_refused(table: str) -> None:
     text = TEXT.replace(f'device = "{ID}"\n[[', f"{table.replace('X', '/dev/disk/by-id/ata-Z', 1)}\n[[")
-    said = r'^campaign line 5: device = "/dev/disk/by-id/ata-Z" would be overwritten, but overwrite does not list it'
+    said = (
+        r'^campaign line 5: device = "/dev/disk/by-id/ata-Z" would be overwritten, but overwrite does not '
+        r"list it"
+    )
     with pytest.raises(CampaignError, match=said):
         asked(text)
 
@@ -370,7 +436,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The devices that were shown to the user, on no terminal."""
     found: list[str] = []
 
-    def show(_: local.Local, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+    def show(
+        _: local.Local, named: Overwrite, clients_count: int, place: str
+    ) -> list[tuple[Permit, list[str]]]:
         found.append(named.device)
         return [(Permit(named.device, named.signature, "8:0 17"), ["model X"])]
 
@@ -385,7 +453,8 @@ def confirmed(*flags: str, text: str = TEXT) -> Campaign:
 
 def test_without_a_terminal_and_a_flag_nothing_is_confirmed(shown: list[str]) -> None:
     with pytest.raises(
-        CampaignError, match="would be overwritten, and this has not been confirmed; add --overwrite ata-X, or run it in a"
+        CampaignError,
+        match="would be overwritten, and this has not been confirmed; add --overwrite ata-X, or run it in a",
     ):
         confirmed()
 
@@ -404,16 +473,22 @@ def test_a_flag_for_another_device_of_the_campaign_does_not_confirm_this_one(sho
 def test_a_flag_for_a_device_that_the_campaign_does_not_name_is_refused(shown: list[str]) -> None:
     with pytest.raises(
         CampaignError,
-        match=f"--overwrite ata-Z is not a device listed in this campaign; the campaign's overwrite lists {ID}, /dev",
+        match=(
+            "--overwrite ata-Z is not a device listed in this campaign; the campaign's overwrite lists "
+            f"{ID}, /dev"
+        ),
     ):
         confirmed("ata-Z")
     assert shown == []
 
 
 @pytest.mark.parametrize(
-    ("typed", "well"), [("ata-X", True), (" ata-X ", True), ("y", False), ("yes", False), ("", False), ("ata-Y", False)]
+    ("typed", "well"),
+    [("ata-X", True), (" ata-X ", True), ("y", False), ("yes", False), ("", False), ("ata-Y", False)],
 )
-def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_the_id_must_be_typed(
+    typed: str, well: bool, shown: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(click, "prompt", lambda *_, **__: typed)
@@ -424,7 +499,9 @@ def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[
             confirmed()
 
 
-def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_prompted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def show(*_: object) -> list[tuple[Permit, list[str]]]:
         raise CampaignError("is mounted")
 
@@ -433,7 +510,9 @@ def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_prompt
         confirmed("ata-X")
 
 
-@pytest.mark.parametrize("other", ['kind = "virtual"', 'kind = "local"\n[[filesystem]]\nkind = "device"\nlabel = "file"'])
+@pytest.mark.parametrize(
+    "other", ['kind = "virtual"', 'kind = "local"\n[[filesystem]]\nkind = "device"\nlabel = "file"']
+)
 def test_nobody_is_prompted_for_what_is_not_overwritten(other: str, shown: list[str]) -> None:
     text = (
         TEXT.replace('kind = "local"', other)

@@ -9,7 +9,9 @@ LINE = "36 35 {number} {root} {place} rw,noatime shared:1 - {kind} {source} rw"
 NUMBERS = {"/dev/loop1": "7:1", "/dev/mapper/delay": "253:0", "/dev/dm-0": "253:0", "/dev/sda": "8:0"}
 
 
-def line(number: str = "7:1", root: str = "/", place: str = "/p", kind: str = "ext4", source: str = "/dev/loop1") -> str:
+def line(
+    number: str = "7:1", root: str = "/", place: str = "/p", kind: str = "ext4", source: str = "/dev/loop1"
+) -> str:
     return LINE.format(number=number, root=root, place=place, kind=kind, source=source)
 
 
@@ -24,7 +26,8 @@ def require(mountinfo: str, source: str = "/dev/loop1", kind: str = "ext4", plac
         (line("253:0", source="/dev/mapper/delay"), "/dev/dm-0", "ext4", "/p"),  # mount replaces the name
         (line("0:45", kind="btrfs"), "/dev/loop1", "btrfs", "/p"),  # whose number names none
         (line("0:45", kind="zfs", source="pool"), "pool", "zfs", "/p"),
-        ("\n".join([line("8:0", source="/dev/sda"), line()]), "/dev/loop1", "ext4", "/p"),  # the last one is seen
+        # the last one is seen
+        ("\n".join([line("8:0", source="/dev/sda"), line()]), "/dev/loop1", "ext4", "/p"),
         (line(place="/a\\040b"), "/dev/loop1", "ext4", "/a b"),
     ],
 )

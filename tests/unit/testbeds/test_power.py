@@ -1,4 +1,6 @@
-"""Power states on a folder like sysfs, and on this machine's own: what is found, set, refused, and put back."""
+"""Power states on a folder like sysfs, and on this machine's own: what is found, set, refused, and put
+back.
+"""
 
 import os
 import subprocess
@@ -36,11 +38,16 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sysfs]:
 
 
 def test_states_are_set_on_each_cpu_read_back_and_put_back(fake: Sysfs) -> None:
-    wanted = fake.options(cpu_governor="powersave", cpu_preference="power", cpu_max="1.2 GHz", cpu_deepest_idle="C1")
+    wanted = fake.options(
+        cpu_governor="powersave", cpu_preference="power", cpu_max="1.2 GHz", cpu_deepest_idle="C1"
+    )
     with as_written(Local, power=wanted).hold(1) as hosts:
         expected = {f"cpu{n}/cpuidle/state2/disable": "1" for n in range(4)}
         for n in (0, 2):
-            expected |= {f"cpufreq/policy{n}/scaling_governor": "powersave", f"cpufreq/policy{n}/scaling_max_freq": "1200000"}
+            expected |= {
+                f"cpufreq/policy{n}/scaling_governor": "powersave",
+                f"cpufreq/policy{n}/scaling_max_freq": "1200000",
+            }
             expected |= {f"cpufreq/policy{n}/energy_performance_preference": "power"}
         assert fake.changed() == expected
         power = hosts.facts["power"]
@@ -58,8 +65,11 @@ def test_states_are_set_on_each_cpu_read_back_and_put_back(fake: Sysfs) -> None:
         }
 
 
-def test_states_of_drives_are_set_on_named_ones_after_their_former_values_are_written(fake: Sysfs, tmp_path: Path) -> None:
-    (fake.tools / "record").symlink_to(tmp_path)  # hdparm copies the record that it finds when it is to change something
+def test_states_of_drives_are_set_on_named_ones_after_their_former_values_are_written(
+    fake: Sysfs, tmp_path: Path
+) -> None:
+    # hdparm copies the record that it finds when it is to change something
+    (fake.tools / "record").symlink_to(tmp_path)
     wanted = fake.options(devices=[DRIVE], disk_apm=127, sata_link="min_power", disk_spin_down="10 s")
     with as_written(Local, power=wanted).hold(1):
         assert fake.changed() == {
@@ -71,26 +81,47 @@ def test_states_of_drives_are_set_on_named_ones_after_their_former_values_are_wr
         record = (fake.tools / "record-when-set").read_text()
         assert f"apm {DRIVE} 127 254" in record
         assert f"file {LINK} min_power max_performance" in record
-    with as_written(Local, power=fake.options(devices=[NVME], nvme_state=3, nvme_tolerance="0 s")).hold(1) as hosts:
-        assert fake.changed() == {"feature": "00000003", "devices/pci1/nvme/nvme0/power/pm_qos_latency_tolerance_us": "0"}
+    with as_written(Local, power=fake.options(devices=[NVME], nvme_state=3, nvme_tolerance="0 s")).hold(
+        1
+    ) as hosts:
+        assert fake.changed() == {
+            "feature": "00000003",
+            "devices/pci1/nvme/nvme0/power/pm_qos_latency_tolerance_us": "0",
+        }
         assert "'nvme_state': 3" in str(hosts.facts)
 
 
 @pytest.mark.parametrize(
     ("wanted", "what", "fix"),
     [
-        ({"cpu_governor": "ondemand"}, 'does not offer cpu_governor = "ondemand"', "choose one of: performance, powersave"),
+        (
+            {"cpu_governor": "ondemand"},
+            'does not offer cpu_governor = "ondemand"',
+            "choose one of: performance, powersave",
+        ),
         ({"cpu_max": "9 GHz"}, 'does not offer cpu_max = "9000 MHz"', "choose one of: 800 MHz to 3600 MHz"),
         ({"cpu_deepest_idle": "C7"}, 'does not offer cpu_deepest_idle = "C7"', "choose one of: POLL, C1, C6"),
-        ({"pcie_aspm": "x"}, 'does not offer pcie_aspm = "x"', "choose one of: default, performance, powersave, powersupersave"),
+        (
+            {"pcie_aspm": "x"},
+            'does not offer pcie_aspm = "x"',
+            "choose one of: default, performance, powersave, powersupersave",
+        ),
         (
             {"devices": [NVME], "nvme_state": 9, "nvme_tolerance": "0 s"},
             'does not offer nvme_state = "9"',
             "choose one of: 0, 1, 2, 3, 4",
         ),
-        ({"devices": [NVME], "disk_apm": 1}, "has no disk_apm", "remove it from power, or this host from its `on`"),
+        (
+            {"devices": [NVME], "disk_apm": 1},
+            "has no disk_apm",
+            "remove it from power, or this host from its `on`",
+        ),
         ({"devices": [f"{DRIVE}-part1"], "disk_apm": 1}, "is a partition", "name the whole drive"),
-        ({"devices": ["/dev/disk/by-id/none"], "disk_apm": 1}, "has none of the devices of power", "correct devices"),
+        (
+            {"devices": ["/dev/disk/by-id/none"], "disk_apm": 1},
+            "has none of the devices of power",
+            "correct devices",
+        ),
     ],
 )
 def test_what_a_host_lacks_or_does_not_offer_is_one_sentence_and_changes_nothing(
@@ -105,7 +136,9 @@ def test_what_a_host_lacks_or_does_not_offer_is_one_sentence_and_changes_nothing
     assert (found.ok, found.detail, found.fix) == (False, what, raised.value.next)
 
 
-def test_a_machine_offers_a_tuning_the_values_that_its_kernel_lists(fake: Sysfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_offers_a_tuning_the_values_that_its_kernel_lists(
+    fake: Sysfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     offered = as_written(Local, power=fake.options(cpu_governor="powersave")).offered(1)
     assert offered == {
         "power.cpu_governor": Offered(("performance", "powersave"), "performance"),
@@ -120,7 +153,9 @@ def test_a_machine_offers_a_tuning_the_values_that_its_kernel_lists(fake: Sysfs,
         pass
 
 
-def test_what_is_offered_is_common_to_all_cpus_of_all_hosts_and_leaves_out_what_can_not_be_held(fake: Sysfs) -> None:
+def test_what_is_offered_is_common_to_all_cpus_of_all_hosts_and_leaves_out_what_can_not_be_held(
+    fake: Sysfs,
+) -> None:
     cpu = fake.root / "devices/system/cpu"
     first, second = (cpu / f"cpufreq/policy{n}" for n in (0, 2))
 
@@ -131,15 +166,20 @@ def test_what_is_offered_is_common_to_all_cpus_of_all_hosts_and_leaves_out_what_
     (first / "scaling_available_governors").write_text("schedutil userspace performance\n")
     (second / "scaling_available_governors").write_text("performance userspace schedutil powersave\n")
     (second / "scaling_governor").write_text("schedutil\n")
-    for policy, listed in ((first, "400000 1000000 1200000 1800000"), (second, "2200000 1800000 1200000 1000000 800000")):
+    for policy, listed in (
+        (first, "400000 1000000 1200000 1800000"),
+        (second, "2200000 1800000 1200000 1000000 800000"),
+    ):
         (policy / "scaling_available_frequencies").write_text(f"{listed}\n")
     (cpu / "cpu1/cpuidle/state1/disable").write_text("1\n")
     found = offered(cpu_max="1.2 GHz")
-    assert found["power.cpu_governor"] == Offered(("schedutil", "performance"))  # not now the same on all CPUs
+    # not now the same on all CPUs
+    assert found["power.cpu_governor"] == Offered(("schedutil", "performance"))
     assert found["power.cpu_max"].values == ("1 GHz", "1.2 GHz", "1.8 GHz", "3.6 GHz")
     assert found["power.cpu_deepest_idle"].now is None  # a state above the deepest is disabled on one CPU
     assert offered(cpu_min="1.1 GHz")["power.cpu_max"].values == ("1.2 GHz", "1.8 GHz", "3.6 GHz")
-    assert "power.cpu_governor" not in offered(cpu_preference="power")  # which the kernel refuses with some governors
+    # which the kernel refuses with some governors
+    assert "power.cpu_governor" not in offered(cpu_preference="power")
     for path in cpu.rglob("scaling_available_frequencies"):
         path.unlink()
     for path, text in kept.items():
@@ -158,7 +198,10 @@ def test_a_value_that_the_kernel_refuses_is_a_sentence_and_the_others_are_put_ba
     preference.unlink()
     preference.symlink_to("/proc/sys/kernel/ngroups_max")  # a number that nobody can change
     with (
-        pytest.raises(MachineError, match=r"can't set its power states: .*policy2/scaling_max_freq is 65536, not 1200000"),
+        pytest.raises(
+            MachineError,
+            match=r"can't set its power states: .*policy2/scaling_max_freq is 65536, not 1200000",
+        ),
         as_written(Local, power=fake.options(cpu_governor="powersave", cpu_max="1.2 GHz")).hold(1),
     ):
         pass
@@ -168,13 +211,16 @@ def test_a_value_that_the_kernel_refuses_is_a_sentence_and_the_others_are_put_ba
 
 def test_a_state_that_something_else_changes_fails_the_trial_and_stays_as_it_was_changed(fake: Sysfs) -> None:
     governor = fake.root / "devices/system/cpu/cpufreq/policy2/scaling_governor"
-    with as_written(Local, power=fake.options(cpu_governor="powersave", pcie_aspm="powersave")).hold(1) as hosts:
+    with as_written(Local, power=fake.options(cpu_governor="powersave", pcie_aspm="powersave")).hold(
+        1
+    ) as hosts:
         check = hosts.all[0].check_power
         assert check is not None
         check()
         governor.write_text("schedutil\n")
         with pytest.raises(
-            WorkloadError, match=r"cpu_governor was set to powersave, but .*policy2/scaling_governor is schedutil"
+            WorkloadError,
+            match=r"cpu_governor was set to powersave, but .*policy2/scaling_governor is schedutil",
         ):
             check()
     assert hosts.all[0].check_power is None
@@ -183,7 +229,9 @@ def test_a_state_that_something_else_changes_fails_the_trial_and_stays_as_it_was
         "module/pcie_aspm/parameters/policy": "default",  # a kernel would show all of them again
     }
     governor.write_text("performance\n")
-    (fake.root / "module/pcie_aspm/parameters/policy").write_text("[default] performance powersave powersupersave\n")
+    (fake.root / "module/pcie_aspm/parameters/policy").write_text(
+        "[default] performance powersave powersupersave\n"
+    )
 
 
 def test_a_record_of_another_boot_changes_no_attribute(fake: Sysfs, tmp_path: Path) -> None:
@@ -203,7 +251,10 @@ def test_a_record_of_another_boot_changes_no_attribute(fake: Sysfs, tmp_path: Pa
 def test_two_runs_cannot_set_the_states_of_one_machine(fake: Sysfs) -> None:
     bed = as_written(Local, power=fake.options(cpu_governor="powersave"))
     with bed.hold(1):
-        with pytest.raises(MachineError, match="another run has set power states of this machine"), bed.hold(1):
+        with (
+            pytest.raises(MachineError, match="another run has set power states of this machine"),
+            bed.hold(1),
+        ):
             pass
         assert fake.changed()
 
@@ -227,7 +278,10 @@ def test_a_table_that_means_nothing_is_refused(power: dict[str, object], sentenc
 
 def test_hosts_have_to_be_named() -> None:
     hosts = [{"name": "storage-1", "address": "192.0.2.11", "role": "storage"}]
-    for on, sentence in ([], "power names no hosts"), (["stroage"], 'power is on "stroage", which is not a host'):
+    for on, sentence in (
+        ([], "power names no hosts"),
+        (["stroage"], 'power is on "stroage", which is not a host'),
+    ):
         with pytest.raises(ValidationError, match=sentence):
             as_written(SshCluster, hosts=hosts, power={"cpu_governor": "powersave", "on": on})
     assert as_written(SshCluster, hosts=hosts, power={"cpu_governor": "powersave", "on": ["storage"]})
@@ -237,11 +291,16 @@ def test_hosts_have_to_be_named() -> None:
 
 def test_facts_of_this_machine_are_what_its_kernel_says(tmp_path: Path) -> None:
     found = _power.facts(LocalHost(tmp_path))
-    for name, path in (("cpu_idle_driver", "cpuidle/current_driver"), ("cpu_governor", "cpufreq/policy0/scaling_governor")):
+    for name, path in (
+        ("cpu_idle_driver", "cpuidle/current_driver"),
+        ("cpu_governor", "cpufreq/policy0/scaling_governor"),
+    ):
         there = Path("/sys/devices/system/cpu", path)
         assert found[name] == (there.read_text().strip() if there.exists() else None)
     if IDLE.exists():
-        said = subprocess.run(["grep", "-h", ".", *sorted(IDLE.glob("state*/name"))], capture_output=True, text=True, check=True)
+        said = subprocess.run(
+            ["grep", "-h", ".", *sorted(IDLE.glob("state*/name"))], capture_output=True, text=True, check=True
+        )
         assert found["cpu_idle_states"] == "+".join(said.stdout.splitlines())
 
 

@@ -19,7 +19,9 @@ def dropped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_the_page_cache_is_dropped_once_all_is_written_back(dropped: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_cache_is_dropped_once_all_is_written_back(
+    dropped: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_process, "loaded", lambda module: False)
     _process.drop_caches(where="client-1")
     assert dropped == ["sync", "3 > /proc/sys/vm/drop_caches"]
@@ -36,7 +38,9 @@ def test_zfs_is_emptied_where_it_is_loaded_or_says_why_not(
     monkeypatch.setattr(_process, "loaded", lambda module: module == "zfs")
     monkeypatch.setattr(_process, "run", ran)
     if code:
-        with pytest.raises(WorkloadError, match=r"^client-1: can't empty ZFS's caches: ZFS keeps 9 bytes of buffers$"):
+        with pytest.raises(
+            WorkloadError, match=r"^client-1: can't empty ZFS's caches: ZFS keeps 9 bytes of buffers$"
+        ):
             _process.drop_caches(where="client-1")
     else:
         _process.drop_caches(where="client-1")

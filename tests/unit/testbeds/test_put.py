@@ -51,7 +51,10 @@ def test_a_file_is_put_whole_with_its_mode_and_its_folders(host: Host, owner: st
     path = host.directory / "a" / "b c" / "key"
     host.put(b"\x00one\n", path, mode=0o640, owner=owner)
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"\x00one\n", 0o640)
-    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [0o755, 0o755]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)] == [
+        0o755,
+        0o755,
+    ]
     host.put("two", path)
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("two", 0o644)
     assert names(path.parent) == ["key"]
@@ -69,7 +72,9 @@ def test_daemons_reach_a_file_whatever_the_umask_is(host: Host, umask: int) -> N
 
 
 @pytest.mark.parametrize("owner", ["", OWNER])
-def test_a_link_in_the_place_of_a_file_is_replaced_and_never_followed(host: Host, theirs: Path, owner: str) -> None:
+def test_a_link_in_the_place_of_a_file_is_replaced_and_never_followed(
+    host: Host, theirs: Path, owner: str
+) -> None:
     """As the user of a daemon can put it into the daemon's own folder."""
     path = host.directory / "keyring"
     path.symlink_to(theirs)
@@ -105,7 +110,11 @@ def test_a_file_is_its_owners(host: Host, theirs: Path) -> None:
     os.chown(path.parent, nobody.pw_uid, nobody.pw_gid)
     path.symlink_to(theirs)
     host.put("secret", path, mode=0o600, owner="nobody")
-    assert (path.stat().st_uid, path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (nobody.pw_uid, nobody.pw_gid, 0o600)
+    assert (path.stat().st_uid, path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (
+        nobody.pw_uid,
+        nobody.pw_gid,
+        0o600,
+    )
     assert (theirs.read_text(), theirs.stat().st_uid) == ("untouched", 0)
 
 
@@ -118,7 +127,9 @@ def test_an_owner_that_is_not_there_is_an_error_and_the_file_that_was_there_stay
 
 
 @pytest.mark.parametrize("obstacle", [Path.mkdir, lambda path: os.mkfifo(path)], ids=["folder", "pipe"])
-def test_a_pipe_or_a_folder_in_the_place_is_never_waited_for(host: Host, obstacle: Callable[[Path], None]) -> None:
+def test_a_pipe_or_a_folder_in_the_place_is_never_waited_for(
+    host: Host, obstacle: Callable[[Path], None]
+) -> None:
     obstacle(path := host.directory / "key")
     if path.is_dir():
         with pytest.raises(WorkloadError, match="can't write"):

@@ -1,4 +1,7 @@
-"""What Slurm gets, and what its answers mean; recorded from Slurm 22.05. A lab of real daemons is in tests/live."""
+"""What Slurm gets, and what its answers mean; recorded from Slurm 22.05.
+
+A lab of real daemons is in tests/live.
+"""
 
 import math
 import os
@@ -22,15 +25,18 @@ from typed import as_written
 
 SAID = TRANSCRIPTS / "slurm"
 TWO = {"hosts": [{"role": "storage", "count": 1}, {"role": "client"}]}
-# Slurm's commands, as small programs: a job is a file that bears its name; what they were asked is in the file `asked`.
+# Slurm's commands, as small programs: a job is a file that bears its name; what they were asked is in the
+# file `asked`.
 FAKES = {
     "salloc": 'for w; do case $w in --job-name=*) echo 7 > "$JOBS/${w#*=}" ;; esac; done; [ ! -e "$JOBS/refuse" ] || '
-    '{ rm -f "$JOBS"/perjoule-*; echo "salloc: error: Job submit/allocate failed: Invalid account" >&2; exit 1; }; '
+    '{ rm -f "$JOBS"/perjoule-*; echo "salloc: error: Job submit/allocate failed: Invalid account" >&2; '
+    "exit 1; }; "
     '[ ! -e "$JOBS/wait" ] || sleep 0.5',
     "scancel": 'for w; do rm -f "$JOBS/$w"; done',
     "squeue": 'state=RUNNING; [ ! -e "$JOBS/wait" ] || state=PENDING; [ ! -e "$JOBS/cancelled" ] || state=CANCELLED; '
     'for w; do case $w in perjoule-*) [ -e "$JOBS/$w" ] || exit 0 ;; esac; done; '
-    'ran=0:05; [ ! -e "$JOBS/ran" ] || ran=$(cat "$JOBS/ran"); echo "7|$state|1:00:00|$ran|(Priority)|n[1-2]"',
+    'ran=0:05; [ ! -e "$JOBS/ran" ] || ran=$(cat "$JOBS/ran"); echo '
+    '"7|$state|1:00:00|$ran|(Priority)|n[1-2]"',
     "sinfo": f"cat {SAID / 'sinfo.txt'}",
     "scontrol": 'case "$*" in *hostnames*) printf "n1\\nn2\\n" ;; *node*) echo NodeName=n1 NodeAddr=127.0.0.1; '
     "echo NodeName=n2 NodeAddr=127.0.0.2 ;; esac",
@@ -66,14 +72,33 @@ def bed(tmp_path: Path, **options: object) -> slurm.Slurm:
 
 def test_jobs_are_read_with_their_state_time_and_reason() -> None:
     waiting, running = commands.parsed_jobs(said("squeue"))
-    assert (waiting.id, waiting.waits, waiting.reason, waiting.nodes, waiting.end) == ("6", True, "PartitionConfig", "", "")
-    assert (running.id, running.waits, running.left_s, running.ran_s, running.nodes) == ("4", False, 298.0, 2.0, "n1")
+    assert (waiting.id, waiting.waits, waiting.reason, waiting.nodes, waiting.end) == (
+        "6",
+        True,
+        "PartitionConfig",
+        "",
+        "",
+    )
+    assert (running.id, running.waits, running.left_s, running.ran_s, running.nodes) == (
+        "4",
+        False,
+        298.0,
+        2.0,
+        "n1",
+    )
     assert running.end == ""
 
 
 @pytest.mark.parametrize(
     ("text", "left_s"),
-    [("4:58", 298), ("1:00:00", 3600), ("2-01:00:00", 176400), ("UNLIMITED", math.inf), ("NOT_SET", math.inf), ("INVALID", 0)],
+    [
+        ("4:58", 298),
+        ("1:00:00", 3600),
+        ("2-01:00:00", 176400),
+        ("UNLIMITED", math.inf),
+        ("NOT_SET", math.inf),
+        ("INVALID", 0),
+    ],
 )
 def test_a_time_of_slurm_is_a_number_of_seconds(text: str, left_s: float) -> None:
     assert commands.limit_s(text) == left_s
@@ -124,16 +149,26 @@ def test_ways_to_start_ranks_are_read_the_best_first_and_none_that_starts_strang
 
 def test_a_rank_bears_its_nodes_mark_and_runs_in_its_clients_folder(tmp_path: Path) -> None:
     prefixes = {name: ["env", "-C", str(tmp_path), f"CLIENT=it's {name}"] for name in ("n1", "n2")}
-    words = ranks.ranked("0a1b2c3d", prefixes, ["sh", "-c", 'echo "$CLIENT $PERJOULE_HOST $1"; pwd', "sh", "a b"])
-    done = subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n2"}, capture_output=True, text=True, check=True)
+    words = ranks.ranked(
+        "0a1b2c3d", prefixes, ["sh", "-c", 'echo "$CLIENT $PERJOULE_HOST $1"; pwd', "sh", "a b"]
+    )
+    done = subprocess.run(
+        words, env={**os.environ, "SLURMD_NODENAME": "n2"}, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines() == ["it's n2 0a1b2c3d-n2 a b", str(tmp_path)]
     assert subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "n3"}, check=False).returncode == 125
 
 
 def test_ranks_start_on_thousands_of_nodes(tmp_path: Path) -> None:
-    prefixes = {f"n{n:04}": ["env", "-C", str(tmp_path / ("x" * 100)), f"TMPDIR={tmp_path}"] for n in range(1, 4000)}
-    words = ranks.ranked("0a1b2c3d", {**prefixes, "last": ["env", "CLIENT=last"]}, ["sh", "-c", 'echo "$CLIENT $#"'])
-    done = subprocess.run(words, env={**os.environ, "SLURMD_NODENAME": "last"}, capture_output=True, text=True, check=True)
+    prefixes = {
+        f"n{n:04}": ["env", "-C", str(tmp_path / ("x" * 100)), f"TMPDIR={tmp_path}"] for n in range(1, 4000)
+    }
+    words = ranks.ranked(
+        "0a1b2c3d", {**prefixes, "last": ["env", "CLIENT=last"]}, ["sh", "-c", 'echo "$CLIENT $#"']
+    )
+    done = subprocess.run(
+        words, env={**os.environ, "SLURMD_NODENAME": "last"}, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "last 0\n"
 
 
@@ -143,16 +178,27 @@ def test_a_lone_colon_reaches_a_node_as_it_is() -> None:
     words = Srun("n1", "7").command(argv)
     assert words[words.index("--") + 1 :][:2] == ["sh", "-c"]
     assert ":" not in words
-    assert subprocess.run(words[-3:], capture_output=True, text=True, check=True).stdout == ":|a b|$HOME|it's|"
+    assert (
+        subprocess.run(words[-3:], capture_output=True, text=True, check=True).stdout == ":|a b|$HOME|it's|"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("srun: error: Slurm job 7 has expired\nsrun: Check SLURM_JOB_ID environment variable.", "the job has ended"),
-        ("slurmstepd-n1: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-11-23T01:24:40 ***", "the job was cancelled"),
+        (
+            "srun: error: Slurm job 7 has expired\nsrun: Check SLURM_JOB_ID environment variable.",
+            "the job has ended",
+        ),
+        (
+            "slurmstepd-n1: error: *** STEP 7.1 ON n1 CANCELLED AT 2026-11-23T01:24:40 ***",
+            "the job was cancelled",
+        ),
         ("it timed out", "its step did not start"),
-        ("srun: error: Unable to create step for job 7", "srun can't start a step: srun: error: Unable to create step for job 7"),
+        (
+            "srun: error: Unable to create step for job 7",
+            "srun can't start a step: srun: error: Unable to create step for job 7",
+        ),
     ],
 )
 def test_what_srun_says_becomes_one_sentence_with_what_next(text: str, what: str) -> None:
@@ -180,20 +226,34 @@ def test_nodes_get_their_roles_in_order(tmp_path: Path) -> None:
 
 def test_a_job_is_requested_with_everything_that_was_set(jobs: Path, tmp_path: Path) -> None:
     asked = bed(
-        tmp_path, partition="all", account="lab", constraint="fast", time="90 s", hosts=[{"role": "client", "name": "n[1-2]"}]
+        tmp_path,
+        partition="all",
+        account="lab",
+        constraint="fast",
+        time="90 s",
+        hosts=[{"role": "client", "name": "n[1-2]"}],
     )
     with asked.hold(2) as hosts:
         assert [host.name for host in hosts.clients] == ["n1", "n2"]
     salloc = next(line for line in (jobs / "asked").read_text().splitlines() if line.startswith("salloc"))
-    options = "--nodes=2 --partition=all --account=lab --constraint=fast --nodelist=n[1-2] --time=2 --exclusive"
+    options = (
+        "--nodes=2 --partition=all --account=lab --constraint=fast --nodelist=n[1-2] --time=2 --exclusive"
+    )
     assert salloc.endswith(options), salloc
 
 
-OUTSIDE = {"hosts": [{"name": "oss-[1-2]", "role": "storage", "node": "odroid-hc4/A", "login": False}, {"role": "client"}]}
+OUTSIDE = {
+    "hosts": [
+        {"name": "oss-[1-2]", "role": "storage", "node": "odroid-hc4/A", "login": False},
+        {"role": "client"},
+    ]
+}
 EVERYBODY = [("oss-1", "storage"), ("oss-2", "storage"), ("n1", "client"), ("n2", "client")]
 
 
-def test_servers_outside_of_the_allocation_are_not_requested_and_run_nothing(jobs: Path, tmp_path: Path) -> None:
+def test_servers_outside_of_the_allocation_are_not_requested_and_run_nothing(
+    jobs: Path, tmp_path: Path
+) -> None:
     mounted = bed(tmp_path, **OUTSIDE)
     assert [host.role for host in mounted.planned(2).all] == [role for _, role in EVERYBODY]
     with mounted.hold(2) as hosts:
@@ -217,7 +277,9 @@ def test_inside_an_allocation_servers_outside_of_it_are_not_looked_at(
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     mounted = bed(tmp_path, **OUTSIDE, nodes=None)
-    assert {check.name: check.detail for check in mounted.checks()}["hosts oss-[1-2]"] == "login = false, skipped"
+    assert {check.name: check.detail for check in mounted.checks()}[
+        "hosts oss-[1-2]"
+    ] == "login = false, skipped"
     look = Check("no-such", True, "", "apt install no-such", look="program no-such", on="servers")
     assert [check.detail for check in mounted.lacking(2, [look]) if check.needed] == []
     with mounted.hold(2) as hosts:
@@ -266,17 +328,24 @@ def test_a_job_that_waits_is_reported_and_given_up_in_the_end(jobs: Path, tmp_pa
     (jobs / "wait").touch()
     waiting = bed(tmp_path, wait="0.1 s").awaited()
     assert next(waiting) == "Slurm job 7 is pending (Priority)"
-    with pytest.raises(MachineError, match=r"job 7 is pending \(Priority\), for 0.1 s now; ask for fewer nodes"):
+    with pytest.raises(
+        MachineError, match=r"job 7 is pending \(Priority\), for 0.1 s now; ask for fewer nodes"
+    ):
         list(waiting)
 
 
 def test_a_refused_job_is_one_sentence_with_what_to_set(jobs: Path, tmp_path: Path) -> None:
     (jobs / "refuse").touch()
-    with pytest.raises(MachineError, match="Slurm refuses the job: Invalid account; set account"), bed(tmp_path).hold(1):
+    with (
+        pytest.raises(MachineError, match="Slurm refuses the job: Invalid account; set account"),
+        bed(tmp_path).hold(1),
+    ):
         pass
 
 
-def test_the_job_of_a_dead_perjoule_is_cancelled_and_that_of_a_living_one_is_not(jobs: Path, tmp_path: Path) -> None:
+def test_the_job_of_a_dead_perjoule_is_cancelled_and_that_of_a_living_one_is_not(
+    jobs: Path, tmp_path: Path
+) -> None:
     with bed(tmp_path).hold(1):
         dead = tmp_path / "state" / "perjoule" / "slurm" / "00000001"
         dead.touch(mode=0o600)
@@ -289,10 +358,18 @@ def test_the_job_of_a_dead_perjoule_is_cancelled_and_that_of_a_living_one_is_not
 @pytest.mark.parametrize(
     ("options", "detail", "fix"),
     [
-        ({"nodes": None}, "not inside an allocation, and nodes is not set", "set nodes, or start perjoule by sbatch"),
+        (
+            {"nodes": None},
+            "not inside an allocation, and nodes is not set",
+            "set nodes, or start perjoule by sbatch",
+        ),
         ({"partition": "batch"}, 'no partition "batch"', "set partition to one of: all, short"),
         ({"nodes": 5}, "5 nodes requested, 4 in the partition", "ask for fewer nodes"),
-        ({"partition": "short", "time": "2 min"}, "2 min 0 s requested, the partition allows 1 min 0 s", "ask for less time"),
+        (
+            {"partition": "short", "time": "2 min"},
+            "2 min 0 s requested, the partition allows 1 min 0 s",
+            "ask for less time",
+        ),
         ({}, "4 nodes; perjoule will ask for 2, and look at them then", ""),
     ],
 )
@@ -337,4 +414,7 @@ def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: p
 def test_a_campaign_gives_salloc_only_what_a_job_is(argument: str) -> None:
     with pytest.raises(ValidationError, match="not permitted as an argument of salloc"):
         drivers.build("testbeds", "slurm", {"nodes": 2, "arguments": [argument]}, to_run=True)
-    assert as_written(slurm.Slurm, nodes=2, arguments=["--qos=high", "--contiguous"]).arguments == ("--qos=high", "--contiguous")
+    assert as_written(slurm.Slurm, nodes=2, arguments=["--qos=high", "--contiguous"]).arguments == (
+        "--qos=high",
+        "--contiguous",
+    )

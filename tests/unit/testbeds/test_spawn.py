@@ -1,4 +1,6 @@
-"""How programs are started: alone in a session, without our signals, and without keeping our other threads waiting."""
+"""How programs are started: alone in a session, without our signals, and without keeping our other threads
+waiting.
+"""
 
 import fcntl
 import os
@@ -14,7 +16,9 @@ from perjoule.testbeds._process import captured
 
 
 def test_other_threads_go_on_while_a_program_is_started(tmp_path: Path) -> None:
-    """Whoever opens a file with a lease waits, at most 45 s, until its holder has given it up: here a thread of ours."""
+    """Whoever opens a file with a lease waits, at most 45 s, until its holder has given it up: here a
+    thread of ours.
+    """
     program, given_up_s = Path(shutil.copy("/bin/true", tmp_path)), list[float]()
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # by which the kernel asks the holder
     lease = os.open(program, os.O_RDONLY)

@@ -46,7 +46,9 @@ def test_a_rate_lets_the_catalogues_goodput_through() -> None:
     assert network.tbf_rate_bits_per_s(941e6 / 8) == pytest.approx(984e6, rel=0.001)
 
 
-@pytest.mark.parametrize(("rate", "bucket"), [(1e6, 32 * 1024), (97.7e6, 32 * 1024), (1e9, 250_000), (100e9, 256 * 1024)])
+@pytest.mark.parametrize(
+    ("rate", "bucket"), [(1e6, 32 * 1024), (97.7e6, 32 * 1024), (1e9, 250_000), (100e9, 256 * 1024)]
+)
 def test_a_bucket_holds_two_milliseconds_within_limits(rate: float, bucket: int) -> None:
     assert network.burst_bytes(rate) == bucket
 
@@ -63,16 +65,24 @@ def test_cables_are_plugged_and_shaped_on_the_side_of_the_switch() -> None:
     assert network.plug_batch(cables) == (
         "link add name storage-1 type veth peer name eth0 netns 77\nlink set dev storage-1 master br0 up\n"
     )
-    assert network.shape_batch(cables) == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
+    assert (
+        network.shape_batch(cables)
+        == "qdisc add dev storage-1 root tbf rate 8364641bit burst 32768 latency 50ms\n"
+    )
 
 
 def test_a_way_without_latency_and_loss_is_the_rate_alone() -> None:
-    assert network.sent_batch(1e6, network.Link()) == "qdisc add dev eth0 root tbf rate 8364641bit burst 32768 latency 50ms"
+    assert (
+        network.sent_batch(1e6, network.Link())
+        == "qdisc add dev eth0 root tbf rate 8364641bit burst 32768 latency 50ms"
+    )
 
 
 def test_a_way_delays_and_loses_before_the_rate_and_holds_what_is_under_way() -> None:
     replaced = network.sent_batch(1448e3, network.Link(0.25, 0.001), "replace")
-    assert replaced.replace("qdisc replace", "qdisc add") == network.sent_batch(1448e3, network.Link(0.25, 0.001))
+    assert replaced.replace("qdisc replace", "qdisc add") == network.sent_batch(
+        1448e3, network.Link(0.25, 0.001)
+    )
     root, rate = network.sent_batch(1448e3, network.Link(0.25, 0.001)).split("\n")
     assert root == "qdisc add dev eth0 root handle 1: netem limit 1250 delay 250000us loss 0.100000%"
     assert rate == "qdisc add dev eth0 parent 1:1 handle 10: tbf rate 12112000bit burst 32768 latency 50ms"
@@ -80,7 +90,9 @@ def test_a_way_delays_and_loses_before_the_rate_and_holds_what_is_under_way() ->
 
 def test_packets_that_may_be_lost_are_sent_one_by_one() -> None:
     cables = [network.Cable("storage-1", 77, 1e6)]
-    assert "peer name eth0 gso_max_segs 1 netns 77\n" in network.plug_batch(cables, network.Link(loss_ratio=0.01))
+    assert "peer name eth0 gso_max_segs 1 netns 77\n" in network.plug_batch(
+        cables, network.Link(loss_ratio=0.01)
+    )
     assert "gso_max_segs" not in network.plug_batch(cables, network.Link(delay_s=0.01))
 
 
@@ -91,8 +103,12 @@ def test_half_of_a_round_trip_is_added_in_each_direction_in_the_hosts_own_time()
 
 
 @pytest.mark.parametrize("able", [True, False])
-def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(able: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: subprocess.CompletedProcess[str] = subprocess.CompletedProcess([], 0 if able else 2, "", "qdisc kind is unknown")
+def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(
+    able: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: subprocess.CompletedProcess[str] = subprocess.CompletedProcess(
+        [], 0 if able else 2, "", "qdisc kind is unknown"
+    )
     monkeypatch.setattr(requirements, "_tried", lambda script: done)
     monkeypatch.setattr(requirements.os, "geteuid", lambda: 0)
     monkeypatch.setattr(requirements.shutil, "which", lambda name: f"/usr/sbin/{name}")
@@ -113,7 +129,9 @@ def test_bytes_of_eth0_are_read() -> None:
         network.eth0_bytes("lo: 1 2 3")
 
 
-@pytest.mark.parametrize(("cores", "quota", "period"), [(1.5, 30_000, 20_000), (0.1, 2_000, 20_000), (0.05, 5_000, 100_000)])
+@pytest.mark.parametrize(
+    ("cores", "quota", "period"), [(1.5, 30_000, 20_000), (0.1, 2_000, 20_000), (0.05, 5_000, 100_000)]
+)
 def test_a_quota_is_the_share_of_a_short_period(cores: float, quota: int, period: int) -> None:
     assert cgroup.period_us(cores) == period
     assert cgroup.quota_us(cores, period) == quota
@@ -147,7 +165,9 @@ def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert runs.read_text() == "run\n"
 
 
-def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = seven_zip(tmp_path, monkeypatch, 0.4)
     assert "rated while other programs took 40 % of the CPUs" in str(cpu.mips_per_core().doubt)
     assert cpu.mips_per_core().mips == 4405
@@ -191,9 +211,29 @@ def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
         ["grep", *MARK.words()],
         ["bash", "-c", "echo perjoule-host"],
         ["bash", "-c", "script", "perjoule-host", "0badcafe"],
-        ["bash", "-c", "script", "perjoule-host", "0badcafe", "/home/me", "/home/me/lock", "storage-1", "run"],
+        [
+            "bash",
+            "-c",
+            "script",
+            "perjoule-host",
+            "0badcafe",
+            "/home/me",
+            "/home/me/lock",
+            "storage-1",
+            "run",
+        ],
         ["bash", "-c", "script", "perjoule-host", "0badcafe", str(FOLDER), "/etc/passwd", "storage-1", "run"],
-        ["bash", "-c", "script", "perjoule-host", "1", "/home/me/pj-1", "/home/me/pj-1/lock", "storage-1", "run"],
+        [
+            "bash",
+            "-c",
+            "script",
+            "perjoule-host",
+            "1",
+            "/home/me/pj-1",
+            "/home/me/pj-1/lock",
+            "storage-1",
+            "run",
+        ],
         [""],
     ],
 )
@@ -246,7 +286,13 @@ def test_places_follow_the_catalogue() -> None:
     cluster = catalogue.cluster("odroid-hc4")
     found = topology.places(cluster, clients_count=2, servers_count=None, scale=0.1)
     names = [place.name for place in found]
-    assert names == [*(f"storage-{n}" for n in range(1, 5)), "metadata-1", "management-1", "client-1", "client-2"]
+    assert names == [
+        *(f"storage-{n}" for n in range(1, 5)),
+        "metadata-1",
+        "management-1",
+        "client-1",
+        "client-2",
+    ]
     assert found[0].goodput_bytes_per_s == pytest.approx(11.134 * MIB)
     more = topology.places(cluster, clients_count=1, servers_count=6, scale=1)
     assert sum(place.role == "storage" for place in more) == 6
@@ -258,7 +304,8 @@ def test_a_virtual_server_has_a_disk_of_8_gib_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scale": 0}, {"scale": 1.05}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}]
+    "options",
+    [{"scale": 0}, {"scale": 1.05}, {"disk": "zfs"}, {"disk_size": "1 MiB"}, {"servers": 0}, {"x": 1}],
 )
 def test_impossible_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
@@ -272,7 +319,9 @@ def test_an_unmet_need_stops_before_anything_is_touched(monkeypatch: pytest.Monk
         pass
 
 
-def test_cleaning_needs_root_only_when_there_is_something_to_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleaning_needs_root_only_when_there_is_something_to_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runs.os, "geteuid", lambda: 1000)
     run = mark.Run("0badcafe", tmp_path / "pj-0badcafe")
     monkeypatch.setattr(runs, "runs", lambda: ())
@@ -300,7 +349,9 @@ def test_a_lock_that_a_stranger_shares_keeps_no_dead_run_alive(tmp_path: Path) -
         assert not run.alive()
 
 
-def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_lock_this_user_may_not_open_is_not_called_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = mark.Run("0badcafe", tmp_path)
     run.lock.touch()
 
@@ -323,7 +374,9 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(registry: Path, there: bool) -> None:
+def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(
+    registry: Path, there: bool
+) -> None:
     if there:
         registry.mkdir(0o755)
         (registry / "lock").touch(0o644)
@@ -333,8 +386,11 @@ def test_locks_and_run_folders_are_for_us_alone_those_that_were_there_too(regist
         os.close(runs.claim(run))
     finally:
         os.umask(before)
-    modes = {path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)}
-    assert list(modes.values()) == [0o700, 0o600, 0o711, 0o600]  # daemons that are other users pass through a run's folder
+    modes = {
+        path: path.stat().st_mode & 0o777 for path in (registry, registry / "lock", run.folder, run.lock)
+    }
+    # daemons that are other users pass through a run's folder
+    assert list(modes.values()) == [0o700, 0o600, 0o711, 0o600]
 
 
 def test_daemons_pass_through_a_run_folder_whatever_the_umask_is(registry: Path) -> None:
@@ -375,16 +431,23 @@ def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path, monkeypatch: 
     assert runs.blocked() == ()
     os.pwrite(lock, b"4194305", 0)  # no process has such a number
     (words,) = runs.blocked()
-    assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
-    monkeypatch.setattr(locks, "holders", lambda descriptor: "")  # as where it is in another process namespace
+    assert words.startswith(
+        f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} ("
+    )
+    # as where it is in another process namespace
+    monkeypatch.setattr(locks, "holders", lambda descriptor: "")
     (words,) = runs.blocked()
-    assert words == f"{run.folder}: its perjoule (process 4194305) is gone, or in another container: its lock is held"
+    assert words == (
+        f"{run.folder}: its perjoule (process 4194305) is gone, or in another container: its lock is held"
+    )
     os.close(lock)
     assert runs.blocked() == ()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
-def test_locks_of_several_dead_runs_are_waited_for_together(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locks_of_several_dead_runs_are_waited_for_together(
+    registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock_s, pauses_s = [100.0], []
 
     def sleep(pause_s: float) -> None:
@@ -406,7 +469,9 @@ def test_locks_of_several_dead_runs_are_waited_for_together(registry: Path, monk
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
-def test_down_calls_only_stuck_what_it_tried_to_remove(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_down_calls_only_stuck_what_it_tried_to_remove(
+    registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for one in (SshCluster, Local, Slurm):
         monkeypatch.setattr(one, "clean", Cleaned)
     lock = runs.claim(runs.fresh())
@@ -428,16 +493,33 @@ def test_network_bytes_leave_loopback_out() -> None:
 
 
 def test_network_bytes_count_hardware_once_beneath_bonds_vlans_and_bridges() -> None:
-    """A frame that comes in by a port of a bond is counted by the port, by the bond, and by the VLAN on it."""
-    moved = {"lo": (7, 7), "eno1": (600, 200), "eno2": (400, 300), "bond0": (1000, 500), "bond0.20": (1000, 500)}
-    text = "".join(f"{name:>8}: {got} 9 0 0 0 0 0 0 {sent} 9 0 0 0 0 0 0\n" for name, (got, sent) in moved.items())
+    """A frame that comes in by a port of a bond is counted by the port, by the bond, and by the VLAN on
+    it.
+    """
+    moved = {
+        "lo": (7, 7),
+        "eno1": (600, 200),
+        "eno2": (400, 300),
+        "bond0": (1000, 500),
+        "bond0.20": (1000, 500),
+    }
+    text = "".join(
+        f"{name:>8}: {got} 9 0 0 0 0 0 0 {sent} 9 0 0 0 0 0 0\n" for name, (got, sent) in moved.items()
+    )
     assert _kernel.network_bytes(text, {"eno1", "eno2", "wlan0"}) == (1000, 500)
-    assert _kernel.network_bytes(NET_DEV, {"eno1"}) == (123456789, 98765)  # the hardware is in another namespace
+    # the hardware is in another namespace
+    assert _kernel.network_bytes(NET_DEV, {"eno1"}) == (123456789, 98765)
 
 
 def test_disk_bytes_and_busy_time_count_whole_disks_alone() -> None:
-    """https://docs.kernel.org/admin-guide/iostats.html: fields 3 and 7 are sectors, 10 is ms with requests in flight."""
-    whole, part, loop = "9 0 16 5 9 0 32 9 3 250 700", "9 0 16 5 9 0 32 9 3 150 500", "9 0 99 5 9 0 99 9 1 80 90"
+    """https://docs.kernel.org/admin-guide/iostats.html: fields 3 and 7 are sectors, 10 is ms with requests
+    in flight.
+    """
+    whole, part, loop = (
+        "9 0 16 5 9 0 32 9 3 250 700",
+        "9 0 16 5 9 0 32 9 3 150 500",
+        "9 0 99 5 9 0 99 9 1 80 90",
+    )
     text = f" 254 0 vda {whole}\n 254 1 vda1 {part}\n 7 0 loop0 {loop}\n"
     assert _kernel.disk_work(text, {"vda"}) == (16 * 512, 32 * 512, 0.25)
 
@@ -496,8 +578,12 @@ def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
 
 def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
     what, fix = requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
-    assert what == "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
-    assert fix == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+    assert what == (
+        "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+    )
+    assert fix == (
+        "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+    )
 
 
 def test_what_else_refuses_namespaces_is_reported_with_its_last_output() -> None:
@@ -506,7 +592,9 @@ def test_what_else_refuses_namespaces_is_reported_with_its_last_output() -> None
     assert requirements.refusal("")[0] == "refused"
 
 
-@pytest.mark.parametrize(("latency", "scale", "delay_ms"), [("8 ms", 1, 8), ("8 ms", 0.2, 40), ("100 us", 1, 1)])
+@pytest.mark.parametrize(
+    ("latency", "scale", "delay_ms"), [("8 ms", 1, 8), ("8 ms", 0.2, 40), ("100 us", 1, 1)]
+)
 def test_the_latency_of_a_disk_is_in_the_hosts_own_time_and_of_whole_milliseconds(
     latency: str, scale: float, delay_ms: int
 ) -> None:
@@ -514,8 +602,12 @@ def test_the_latency_of_a_disk_is_in_the_hosts_own_time_and_of_whole_millisecond
     assert as_written(Virtual, disk_latency=latency, scale=scale)._delay(node) == Delay(delay_ms)
 
 
-@pytest.mark.parametrize(("cluster", "scale", "seek_ms"), [("pc-hdd1", 1, 18), ("mpsoc-hdd2", 0.1, 160), ("pc-ssd2", 1, None)])
-def test_only_hosts_with_a_hard_disk_seek_in_their_own_time(cluster: str, scale: float, seek_ms: int | None) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "scale", "seek_ms"), [("pc-hdd1", 1, 18), ("mpsoc-hdd2", 0.1, 160), ("pc-ssd2", 1, None)]
+)
+def test_only_hosts_with_a_hard_disk_seek_in_their_own_time(
+    cluster: str, scale: float, seek_ms: int | None
+) -> None:
     made = as_written(Virtual, cluster=cluster, disk_latency="catalogue", scale=scale)
     assert made._delay(made.hardware.nodes[0]) == (seek_ms and Delay(seek_ms, at_random=True))
     assert ("dm-delay" in {check.name for check in made.checks()}) == bool(seek_ms)
@@ -535,10 +627,16 @@ def test_a_latency_of_disks_on_a_kernel_without_dm_delay_is_refused_with_what_to
     assert (found["dm-delay"].ok, found["dm-delay"].needed) == (able, False)
 
 
-def test_a_machine_without_the_kernels_module_or_the_tool_can_not_delay_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_the_kernels_module_or_the_tool_can_not_delay_disks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found: list[tuple[str, int | None, int | None]] = []
     for module, tool in ((False, None), (True, None), (True, "/sbin/dmsetup")):
         monkeypatch.setattr(_delay, "available", lambda name, module=module: module)
         monkeypatch.setattr("shutil.which", lambda name, tool=tool: tool)
         found.append((_delay.lacking(), Delay(8).first_ms, Delay(8, at_random=True).first_ms))
-    assert found == [("this kernel has no dm-delay", 8, None), ("dmsetup is not installed", 8, None), ("", 8, 0)]
+    assert found == [
+        ("this kernel has no dm-delay", 8, None),
+        ("dmsetup is not installed", 8, None),
+        ("", 8, 0),
+    ]

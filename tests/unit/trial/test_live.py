@@ -21,7 +21,11 @@ def hosts(*clients: str, scale: float = 1.0, servers: frozenset[str] = SERVERS) 
 
 
 def test_boards_and_disks_of_the_servers_count_and_neither_switch_nor_clients() -> None:
-    latest = {channel(host, part): watts for host in ("s-1", "s-2") for part, watts in (("board", 10.0), ("disks", 2.5))}
+    latest = {
+        channel(host, part): watts
+        for host in ("s-1", "s-2")
+        for part, watts in (("board", 10.0), ("disks", 2.5))
+    }
     latest |= {channel("", "switch"): 8.0, channel("c-1", "board"): 30.0}
     assert servers_w(latest, hosts(scale=0.2)) == (25.0, "modelled")
 
@@ -49,9 +53,15 @@ def watts(latest: dict[Channel, float], *clients: str) -> dict[str, tuple[float 
 def test_each_boundary_has_its_own_parts_and_grade() -> None:
     latest = {channel(host, "board"): 10.0 for host in SERVERS}
     latest |= {channel("", "switch"): 8.0, channel("c-1", "board"): 30.0, channel("c-2", "board"): 31.0}
-    whole = {"net": (20.0, "modelled"), "gross": (28.0, "modelled"), "clients": (30.0, "modelled"), "all": (50.0, "modelled")}
+    whole = {
+        "net": (20.0, "modelled"),
+        "gross": (28.0, "modelled"),
+        "clients": (30.0, "modelled"),
+        "all": (50.0, "modelled"),
+    }
     assert watts(latest, "c-1") == whole
-    latest[channel("c-1", "all", "wall", "plug")] = 33.0  # the best grade of each side, the worse one of their sum
+    # the best grade of each side, the worse one of their sum
+    latest[channel("c-1", "all", "wall", "plug")] = 33.0
     assert watts(latest, "c-1") == whole | {"clients": (33.0, "wall"), "all": (53.0, "modelled")}
 
 
@@ -69,9 +79,14 @@ def test_clients_of_servers_that_nobody_named_are_not_the_servers() -> None:
 
 
 def test_a_meter_of_servers_and_switch_together_comes_before_a_model_as_in_the_table(made) -> None:
-    """Definition: the grade is the best that covers the servers, with the switch or without it; no other one completes it."""
+    """Definition: the grade is the best that covers the servers, with the switch or without it; no other
+    one completes it.
+    """
     servers = ("storage-1", "storage-2", "metadata-1")
-    series = [made.steady("", 50.0, component="total"), *(made.steady(h, 9.0, grade="modelled", meter="model") for h in servers)]
+    series = [
+        made.steady("", 50.0, component="total"),
+        *(made.steady(h, 9.0, grade="modelled", meter="model") for h in servers),
+    ]
     record = made.record()
     (point,) = points(record, series)
     of = roles(servers, ("client-1", "client-2"), {host.name: host.role for host in record.hosts}, Dilation())

@@ -17,7 +17,9 @@ SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "clien
 
 def each(made, hosts, power_w, grade="wall", meter="meter", **stated):
     found = [made.steady(host, power_w, grade=grade, meter=meter) for host in hosts]
-    return [replace(one, channel=replace(one.channel, specification=Specification(**stated))) for one in found]
+    return [
+        replace(one, channel=replace(one.channel, specification=Specification(**stated))) for one in found
+    ]
 
 
 def group(made, hosts, power_w, grade="wall", meter="strip"):
@@ -43,7 +45,11 @@ def loaded_by(made, *hosts, data_hosts=(), **words):
 
 
 def test_both_sides_add_up_to_all_without_the_switch(made):
-    series = [*each(made, SERVERS, 10.0), *each(made, CLIENTS, 40.0), made.steady("", 15.0, component="switch")]
+    series = [
+        *each(made, SERVERS, 10.0),
+        *each(made, CLIENTS, 40.0),
+        made.steady("", 15.0, component="switch"),
+    ]
     assert found(made, series) == (pytest.approx(800), pytest.approx(1100), "wall", {})
 
 
@@ -74,16 +80,24 @@ def test_where_clients_hold_their_own_data_all_is_the_headline(made):
     record = loaded_by(made, *CLIENTS, data_hosts=CLIENTS)
     clients_j, all_j, _, refused = found(made, each(made, CLIENTS, 40.0), record)
     assert (clients_j, all_j) == (None, pytest.approx(800))
-    assert refused["clients"] == "energy of the clients omitted: they served the load, too, so it counts once, in all"
+    assert (
+        refused["clients"]
+        == "energy of the clients omitted: they served the load, too, so it counts once, in all"
+    )
 
 
 def test_where_the_servers_are_outside_only_the_clients_have_an_energy(made):
-    """As a load on a network mount, when no server is named: the clients' joules must not stand for the storage's."""
+    """As a load on a network mount, when no server is named: the clients' joules must not stand for the
+    storage's.
+    """
     record = loaded_by(made, *CLIENTS)
     record = replace(record, hosts=tuple(host for host in record.hosts if host.role == "client"), cluster="")
     (point,) = points(record, [*each(made, CLIENTS, 40.0), made.steady("", 15.0, component="switch")])
     assert point.metrics["clients_energy_j"] == pytest.approx(800)
-    assert not {"energy_j", "mean_w", "efficiency_bytes_per_j", "gross_energy_j", "all_energy_j", "edp_js"} & point.metrics.keys()
+    assert (
+        not {"energy_j", "mean_w", "efficiency_bytes_per_j", "gross_energy_j", "all_energy_j", "edp_js"}
+        & point.metrics.keys()
+    )
     assert METERS.outside.id in [doubt.id for doubt in point.doubts]
     assert point.omitted == {"all": "energy of all omitted: that of the servers is unknown"}
     assert {name for name in point.metrics if name.startswith("part_")} == {"part_unsplit_j"}
@@ -144,15 +158,21 @@ def test_clients_without_a_meter_are_named(made, metered, why):
 def test_of_many_clients_without_a_meter_some_are_named(made):
     many = [f"client-{n}" for n in range(1, 9)]
     record = loaded_by(made, *many)
-    record = replace(record, hosts=(*record.hosts, *(replace(record.hosts[-1], name=name) for name in many[2:])))
+    record = replace(
+        record, hosts=(*record.hosts, *(replace(record.hosts[-1], name=name) for name in many[2:]))
+    )
     refused = found(made, [*each(made, SERVERS, 10.0), *each(made, many[:2], 40.0)], record)[3]
     assert refused["clients"].endswith("no power of client-3, client-4, client-5 and 3 more")
 
 
 def test_processors_alone_are_no_clients(made):
-    rapl = [made.steady(host, 9.0, component="package-0", grade="component", meter="rapl") for host in CLIENTS]
+    rapl = [
+        made.steady(host, 9.0, component="package-0", grade="component", meter="rapl") for host in CLIENTS
+    ]
     probes = [made.steady(host, 9.0, component="disks", grade="component", meter="probe") for host in CLIENTS]
-    assert found(made, [*each(made, SERVERS, 10.0), *rapl, *probes])[3]["clients"].endswith("no meter covers the clients")
+    assert found(made, [*each(made, SERVERS, 10.0), *rapl, *probes])[3]["clients"].endswith(
+        "no meter covers the clients"
+    )
 
 
 def test_samples_that_are_missing_are_the_reason(made):
@@ -164,7 +184,9 @@ def test_samples_that_are_missing_are_the_reason(made):
 def test_real_watts_of_clients_are_not_those_of_an_emulated_cluster(made):
     modelled = [made.steady(host, 10.0, grade="modelled", meter="modelled") for host in SERVERS]
     refused = found(made, [*modelled, *each(made, CLIENTS, 40.0)], made.record(scale=0.2))[3]
-    assert refused["clients"].endswith("meter: power of the real machine is not that of a cluster emulated at scale 0.2")
+    assert refused["clients"].endswith(
+        "meter: power of the real machine is not that of a cluster emulated at scale 0.2"
+    )
 
 
 def test_clients_keep_their_energy_where_that_of_the_servers_is_unknown(made):
@@ -180,7 +202,9 @@ def test_without_any_meter_nothing_is_reported(made):
 def test_a_client_with_data_beside_servers_has_no_modelled_energy_without_its_disks(made):
     record = loaded_by(made, "client-1", data_hosts=["client-1"])
     board = made.steady("client-1", 40.0, component="board", grade="modelled", meter="modelled")
-    assert servers_energy(record, [board], 10, 20).doubts == ("modelled: the catalogue has no disks for client-1",)
+    assert servers_energy(record, [board], 10, 20).doubts == (
+        "modelled: the catalogue has no disks for client-1",
+    )
     disks = made.steady("client-1", 2.0, component="disks", grade="modelled", meter="modelled")
     assert servers_energy(record, [board, disks], 10, 20).net_j == pytest.approx(420)
     alone = replace(record, hosts=tuple(host for host in record.hosts if host.role == "client"))
@@ -188,7 +212,10 @@ def test_a_client_with_data_beside_servers_has_no_modelled_energy_without_its_di
 
 
 def test_every_number_of_both_sides_is_of_the_same_window_in_emulated_time(made):
-    series = [*each(made, SERVERS, 10.0, "modelled", "modelled"), *each(made, CLIENTS, 40.0, "modelled", "modelled")]
+    series = [
+        *each(made, SERVERS, 10.0, "modelled", "modelled"),
+        *each(made, CLIENTS, 40.0, "modelled", "modelled"),
+    ]
     (point,) = points(made.record(scale=0.5, write_back_s=2.0), series)
     expected = {
         "energy_j": 180,
@@ -208,7 +235,8 @@ def test_every_number_of_both_sides_is_of_the_same_window_in_emulated_time(made)
 
 def test_a_doubt_about_the_energy_of_clients_is_one_of_the_trial(made):
     rare = [
-        made.series(made.channel(host, semantics="window mean"), [8.0, 12.0, 16.0, 20.0, 24.0], 40.0, 4.0) for host in CLIENTS
+        made.series(made.channel(host, semantics="window mean"), [8.0, 12.0, 16.0, 20.0, 24.0], 40.0, 4.0)
+        for host in CLIENTS
     ]
     (point,) = points(made.record(), [*each(made, SERVERS, 10.0, meter="often"), *rare])
     assert "clients_energy_j" in point.metrics
@@ -217,24 +245,36 @@ def test_a_doubt_about_the_energy_of_clients_is_one_of_the_trial(made):
 
 def wrong_j(made, *sides):
     (point,) = points(made.record(), [one for side in sides for one in side])
-    return {name: point.metrics.get(f"{name}_energy_shared_uncertainty_j") for name in ("clients", "all")}, point
+    return {
+        name: point.metrics.get(f"{name}_energy_shared_uncertainty_j") for name in ("clients", "all")
+    }, point
 
 
 def test_the_same_error_on_both_sides_adds_up_and_errors_of_two_meters_do_not_know_each_other(made):
-    one, both = wrong_j(made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, gain_ratio=0.01))
+    one, both = wrong_j(
+        made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, gain_ratio=0.01)
+    )
     assert one == pytest.approx({"clients": 0.95 * 8, "all": 0.95 * 11})
     assert dict(both.shared["all_energy_j"]) == pytest.approx({"meter: gain": 0.01 / 3**0.5})
-    other, _ = wrong_j(made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, meter="b", gain_ratio=0.01))
+    other, _ = wrong_j(
+        made,
+        each(made, SERVERS, 10.0, gain_ratio=0.01),
+        each(made, CLIENTS, 40.0, meter="b", gain_ratio=0.01),
+    )
     assert 0.95 * 8 < present(other["all"]) < 0.95 * 11 - 1
 
 
 def test_all_has_no_uncertainty_where_a_side_has_none(made):
     found, point = wrong_j(
-        made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, "nameplate", gain_ratio=0.1)
+        made,
+        each(made, SERVERS, 10.0, gain_ratio=0.01),
+        each(made, CLIENTS, 40.0, "nameplate", gain_ratio=0.1),
     )
     assert found == {"clients": None, "all": None}
     assert "energy_uncertainty_j" in point.metrics
-    found, _ = wrong_j(made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, "modelled", "modelled"))
+    found, _ = wrong_j(
+        made, each(made, SERVERS, 10.0, gain_ratio=0.01), each(made, CLIENTS, 40.0, "modelled", "modelled")
+    )
     assert found == {"clients": None, "all": None}  # of unknown hardware
 
 
@@ -243,7 +283,9 @@ def test_a_row_lacks_what_one_repetition_omits(made):
     servers = each(made, SERVERS, 10.0)
     told = [*points(records[0], [*servers, *each(made, CLIENTS, 40.0)]), *points(records[1], servers)]
     (cell,) = cells(records, told)
-    assert [key for key in cell.metrics if key.startswith(("clients_", "all_", "burst_clients", "burst_all"))] == []
+    assert [
+        key for key in cell.metrics if key.startswith(("clients_", "all_", "burst_clients", "burst_all"))
+    ] == []
     assert "energy of the clients and of all omitted: no meter covers the clients" in cell.omitted
     (cell,) = cells(records[:1], told[:1])
     assert cell.grade_of("clients") == cell.grade_of("all") == "wall"
@@ -257,4 +299,8 @@ def test_boundaries_are_ranked_by_their_own_grades(made):
         series = [*each(made, SERVERS, 10.0), *each(made, CLIENTS, 40.0, grade, "b")]
         rows += cells([made.record()], points(made.record(), series))
     assert refusal(rows, "energy_j") == ""
-    assert refusal(rows, "clients_energy_j") == refusal(rows, "all_energy_j") == "power is of different grades (PDU, wall)"
+    assert (
+        refusal(rows, "clients_energy_j")
+        == refusal(rows, "all_energy_j")
+        == "power is of different grades (PDU, wall)"
+    )

@@ -10,7 +10,11 @@ from perjoule.tuning.objective import objective, value
 from readings import point_of
 
 TRIAL = Trial(Spec("simulated"), Spec("simulated"), Spec("fio", label="load"), (), 2, 1)
-POINT = point_of(TRIAL, "write", {"efficiency_bytes_per_j": 5e6, "edp_js": 40.0, "mean_w": 22.0, "throughput_bytes_per_s": 1e8})
+POINT = point_of(
+    TRIAL,
+    "write",
+    {"efficiency_bytes_per_j": 5e6, "edp_js": 40.0, "mean_w": 22.0, "throughput_bytes_per_s": 1e8},
+)
 ITEM = ("load", 2, "write")
 
 

@@ -45,7 +45,9 @@ def outcome(**words: object) -> TuningOutcome:
 
 
 def test_the_gain_is_the_ratio_of_geometric_means_with_welchs_interval() -> None:
-    without_times = [replace(cell(label, values), ran=()) for label, values in (("default", DEFAULT), ("tuned", TUNED))]
+    without_times = [
+        replace(cell(label, values), ran=()) for label, values in (("default", DEFAULT), ("tuned", TUNED))
+    ]
     found = gain(without_times, METRIC)
     assert found is not None
     one, other = np.log(TUNED), np.log(DEFAULT)
@@ -58,7 +60,12 @@ def test_the_gain_is_the_ratio_of_geometric_means_with_welchs_interval() -> None
 
 
 def test_workloads_have_equal_weights() -> None:
-    both = [cell("default", DEFAULT), cell("tuned", TUNED), cell("default", TUNED, "other"), cell("tuned", DEFAULT, "other")]
+    both = [
+        cell("default", DEFAULT),
+        cell("tuned", TUNED),
+        cell("default", TUNED, "other"),
+        cell("tuned", DEFAULT, "other"),
+    ]
     found = gain(both, METRIC)
     assert found is not None
     assert found.ratio.mean == pytest.approx(1)
@@ -66,7 +73,10 @@ def test_workloads_have_equal_weights() -> None:
 
 
 def test_a_workload_that_one_side_lacks_leaves_no_gain() -> None:
-    assert gain([cell("default", DEFAULT), cell("tuned", TUNED), cell("default", DEFAULT, "other")], METRIC) is None
+    assert (
+        gain([cell("default", DEFAULT), cell("tuned", TUNED), cell("default", DEFAULT, "other")], METRIC)
+        is None
+    )
     assert gain([], METRIC) is None
 
 
@@ -89,12 +99,16 @@ def test_the_power_is_that_of_the_workload_that_draws_most() -> None:
 
 def test_one_sentence_says_it_all() -> None:
     assert outcome().sentence.startswith("threads = 8: MiB/J 1.110 times the default's (95 % interval 1.0")
-    assert outcome().sentence.endswith("5 fresh trials of each, in turns), significantly better than the default")
+    assert outcome().sentence.endswith(
+        "5 fresh trials of each, in turns), significantly better than the default"
+    )
     same = gain([cell("default", DEFAULT), cell("tuned", DEFAULT)], METRIC)
     assert outcome(gain=same).sentence.startswith("no gain: threads = 8: MiB/J 1.000 times the default's")
     assert not outcome(gain=same).better
     assert outcome(changes={}, gain=None).sentence.startswith("no gain: the race expects no other setting")
-    assert outcome(gain=None).sentence.startswith("no result: trials of the final comparison failed with threads = 8")
+    assert outcome(gain=None).sentence.startswith(
+        "no result: trials of the final comparison failed with threads = 8"
+    )
 
 
 def test_an_option_matters_or_does_not_or_that_is_undecided() -> None:
@@ -106,7 +120,12 @@ def test_an_option_matters_or_does_not_or_that_is_undecided() -> None:
     )
     dice = np.random.default_rng(1)
     effects = (0.0, 0.1, 0.3)
-    many = [Block((a, b), r, effects[a] + dice.normal(0, 0.003)) for r in range(6) for a in range(3) for b in range(2)]
+    many = [
+        Block((a, b), r, effects[a] + dice.normal(0, 0.003))
+        for r in range(6)
+        for a in range(3)
+        for b in range(2)
+    ]
     found = importance(space, Surface(space, many), less_is_better=False)
     first = found[0]
     assert (first.option, first.best, first.worst, first.matters) == ("threads", 4, 1, "matters")
@@ -117,9 +136,14 @@ def test_an_option_matters_or_does_not_or_that_is_undecided() -> None:
     assert less.ratio.mean == pytest.approx(1 / found[0].ratio.mean)
     assert less.ratio == Interval(less.ratio.mean, less.ratio.low, less.ratio.high, (less.ratio.mean,))
     assert less.ratio.low < less.ratio.mean < less.ratio.high
-    exact = [Block((a, b), 1, effects[a]) for a, b in ((0, 0), (1, 1), (2, 0), (2, 1))]  # of 3 + 2 values, 5 are needed
-    assert {one.matters for one in importance(space, Surface(space, exact), less_is_better=False)} == {"undecided"}
+    # of 3 + 2 values, 5 are needed
+    exact = [Block((a, b), 1, effects[a]) for a, b in ((0, 0), (1, 1), (2, 0), (2, 1))]
+    assert {one.matters for one in importance(space, Surface(space, exact), less_is_better=False)} == {
+        "undecided"
+    }
     more = [*exact, Block((0, 1), 1, 0.0)]
     assert importance(space, Surface(space, more), less_is_better=False)[0].matters == "matters"
     few = [Block((0, 0), 1, 0.0), Block((2, 1), 1, 0.06), Block((1, 0), 1, -0.05), Block((1, 1), 1, 0.05)]
-    assert {one.matters for one in importance(space, Surface(space, few), less_is_better=False)} == {"undecided"}
+    assert {one.matters for one in importance(space, Surface(space, few), less_is_better=False)} == {
+        "undecided"
+    }

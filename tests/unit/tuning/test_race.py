@@ -8,7 +8,16 @@ import pytest
 from benchmarks.tuning import Truth, anything, judged, raced
 from perjoule.cli.tune import LEAST_TRIALS_COUNT
 from perjoule.model.errors import CampaignError
-from perjoule.tuning.race import LEAST_GAIN_RATIO, RaceBudget, _improvements, budget, first_round, next_round, standing, winner
+from perjoule.tuning.race import (
+    LEAST_GAIN_RATIO,
+    RaceBudget,
+    _improvements,
+    budget,
+    first_round,
+    next_round,
+    standing,
+    winner,
+)
 from perjoule.tuning.space import Option, OptionSpace, places
 from perjoule.tuning.surface import Block
 
@@ -70,7 +79,10 @@ def test_a_race_ends_when_its_blocks_are_used_up_or_nothing_is_expected_to_be_be
 
 
 def test_a_setting_that_is_not_allowed_is_never_measured() -> None:
-    blocks = [Block(one, 1, float(one[0])) for one in first_round(SPACE, RaceBudget(30, 5), lambda one: one[0] < 4, seed=1)]
+    blocks = [
+        Block(one, 1, float(one[0]))
+        for one in first_round(SPACE, RaceBudget(30, 5), lambda one: one[0] < 4, seed=1)
+    ]
     assert {block.setting[0] for block in blocks} == {0, 1, 2, 3}
     now = standing(SPACE, blocks, lambda one: one[0] < 4, seed=1)
     assert all(one[0] < 4 for one in now.draws)
@@ -78,7 +90,10 @@ def test_a_setting_that_is_not_allowed_is_never_measured() -> None:
 
 
 def test_the_same_blocks_and_seed_give_the_same_round() -> None:
-    blocks = [Block(one, 1, 0.01 * n) for n, one in enumerate(first_round(SPACE, RaceBudget(30, 5), anything, seed=1))]
+    blocks = [
+        Block(one, 1, 0.01 * n)
+        for n, one in enumerate(first_round(SPACE, RaceBudget(30, 5), anything, seed=1))
+    ]
     one, other = (standing(SPACE, blocks, anything, seed=1) for _ in range(2))
     assert next_round(one, RaceBudget(30, 5), 12) == next_round(other, RaceBudget(30, 5), 12)
     assert one.draws != standing(SPACE, blocks, anything, seed=2).draws
@@ -93,7 +108,10 @@ def test_races_find_the_best_setting() -> None:
 
 def test_the_winner_leaves_what_does_nothing_at_its_default() -> None:
     true = truth(1.0, 0)
-    settings = [(3, 1, 1), *(one for one in SPACE.spread(20, anything, np.random.default_rng(2)) if one != (3, 1, 0))]
+    settings = [
+        (3, 1, 1),
+        *(one for one in SPACE.spread(20, anything, np.random.default_rng(2)) if one != (3, 1, 0)),
+    ]
     now = standing(SPACE, [Block(one, 1, true.value(one)) for one in settings], anything, seed=1)
     assert now.best == (3, 1, 1)
     assert winner(SPACE, now, anything) == (3, 1, 0)

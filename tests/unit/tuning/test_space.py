@@ -7,7 +7,9 @@ import pytest
 
 from perjoule.tuning.space import MOST_CANDIDATES, Option, OptionSpace, Setting, places
 
-SPACE = OptionSpace((Option("threads", (1, 2, 4, 8), 2, places((1, 2, 4, 8))), Option("cache", ("a", "b", "c"), 0)))
+SPACE = OptionSpace(
+    (Option("threads", (1, 2, 4, 8), 2, places((1, 2, 4, 8))), Option("cache", ("a", "b", "c"), 0))
+)
 LARGE = OptionSpace(tuple(Option(f"option {n}", (1, 2, 3, 4), 0) for n in range(8)))
 
 

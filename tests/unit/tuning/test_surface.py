@@ -34,7 +34,11 @@ def covariance(one: Setting, other: Setting, deviations: tuple[float, ...]) -> f
 
 def of_blocks(deviations: tuple[float, ...]) -> np.ndarray:
     rows = [
-        [covariance(a.setting, b.setting, deviations) + deviations[3] ** 2 * (a.round == b.round) for b in BLOCKS] for a in BLOCKS
+        [
+            covariance(a.setting, b.setting, deviations) + deviations[3] ** 2 * (a.round == b.round)
+            for b in BLOCKS
+        ]
+        for a in BLOCKS
     ]
     return np.array(rows) + deviations[4] ** 2 * np.eye(len(BLOCKS))
 
@@ -74,7 +78,9 @@ def test_no_single_deviation_on_the_grid_is_more_probable() -> None:
         matrix = of_blocks(deviations)
         likelihood = -values @ np.linalg.solve(matrix, values) / 2 - np.linalg.slogdet(matrix)[1] / 2
         priors = (OPTION, OPTION, TOGETHER, ROUND, NOISE)
-        return likelihood - sum((np.log(s / p.centre) / p.spread) ** 2 / 2 for s, p in zip(deviations, priors, strict=True))
+        return likelihood - sum(
+            (np.log(s / p.centre) / p.spread) ** 2 / 2 for s, p in zip(deviations, priors, strict=True)
+        )
 
     best = log_probability(found)
     for n, one in product(range(5), GRID):
@@ -84,7 +90,11 @@ def test_no_single_deviation_on_the_grid_is_more_probable() -> None:
 def test_it_separates_the_effects_of_options() -> None:
     truth = {0: (0.0, 0.05, 0.2), 1: (0.0, -0.1)}
     dice = np.random.default_rng(3)
-    blocks = [Block(s, 1 + r, 5 + truth[0][s[0]] + truth[1][s[1]] + dice.normal(0, 0.01)) for r in range(3) for s in SETTINGS]
+    blocks = [
+        Block(s, 1 + r, 5 + truth[0][s[0]] + truth[1][s[1]] + dice.normal(0, 0.01))
+        for r in range(3)
+        for s in SETTINGS
+    ]
     found = Surface(SPACE, blocks)
     for option, effects in truth.items():
         for value, effect in enumerate(effects):

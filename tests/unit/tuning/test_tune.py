@@ -44,6 +44,12 @@ def test_labels_stay_the_same_in_all_rounds(tiny: Study) -> None:
 
 def test_a_round_of_other_values_belongs_to_another_version(tiny: Study) -> None:
     written = tiny.round(1, {"setting 1": (0, 0)})
-    narrow = study(Request("MiB/J", 20, only=("threads",)), written.text.replace("threads = 1", "threads = 3"), (), "", EXAMPLES)
+    narrow = study(
+        Request("MiB/J", 20, only=("threads",)),
+        written.text.replace("threads = 1", "threads = 3"),
+        (),
+        "",
+        EXAMPLES,
+    )
     with pytest.raises(CampaignError, match="no longer declares"):
         tiny.labels(narrow.asked)

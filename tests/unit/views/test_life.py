@@ -1,4 +1,6 @@
-"""Figures of events, rebuilds and aged file systems: what they draw, in which unit, and what they leave out."""
+"""Figures of events, rebuilds and aged file systems: what they draw, in which unit, and what they leave
+out.
+"""
 
 import re
 from math import inf
@@ -39,12 +41,17 @@ def test_events_have_a_panel_each_for_throughput_power_and_latency_with_the_stag
     other = cell("CephFS", {"event_after_bytes_per_s": found(8 * MIB, 7 * MIB, 9 * MIB)})
     spec = events([HIT, other], notes=["a note"])
     rates, watts, latencies = spec["concat"]
-    assert [(row["name"], row["stage"], row["value"], row["low"], row["high"]) for row in rates["data"]["values"]] == [
+    assert [
+        (row["name"], row["stage"], row["value"], row["low"], row["high"]) for row in rates["data"]["values"]
+    ] == [
         ("MooseFS", "before", 10.0, 9.0, 11.0),
         ("MooseFS", "healing", 4.0, None, None),  # one repetition has no interval
         ("CephFS", "after", 8.0, 7.0, 9.0),
     ]
-    assert [(row["stage"], row["value"]) for row in watts["data"]["values"]] == [("before", 40.0), ("healing", 44.0)]
+    assert [(row["stage"], row["value"]) for row in watts["data"]["values"]] == [
+        ("before", 40.0),
+        ("healing", 44.0),
+    ]
     (late,) = latencies["data"]["values"]
     assert (late["stage"], late["value"], late["text"]) == ("before", 200.0, "200.0 ms")
     for panel in (rates, watts, latencies):
@@ -72,12 +79,17 @@ def test_a_rebuild_has_a_bar_for_each_way_of_bytes_with_what_redundancy_explains
     spec = rebuild([HIT, rebuilt])
     (panel,) = spec["vconcat"]
     assert panel["title"]["text"] == "GlusterFS, duty"
-    assert [(row["way"], row["value"], row["low"], row["derived"], row["text"]) for row in panel["data"]["values"]] == [
+    assert [
+        (row["way"], row["value"], row["low"], row["derived"], row["text"]) for row in panel["data"]["values"]
+    ] == [
         ("rebuild network", 4.5, 4.4, 4.0, "4.50 (4.00)"),
         ("rebuild disk read", 3.9, None, None, "3.90"),
     ]
     assert not of_rebuild.drawable([HIT])
-    lengths = [float(x) for x in re.findall(r'aria-roledescription="bar" d="M0,[\d.]+h([\d.]+)v', rendering.svg(spec))]
+    lengths = [
+        float(x)
+        for x in re.findall(r'aria-roledescription="bar" d="M0,[\d.]+h([\d.]+)v', rendering.svg(spec))
+    ]
     assert lengths[0] / lengths[1] == pytest.approx(4.5 / 3.9, rel=1e-3), "bars begin at 0"
 
 

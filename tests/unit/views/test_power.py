@@ -28,9 +28,13 @@ def loaded(made, *, idle_w=10.0, load_w=20.0, **stated):
         one = made.steady(host, idle_w)
         value = one.value.copy()
         value[(one.t_s > 10) & (one.t_s <= 20)] = load_w
-        found.append(replace(one, value=value, channel=replace(one.channel, specification=Specification(**stated))))
+        found.append(
+            replace(one, value=value, channel=replace(one.channel, specification=Specification(**stated)))
+        )
     record = made.record(tail_s=8.0)
-    return replace(record, phases=(Phase("baseline", 4.0, 9.0), Phase("measure", 10.0, 20.0), Phase("tail", 20.0, 28.0))), found
+    return replace(
+        record, phases=(Phase("baseline", 4.0, 9.0), Phase("measure", 10.0, 20.0), Phase("tail", 20.0, 28.0))
+    ), found
 
 
 def test_dynamic_energy_is_what_the_load_added(made):
@@ -50,7 +54,9 @@ def test_an_offset_of_the_meter_cancels_in_dynamic_energy_and_a_factor_stays(mad
     efficiency = point.metrics["energy_uncertainty_j"] * 2000 / 600**2
     assert point.metrics["efficiency_uncertainty_bytes_per_j"] == pytest.approx(efficiency)
     assert point.metrics["efficiency_shared_uncertainty_bytes_per_j"] == pytest.approx(efficiency)
-    assert point.metrics["edp_uncertainty_js"] == pytest.approx(10 * point.metrics["energy_uncertainty_j"], rel=1e-3)
+    assert point.metrics["edp_uncertainty_js"] == pytest.approx(
+        10 * point.metrics["energy_uncertainty_j"], rel=1e-3
+    )
 
 
 def test_dynamic_energy_is_refused_when_idle_power_is_not_known_well_enough(made):
@@ -80,9 +86,15 @@ def test_boards_without_disks_are_the_storage_controllers(made):
 
 def test_packages_are_labelled_and_stand_for_no_host(made):
     def zone(host):
-        return made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), [0.0, 15, 30], [0, 75, 150])
+        return made.series(
+            made.channel(host, "package-0", "energy", "counter", "component", "rapl"),
+            [0.0, 15, 30],
+            [0, 75, 150],
+        )
 
-    found = of_window(over(made.record(), [zone(h) for h in SERVERS]), 10.0, 20.0, Work(EFFICIENCY, 2000, 10.0))
+    found = of_window(
+        over(made.record(), [zone(h) for h in SERVERS]), 10.0, 20.0, Work(EFFICIENCY, 2000, 10.0)
+    )
     assert found.metrics["cpu_package_energy_j"] == pytest.approx(150)
     assert "energy_j" not in found.metrics
     assert any("processors alone" in doubt for doubt in found.doubts)
@@ -106,7 +118,9 @@ def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
     strip = made.steady("", 48.0, component="group", meter="strip", grade="PDU")
     strip = replace(strip, channel=replace(strip.channel, covers=SERVERS))
     one = present(metered(Reading(record, [*series, strip])))
-    assert {(bar.row, bar.devices, bar.grade) for bar in one.bars} >= {("strip", tuple(sorted(SERVERS)), "PDU")}
+    assert {(bar.row, bar.devices, bar.grade) for bar in one.bars} >= {
+        ("strip", tuple(sorted(SERVERS)), "PDU")
+    }
     (row,) = unexplained_table([one]).rows
     assert row[2:6] == ("48.00", "60.00", "-12.00", "-25.0")
     spec = boundaries(one.devices, one.bars, notes=["a note"])
@@ -117,7 +131,10 @@ def test_a_bar_breaks_where_its_devices_are_no_neighbours():
     devices = [MeteredDevice("a", "storage"), MeteredDevice("b", "client"), MeteredDevice("c", "storage")]
     spec = boundaries(devices, [Bar("plug", ("a", "c"), "wall", None)])
     pieces = spec["data"]["values"]
-    assert [(p["y"], p["first"], p["text"]) for p in pieces] == [(0.06, True, "refused"), (2.06, False, "refused")]
+    assert [(p["y"], p["first"], p["text"]) for p in pieces] == [
+        (0.06, True, "refused"),
+        (2.06, False, "refused"),
+    ]
 
 
 def test_budgets_are_drawn_as_shares_of_the_variance():

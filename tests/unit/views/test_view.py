@@ -1,4 +1,6 @@
-"""A view is one file: the command, the report and its figures find it on disk, and finding it imports nothing that computes."""
+"""A view is one file: the command, the report and its figures find it on disk, and finding it imports
+nothing that computes.
+"""
 
 import json
 import os
@@ -74,12 +76,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def run(sources: Path, *arguments: str) -> str:
     """What Python prints with perjoule as it is in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(sources)}
-    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_a_file_alone_is_an_option_of_show_a_section_a_figure_and_on_the_live_page(results: Results, tmp_path: Path) -> None:
+def test_a_file_alone_is_an_option_of_show_a_section_a_figure_and_on_the_live_page(
+    results: Results, tmp_path: Path
+) -> None:
     shutil.copytree(SOURCES, tmp_path / "perjoule", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "perjoule" / "views" / "power" / "made_up.py").write_text(MADE_UP)
     folder = str(results.folder)
@@ -87,7 +93,12 @@ def test_a_file_alone_is_an_option_of_show_a_section_a_figure_and_on_the_live_pa
     assert "joules of a repetition" in run(tmp_path, "-m", "perjoule", "show", folder, "--made-up")
     run(tmp_path, "-m", "perjoule", "report", folder)
     page = (results.folder / "report.html").read_text()
-    for text in ("<h3>A made-up section</h3>", "A note of its own.", '<figure id="made-up">', "Joules of repetitions"):
+    for text in (
+        "<h3>A made-up section</h3>",
+        "A note of its own.",
+        '<figure id="made-up">',
+        "Joules of repetitions",
+    ):
         assert text in page
     run(tmp_path, "-m", "perjoule", "report", folder, "--figures", str(tmp_path / "figures"))
     assert {path.name for path in (tmp_path / "figures").glob("made-up.*")} == {"made-up.svg", "made-up.pdf"}

@@ -75,13 +75,19 @@ def test_each_client_lends_a_device_whose_facts_are_the_kernels(client: Client) 
         assert mounted.devices == {"client-1": DEVICE}
         facts = mounted.facts["client-1"]
         assert isinstance(facts, dict)
-        assert (facts["device"], facts["path"], facts["rotational"]) == ("a sparse file as a loop device", str(DEVICE), "0")
+        assert (facts["device"], facts["path"], facts["rotational"]) == (
+            "a sparse file as a loop device",
+            str(DEVICE),
+            "0",
+        )
         assert "model" not in facts  # which a loop device has not
         assert mounted.locate(DEVICE) == ("client-1",)
         mounted.alive()
 
 
-@pytest.mark.parametrize(("key", "now"), [("dev", "7:8"), ("diskseq", "42"), ("dev", None), ("diskseq", None)])
+@pytest.mark.parametrize(
+    ("key", "now"), [("dev", "7:8"), ("diskseq", "42"), ("dev", None), ("diskseq", None)]
+)
 def test_a_device_that_is_another_or_gone_is_not_alive(key: str, now: str | None, client: Client) -> None:
     with filesystem().mount(Hosts((client,))) as mounted:
         if now is None:
@@ -93,7 +99,10 @@ def test_a_device_that_is_another_or_gone_is_not_alive(key: str, now: str | None
 
 
 def test_a_host_without_devices_says_so() -> None:
-    with pytest.raises(CampaignError, match="lends no block devices"), filesystem().mount(Hosts((ScriptedHost(),))):
+    with (
+        pytest.raises(CampaignError, match="lends no block devices"),
+        filesystem().mount(Hosts((ScriptedHost(),))),
+    ):
         pass
 
 
@@ -110,7 +119,9 @@ def test_nothing_is_removed_or_laid_out_before_a_write(client: Client, tmp_path:
     assert words.index("blockdev") < words.index("sync") < words.index("drop caches")
 
 
-def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(client: Client, tmp_path: Path) -> None:
+def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(
+    client: Client, tmp_path: Path
+) -> None:
     with pytest.raises(Started) as started:
         prepared(client, tmp_path, load(operation="randread", transfer="32 KiB"))
     words = started.value.args[0]
@@ -125,9 +136,13 @@ def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(cli
         prepared(client, tmp_path, load(operation="read", verify="crc32c"))
 
 
-def test_a_device_smaller_than_the_load_is_reported_before_anything_is_written(client: Client, tmp_path: Path) -> None:
+def test_a_device_smaller_than_the_load_is_reported_before_anything_is_written(
+    client: Client, tmp_path: Path
+) -> None:
     client.size_bytes = 8 * MIB
-    with pytest.raises(WorkloadError, match="holds 8 MiB, less than the 16 MiB of this load; lower the workload's size"):
+    with pytest.raises(
+        WorkloadError, match="holds 8 MiB, less than the 16 MiB of this load; lower the workload's size"
+    ):
         prepared(client, tmp_path, load(operation="write"))
 
 
@@ -142,11 +157,15 @@ def test_a_device_that_became_another_is_not_written_to(step: str, client: Clien
 
 
 @pytest.mark.parametrize(
-    ("kinds", "which"), [(("device", "fio"), "workload fio needs folders"), (("local", "device"), "needs devices")]
+    ("kinds", "which"),
+    [(("device", "fio"), "workload fio needs folders"), (("local", "device"), "needs devices")],
 )
 def test_loads_for_files_and_devices_are_not_mixed(kinds: tuple[str, str], which: str) -> None:
     filesystem_words = 'kind = "device"' if kinds[0] == "device" else 'kind = "local"\ntype = "xfs"'
-    text = f'[testbed]\nkind = "virtual"\n[[filesystem]]\n{filesystem_words}\n[[workload]]\nkind = "{kinds[1]}"\n'
+    text = (
+        f'[testbed]\nkind = "virtual"\n[[filesystem]]\n{filesystem_words}\n[[workload]]\nkind = '
+        f'"{kinds[1]}"\n'
+    )
     with pytest.raises(CampaignError, match=which):
         campaign.parse(text)
 
@@ -167,8 +186,15 @@ def test_the_study_has_the_papers_96_experiments_10_times() -> None:
     assert len(first) == len(options) == 96
     assert sum(direct is False for *_, direct in options) == 8 * 4
     assert {operation for _, operation, _, direct in options if not direct} == {"write", "randwrite"}
-    assert {(t.workload.options["size"], t.workload.options["duration"]) for t in first} == {("20 GiB", "60 s")}
+    assert {(t.workload.options["size"], t.workload.options["duration"]) for t in first} == {
+        ("20 GiB", "60 s")
+    }
     assert (study.settle_s, study.quiet_s, len(study.groups)) == (20, 60, 8)
-    assert [t.workload.label for t in study.groups[0][:12]] != [t.workload.label for t in study.groups[0][12:24]]  # random order
+    # random order
+    assert [t.workload.label for t in study.groups[0][:12]] != [
+        t.workload.label for t in study.groups[0][12:24]
+    ]
     labels = {t.filesystem.label for t in first}
-    assert labels == {f"device on machine {m}-{d}" for m in ("pc", "mpsoc") for d in ("hdd1", "hdd2", "ssd1", "ssd2")}
+    assert labels == {
+        f"device on machine {m}-{d}" for m in ("pc", "mpsoc") for d in ("hdd1", "hdd2", "ssd1", "ssd2")
+    }

@@ -31,7 +31,12 @@ def duty(**options: Json) -> Duty:
 
 
 def test_a_profile_has_a_step_for_each_line_until_the_day_is_over() -> None:
-    assert profile_steps(DAY, 2.0) == (LoadStep(0.05, 16.0), LoadStep(0.6, 20.0), LoadStep(0.25, 8.0), LoadStep(0.0, 4.0))
+    assert profile_steps(DAY, 2.0) == (
+        LoadStep(0.05, 16.0),
+        LoadStep(0.6, 20.0),
+        LoadStep(0.25, 8.0),
+        LoadStep(0.0, 4.0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,8 +108,12 @@ def claimed(folder: Path, number: int, began_s: float, ended_s: float, *moved_by
 
 
 def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> None:
-    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 2}))
+    made = duty(
+        engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s"
+    )
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 2})
+    )
     claimed(tmp_path, 0, 10.0, 22.0, 600, 600)
     claimed(tmp_path, 1, 22.1, 34.1, 1200, 1200)
     found = made.outcome(tmp_path)
@@ -117,15 +126,21 @@ def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> Non
 
 
 def test_a_step_without_results_is_named(tmp_path: Path) -> None:
-    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    made = duty(
+        engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s"
+    )
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2})
+    )
     claimed(tmp_path, 0, 10.0, 22.0)
     claimed(tmp_path, 1, 22.1, 34.1, 1200)
     with pytest.raises(WorkloadError, match="what a paced load left can't be read"):
         made.outcome(tmp_path)
 
 
-def test_errors_are_tolerated_by_the_steps_and_added_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_errors_are_tolerated_by_the_steps_and_added_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def said(_: object, folder: Path) -> Outcome:
         number = int(folder.name.removeprefix("step-"))
         moved = ClientResult("client-1", "write", 10.0 + number, 11.0 + number, 100, 1)
@@ -137,35 +152,57 @@ def test_errors_are_tolerated_by_the_steps_and_added_up(monkeypatch: pytest.Monk
     assert [made.step(number, paced).tolerate_errors for number in range(2)] == [True, True]
     assert not duty(**options).step(0, paced).tolerate_errors
     monkeypatch.setattr(type(made.step(0, paced)), "outcome", said)
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2})
+    )
     assert made.outcome(tmp_path).measured["event_errors_count"] == 5.0
     assert "event_errors_count" not in duty(**options).outcome(tmp_path).measured
     idle = duty(tolerate_errors=True, engine="simulated", load="50 %")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 1}))
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 1})
+    )
     claimed(tmp_path, 0, 10.0, 22.0, 600, 600)
     assert idle.outcome(tmp_path).measured["event_errors_count"] == 0.0
 
 
-def test_a_client_has_one_series_over_all_steps_as_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`perjoule verify` reads the raw outputs again, and holds the whole series of a channel against what was kept."""
+def test_a_client_has_one_series_over_all_steps_as_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`perjoule verify` reads the raw outputs again, and holds the whole series of a channel against what
+    was kept.
+    """
 
     class Said:
         def outcome(self, folder: Path) -> Outcome:
             began_s = 10.0 + float(folder.name.removeprefix("step-"))
             moved = ClientResult("client-1", "read", began_s, began_s + 1, 100, 1)
             channel = Channel("fio", "client-1", "all", "goodput", "B/s", "window mean", "counter")
-            return Outcome("fio", (moved,), series=(Series(channel, *(np.array([x]) for x in (began_s + 1, 1.0, began_s))),))
+            return Outcome(
+                "fio",
+                (moved,),
+                series=(Series(channel, *(np.array([x]) for x in (began_s + 1, 1.0, began_s))),),
+            )
 
     monkeypatch.setattr(Duty, "step", lambda *_: Said())
     made = duty(profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2})
+    )
     (series,) = made.outcome(tmp_path).series
-    assert [list(column) for column in (series.t_s, series.duration_s, series.value)] == [[11, 12], [1, 1], [10, 11]]
+    assert [list(column) for column in (series.t_s, series.duration_s, series.value)] == [
+        [11, 12],
+        [1, 1],
+        [10, 11],
+    ]
 
 
 def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Path) -> None:
-    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,90 %\n"}, hour="1 s")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    made = duty(
+        engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,90 %\n"}, hour="1 s"
+    )
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2})
+    )
     claimed(tmp_path, 0, 10.0, 22.0, 900)
     claimed(tmp_path, 1, 25.0, 37.0, 1800)
     found = made.outcome(tmp_path)
@@ -176,7 +213,9 @@ def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Pat
 @pytest.mark.parametrize(("reached_bytes", "doubted"), [(1990, False), (1200, True)])
 def test_a_maximum_that_did_not_last_is_a_doubt(reached_bytes: int, doubted: bool, tmp_path: Path) -> None:
     made = duty(engine="simulated", load="100 %", duration="10 s")
-    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 1}))
+    (tmp_path / "duty.json").write_text(
+        json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 1})
+    )
     claimed(tmp_path, 0, 10.0, 20.0, reached_bytes)
     assert any("60.0 % of the maximum" in doubt for doubt in made.outcome(tmp_path).doubts) == doubted
 
@@ -214,7 +253,9 @@ def asked_bytes(monkeypatch: pytest.MonkeyPatch, client: Room, folder: Path, **o
 
     asked: list[int] = []
 
-    def load(_: Duty, share: float, rate: float, size_bytes: int, duration_s: float, *, tolerant: bool = False) -> Load:
+    def load(
+        _: Duty, share: float, rate: float, size_bytes: int, duration_s: float, *, tolerant: bool = False
+    ) -> Load:
         assert not tolerant
         asked.append(size_bytes)
         return Load(size_bytes)
@@ -229,17 +270,23 @@ def full_bytes_per_s(folder: Path) -> float:
     return json.loads((folder / "duty.json").read_text())["full_bytes_per_s"]
 
 
-def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     asked = asked_bytes(monkeypatch, Room(10**9, own_bytes=10**10), tmp_path)
     assert asked[:2] == [50_000_000, 200_000_000]  # the latter takes 5.1 s
     assert full_bytes_per_s(tmp_path) == pytest.approx(200e6 / 5.1, rel=0.01)
 
 
 def test_bytes_grow_no_further_than_there_is_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """All that is free is the reserve of 5 %, so there is room for what lies there already; a quarter of it may be taken."""
+    """All that is free is the reserve of 5 %, so there is room for what lies there already; a quarter of
+    it may be taken.
+    """
     asked = asked_bytes(monkeypatch, Room(10**9, own_bytes=8 * 10**8), tmp_path)
     assert asked == [50_000_000, 200_000_000, round(2 * 10 * full_bytes_per_s(tmp_path))]  # 784 MB
-    with pytest.raises(WorkloadError, match=r"files need 2.032 GiB at 104 MiB/s, and there is room for 457.8 MiB; free space"):
+    with pytest.raises(
+        WorkloadError, match=r"files need 2.032 GiB at 104 MiB/s, and there is room for 457.8 MiB; free space"
+    ):
         asked_bytes(monkeypatch, Room(10**9, own_bytes=48 * 10**7), tmp_path)
 
 

@@ -1,4 +1,6 @@
-"""fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is reported with its message."""
+"""fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is reported
+with its message.
+"""
 
 import json
 import re
@@ -36,9 +38,13 @@ def said(*parts: str) -> str:
 
 
 class Client(ScriptedHost):
-    """A client on which fio leaves what a transcript holds, or (code None) hangs forever and can't be stopped."""
+    """A client on which fio leaves what a transcript holds, or (code None) hangs forever and can't be
+    stopped.
+    """
 
-    def __init__(self, name: str, transcript: str, *, code: int | None = 0, size_bytes: int = 0, cold: bool = True) -> None:
+    def __init__(
+        self, name: str, transcript: str, *, code: int | None = 0, size_bytes: int = 0, cold: bool = True
+    ) -> None:
         super().__init__(name)
         self.transcript, self.code, self.size_bytes, self.cold = transcript, code, size_bytes, cold
 
@@ -49,7 +55,9 @@ class Client(ScriptedHost):
         self.ran.append([*words])
         job = log.name.removesuffix(".log")
         source = SAID / self.transcript
-        for file in source.glob(f"{self.name}*") if (source / f"{self.name}.json").exists() else source.iterdir():
+        for file in (
+            source.glob(f"{self.name}*") if (source / f"{self.name}.json").exists() else source.iterdir()
+        ):
             ending = file.name.removeprefix(self.name).removeprefix(self.transcript)
             shutil.copy(file, log.parent / f"{job}{ending}")
         return ScriptedProcess(self.code, stubborn=True)
@@ -112,7 +120,11 @@ def test_a_window_too_short_for_the_log_is_one_sample() -> None:
     moved = ClientResult("client-1", "write", 10.0, 10.25, 5 * MIB, 5)
     series = report.goodput([""], (moved,), 0.0)
     assert series is not None
-    assert (series.t_s.tolist(), series.duration_s.tolist(), series.value.tolist()) == ([10.25], [0.25], [20 * MIB])
+    assert (series.t_s.tolist(), series.duration_s.tolist(), series.value.tolist()) == (
+        [10.25],
+        [0.25],
+        [20 * MIB],
+    )
 
 
 def test_a_long_closing_fsync_is_a_window_of_its_own() -> None:
@@ -130,7 +142,9 @@ def test_goodput_follows_what_strace_saw_of_the_same_fio(kind: str) -> None:
     writes = [line.split() for line in said("stalls", f"{kind}.strace").splitlines()]
     ends_s, sizes_bytes = (np.array([float(line[column]) for line in writes]) for column in (0, 1))
     began_s = float(said("stalls", f"{kind}.prerun.txt"))
-    moved = ClientResult("a", "write", began_s, began_s + found["runtime"] / 1e3, found["io_bytes"], found["total_ios"])
+    moved = ClientResult(
+        "a", "write", began_s, began_s + found["runtime"] / 1e3, found["io_bytes"], found["total_ios"]
+    )
     series = report.goodput([said("stalls", f"{kind}_bw.1.log")], (moved,), 0.0)
     assert series is not None
     assert float(series.value @ series.duration_s) == pytest.approx(found["io_bytes"], rel=1e-12)
@@ -144,11 +158,14 @@ def test_a_log_that_contradicts_the_bytes_moved_is_not_goodput() -> None:
     moved = ClientResult("client-1", "write", 10.0, 12.0, 64 * MIB, 16)
     lines = [f"{10000 + 500 * n}, 65536, 1, 0, 0" for n in range(1, 5)]
     assert report.goodput(["\n".join(lines)], (moved,), 0.0) is None
-    assert report.goodput(["\n".join(lines[:2])], (moved,), 0.0) is not None  # the rest may lie behind the last line
+    # the rest may lie behind the last line
+    assert report.goodput(["\n".join(lines[:2])], (moved,), 0.0) is not None
 
 
 def test_what_arrives_at_once_after_a_stall_lies_behind_the_last_line() -> None:
-    """As MooseFS served a read of 64 MiB: three half seconds of 8 MiB, a second of nothing, and 40 MiB before the next line."""
+    """As MooseFS served a read of 64 MiB: three half seconds of 8 MiB, a second of nothing, and 40 MiB
+    before the next line.
+    """
     moved = ClientResult("client-2", "read", 766.0187, 769.0147, 64 * MIB, 16)
     log = "766520, 16384, 0, 0, 0\n767020, 16416, 0, 0, 0\n767520, 16384, 0, 0, 0\n"
     series = report.goodput([log], (moved,), 0.0)
@@ -158,10 +175,12 @@ def test_what_arrives_at_once_after_a_stall_lies_behind_the_last_line() -> None:
 
 @pytest.mark.parametrize("direction", ["read", "write"])
 def test_bytes_of_a_long_last_call_count_when_it_returned(direction: Literal["read", "write"]) -> None:
-    """Fio looks each half second while calls are made, and logs a look if a call has returned since the last one.
+    """Fio looks each half second while calls are made, and logs a look if a call has returned since the last
+    one.
 
-    The last line is of 11.0, and the last call returns at the end. A read has no fsync behind it: fio looked at 11.5, 12.0, 12.5
-    and 13.0, and no call had returned. A write's calls had all returned by 11.5, or a line would be there.
+    The last line is of 11.0, and the last call returns at the end. A read has no fsync behind it: fio looked
+    at 11.5, 12.0, 12.5 and 13.0, and no call had returned. A write's calls had all returned by 11.5, or a
+    line would be there.
     """
     moved = ClientResult("client-1", direction, 10.0, 13.4, 48 * MIB, 3)
     way = "01"[direction == "write"]
@@ -169,14 +188,19 @@ def test_bytes_of_a_long_last_call_count_when_it_returned(direction: Literal["re
     assert series is not None
     held = dict(zip(series.t_s.tolist(), (series.value * series.duration_s / MIB).tolist(), strict=True))
     assert held == pytest.approx(
-        {10.5: 16, 11.0: 16, 13.0: 0, 13.4: 16} if direction == "read" else {10.5: 16, 11.0: 16, 11.5: 16, 13.4: 0}
+        {10.5: 16, 11.0: 16, 13.0: 0, 13.4: 16}
+        if direction == "read"
+        else {10.5: 16, 11.0: 16, 11.5: 16, 13.4: 0}
     )
 
 
 def test_a_read_of_a_single_long_call_moves_its_bytes_at_its_end() -> None:
     series = report.goodput([""], (ClientResult("a", "read", 10.0, 12.3, 4 * MIB, 1),), 0.0)
     assert series is not None
-    assert (series.t_s.tolist(), (series.value * series.duration_s).tolist()) == ([12.0, 12.3], [0, pytest.approx(4 * MIB)])
+    assert (series.t_s.tolist(), (series.value * series.duration_s).tolist()) == (
+        [12.0, 12.3],
+        [0, pytest.approx(4 * MIB)],
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -189,7 +213,11 @@ def test_what_a_client_reads_by_any_moment_is_what_its_calls_returned(seed: int)
     ended_s = 10 + round(float(lasted_s.sum()), 3)
     looks_s = np.arange(10.5, ended_s, 0.5)
     counts = np.histogram(returned_s, [10.0, *looks_s])[0]
-    log = "".join(f"{round(1e3 * t_s)}, {count * 8192}, 0, 0, 0\n" for t_s, count in zip(looks_s, counts, strict=True) if count)
+    log = "".join(
+        f"{round(1e3 * t_s)}, {count * 8192}, 0, 0, 0\n"
+        for t_s, count in zip(looks_s, counts, strict=True)
+        if count
+    )
     series = report.goodput([log], (ClientResult("a", "read", 10.0, ended_s, 30 * 4 * MIB, 30),), 0.0)
     assert series is not None
     for at_s in np.arange(10.0, ended_s, 0.1):
@@ -273,7 +301,9 @@ def test_calls_that_failed_are_counted_where_they_are_tolerated_and_are_in_no_ot
     assert "event_errors_count" not in fio(**TOLERANT).outcome(SAID / "errors").measured
 
 
-def test_a_load_that_ends_well_after_errors_has_not_failed_and_one_that_ends_badly_has(tmp_path: Path) -> None:
+def test_a_load_that_ends_well_after_errors_has_not_failed_and_one_that_ends_badly_has(
+    tmp_path: Path,
+) -> None:
     client = Client("client-1", "errors")
     load = fio(**TOLERANT, tolerate_errors=True)
     load.prepare([client], ScriptedMount(client), tmp_path)
@@ -284,7 +314,9 @@ def test_a_load_that_ends_well_after_errors_has_not_failed_and_one_that_ends_bad
     reads, writes = (set(map(int, part.split(":"))) for part in ignored.split(","))
     assert reads == writes == {5, 34, 103, 104, 107, 110, 111, 112, 113, 116}
     with pytest.raises(TransientError, match="error 111"):
-        report.check("client-1", 1, said("errors", "client-1.json"), "fio: io_u error on file f: Connection refused")
+        report.check(
+            "client-1", 1, said("errors", "client-1.json"), "fio: io_u error on file f: Connection refused"
+        )
     strict = Client("client-1", "errors")
     fio(**TOLERANT).run([strict], ScriptedMount(strict), tmp_path)
     assert not any("error" in word for words in strict.ran for word in words)
@@ -294,7 +326,9 @@ def test_a_load_that_ends_well_after_errors_has_not_failed_and_one_that_ends_bad
     ("options", "why"),
     [({}, "add duration"), ({"duration": "1 s", "client_server": True}, "ends at the first error")],
 )
-def test_errors_are_tolerated_only_by_loads_that_can_count_them(options: Mapping[str, Json], why: str) -> None:
+def test_errors_are_tolerated_only_by_loads_that_can_count_them(
+    options: Mapping[str, Json], why: str
+) -> None:
     with pytest.raises(ValidationError, match=why):
         fio(tolerate_errors=True, **options)
 
@@ -310,14 +344,21 @@ def test_time_may_end_a_load_before_size_does_and_a_note_says_so() -> None:
     assert outcome.note == "ended by duration"
     assert all(0 < r.moved_bytes < 256 * MIB for r in outcome.results)
     assert all(r.ended_s - r.began_s == pytest.approx(1.2, abs=0.01) for r in outcome.results)
-    with pytest.raises(WorkloadError, match=r"client-1: fio moved .* of 256 MiB after 1.2 s of 2 s and reported no error"):
+    with pytest.raises(
+        WorkloadError, match=r"client-1: fio moved .* of 256 MiB after 1.2 s of 2 s and reported no error"
+    ):
         fio(**limited, duration="2 s").outcome(SAID / "limited")
 
 
 def test_size_may_end_a_load_before_time_does_and_a_note_says_so() -> None:
-    assert fio(size="16 MiB", transfer="1 MiB", duration="1 s").outcome(SAID / "write").note == "ended by size"
+    assert (
+        fio(size="16 MiB", transfer="1 MiB", duration="1 s").outcome(SAID / "write").note == "ended by size"
+    )
     assert fio(size="16 MiB", transfer="1 MiB").outcome(SAID / "write").note == ""
-    assert report.ended_by_text({"a": "duration", "b": "size", "c": "duration"}) == "b ended by size; a, c ended by duration"
+    assert (
+        report.ended_by_text({"a": "duration", "b": "size", "c": "duration"})
+        == "b ended by size; a, c ended by duration"
+    )
 
 
 def test_more_than_was_requested_is_not_a_success() -> None:
@@ -351,7 +392,10 @@ def test_a_load_of_no_time_has_no_rate_and_fails(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"transfer": "8 MiB", "size": "4 MiB"}, "does not fit a size"),
-        ({"transfer": "4 MiB", "size": "10 MiB"}, 'not a whole number of transfers of "4 MiB" .write "8 MiB"'),
+        (
+            {"transfer": "4 MiB", "size": "10 MiB"},
+            'not a whole number of transfers of "4 MiB" .write "8 MiB"',
+        ),
         ({"read_share": "70 %"}, 'read_share is for operation "rw" or "randrw", not "write"'),
         ({"operation": "rw", "read_share": "70.5 %"}, "whole percent"),
         ({"operation": "rw", "read_share": "170 %"}, "less than or equal to 1"),
@@ -383,7 +427,10 @@ def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> N
     clients = [Client("client-1", "write", size_bytes=16 * MIB), Client("client-2", "write", size_bytes=3)]
     fio(operation="read", size="16 MiB").prepare(clients, ScriptedMount(*clients), tmp_path)
     programs = [[argv[0] if argv[0] != "env" else argv[3] for argv in client.ran] for client in clients]
-    assert programs == [["stat", "sync", "drop caches"], ["stat", "bash", "test", "fio", "sync", "drop caches"]]
+    assert programs == [
+        ["stat", "sync", "drop caches"],
+        ["stat", "bash", "test", "fio", "sync", "drop caches"],
+    ]
     assert (tmp_path / "layout-client-2.json").exists()
 
 
@@ -391,7 +438,9 @@ def test_caches_that_stay_warm_give_a_doubt(tmp_path: Path) -> None:
     client = Client("client-1", "write", cold=False)
     load = fio(size="16 MiB", transfer="1 MiB")
     load.prepare([client], ScriptedMount(client), tmp_path)
-    assert load.run([client], ScriptedMount(client), tmp_path).doubts == ("page caches were not dropped: client-1: not allowed",)
+    assert load.run([client], ScriptedMount(client), tmp_path).doubts == (
+        "page caches were not dropped: client-1: not allowed",
+    )
 
 
 def test_what_random_writes_leave_never_passes_for_a_layout(tmp_path: Path) -> None:
@@ -439,12 +488,16 @@ def test_loads_of_a_known_length_log_their_latencies_and_their_layouts_do_not(tm
         ]
 
 
-def test_fio_s_servers_log_no_latencies_because_theirs_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fio_s_servers_log_no_latencies_because_theirs_are_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, tuple[Host, Sequence[str]]] = {}
     monkeypatch.setattr(server, "together", lambda jobs, *_args, **_options: asked.update(jobs))
     client = Client("client-1", "write")
     with pytest.raises(WorkloadError, match="can't be read"):  # nothing ran
-        fio(size="16 MiB", transfer="1 MiB", duration="1 s", client_server=True).run([client], ScriptedMount(client), tmp_path)
+        fio(size="16 MiB", transfer="1 MiB", duration="1 s", client_server=True).run(
+            [client], ScriptedMount(client), tmp_path
+        )
     assert "write_bw_log=client-1" in asked["client-1"][1]
     assert not any("hist" in line for line in asked["client-1"][1])
 
@@ -488,7 +541,9 @@ def test_the_sum_of_all_clients_is_not_a_client() -> None:
 
 
 def test_a_server_that_begins_late_is_named(tmp_path: Path) -> None:
-    """The recorded servers began where their clocks say; the common start is put 15 ms before the first of them."""
+    """The recorded servers began where their clocks say; the common start is put 15 ms before the first of
+    them.
+    """
     raw = tmp_path / "raw"
     shutil.copytree(SAID / "servers", raw)
     began_s = {name: float((raw / f"{name}.prerun.txt").read_text()) for name in ("client-1", "client-2")}
@@ -518,7 +573,9 @@ def test_what_is_verified_is_read_back_after_the_measured_window() -> None:
 
 def test_before_it_is_read_back_a_verified_write_is_doubted(tmp_path: Path) -> None:
     shutil.copytree(SAID / "verified", tmp_path / "raw", ignore=shutil.ignore_patterns("back-*"))
-    outcome = fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c").outcome(tmp_path / "raw")
+    outcome = fio(operation="randwrite", transfer="64 KiB", size="16 MiB", verify="crc32c").outcome(
+        tmp_path / "raw"
+    )
     assert (outcome.note, outcome.doubts[-1]) == ("", "the written data were not read back")
 
 
@@ -556,7 +613,9 @@ def test_of_all_servers_the_one_that_failed_is_named_in_fios_words(tmp_path: Pat
             self.address = "127.0.0.1"
 
         def answers(self, words: Sequence[str]) -> tuple[int, str]:
-            rows = "".join(f"{n}: 0100007F:{port:04X} 00000000:0000 0A\n" for n, port in enumerate(server.PORTS))
+            rows = "".join(
+                f"{n}: 0100007F:{port:04X} 00000000:0000 0A\n" for n, port in enumerate(server.PORTS)
+            )
             return 0, f"head\n{rows}" if words[0] == "cat" else ""
 
         def starts(self, words: Sequence[str], log: Path) -> Process:

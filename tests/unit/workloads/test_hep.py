@@ -1,4 +1,6 @@
-"""The muon analysis: its data are reproducible, its peaks are where they were put, its places are chosen as configured."""
+"""The muon analysis: its data are reproducible, its peaks are where they were put, its places are chosen
+as configured.
+"""
 
 import importlib.metadata
 import json
@@ -56,7 +58,9 @@ def counts() -> np.ndarray:
     """What the analysis counts in 150 000 events."""
     awkward = pytest.importorskip("awkward", reason="awkward is missing" + INSTALL)
     per_event, columns = data.muons(seed=7, number=0, cluster=0, events_count=150_000)
-    events = awkward.Array({f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()})
+    events = awkward.Array(
+        {f"Muon_{name}": awkward.unflatten(column, per_event) for name, column in columns.items()}
+    )
     return muon_analysis.counted(events)
 
 
@@ -143,13 +147,16 @@ def test_a_pair_decays_to_muons_of_its_mass() -> None:
     mass = np.array([3.0969, 91.1876, 1.0, 200.0])
     legs = data.pairs(np.random.default_rng(1), mass)
     one, two = (
-        vector.array({"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), data.MUON_GEV)}) for pt, eta, phi in legs
+        vector.array({"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), data.MUON_GEV)})
+        for pt, eta, phi in legs
     )
     assert (one + two).mass == pytest.approx(mass, rel=1e-9)
 
 
 @pytest.mark.parametrize(("name", "width_gev"), [("z", data.Z.width_gev), ("jpsi", data.JPSI.resolution_gev)])
-def test_a_peak_is_found_where_it_was_put_within_three_errors(counts: np.ndarray, name: str, width_gev: float) -> None:
+def test_a_peak_is_found_where_it_was_put_within_three_errors(
+    counts: np.ndarray, name: str, width_gev: float
+) -> None:
     found = muon_fit.fit(name, edges_gev(), counts)
     assert abs(found.mass_gev - muon_fit.PEAKS[name].mass_gev) < 3 * found.mass_error_gev
     assert abs(found.width_gev - width_gev) < 3 * found.width_error_gev
@@ -157,7 +164,9 @@ def test_a_peak_is_found_where_it_was_put_within_three_errors(counts: np.ndarray
 
 
 def test_a_fit_knows_its_errors() -> None:
-    """Of many data sets drawn from the fitted curve itself, the estimates scatter as widely as the errors say."""
+    """Of many data sets drawn from the fitted curve itself, the estimates scatter as widely as the errors
+    say.
+    """
     rng, edges = np.random.default_rng(2), edges_gev()
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
     expected = muon_fit.density("jpsi", middles, 2000.0, 3.0969, 0.031, 1500.0, -1.0, 0.0) * widths
@@ -222,7 +231,9 @@ def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
     assert outcome.measured["locality_ratio"] == 1.0
     assert outcome.measured["network_locality_ratio"] == pytest.approx(0.9986, abs=1e-4)
     for name, peak in muon_fit.PEAKS.items():
-        pull = (outcome.measured[f"{name}_mass_ev"] - peak.mass_gev * 1e9) / outcome.measured[f"{name}_mass_error_ev"]
+        pull = (outcome.measured[f"{name}_mass_ev"] - peak.mass_gev * 1e9) / outcome.measured[
+            f"{name}_mass_error_ev"
+        ]
         assert abs(pull) < 3
 
 
@@ -230,7 +241,9 @@ def test_bytes_that_came_over_the_network_nevertheless_are_a_doubt(raw: Path) ->
     changed(raw / "run.json", received_bytes={f"storage-{n}": 4_000_000 for n in (1, 2, 3, 4)})
     outcome = analysis().outcome(raw)
     assert outcome.measured["network_locality_ratio"] == pytest.approx(1 - 16 / 35.993355)
-    assert outcome.doubts == ("100 % of the bytes were read on hosts that hold their files, but only 56 % not over the network",)
+    assert outcome.doubts == (
+        "100 % of the bytes were read on hosts that hold their files, but only 56 % not over the network",
+    )
 
 
 def test_clocks_that_were_set_during_the_run_are_doubts(raw: Path) -> None:
@@ -274,7 +287,9 @@ def test_a_peak_that_lies_elsewhere_is_a_doubt(raw: Path) -> None:
     counts = json.loads((raw / "histogram.json").read_text())["counts"]
     changed(raw / "histogram.json", counts=[0, 0, *counts[:-2]])
     doubts = analysis().outcome(raw).doubts
-    assert any("the peak jpsi lies +" in doubt and "standard errors from its true mass" in doubt for doubt in doubts)
+    assert any(
+        "the peak jpsi lies +" in doubt and "standard errors from its true mass" in doubt for doubt in doubts
+    )
 
 
 @pytest.mark.parametrize("name", ["tasks.jsonl", "histogram.json", "prepared.json", "run.json"])
@@ -300,7 +315,13 @@ def absent(name: str) -> None:
 
 
 def test_what_is_missing_is_reported_with_what_fixes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [check.name for check in analysis().checks()] == ["uproot", "awkward", "vector", "hist", "distributed"]
+    assert [check.name for check in analysis().checks()] == [
+        "uproot",
+        "awkward",
+        "vector",
+        "hist",
+        "distributed",
+    ]
     monkeypatch.setattr(importlib.metadata.Distribution, "from_name", absent)
     for check in analysis().checks():
         assert check.needed
@@ -314,7 +335,10 @@ def test_workers_with_folders_of_their_own_are_refused(tmp_path: Path) -> None:
             return int(words[:2] == ["test", "-e"]), ""
 
     clients = [Apart("client-1"), Apart("client-2")]
-    with pytest.raises(WorkloadError, match="client-2: the analysis needs one folder for all clients, but here each has its own"):
+    with pytest.raises(
+        WorkloadError,
+        match="client-2: the analysis needs one folder for all clients, but here each has its own",
+    ):
         analysis(workers="clients").prepare(clients, ScriptedMount(*clients), tmp_path)
 
 
@@ -343,10 +367,15 @@ def test_the_recorded_histogram_is_what_the_spectrum_is_drawn_from() -> None:
 def test_networks_say_nothing_of_a_load_on_the_servers_themselves(made: Any) -> None:
     results = tuple(ClientResult(f"storage-{n}", "read", 10.0, 20.0, 1000, 10) for n in (1, 2))
     record = replace(
-        made.record(moved=results), amplification=Amplification(Flow(), Flow(client_received_ratio=1, storage_sent_ratio=1))
+        made.record(moved=results),
+        amplification=Amplification(Flow(), Flow(client_received_ratio=1, storage_sent_ratio=1)),
     )
     hosts = [host.name for host in record.hosts]
-    series = [made.counter(name, quantity, 0.0) for name in hosts for quantity in ("network_received", "network_sent")]
+    series = [
+        made.counter(name, quantity, 0.0)
+        for name in hosts
+        for quantity in ("network_received", "network_sent")
+    ]
     assert loaded_servers(record) == {"storage-1", "storage-2"}
     point = points(record, series)[0]
     assert point.metrics["network_sent_servers_ratio"] == 0
@@ -360,17 +389,34 @@ def test_the_report_has_the_spectrum_the_peaks_and_what_an_event_costs() -> None
     assert drawn is not None
     assert list(drawn.peaks) == ["jpsi", "z"]
     assert drawn.peaks["z"].words == "Z: 91.1804 ± 0.0095 GeV"
-    low, top = min(pairs for _, pairs in drawn.peaks["z"].fitted), max(drawn.peaks["z"].fitted, key=lambda point: point[1])
+    low, top = (
+        min(pairs for _, pairs in drawn.peaks["z"].fitted),
+        max(drawn.peaks["z"].fitted, key=lambda point: point[1]),
+    )
     assert top[0] == pytest.approx(91.19, abs=0.2)
     assert top[1] > 5 * low
     assert "<svg" in rendering.svg(dimuon(drawn))
 
     measured = {"events_per_s": 2e6, "energy_per_event_j": 2e-5, "energy_j": 7200.0, "locality_ratio": 1.0}
     masses = {"z_mass_ev": 91.18e9, "z_mass_error_ev": 0.01e9}
-    cell = Cell("MooseFS", "hep", "read", 1, {name: interval([value] * 2) for name, value in (measured | masses).items()})
+    cell = Cell(
+        "MooseFS",
+        "hep",
+        "read",
+        1,
+        {name: interval([value] * 2) for name, value in (measured | masses).items()},
+    )
     (row,) = muons.muons_table([cell, replace(cell, metrics={})]).rows
     assert row[:3] == ("MooseFS", "hep", "1")
-    assert [text.split(" ")[0] for text in row[3:]] == ["2000000", "20.00", "2.00", "100.0", "–", "–", "91.1800"]
+    assert [text.split(" ")[0] for text in row[3:]] == [
+        "2000000",
+        "20.00",
+        "2.00",
+        "100.0",
+        "–",
+        "–",
+        "91.1800",
+    ]
 
 
 def test_a_histogram_of_another_length_is_refused(raw: Path) -> None:

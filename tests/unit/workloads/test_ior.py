@@ -29,9 +29,13 @@ def ior(**options: Json) -> Workload:
 
 
 class Client(ScriptedHost):
-    """A client whose mpirun leaves what a transcript holds; what its agent was asked lies in `asked` by address."""
+    """A client whose mpirun leaves what a transcript holds; what its agent was asked lies in `asked` by
+    address.
+    """
 
-    def __init__(self, number: int, *, code: int | None = 0, log: str = "", asked: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, number: int, *, code: int | None = 0, log: str = "", asked: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(f"client-{number}")
         self.address = f"10.0.0.{number}"
         self.code, self.log, self.asked, self.sizes, self.sees = code, log, asked or {}, "", True
@@ -92,16 +96,21 @@ def test_who_opens_its_file_late_by_its_hosts_clock_is_named(tmp_path: Path) -> 
     shutil.copytree(SAID / "write", raw)
     short = ior(ranks=2).outcome(raw).doubts
     ran = json.loads((raw / "run.json").read_text())
-    behind = {"client-1": [0.0, 0.0], "client-2": [-0.016, -0.016], "client-3": [-0.03, -0.03]}  # 19.3 and 33.2 ms after client-1
+    # 19.3 and 33.2 ms after client-1
+    behind = {"client-1": [0.0, 0.0], "client-2": [-0.016, -0.016], "client-3": [-0.03, -0.03]}
     (raw / "run.json").write_text(json.dumps({**ran, "ahead_s": behind}))
-    assert set(ior(ranks=2).outcome(raw).doubts) - set(short) == {"client-3 opened its file 33 ms after client-1"}
+    assert set(ior(ranks=2).outcome(raw).doubts) - set(short) == {
+        "client-3 opened its file 33 ms after client-1"
+    }
     assert not [doubt for doubt in short if "opened" in doubt]
 
 
 def test_iors_warnings_are_doubts() -> None:
     found = report.results({"client-1": (1.0, 2.0)}, "read", MIB, MIB)
     log = "WARNING: inconsistent file size by different tasks, (ior.c:377).\n"
-    assert report.doubts(log, found, equal=True) == ("IOR warned: inconsistent file size by different tasks, (ior.c:377).",)
+    assert report.doubts(log, found, equal=True) == (
+        "IOR warned: inconsistent file size by different tasks, (ior.c:377).",
+    )
 
 
 def test_warnings_inside_the_json_are_why_the_summary_file_is_requested() -> None:
@@ -137,14 +146,18 @@ def test_a_summary_that_says_something_else_than_the_log_is_refused(tmp_path: Pa
 
 
 def test_a_full_disk_is_reported_with_iors_message() -> None:
-    with pytest.raises(WorkloadError, match=r"ior failed \(exit code 134\): WARNING: write.* No space left on device") as caught:
+    with pytest.raises(
+        WorkloadError, match=r"ior failed \(exit code 134\): WARNING: write.* No space left on device"
+    ) as caught:
         ranks.check("ior", 134, (SAID / "full" / "ior.log").read_text())
     assert not caught.value.transient
 
 
 def test_a_mount_that_is_gone_is_transient() -> None:
     with pytest.raises(TransientError, match="not connected"):
-        ranks.check("ior", 255, "ERROR: open64() failed, Transport endpoint is not connected, (aiori-POSIX.c:500)")
+        ranks.check(
+            "ior", 255, "ERROR: open64() failed, Transport endpoint is not connected, (aiori-POSIX.c:500)"
+        )
 
 
 def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path) -> None:
@@ -213,7 +226,9 @@ def test_a_read_finds_its_files_or_lays_them_out_with_nothing_that_is_measured(t
     there = Client(1)
     there.sizes = f"{4 * MIB}\n{4 * MIB}\n"
     load.prepare([there], ScriptedMount(there), tmp_path)
-    assert there.ran[0] == [*("stat", "--format=%s", "/mnt/client-1/ior.rank.00000000", "/mnt/client-1/ior.rank.00000001")]
+    assert there.ran[0] == [
+        *("stat", "--format=%s", "/mnt/client-1/ior.rank.00000000", "/mnt/client-1/ior.rank.00000001")
+    ]
     assert not there.started
     bare = Client(1)
     load.prepare([bare], ScriptedMount(bare), tmp_path)
@@ -243,7 +258,11 @@ def test_a_shared_file_is_there_and_seen_before_any_rank_opens_it(operation: str
 
     class Slow(Client):
         def answers(self, words: Sequence[str]) -> tuple[int, str]:
-            return (next(late), "") if words == ["test", "-e", "/mnt/client-2/ior.shared"] else super().answers(words)
+            return (
+                (next(late), "")
+                if words == ["test", "-e", "/mnt/client-2/ior.shared"]
+                else super().answers(words)
+            )
 
     clients = [Slow(1), Slow(2)]
     load = ior(operation=operation, shared_file=True)
@@ -256,15 +275,23 @@ def test_a_shared_file_is_there_and_seen_before_any_rank_opens_it(operation: str
         assert "-F" not in first
 
 
-def test_a_shared_file_that_a_client_never_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_file_that_a_client_never_sees_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("perjoule.workloads.ior.SEEN_S", 0.0)
 
     class Blind(Client):
         def answers(self, words: Sequence[str]) -> tuple[int, str]:
-            return (1, "") if words[:2] == ["test", "-e"] and words[2].endswith("ior.shared") else super().answers(words)
+            return (
+                (1, "")
+                if words[:2] == ["test", "-e"] and words[2].endswith("ior.shared")
+                else super().answers(words)
+            )
 
     clients = [Client(1), Blind(2)]
-    with pytest.raises(TransientError, match="client-2: the shared file that client-1 created is not visible"):
+    with pytest.raises(
+        TransientError, match="client-2: the shared file that client-1 created is not visible"
+    ):
         ior(shared_file=True).prepare(clients, ScriptedMount(*clients), tmp_path)
 
 
@@ -291,14 +318,20 @@ def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path
     assert second.started
 
     second.address = "unknown"
-    with pytest.raises(WorkloadError, match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; set'):
+    with pytest.raises(
+        WorkloadError,
+        match=r'client-2: MPI needs an IPv4 address, and client-1 finds none for "unknown"; set',
+    ):
         ior().run([first, second], ScriptedMount(first, second), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"size": "10 MiB", "transfer": "4 MiB"}, 'not a whole number of 1 ranks\' transfers of "4 MiB" .write "8 MiB"'),
+        (
+            {"size": "10 MiB", "transfer": "4 MiB"},
+            'not a whole number of 1 ranks\' transfers of "4 MiB" .write "8 MiB"',
+        ),
         ({"size": "8 MiB", "ranks": 3}, 'write "6 MiB"'),
         ({"collective": True}, 'collective is for api "MPIIO"'),
         ({"direct": True, "api": "MPIIO"}, 'direct is for api "POSIX"'),
@@ -314,7 +347,9 @@ def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], se
         ior(**options)
 
 
-def test_ior_that_is_not_there_is_reported_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ior_that_is_not_there_is_reported_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     found = ior(prefix=str(tmp_path)).checks()[0]
     assert (found.name, found.ok, found.detail) == ("ior", False, f"not in {tmp_path}/bin")
     assert "PERJOULE_IOR_PREFIX" in found.fix

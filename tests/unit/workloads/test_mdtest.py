@@ -24,7 +24,9 @@ def mdtest(**options: Json) -> Workload:
     return made
 
 
-@pytest.mark.parametrize(("operation", "direction"), [("create", "write"), ("stat", "read"), ("remove", "write")])
+@pytest.mark.parametrize(
+    ("operation", "direction"), [("create", "write"), ("stat", "read"), ("remove", "write")]
+)
 def test_a_raw_folder_gives_the_operations_of_each_client(operation: str, direction: str) -> None:
     load = mdtest(operation=operation)
     outcome = load.outcome(SAID / operation)
@@ -42,8 +44,13 @@ def test_the_window_is_from_the_last_rank_ready_to_the_last_operation() -> None:
     clock = json.loads((SAID / "create" / "run.json").read_text())["clock"]
     moments = [line for line in (SAID / "create" / "mdtest.log").read_text().splitlines() if line[:1] == "1"]
     assert len(moments) == 4
-    assert outcome.began_s - clock["monotonic_s"] == pytest.approx(float(max(moments)) - clock["utc_s"], abs=1e-6)
-    took_s = [took for _, took in driver.ranks((SAID / "create" / "ranks.csv").read_text(), "File creation").values()]
+    assert outcome.began_s - clock["monotonic_s"] == pytest.approx(
+        float(max(moments)) - clock["utc_s"], abs=1e-6
+    )
+    took_s = [
+        took
+        for _, took in driver.ranks((SAID / "create" / "ranks.csv").read_text(), "File creation").values()
+    ]
     assert outcome.results[1].ended_s - outcome.began_s == pytest.approx(max(took_s[2:]))
 
 
@@ -53,7 +60,9 @@ def test_clocks_that_were_set_during_the_run_are_doubts(tmp_path: Path) -> None:
     older = json.loads((raw / "run.json").read_text())
     clock, ahead_s = older["clock"], {"client-1": [0.0, 0.0], "client-2": [0.25, -0.75]}
     set_back = {**clock, "utc_s": clock["utc_s"] - 3.0}
-    (raw / "run.json").write_text(json.dumps({"clients": older["clients"], "clocks": [clock, set_back], "ahead_s": ahead_s}))
+    (raw / "run.json").write_text(
+        json.dumps({"clients": older["clients"], "clocks": [clock, set_back], "ahead_s": ahead_s})
+    )
     outcome = mdtest().outcome(raw)
     assert outcome.doubts[:2] == (
         "the clock of client-2 was set by -1 s during the run: its times are uncertain by as much",

@@ -61,7 +61,9 @@ class Node(ScriptedHost):
 
 
 def run(nodes: Sequence[Node], folder: Path, count: int = 3) -> None:
-    _mpi.run(nodes, ScriptedMount(*nodes), ["/opt/ior"], ranks_count=count, log=folder / "ior.log", time_limit_s=5)
+    _mpi.run(
+        nodes, ScriptedMount(*nodes), ["/opt/ior"], ranks_count=count, log=folder / "ior.log", time_limit_s=5
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +73,11 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_way_that_hangs_is_ended_and_the_first_that_works_is_kept(tmp_path: Path) -> None:
     srun = Srun(
-        hangs=(None, ""), fails=(1, "not built with PMI"), strangers=(0, STRANGERS), works=(0, TOGETHER), later=(0, TOGETHER)
+        hangs=(None, ""),
+        fails=(1, "not built with PMI"),
+        strangers=(0, STRANGERS),
+        works=(0, TOGETHER),
+        later=(0, TOGETHER),
     )
     nodes = [Node(f"client-{number}", srun) for number in (1, 2, 3)]
     run(nodes, tmp_path)
@@ -108,12 +114,16 @@ def test_one_client_alone_has_both_ranks_and_says_nothing_of_several(tmp_path: P
 
 def test_if_nothing_starts_ranks_each_reason_is_reported(tmp_path: Path) -> None:
     node = Node("client-1", Srun(pmix=(1, "mismatch"), pmi2=(0, STRANGERS)))
-    with pytest.raises(WorkloadError, match=r"nothing starts two ranks.*pmix: .*mismatch; pmi2: .*; mpirun: .*mpirun is too old"):
+    with pytest.raises(
+        WorkloadError,
+        match=r"nothing starts two ranks.*pmix: .*mismatch; pmi2: .*; mpirun: .*mpirun is too old",
+    ):
         run([node], tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("said", "why"), [("no python3\n", "python3 is missing"), ("\tlibc.so.6 => /lib/libc.so.6\n", "linked with no")]
+    ("said", "why"),
+    [("no python3\n", "python3 is missing"), ("\tlibc.so.6 => /lib/libc.so.6\n", "linked with no")],
 )
 def test_without_a_library_to_try_mpirun_starts_the_ranks(tmp_path: Path, said: str, why: str) -> None:
     node = Node("client-1", Srun(pmix=(0, TOGETHER)), said)

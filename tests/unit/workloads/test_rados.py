@@ -35,7 +35,9 @@ class Hanging(ScriptedProcess):
 
 
 class Client(ScriptedHost):
-    """A client whose rados ends at once with this code, before it opens its output; markers in its pool are as given."""
+    """A client whose rados ends at once with this code, before it opens its output; markers in its pool
+    are as given.
+    """
 
     def __init__(self, name: str, code: int | None, *, markers: str = "") -> None:
         super().__init__(name)
@@ -96,7 +98,9 @@ def test_clients_begin_by_their_own_clocks_and_one_that_was_set_is_a_doubt(tmp_p
     outcome, older = bench().outcome(raw), bench().outcome(SAID / "bench")
     assert [r.began_s for r in outcome.results] == pytest.approx([r.began_s for r in older.results])
     assert outcome.engine == older.engine
-    assert outcome.doubts == ("the clock of client-2 was set by +2 s during the run: its times are uncertain by as much",)
+    assert outcome.doubts == (
+        "the clock of client-2 was set by +2 s during the run: its times are uncertain by as much",
+    )
 
 
 def test_goodput_over_time_sums_to_the_bytes_written() -> None:
@@ -130,7 +134,9 @@ def test_a_truncated_report_is_refused(tmp_path: Path) -> None:
 
 def test_a_failure_is_reported_with_rados_message(tmp_path: Path) -> None:
     client = Client("client-1", 1)
-    with pytest.raises(WorkloadError, match=r"client-1: rados bench failed \(exit code 1\): Must write data before"):
+    with pytest.raises(
+        WorkloadError, match=r"client-1: rados bench failed \(exit code 1\): Must write data before"
+    ):
         bench(operation="seq").run([client], Store(client), tmp_path)
     assert not list(tmp_path.glob("*.pipe"))
 
@@ -150,7 +156,12 @@ def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
 def test_a_write_begins_in_an_empty_pool(tmp_path: Path) -> None:
     client = Client("client-1", 0, markers="perjoule-64-4194304 benchmark_data_x perjoule")
     bench().prepare([client], Store(client), tmp_path)
-    assert client.ran == [["ls"], ["rm", "perjoule-64-4194304"], ["cleanup", "--prefix", "benchmark_data"], ["drop caches"]]
+    assert client.ran == [
+        ["ls"],
+        ["rm", "perjoule-64-4194304"],
+        ["cleanup", "--prefix", "benchmark_data"],
+        ["drop caches"],
+    ]
 
 
 def test_a_read_finds_its_objects_or_writes_them(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def test_servers_with_a_kernel_of_their_own_drop_its_caches_too_and_every_host_o
 def test_a_server_that_may_not_is_a_doubt_with_its_name() -> None:
     client, server = ScriptedHost("client-1"), Forbidden("storage-1")
     (doubt,) = cold((client,), Served((client,), (server,)))
-    assert str(doubt) == "page caches were not dropped: storage-1: can't drop the page cache (Permission denied)"
+    assert (
+        str(doubt) == "page caches were not dropped: storage-1: can't drop the page cache (Permission denied)"
+    )
 
 
 def test_servers_drop_them_for_one_of_several_users_too() -> None:

@@ -1,4 +1,6 @@
-"""A simulated load read again: its log has windows of half a second, of a load of any length no more than memory holds."""
+"""A simulated load read again: its log has windows of half a second, of a load of any length no more than
+memory holds.
+"""
 
 import json
 from pathlib import Path
@@ -12,8 +14,16 @@ from perjoule.model import Series, Spec
 
 def calls(folder: Path, length_s: float) -> Series:
     """The log of a load of 1000 calls."""
-    result = {"host": "client-1", "direction": "write", "began_s": 10.0, "ended_s": 10.0 + length_s, "moved_bytes": 1000}
-    (folder / "simulated.json").write_text(json.dumps({"results": [{**result, "operations_count": 1000}], "doubts": []}))
+    result = {
+        "host": "client-1",
+        "direction": "write",
+        "began_s": 10.0,
+        "ended_s": 10.0 + length_s,
+        "moved_bytes": 1000,
+    }
+    (folder / "simulated.json").write_text(
+        json.dumps({"results": [{**result, "operations_count": 1000}], "doubts": []})
+    )
     found = drivers.workload(Spec("simulated", {})).outcome(folder)
     return next(one for one in found.series if one.channel.quantity == "calls")
 

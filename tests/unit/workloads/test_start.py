@@ -39,7 +39,8 @@ def begun(tmp_path: Path) -> Callable[..., tuple[float, dict[str, float], dict[s
         hosts = {name: Ahead(tmp_path, name, s) for name, s in ahead_s.items()}
         gates = Gates(hosts)
         running: dict[str, Process] = {
-            name: host.spawn(["sh", "-c", gates.command(name)], log=tmp_path / f"{name}.log") for name, host in hosts.items()
+            name: host.spawn(["sh", "-c", gates.command(name)], log=tmp_path / f"{name}.log")
+            for name, host in hosts.items()
         }
         moment_s = gates.open(running, clock_offsets_s(list(hosts.values())), until_s=time.monotonic() + 10)
         for process in running.values():
@@ -80,12 +81,16 @@ def test_a_host_starts_no_program_while_it_waits_for_its_load(tmp_path: Path) ->
 
 
 def test_who_begins_late_is_named() -> None:
-    ran = RunClocks(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 0.0)}, start_utc_s=1002.0)
+    ran = RunClocks(
+        ("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 0.0)}, start_utc_s=1002.0
+    )
     assert ran.doubts({"a": 102.019, "b": 102.035}) == ("b began 35 ms late",)
 
 
 def test_a_clock_that_was_set_meanwhile_is_named() -> None:
-    ran = RunClocks(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 5.0), "b": (0.2, 0.2)})
+    ran = RunClocks(
+        ("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 5.0), "b": (0.2, 0.2)}
+    )
     (said,) = ran.doubts({})
     assert "the clock of a was set by +5 s during the run" in said
     assert (ran.offset_of_s("a"), ran.offset_of_s("b")) == (-900.0, -900.2)
@@ -113,13 +118,16 @@ def test_all_who_wait_at_one_gate_begin_together_and_those_who_come_later_at_onc
     assert not [path for path in tmp_path.rglob("*") if path.is_fifo()]
 
 
-def test_a_line_for_a_gate_at_which_nobody_waits_is_kept_and_one_who_waits_gets_it_at_once(tmp_path: Path) -> None:
+def test_a_line_for_a_gate_at_which_nobody_waits_is_kept_and_one_who_waits_gets_it_at_once(
+    tmp_path: Path,
+) -> None:
     host, gate = LocalHost(tmp_path), tmp_path / "gate"
     host.tell(gate, "12.5")  # nobody is there, and nobody is waited for
     assert (tmp_path / "gate.told").read_text() == "12.5\n"
     host.run(["mkfifo", gate], timeout_s=10)
     waiting = host.spawn(
-        ["bash", "-c", 'exec 3<> "$1"; echo up; read -r said <&3; echo "$said"', "x", gate], log=tmp_path / "log"
+        ["bash", "-c", 'exec 3<> "$1"; echo up; read -r said <&3; echo "$said"', "x", gate],
+        log=tmp_path / "log",
     )
     while "up" not in waiting.output():
         time.sleep(0.005)

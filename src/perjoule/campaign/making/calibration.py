@@ -1,6 +1,8 @@
-"""The campaign from which prediction learns: clients x calls in flight x direction, on servers of several speeds.
+"""The campaign from which prediction learns: clients x calls in flight x direction, on servers of several
+speeds.
 
-CPUs, networks and disks are slowed in turn: each resource is then the bottleneck once, and its part in the throughput shows.
+CPUs, networks and disks are slowed in turn: each resource is then the bottleneck once, and its part in the
+throughput shows.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Parts without a campaign: a testbed and a file system to experiment with (`perjoule up`), meters alone (`perjoule meters`)."""
+"""Parts without a campaign: a testbed and a file system to experiment with (`perjoule up`), meters alone
+(`perjoule meters`).
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,9 @@ from perjoule.drivers.protocols import FileSystem, Meter, Testbed
 from perjoule.model.errors import CampaignError
 
 
-def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) -> tuple[Testbed, FileSystem | None]:
+def playground(
+    kind: str | None, cluster: str, overrides: Sequence[str] = ()
+) -> tuple[Testbed, FileSystem | None]:
     """Build a virtual testbed and, if a kind is named, a file system.
 
     Args:
@@ -21,10 +25,18 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
     Raises:
         CampaignError: something is unknown or impossible.
     """
-    document: Table = {"testbed": {"kind": TESTBED, "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
+    document: Table = {
+        "testbed": {"kind": TESTBED, "cluster": cluster},
+        **({"filesystem": {"kind": kind}} if kind else {}),
+    }
     source = CampaignSource("", {})
-    options = {"": [()], **{name: [known_options(name, (name,), table, source)] for name, table in document.items()}}
-    asked = [text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides]
+    options = {
+        "": [()],
+        **{name: [known_options(name, (name,), table, source)] for name, table in document.items()},
+    }
+    asked = [
+        text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides
+    ]
     source = override(document, asked, source, options)
     built = [rows(name, (name,), table, source)[0].driver for name, table in document.items()]
     bed, filesystem = built[0], built[1] if kind else None
@@ -51,11 +63,18 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
             document, source = read_toml(text_of(Path(name)), name)
             written = document.get("meter")
             if not is_list(written) or not written or not all(map(is_table, written)):
-                raise CampaignError("[[meter]] is missing", where=name, next="write one as `perjoule drivers shelly` shows")
+                raise CampaignError(
+                    "[[meter]] is missing", where=name, next="write one as `perjoule drivers shelly` shows"
+                )
             tables = list(written)
         document = {"meter": tables}
-        options = {"": [()], "meter": [known_options("meter", ("meter", n), table, source) for n, table in enumerate(tables)]}
-        source = override(document, [f"meter.{text.removeprefix('meter.')}" for text in overrides], source, options)
+        options = {
+            "": [()],
+            "meter": [known_options("meter", ("meter", n), table, source) for n, table in enumerate(tables)],
+        }
+        source = override(
+            document, [f"meter.{text.removeprefix('meter.')}" for text in overrides], source, options
+        )
         for n, table in enumerate(tables):
             for row in rows("meter", ("meter", n), table, source):
                 assert isinstance(row.driver, Meter)

@@ -32,11 +32,18 @@ class Reproduction:
 
 
 def reproduction(paper: str) -> Reproduction:
-    """Find how a paper's study is repeated. Raises CampaignError: no such paper, or no campaign repeats it."""
+    """Find how a paper's study is repeated.
+
+    Raises CampaignError: no such paper, or no campaign repeats it.
+    """
     known = published.paper(paper)
-    rows: dict[str, dict[str, Any]] = tomllib.loads(_CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8"))
+    rows: dict[str, dict[str, Any]] = tomllib.loads(
+        _CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8")
+    )
     if known.name not in rows:
-        raise CampaignError(f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}")
+        raise CampaignError(
+            f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}"
+        )
     row = rows[known.name]
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
@@ -57,22 +64,27 @@ def written(
     Args:
         paper: one of `published.names()`.
         scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
-        shrink: the divisor of the paper's sizes; the default fits into about half an hour, and is 1 on hosts of your own.
+        shrink: the divisor of the paper's sizes; the default fits into about half an hour, and is 1 on hosts
+            of your own.
         repetitions: of each data point; the paper's by default.
         testbed: a TOML file with [testbed], and perhaps [[meter]], which replace the virtual ones.
         simulate: whether to replace real parts with simulated ones.
 
     Raises:
-        CampaignError: the paper or its campaign is unknown, the hosts have no scale, or the testbed file is wrong.
+        CampaignError: the paper or its campaign is unknown, the hosts have no scale, or the testbed file is
+            wrong.
     """
     found = reproduction(paper)
-    document: Any = tomlkit.parse(found.template[found.template.index("\nname = ") + 1 :])  # it nests, and so has no type
+    # it nests, and so has no type
+    document: Any = tomlkit.parse(found.template[found.template.index("\nname = ") + 1 :])
     asked = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
     asked = {key: value for key, value in asked.items() if value is not None}
     if testbed is None:
         _set(document, {**found.small, **({"testbed": {"scale": scale}} if scale else {}), **asked})
     elif scale is not None:
-        raise CampaignError("only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file")
+        raise CampaignError(
+            "only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file"
+        )
     else:
         _replace(document, testbed)
         _set(document, asked)
@@ -81,7 +93,9 @@ def written(
 
 
 def _set(table: Any, options: Mapping[str, Any]) -> None:
-    """Set keys, or those of every table of a name; a comment names the previous value, replacing one that explained it."""
+    """Set keys, or those of every table of a name; a comment names the previous value, replacing one that
+    explained it.
+    """
     for key, value in options.items():
         if isinstance(value, Mapping):
             for inner in table[key] if isinstance(table[key], list) else [table[key]]:
@@ -94,7 +108,10 @@ def _set(table: Any, options: Mapping[str, Any]) -> None:
 
 
 def _replace(document: Any, file: Path) -> None:
-    """Replace the testbed, and the meters if the file has some, by the tables of a file. Raises CampaignError."""
+    """Replace the testbed, and the meters if the file has some, by the tables of a file.
+
+    Raises CampaignError.
+    """
     text = text_of(file)
     names = read_toml(text, str(file))[0].keys()
     if "testbed" not in names or not names <= {"testbed", "meter"}:
@@ -115,7 +132,11 @@ def _describe(document: Any, changed: str) -> None:
     said = [
         *([f"Sizes are divided by {shrink}: {span} for each trial at most."] if shrink != 1 else []),
         *([" ".join(changed.split())] if changed else []),
-        *([f"CPUs, network and disks run at {scale:g} of their speed, and time with them."] if scale != 1 else []),
+        *(
+            [f"CPUs, network and disks run at {scale:g} of their speed, and time with them."]
+            if scale != 1
+            else []
+        ),
     ]
     if said:
         written = document["description"].as_string().removesuffix('"""')
@@ -125,5 +146,11 @@ def _describe(document: Any, changed: str) -> None:
 def _head(found: Reproduction) -> str:
     paper = published.paper(found.paper)
     first = f'{paper.authors}, "{paper.title}", repeated; written by `perjoule reproduce {found.paper}`.'
-    lines = [first, *(["", "What can't be repeated:"] if found.missing else []), *(f"- {one}" for one in found.missing)]
-    return "".join(f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ') or '#'}\n" for line in lines)
+    lines = [
+        first,
+        *(["", "What can't be repeated:"] if found.missing else []),
+        *(f"- {one}" for one in found.missing),
+    ]
+    return "".join(
+        f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ') or '#'}\n" for line in lines
+    )

@@ -11,8 +11,12 @@ from perjoule.campaign.tables import lists_users
 from perjoule.drivers.protocols import ListsUsers
 from perjoule.model import Json, Spec, Trial, TrialEvent
 
-_SAID = "Nothing here was measured: hosts, file systems, loads and meters were simulated. The campaign that they stand for:"
-SMALL: Mapping[str, Json] = {"size": "8 MiB"}  # of a simulated load, which ends by its size, or by time if something happens
+_SAID = (
+    "Nothing here was measured: hosts, file systems, loads and meters were simulated. The campaign that "
+    "they stand for:"
+)
+# of a simulated load, which ends by its size, or by time if something happens
+SMALL: Mapping[str, Json] = {"size": "8 MiB"}
 SHORT: Mapping[str, Json] = {"size": "1 GiB", "duration": "0.4 s"}
 METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL))
 
@@ -23,15 +27,22 @@ def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...
 
 
 def described(description: str) -> str:
-    """Say before a campaign's own description, which is of real parts, that these were simulated; "" stays so."""
+    """Say before a campaign's own description, which is of real parts, that these were simulated; "" stays
+    so.
+    """
     return f"{_SAID}\n\n{description}" if description.strip() else ""
 
 
 def _simulated(trial: Trial) -> Trial:
     testbed: dict[str, Json] = {"cluster": trial.testbed.options.get("cluster", CLUSTER)}
     testbed |= {"servers": trial.testbed.options["servers"]} if "servers" in trial.testbed.options else {}
-    speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
-    filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
+    # below the NIC of the cluster, so that nothing is doubted
+    speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60
+    filesystem: dict[str, Json] = {
+        "throughput": f"{speed} MiB/s",
+        "noise": "3 %",
+        "seed": trial.filesystem.label,
+    }
     filesystem |= {"aged": trial.filesystem.options["aged"]} if "aged" in trial.filesystem.options else {}
     workload = _workload(trial.workload, SHORT if trial.events else SMALL)
     return replace(
@@ -46,12 +57,18 @@ def _simulated(trial: Trial) -> Trial:
 
 def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
     """Return the events at the same shares of the simulated load's duration."""
-    shrunk = [drivers.workload(spec).duration_limit_s for spec in (workload, trial.workload)] if trial.events else []
+    shrunk = (
+        [drivers.workload(spec).duration_limit_s for spec in (workload, trial.workload)]
+        if trial.events
+        else []
+    )
     return tuple(replace(event, at_s=event.at_s * shrunk[0] / shrunk[1]) for event in trial.events)
 
 
 def _workload(asked: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
-    """Return a simulated load in the same direction that ends so, the same users, or the load itself if it runs there."""
+    """Return a simulated load in the same direction that ends so, the same users, or the load itself if it
+    runs there.
+    """
     if listing := lists_users("workload", asked.kind):
         option, mark = listing
         users = asked.options[option]

@@ -19,8 +19,18 @@ def signed(_context: click.Context, _parameter: click.Parameter, text: str | Non
 _kinds = completing(lambda: drivers.kinds("meters"))
 chosen = click.argument("names", nargs=-1, required=True, metavar="METER...", shell_complete=_kinds)
 overrides = click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help='An option of the meters: address="10.0.0.7".'
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help='An option of the meters: address="10.0.0.7".',
 )
 half_a_minute = click.option(
-    "--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=duration, help="How long."
+    "--for",
+    "duration_s",
+    metavar="TIME",
+    default="30 s",
+    show_default=True,
+    callback=duration,
+    help="How long.",
 )

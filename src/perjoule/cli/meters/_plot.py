@@ -48,7 +48,9 @@ def covered(channel: Channel) -> str:
 
 
 def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: float) -> Text:
-    """Draw power over time as bars of eighths, from its lowest to its highest in the span, followed by both values."""
+    """Draw power over time as bars of eighths, from its lowest to its highest in the span, followed by
+    both values.
+    """
     edges_s = np.linspace(now_s - span_s, now_s, width + 1)
     slots = np.digitize(t_s, edges_s) - 1
     inside = (slots >= 0) & (slots < width)
@@ -58,7 +60,13 @@ def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: f
     line = ""
     for slot in range(width):
         here = watts[slots == slot]
-        level = 1 + round((float(here.mean()) - low) / (high - low) * 7) if len(here) and high > low else 1 if len(here) else 0
+        level = (
+            1 + round((float(here.mean()) - low) / (high - low) * 7)
+            if len(here) and high > low
+            else 1
+            if len(here)
+            else 0
+        )
         line += _BARS[level]
     return Text.assemble(line, (f" {number(low)} to {number(high)} W", "dim"))
 

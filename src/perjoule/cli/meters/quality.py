@@ -30,17 +30,24 @@ from perjoule.testbeds.local import Local
 
 @click.command(
     short_help="Measure how meters really behave.",
-    epilog=examples('perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"),
+    epilog=examples(
+        'perjoule meters test ipmi --set address="bmc-1"', "perjoule meters test my.toml --against rapl"
+    ),
 )
 @chosen
 @overrides
-@click.option("--against", metavar="METER", help="A second meter of the same thing, to compare energies with.")
+@click.option(
+    "--against", metavar="METER", help="A second meter of the same thing, to compare energies with."
+)
 @click.option("--load", is_flag=True, help="Switch this machine's load on and off to find the meter's delay.")
 @half_a_minute
-def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float) -> None:
+def test(
+    names: tuple[str, ...], overrides: tuple[str, ...], against: str | None, load: bool, duration_s: float
+) -> None:
     """Measure how meters really behave: update period, noise, steps, failed reads, longest freeze, latency.
 
-    Noise is measured best while the power is steady, the update period while it varies. The latency needs a load that the meter
+    Noise is measured best while the power is steady, the update period while it varies. The latency needs a
+    load that the meter
     sees: --load switches this machine's load on and off at known times.
     """
     memory, other = recorder.Memory(), recorder.Memory()
@@ -67,12 +74,16 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
 
 def _describe(series: Series) -> None:
     measured, specification, unit = behaviour(series), series.channel.specification, series.channel.unit
-    out.print(f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade {series.channel.grade}")
+    out.print(
+        f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade "
+        f"{series.channel.grade}"
+    )
     period = _told(measured.asked_period_s, seconds_text)
     step = f"{any_number(measured.resolution)} {unit}" if measured.resolution else "none seen"
     lines = {
         "samples": f"{measured.samples_count}, one in {period}; {percent(measured.failed_ratio, 1)} % failed",
-        "new value": f"every {_told(measured.update_period_s, seconds_text)}" + _stated(specification.period_s, "s"),
+        "new value": f"every {_told(measured.update_period_s, seconds_text)}"
+        + _stated(specification.period_s, "s"),
         "mean": _told(measured.mean, _watts),
         "noise": f"{_told(measured.noise, _watts)} of a single value",
         "step": step + _stated(specification.resolution, unit),
@@ -98,7 +109,9 @@ def _compare(agreement: Agreement | None, against: str) -> None:
     if agreement is None:
         out.print(f"against {against}: can't be compared: there is no time for which both have energy")
         return
-    spread = f"{percent(agreement.scatter_ratio, 2)} % from one to the next of {agreement.windows_count} windows"
+    spread = (
+        f"{percent(agreement.scatter_ratio, 2)} % from one to the next of {agreement.windows_count} windows"
+    )
     out.print(f"against {against}: {agreement.ratio:.4f} times its energy; the ratio varies by {spread}")
 
 
@@ -113,7 +126,8 @@ def _compare(agreement: Agreement | None, against: str) -> None:
 def align(names: tuple[str, ...], overrides: tuple[str, ...], plot: Path | None, duration_s: float) -> None:
     """Measure the delay of meters that cover this machine, by switching its load on and off at known times.
 
-    In a campaign, align = "30 s" does the same on all servers, before and after the trials of each deployment.
+    In a campaign, align = "30 s" does the same on all servers, before and after the trials of each
+    deployment.
     """
     memory = recorder.Memory()
     with recorder.recording(campaign.meters(names, overrides), memory) as doubts:
@@ -151,7 +165,9 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
     patterns = alignments([(load, series)])
     if not patterns:
-        raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
+        raise MachineError(
+            "nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch"
+        )
     svg = rendering.svg(drawn(patterns))
     write(target, svg)
     out.print(f"{target}")

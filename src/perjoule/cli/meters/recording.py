@@ -29,13 +29,17 @@ from perjoule.store.recordings import ClockError, Recording, read_recording
 )
 @chosen
 @overrides
-@click.option("--to", "target", required=True, type=OutputFile(new=True), metavar="FILE", help="A new CSV file.")
+@click.option(
+    "--to", "target", required=True, type=OutputFile(new=True), metavar="FILE", help="A new CSV file."
+)
 @for_a_time
 def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, duration_s: float) -> None:
-    """Record meters into FILE, on the computer to which they are connected, for a campaign that runs elsewhere.
+    """Record meters into FILE, on the computer to which they are connected, for a campaign that runs
+    elsewhere.
 
-    Every sample goes to disk at once. If the disk is full, samples wait in memory for five seconds; then the recording ends.
-    Synchronise the clocks of both computers with NTP; `align` in the campaign finds the remaining offset.
+    Every sample goes to disk at once. If the disk is full, samples wait in memory for five seconds; then the
+    recording ends. Synchronise the clocks of both computers with NTP; `align` in the campaign finds the
+    remaining offset.
     """
     asked = campaign.meters(names, overrides)
     with exits.place(target):
@@ -59,7 +63,9 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
 )
 @parameters.folder
 @click.argument("recording", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--offset", "offset_s", metavar="TIME", callback=signed, help="How far the recorder's clock was ahead.")
+@click.option(
+    "--offset", "offset_s", metavar="TIME", callback=signed, help="How far the recorder's clock was ahead."
+)
 @click.option(
     "--uncertainty",
     "uncertainty_s",
@@ -70,9 +76,11 @@ def record(names: tuple[str, ...], overrides: tuple[str, ...], target: Path, dur
     help="Standard uncertainty of that offset.",
 )
 def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: float) -> None:
-    """Join a recording from another computer to the results in DIR, by the time of day, and write the report again.
+    """Join a recording from another computer to the results in DIR, by the time of day, and write the report
+    again.
 
-    The offset of the recorder's clock is found from the campaign's load patterns (align = "30 s"); without them, state it.
+    The offset of the recorder's clock is found from the campaign's load patterns (align = "30 s"); without
+    them, state it.
     """
     from perjoule import report
 
@@ -86,21 +94,29 @@ def join(folder: Path, recording: Path, offset_s: float | None, uncertainty_s: f
     clock = seen or ClockError(offset_s or 0.0, uncertainty_s)
     results.join(recording, clock)
     moves = f", it drifts by {clock.drift_ratio * 1e6:.1f} us each second" if clock.drift_ratio else ""
-    out.print(f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} ms{moves}")
+    out.print(
+        f"its clock was {clock.offset_s:.3f} s ahead, standard uncertainty {clock.uncertainty_s * 1e3:.0f} "
+        f"ms{moves}"
+    )
     with exits.place(folder):
         out.print(f"report: {report.write(results, page)}")
 
 
 @click.command(
     short_help="Serve live readings to Prometheus.",
-    epilog=examples("perjoule meters serve my.toml --port 9618", "perjoule meters serve rapl --address 0.0.0.0 --port 9618"),
+    epilog=examples(
+        "perjoule meters serve my.toml --port 9618",
+        "perjoule meters serve rapl --address 0.0.0.0 --port 9618",
+    ),
 )
 @chosen
 @overrides
 @address
 @port
 @for_a_time
-def serve(names: tuple[str, ...], overrides: tuple[str, ...], address: str, port: int, duration_s: float) -> None:
+def serve(
+    names: tuple[str, ...], overrides: tuple[str, ...], address: str, port: int, duration_s: float
+) -> None:
     """Serve live readings to Prometheus; docs/assets/grafana.json is a dashboard for them."""
     asked = campaign.meters(names, overrides)
     memory = recorder.Memory(2)

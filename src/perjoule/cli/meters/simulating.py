@@ -24,13 +24,33 @@ from perjoule.model.waveform import Shape, Waveform
 @click.argument("kind", metavar="KIND", shell_complete=completing(simulators.kinds))
 @address
 @port
-@click.option("--waveform", default="square", show_default=True, type=click.Choice(Shape.__args__), help="Power over time.")
-@click.option("--low", "low_w", metavar="W", default=40.0, show_default=True, help="Lowest power in watts.")
-@click.option("--high", "high_w", metavar="W", default=60.0, show_default=True, help="Highest power in watts.")
 @click.option(
-    "--period", "period_s", metavar="TIME", default="10 s", show_default=True, callback=duration, help="Length of one period."
+    "--waveform",
+    default="square",
+    show_default=True,
+    type=click.Choice(Shape.__args__),
+    help="Power over time.",
 )
-@click.option("--fault", "faults", multiple=True, type=click.Choice(simulators.FAULTS), help="Fault to inject now and then.")
+@click.option("--low", "low_w", metavar="W", default=40.0, show_default=True, help="Lowest power in watts.")
+@click.option(
+    "--high", "high_w", metavar="W", default=60.0, show_default=True, help="Highest power in watts."
+)
+@click.option(
+    "--period",
+    "period_s",
+    metavar="TIME",
+    default="10 s",
+    show_default=True,
+    callback=duration,
+    help="Length of one period.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    type=click.Choice(simulators.FAULTS),
+    help="Fault to inject now and then.",
+)
 @click.option(
     "--share",
     "share_ratio",
@@ -55,7 +75,8 @@ def simulate(
     seed: int,
     duration_s: float,
 ) -> None:
-    """Simulate a meter of KIND over its real protocol, with known power and with faults, to test meter readers.
+    """Simulate a meter of KIND over its real protocol, with known power and with faults, to test meter
+    readers.
 
     Prints the [[meter]] table that reads it.
     """
@@ -65,7 +86,10 @@ def simulate(
         raise CampaignError(f'there is no simulator for meter "{kind}"', next=advice)
     if strange := set(faults) - set(simulators.faults(kind)):
         can = ", ".join(simulators.faults(kind))
-        raise CampaignError(f'the protocol of {kind} has no way to show the fault "{min(strange)}"', next=f"choose one of: {can}")
+        raise CampaignError(
+            f'the protocol of {kind} has no way to show the fault "{min(strange)}"',
+            next=f"choose one of: {can}",
+        )
     truth = Waveform(waveform, low_w, high_w, period_s)
     behaviour = simulators.Behaviour(truth, tuple(faults), share_ratio if faults else 0.0, seed)
     with simulators.serve(kind, behaviour, address=address, port=port) as table, suppress(KeyboardInterrupt):

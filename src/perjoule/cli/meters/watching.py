@@ -23,7 +23,11 @@ WIDTH = 40  # of the bars, in characters
 @click.command(
     "list",
     short_help="Find meters here and at addresses.",
-    epilog=examples("perjoule meters list", "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1", "perjoule meters list --json"),
+    epilog=examples(
+        "perjoule meters list",
+        "perjoule meters list 10.0.0.7 10.0.0.8:8080 bmc-1",
+        "perjoule meters list --json",
+    ),
 )
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS]...")
 @json_output.option
@@ -54,7 +58,11 @@ def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
     asked = campaign.meters(names, overrides)
     memory = recorder.Memory(WATCHED_COUNT)
     live = Live(console=out, refresh_per_second=4, transient=not out.is_terminal)
-    with recorder.recording(asked, memory) as doubts, live if out.is_terminal else nullcontext(), suppress(KeyboardInterrupt):
+    with (
+        recorder.recording(asked, memory) as doubts,
+        live if out.is_terminal else nullcontext(),
+        suppress(KeyboardInterrupt),
+    ):
         for _ in ticks(duration_s, 0.25):
             live.update(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
     if not out.is_terminal:

@@ -1,4 +1,6 @@
-"""Consent to overwrite raw devices: the user sees what would be lost, and types its name on a terminal or passes a flag."""
+"""Consent to overwrite raw devices: the user sees what would be lost, and types its name on a terminal or
+passes a flag.
+"""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -34,20 +36,32 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
     if unknown := [flag for flag in flags if flag not in by_word]:
         devices = ", ".join(overwritten.device for overwritten in asked.overwrite) or "no device"
         raise CampaignError(
-            f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {devices}"
+            f"--overwrite {unknown[0]} is not a device listed in this campaign",
+            next=f"the campaign's overwrite lists {devices}",
         )
     confirmed_devices = {by_word[flag] for flag in flags}
     by_clients = sorted(trials, key=lambda trial: trial.clients_count)  # the last one has all hosts
-    trial_of = {device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices}
+    trial_of = {
+        device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices
+    }
     permits: list[Permit] = []
     for overwrite in (overwritten for overwritten in asked.overwrite if overwritten.device in trial_of):
         trial = trial_of[overwrite.device]
         place = drivers.filesystem(trial.filesystem).devices_at
         testbed = drivers.testbed(trial.testbed)
-        shown_devices = testbed.shown(overwrite, trial.clients_count, place) if isinstance(testbed, OverwritesDevices) else []
+        shown_devices = (
+            testbed.shown(overwrite, trial.clients_count, place)
+            if isinstance(testbed, OverwritesDevices)
+            else []
+        )
         for permit, lines in shown_devices:
             for line in lines:
-                err.print(f"{permit.host}: {line}" if permit.host else line, soft_wrap=True, markup=False, highlight=False)
+                err.print(
+                    f"{permit.host}: {line}" if permit.host else line,
+                    soft_wrap=True,
+                    markup=False,
+                    highlight=False,
+                )
             permits.append(permit)
         if shown_devices and overwrite.device not in confirmed_devices:
             _ask(overwrite.device)
@@ -59,6 +73,8 @@ def _ask(device: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         problem = f"{device} would be overwritten, and this has not been confirmed"
         raise CampaignError(problem, next=f"add --overwrite {name}, or run it in a terminal")
-    typed = click.prompt(f"all data on it will be lost; type {name} to continue", default="", show_default=False, err=True)
+    typed = click.prompt(
+        f"all data on it will be lost; type {name} to continue", default="", show_default=False, err=True
+    )
     if typed.strip() != name:
         raise CampaignError(f"{device} was not confirmed", next="nothing has been touched")

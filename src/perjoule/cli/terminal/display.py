@@ -21,7 +21,10 @@ from perjoule.results.table import Table
 
 
 class _Stream:
-    """Standard output or error. When its terminal is closed (EIO), work continues, or is taken down, without output."""
+    """Standard output or error.
+
+    When its terminal is closed (EIO), work continues, or is taken down, without output.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -51,18 +54,28 @@ class _Stream:
                 os.dup2(nowhere.fileno(), self._now().fileno())  # also for what Python flushes when it ends
 
 
-# What a terminal would obey rather than show: control characters, what turns the direction of writing, halves of characters.
+# What a terminal would obey rather than show: control characters, what turns the direction of writing, halves
+# of characters.
 _OBEYED = ((0x00, 0x20), (0x7F, 0xA0), (0x200E, 0x2010), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
-_SHOWN = {code: ascii(chr(code))[1:-1] for first, end in _OBEYED for code in range(first, end) if chr(code) not in "\n\t"}
+_SHOWN = {
+    code: ascii(chr(code))[1:-1]
+    for first, end in _OBEYED
+    for code in range(first, end)
+    if chr(code) not in "\n\t"
+}
 
 
 def visible(text: str) -> str:
-    """Make control characters visible instead of letting the terminal obey them: in a label, a path, a meter's answer."""
+    """Make control characters visible instead of letting the terminal obey them: in a label, a path, a
+    meter's answer.
+    """
     return text.translate(_SHOWN)
 
 
 class Terminal(Console):
-    """The only way to the terminal: its own styles are escape sequences; those within a text are made visible."""
+    """The only way to the terminal: its own styles are escape sequences; those within a text are made
+    visible.
+    """
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print; rich drops some control characters of a text before it lays it out."""
@@ -148,10 +161,13 @@ def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
             *" ".join(cells_of_column).split(),
         ]
         least += max(map(len, pieces))
-        rich.add_column(table.headers[index], justify="left" if of_words else "right", min_width=max(map(len, pieces)))
+        rich.add_column(
+            table.headers[index], justify="left" if of_words else "right", min_width=max(map(len, pieces))
+        )
     for row in table.rows:
         rich.add_row(*(row[index] for index in columns))
-    (out if least <= out.width else _unwrapped).print(rich)  # wrap a table that can't fit rather than lose digits
+    # wrap a table that can't fit rather than lose digits
+    (out if least <= out.width else _unwrapped).print(rich)
     for note in notes(cells, scales):
         out.print(note)
 
@@ -169,7 +185,10 @@ def _fitting(table: Table, width: int) -> list[int]:
 
 def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     """List the limitations of numbers: simulation, emulation, failures, and doubts with their rows."""
-    lines = [*simulated_notes(cells), *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales)]
+    lines = [
+        *simulated_notes(cells),
+        *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales),
+    ]
     metered = [cell for cell in cells if cell.reality != "simulated"]
     unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
     lines += [f"power is {grade}, not measured" for grade in unmetered]

@@ -17,7 +17,10 @@ _OWN = "docs/how-to/boards.md"
 
 
 def campaign_of(path: Path, overrides: Sequence[str], inventory: Path | None) -> "Campaign":
-    """Read a campaign, with the hosts of the user's inventory if one is named. Raises CampaignError, MachineError."""
+    """Read a campaign, with the hosts of the user's inventory if one is named.
+
+    Raises CampaignError, MachineError.
+    """
     from perjoule import campaign
     from perjoule.testbeds.cluster import listed
 
@@ -27,7 +30,10 @@ def campaign_of(path: Path, overrides: Sequence[str], inventory: Path | None) ->
 
 
 def json_text(path: Path) -> str:
-    """Read the text of a JSON file. Raises MachineError: it can't be read; CampaignError: it is too long, or not text."""
+    """Read the text of a JSON file.
+
+    Raises MachineError: it can't be read; CampaignError: it is too long, or not text.
+    """
     from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
     from perjoule.model.errors import CampaignError
 
@@ -65,7 +71,10 @@ def hardware(name: str) -> "Cluster":
     if name in catalogue.choices():
         return catalogue.cluster(name)
     file = f"{name}.toml"
-    advice = f"{instead(name, catalogue.choices())}; {_OWN} shows how to describe your own hardware in a file: --on {file}"
+    advice = (
+        f"{instead(name, catalogue.choices())}; {_OWN} shows how to describe your own hardware in a file: "
+        f"--on {file}"
+    )
     if Path(file).is_file():
         advice = f'did you mean the file "{file}"?'
     raise CampaignError(f'the catalogue has no cluster "{name}"', where="--on", next=advice)

@@ -14,7 +14,12 @@ from perjoule.model.doubts import Doubt
 
 VERSION = 2  # of all formats: raised when a key changes its meaning or goes; new keys may come without
 
-option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units; see docs/reference/json.md.")
+option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Machine-readable output, in SI units; see docs/reference/json.md.",
+)
 
 
 def print_json(command: str, content: Mapping[str, object]) -> None:
@@ -22,14 +27,17 @@ def print_json(command: str, content: Mapping[str, object]) -> None:
 
     Args:
         command: as it is typed, "meters list".
-        content: dataclasses, mappings, sequences and plain values. Numbers that JSON lacks, infinities and NaN, become null.
+        content: dataclasses, mappings, sequences and plain values. Numbers that JSON lacks, infinities and
+            NaN, become null.
     """
     document = {"format": f"perjoule {command}", "version": VERSION, **content}
     click.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON has it: a dataclass as an object of its fields, a number that is not finite as null."""
+    """Return a value as JSON has it: a dataclass as an object of its fields, a number that is not finite
+    as null.
+    """
     if isinstance(value, Doubt):
         return {**value.data}
     if isinstance(value, float):

@@ -1,4 +1,6 @@
-"""Paths that a command writes when its work is done: checked before the work begins, so that none is lost, and written whole."""
+"""Paths that a command writes when its work is done: checked before the work begins, so that none is lost,
+and written whole.
+"""
 
 import os
 from pathlib import Path
@@ -17,7 +19,9 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path)
         self._new = new
 
-    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
         """Give the path. Raises MachineError, CampaignError."""
         path = Path(value)
         if self._new and path.exists():
@@ -34,7 +38,9 @@ class OutputFolder(click.Path):
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
 
-    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
         """Give the path. Raises MachineError."""
         path = Path(value)
         require_folder(path)
@@ -57,13 +63,20 @@ def require_folder(path: Path) -> None:
     """See that a folder can be filled, or made with those above it. Raises MachineError."""
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
     if not existing.is_dir():
-        raise _refused(path, f"{existing} is not a folder" if existing != path else "it is not a folder", "choose another path")
+        raise _refused(
+            path,
+            f"{existing} is not a folder" if existing != path else "it is not a folder",
+            "choose another path",
+        )
     if not os.access(existing, os.W_OK | os.X_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all; other targets, such as /dev/stdout, are written directly. Raises MachineError."""
+    """Write a file whole or not at all; other targets, such as /dev/stdout, are written directly.
+
+    Raises MachineError.
+    """
     from perjoule.cli import exits
     from perjoule.machine import removal
 

@@ -24,7 +24,8 @@ _RATE = metric_of(RATES[0]).unit
 
 
 class ProgressDisplay:
-    """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a terminal.
+    """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a
+    terminal.
 
     Args:
         remaining: the run's account of the trials left, which the run keeps.
@@ -37,7 +38,8 @@ class ProgressDisplay:
         self.headline, self.phase = "", ""
         self.settled: set[str] = set()  # ids of combinations that need no more repetitions
         self.notice: Notice | None = None
-        self.before: tuple[float, ...] | None = None  # t_s, and what the clients had sent and received, in bytes
+        # t_s, and what the clients had sent and received, in bytes
+        self.before: tuple[float, ...] | None = None
         self.rate_bytes_per_s = 0.0
         self.live = Live(console=err, get_renderable=self._render, refresh_per_second=4, transient=True)
 
@@ -93,7 +95,11 @@ class ProgressDisplay:
         lines = [Text.assemble((self.headline, "bold"), "  ", self.phase, no_wrap=True, overflow="ellipsis")]
         if self.notice is not None and self.notice.hosts is not None:
             with suppress(RuntimeError):  # the recorder adds a channel while we look
-                lines.append(Text(self._live_text(self.notice.latest(), self.notice), no_wrap=True, overflow="ellipsis"))
+                lines.append(
+                    Text(
+                        self._live_text(self.notice.latest(), self.notice), no_wrap=True, overflow="ellipsis"
+                    )
+                )
         kept_count, trials_count = self.remaining.kept_count, self.remaining.trials_count
         bar = ProgressBar(total=trials_count, completed=kept_count, width=24)
         time_left = f"about {seconds_text(self.remaining.left_s())} left"
@@ -104,18 +110,30 @@ class ProgressDisplay:
         assert notice.hosts is not None and notice.trial is not None
         clients = {host.name for host in notice.hosts.clients[: notice.trial.clients_count]}
         dilation = Dilation(notice.hosts.scale)
-        roles = live.roles(notice.servers, clients, {host.name: host.role for host in notice.hosts.all}, dilation)
+        roles = live.roles(
+            notice.servers, clients, {host.name: host.role for host in notice.hosts.all}, dilation
+        )
         power = live.servers_w({channel: sample[1] for channel, sample in latest.items()}, roles)
         ways = ("network_sent", "network_received")
-        moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == quantity] for quantity in ways]
+        moved = [
+            [s for c, s in latest.items() if c.host in clients and c.quantity == quantity]
+            for quantity in ways
+        ]
         times_s = [s[0] for samples in moved for s in samples]
         if times_s and (self.before is None or max(times_s) > self.before[0]):
             latest_sums = (max(times_s), *(sum(s[1] for s in samples) for samples in moved))
             if self.before is not None:
                 took_s = dilation.emulated(latest_sums[0] - self.before[0])
-                both_bytes = [after - before for after, before in zip(latest_sums[1:], self.before[1:], strict=True)]
-                self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
+                both_bytes = [
+                    after - before for after, before in zip(latest_sums[1:], self.before[1:], strict=True)
+                ]
+                # one way is the load, the other its acknowledgements
+                self.rate_bytes_per_s = max(both_bytes) / took_s
             self.before = latest_sums
-        text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
+        text = (
+            f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network"
+            if times_s
+            else ""
+        )
         simulated = drivers.reality(notice.trial) == "simulated"
         return text + (f"  {power[0]:6.1f} W ({'simulated' if simulated else power[1]})" if power else "")

@@ -1,13 +1,32 @@
-"""The protocols of drivers: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a `with`.
+"""The protocols of drivers: Host, Testbed, FileSystem, Workload, Meter. Everything that has an end is a
+`with`.
 
-Drivers declare here what they can do and what they need; other code does not ask for their names, nor look for attributes.
+Drivers declare here what they can do and what they need; other code does not ask for their names, nor look
+for attributes.
 """
 
-from perjoule.drivers.protocols.abilities import Ability, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown, able
+from perjoule.drivers.protocols.abilities import (
+    Ability,
+    LendsDevices,
+    LosesPackets,
+    Seeks,
+    SlowsDisks,
+    TakesLinkDown,
+    able,
+)
 from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.event import ELSEWHERE, Command, Event, ServerEvent, Work
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
-from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
+from perjoule.drivers.protocols.host import (
+    MADE,
+    REBUILD,
+    ClockOffset,
+    Completed,
+    Counters,
+    Host,
+    Launcher,
+    Process,
+)
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.mounted_abilities import (

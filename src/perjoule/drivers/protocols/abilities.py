@@ -1,4 +1,5 @@
-"""What a part may be able to do besides what its protocol requires: small protocols, asked by `isinstance`, or by `able`.
+"""What a part may be able to do besides what its protocol requires: small protocols, asked by `isinstance`,
+or by `able`.
 
 A driver's class inherits an ability beside its protocol, and implements it. Nothing else says that it has it.
 """
@@ -14,7 +15,8 @@ from perjoule.model.errors import WorkloadError
 class Ability(ABC):
     """Something that some parts of a kind can do."""
 
-    lack: ClassVar[str]  # the sentence of an error of a part that can't; not needed where only isinstance asks
+    # the sentence of an error of a part that can't; not needed where only isinstance asks
+    lack: ClassVar[str]
     advice: ClassVar[str] = ""  # and what to do
 
 
@@ -24,7 +26,9 @@ A = TypeVar("A", bound=Ability)
 def able(part: object, ability: type[A]) -> A:
     """Return a part as one that has an ability. Raises WorkloadError if it has not."""
     if not isinstance(part, ability):
-        raise WorkloadError(ability.lack, where=part.name if isinstance(part, Host) else "", next=ability.advice)
+        raise WorkloadError(
+            ability.lack, where=part.name if isinstance(part, Host) else "", next=ability.advice
+        )
     return part
 
 
@@ -66,7 +70,10 @@ class SlowsDisks(Ability):
 
     @abstractmethod
     def slow_disks(self, factor: float) -> None:
-        """Make its disks slower by this factor than they were at first; 1 ends it. Raises WorkloadError if it can't."""
+        """Make its disks slower by this factor than they were at first; 1 ends it.
+
+        Raises WorkloadError if it can't.
+        """
 
 
 class LosesPackets(Ability):
@@ -76,7 +83,8 @@ class LosesPackets(Ability):
 
     @abstractmethod
     def lose_packets(self, loss_ratio: float) -> None:
-        """Lose a share of the packets that it sends, each by chance, besides those it lost at first; 0 ends it.
+        """Lose a share of the packets that it sends, each by chance, besides those it lost at first; 0 ends
+        it.
 
         Raises WorkloadError if it can't.
         """

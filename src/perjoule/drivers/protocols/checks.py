@@ -27,5 +27,6 @@ class Check:
     fix: str = ""  # the exact command or sentence that fixes it
     needed: bool = True  # False: optional, and the detail says what is lost without it
     package: str = ""  # the Debian package that has it: one whose version a record keeps
-    look: str = ""  # the same question to another host, as `Testbed.lacking` lists them; "": only this machine can be asked
+    # the same question to another host, as `Testbed.lacking` lists them; "": only this machine can be asked
+    look: str = ""
     on: str = "client"  # the hosts of a group that need it, as `Hosts.at` names them

@@ -1,4 +1,6 @@
-"""What happens to a server, or to the file system as a whole, while a load runs: one file a kind in `perjoule.events`."""
+"""What happens to a server, or to the file system as a whole, while a load runs: one file a kind in
+`perjoule.events`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -21,8 +23,10 @@ ELSEWHERE = "use testbed virtual, or kill"
 class Event:
     """One kind of event with its options. A driver inherits `ServerEvent` or `Command`."""
 
-    takes: ClassVar[Literal["", "link", "daemons", "disk"]] = ""  # what a server is without until it is back; "": nothing
-    brings: ClassVar[Literal["", "new", "back"]] = ""  # a server: for the first time, or undoing what happened to it
+    # what a server is without until it is back; "": nothing
+    takes: ClassVar[Literal["", "link", "daemons", "disk"]] = ""
+    # a server: for the first time, or undoing what happened to it
+    brings: ClassVar[Literal["", "new", "back"]] = ""
     needs: ClassVar[type[Ability] | None] = None  # what its server must be able to do
     only: ClassVar[str] = ""  # which servers, if only storage hosts: "only disks of storage hosts fail"
     single: ClassVar[str] = ""  # why a trial has at most one of them; "": it may have several

@@ -29,25 +29,35 @@ class Pool:
 class Mounted(ABC):
     """A file system that is mounted on every client (and other user) and answers."""
 
-    directories: Mapping[str, Path]  # by name of the client or other user: an empty folder in the file system, as it sees it
-    pools: Mapping[str, Pool] = MappingProxyType({})  # the same for a store that offers pools, which has no folders
+    # by name of the client or other user: an empty folder in the file system, as it sees it
+    directories: Mapping[str, Path]
+    # the same for a store that offers pools, which has no folders
+    pools: Mapping[str, Pool] = MappingProxyType({})
     devices: Mapping[str, Path] = MappingProxyType({})  # block devices by client name, without a file system
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
-    data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
+    # names of the hosts that hold users' data, clients with their own too; (): not known
+    data_hosts: tuple[str, ...]
     logs: tuple[Path, ...]  # log files of daemons and clients on this machine, kept with the trial
     layout_name: str = (
-        ""  # of a trial's data, so that names of objects differ in a store without folders; "" for all trials together
+        # of a trial's data, so that names of objects differ in a store without folders; "" for all trials
+        # together
+        ""
     )
-    undropped: str = ""  # caches that neither its `drop_caches` nor the hosts' drop, as words for a doubt; "": none is known
+    # caches that neither its `drop_caches` nor the hosts' drop, as words for a doubt; "": none is known
+    undropped: str = ""
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
 
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the names of the hosts that hold a file's data (by its path on the first client); () if that is not known."""
+        """Return the names of the hosts that hold a file's data (by its path on the first client); () if
+        that is not known.
+        """
 
     @abstractmethod
     def drop_caches(self) -> None:
-        """Drop the user-space caches of the file system's own clients and servers; the hosts drop the kernel's."""
+        """Drop the user-space caches of the file system's own clients and servers; the hosts drop the
+        kernel's.
+        """
 
     @abstractmethod
     def alive(self) -> None:
@@ -60,21 +70,27 @@ class FileSystem(ABC):
     reality: ClassVar[Reality] = "real"
     offers: ClassVar[Access] = "folders"
     needs_root: ClassVar[bool] = True  # on its hosts
-    host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
-    largest_host_bytes: ClassVar[int] = 0  # the same on the host on which they take most, if that is much more
+    # of memory that its daemons or its client take on one host, roughly
+    host_bytes: ClassVar[int] = 64 * 1024**2
+    # the same on the host on which they take most, if that is much more
+    largest_host_bytes: ClassVar[int] = 0
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
     devices_at: ClassVar[str] = "storage"  # the hosts whose `devices` it overwrites, by `Hosts.at`
-    # Of a file, that lie on one group of hosts as a whole: a chunk, hosts in turn; WHOLE_FILE, by a hash of its name; inf: every
-    # file is spread over all.
+    # Of a file, that lie on one group of hosts as a whole: a chunk, hosts in turn; WHOLE_FILE, by a hash of
+    # its name; inf: every file is spread over all.
     unit_bytes: ClassVar[float] = inf
     # After the loss of a server, as was seen, and says when it has: events can happen to its servers.
     heals: ClassVar[bool] = False
-    unable: ClassVar[Mapping[str, str]] = MappingProxyType({})  # kinds of events that can't happen to it, each with the reason
-    # Programs that a site's own of this kind runs: on a host that has one, nothing is deployed unless the user says so.
+    # kinds of events that can't happen to it, each with the reason
+    unable: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    # Programs that a site's own of this kind runs: on a host that has one, nothing is deployed unless the
+    # user says so.
     daemons: ClassVar[tuple[str, ...]] = ()
-    # A file that a site's own of this kind has on a host also while it does not run, where ours would be mounted over it.
+    # A file that a site's own of this kind has on a host also while it does not run, where ours would be
+    # mounted over it.
     state: ClassVar[str] = ""
-    # Programs that it runs on hosts besides those of its `checks`, of the same packages, by the hosts that run them (`Hosts.at`)
+    # Programs that it runs on hosts besides those of its `checks`, of the same packages, by the hosts that
+    # run them (`Hosts.at`)
     tools: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     hides: ClassVar[tuple[str, ...]] = ()  # paths of a host over which it mounts folders of its own
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
@@ -86,11 +102,15 @@ class FileSystem(ABC):
 
     @property
     def exporting(self) -> str:
-        """The hosts (`Hosts.at`) whose kernel's NFS server gets an export, which must not be a site's own; "": none."""
+        """The hosts (`Hosts.at`) whose kernel's NFS server gets an export, which must not be a site's own;
+        "": none.
+        """
         return ""
 
     def folder(self, hosts: Path | None) -> Path | None:
-        """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
+        """The folder on this machine with the data, if hosts keep their files below `hosts`; None without
+        files here.
+        """
         return hosts
 
     @property
@@ -100,21 +120,30 @@ class FileSystem(ABC):
 
     @property
     def legs_count(self) -> int:
-        """Disks of each host that are to hold the same data: 2 with a mirror beneath, which `amplification` leaves out."""
+        """Disks of each host that are to hold the same data: 2 with a mirror beneath, which
+        `amplification` leaves out.
+        """
         return self.beneath.legs_count if self.beneath else 1
 
     def require_fit(self, hosts: Hosts) -> None:
-        """Check that its layout is possible on these hosts. Raises CampaignError, whose advice says what would fit."""
+        """Check that its layout is possible on these hosts.
+
+        Raises CampaignError, whose advice says what would fit.
+        """
         return
 
     def require_growth(self, hosts: Hosts, joining_count: int) -> None:
-        """Check that this many further storage hosts can join what began on these. Raises CampaignError with advice."""
+        """Check that this many further storage hosts can join what began on these.
+
+        Raises CampaignError with advice.
+        """
         return
 
     def made_bytes(self, hosts: Hosts) -> int | None:
         """Return the size of all files and disks that are made for its data alone, so that it may fill them.
 
-        None if data lie on a disk that others use, too. Devices that the campaign names count as nothing: they take no space.
+        None if data lie on a disk that others use, too. Devices that the campaign names count as nothing:
+        they take no space.
         """
         return None
 

@@ -104,8 +104,10 @@ class Launcher(ABC):
         """
 
 
-MADE = "made"  # in a host's folder: the path of each folder that was made elsewhere for a run, in a file of its name
-REBUILD = "rebuild-s"  # in a simulated host's folder: a file that says for how long it rebuilds; it has work meanwhile
+# in a host's folder: the path of each folder that was made elsewhere for a run, in a file of its name
+MADE = "made"
+# in a simulated host's folder: a file that says for how long it rebuilds; it has work meanwhile
+REBUILD = "rebuild-s"
 
 
 class Host(ABC):
@@ -115,17 +117,24 @@ class Host(ABC):
     role: str  # "storage", "metadata", "management" or "client"
     address: str
     node: Node | None = None  # the catalogue's hardware that it is or stands for
-    directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
+    directory: Path
     overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
     mark: str = (
-        ""  # entry in the environment of all programs on it, NAME=VALUE; "": its network is its own, with nothing of others
+        # entry in the environment of all programs on it, NAME=VALUE; "": its network is its own, with nothing
+        # of others
+        ""
     )
-    launcher: Launcher | None = None  # of ranks on it and others; None: their workload starts them, one host at a time
-    cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
+    # of ranks on it and others; None: their workload starts them, one host at a time
+    launcher: Launcher | None = None
+    # CPU seconds (of `counters`) a second that are 100 % of its hardware
+    cpu_capacity_cores: float | None = None
 
-    check_power: Callable[[], None] | None = None  # raises WorkloadError if a power state that was set for the campaign changed
+    # raises WorkloadError if a power state that was set for the campaign changed
+    check_power: Callable[[], None] | None = None
 
-    disk_bytes: int | None = None  # size of the disk that is made for `directory`; None: `directory` is on a disk that others use
+    # size of the disk that is made for `directory`; None: `directory` is on a disk that others use
+    disk_bytes: int | None = None
 
     memory_bytes: int | None = None  # that its programs and their page cache may take, if it is capped
 
@@ -142,15 +151,24 @@ class Host(ABC):
         """Run a command to its end; `text` is its standard input.
 
         Raises:
-            WorkloadError: it could not be started, or (with `check`) failed; the message ends with its last output.
+            WorkloadError: it could not be started, or (with `check`) failed; the message ends with its last
+                output.
             TransientError: it did not end in time (it was killed).
         """
 
     @abstractmethod
     def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> Process:
-        """Start a program that keeps running; stdout and stderr are appended to `log`. Raises WorkloadError."""
+        """Start a program that keeps running; stdout and stderr are appended to `log`.
+
+        Raises WorkloadError.
+        """
 
     @abstractmethod
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
@@ -162,18 +180,21 @@ class Host(ABC):
 
     @contextmanager
     def room(self, folder: Path, *files: str) -> Generator[Path]:
-        """Lend a folder on the host that stands for `folder` of this machine; yields its path as the host's programs see it.
+        """Lend a folder on the host that stands for `folder` of this machine; yields its path as the host's
+        programs see it.
 
-        It contains `files` of `folder`, and files that programs create there are in `folder` when the block has ended; until
-        then, `read` shows them. Raises TransientError.
+        It contains `files` of `folder`, and files that programs create there are in `folder` when the block
+        has ended; until then, `read` shows them. Raises TransientError.
         """
         yield folder.resolve()
 
     @abstractmethod
     def tell(self, gate: Path, line: str) -> None:
-        """Write a line to a program that waits at a gate below `directory` (`perjoule.workloads._start`), within milliseconds.
+        """Write a line to a program that waits at a gate below `directory` (`perjoule.workloads._start`),
+        within milliseconds.
 
-        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that exists. Raises WorkloadError.
+        The line is in the file `gate` + ".told" before it is in the pipe `gate`, if that exists. Raises
+        WorkloadError.
         """
 
     def clock_offset(self) -> ClockOffset:
@@ -181,7 +202,9 @@ class Host(ABC):
         return ClockOffset()
 
     def disturbances(self) -> tuple[Doubt, ...]:
-        """Return what its answers since the last call say of pauses, and of its clock; () if nothing is known."""
+        """Return what its answers since the last call say of pauses, and of its clock; () if nothing is
+        known.
+        """
         return ()
 
     @abstractmethod
@@ -189,10 +212,11 @@ class Host(ABC):
         """Read the host's counters, at no cost to the host."""
 
     def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
-        """Ask for the counters without waiting; the result, called, waits for them, so hosts answer side by side.
+        """Ask for the counters without waiting; the result, called, waits for them, so hosts answer side by
+        side.
 
-        With `switches`, context switches, too. Where they are costly to count, they are missing from readings that follow each
-        other too soon, so only one caller may ask for them.
+        With `switches`, context switches, too. Where they are costly to count, they are missing from readings
+        that follow each other too soon, so only one caller may ask for them.
         """
         found = self.counters()
         return lambda: found
@@ -223,9 +247,14 @@ class Host(ABC):
         return ()
 
     def out_of_memory(self) -> str:
-        """Return what the kernel killed here for lack of memory since the last call, in a clause; "" if nothing is known."""
+        """Return what the kernel killed here for lack of memory since the last call, in a clause; "" if
+        nothing is known.
+        """
         return ""
 
     @abstractmethod
     def drop_caches(self) -> None:
-        """Write back and drop what the kernel caches of files. Raises WorkloadError if that is not permitted."""
+        """Write back and drop what the kernel caches of files.
+
+        Raises WorkloadError if that is not permitted.
+        """

@@ -42,16 +42,22 @@ class Lease:
 
 @dataclass(frozen=True)
 class Hosts:
-    """The hosts held for a group of trials. Their emulated time runs at `scale` times wall time (1: real time)."""
+    """The hosts held for a group of trials.
+
+    Their emulated time runs at `scale` times wall time (1: real time).
+    """
 
     all: tuple[Host, ...]
     scale: float = 1.0
     cluster: Cluster | None = None
-    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])  # caps in force, calibration, kernel limits
+    # caps in force, calibration, kernel limits
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     using: tuple[str, ...] = ()  # roles of hosts, besides clients, that work on the file system
-    machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
+    # that they all run on; None: each is a machine of its own, or none is real
+    machine: Machine | None = None
     lease: Lease | None = None  # None: they are ours for as long as we hold them
-    reality: Reality = "real"  # those that are emulated share CPUs and memory of one machine, and need settings for that
+    # those that are emulated share CPUs and memory of one machine, and need settings for that
+    reality: Reality = "real"
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """Return the hosts of these roles, in the order of the roles."""
@@ -82,8 +88,15 @@ class Hosts:
         return self.by_role("storage", "metadata")
 
     def at(self, place: str) -> tuple[Host, ...]:
-        """Return the hosts of a role (the chosen one for metadata and management), "bricks", "first storage", or "all"."""
-        chosen = {"metadata": (self.metadata,), "management": (self.management,), "bricks": self.bricks, "all": self.all}
+        """Return the hosts of a role (the chosen one for metadata and management), "bricks", "first
+        storage", or "all".
+        """
+        chosen = {
+            "metadata": (self.metadata,),
+            "management": (self.management,),
+            "bricks": self.bricks,
+            "all": self.all,
+        }
         return (chosen | {"first storage": self.by_role("storage")[:1]}).get(place) or self.by_role(place)
 
     @property
@@ -111,7 +124,9 @@ class PlannedHost(Host):
 
 
 def planned(roles: Iterable[str], names: Iterable[str] = ()) -> Hosts:
-    """Return hosts of these roles to plan a layout on, before any is held; without `names` they are called "storage-1" etc."""
+    """Return hosts of these roles to plan a layout on, before any is held; without `names` they are called
+    "storage-1" etc.
+    """
     found: list[Host] = []
     counts = Counter[str]()
     for role, name in zip_longest(roles, names, fillvalue=""):

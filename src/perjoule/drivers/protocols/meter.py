@@ -15,9 +15,17 @@ class Sink(ABC):
 
     @abstractmethod
     def append(
-        self, channel: Channel, t_s: float, value: float, duration_s: float = 0.0, asked_s: float = nan, arrived_s: float = nan
+        self,
+        channel: Channel,
+        t_s: float,
+        value: float,
+        duration_s: float = 0.0,
+        asked_s: float = nan,
+        arrived_s: float = nan,
     ) -> None:
-        """Take one sample, with the fields of a Series; thread-safe, cheap, never blocks on the disk for long."""
+        """Take one sample, with the fields of a Series; thread-safe, cheap, never blocks on the disk for
+        long.
+        """
 
     def extend(self, series: Series) -> None:
         """Take all samples of a series."""
@@ -30,9 +38,11 @@ class Meter(ABC):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within seconds.
+        """Find meters of this kind on this machine and at these addresses ("bmc-1", "10.0.0.7:8000"), within
+        seconds.
 
-        Each is the options of a complete [[meter]] table, "kind" included. What does not answer, or is refused, is not found.
+        Each is the options of a complete [[meter]] table, "kind" included. What does not answer, or is
+        refused, is not found.
         """
         return ()
 
@@ -43,14 +53,18 @@ class Meter(ABC):
 
     @abstractmethod
     def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[Sequence[str]]:
-        """Stream samples to the sink during the block; yields the doubts, complete when it has ended: with ids, or plain text."""
+        """Stream samples to the sink during the block; yields the doubts, complete when it has ended: with
+        ids, or plain text.
+        """
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """Check what this machine needs for it, without asking the meter or another machine."""
 
     def answers(self) -> tuple[Check, ...]:
-        """Ask it once, within seconds and without changing it, for a reading; () if only the hosts of a trial can be asked."""
+        """Ask it once, within seconds and without changing it, for a reading; () if only the hosts of a
+        trial can be asked.
+        """
         return ()
 
     @property

@@ -1,4 +1,6 @@
-"""What a mounted file system may be able to do besides what `Mounted` requires, each asked as `abilities` says."""
+"""What a mounted file system may be able to do besides what `Mounted` requires, each asked as `abilities`
+says.
+"""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -38,7 +40,8 @@ class WorksInBackground(Ability):
 
     @abstractmethod
     def busy(self) -> str:
-        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.
+        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if
+        it is idle.
 
         Cheap enough to call after each trial. Raises WorkloadError if it can't be determined.
         """
@@ -52,7 +55,10 @@ class Ages(Ability):
 
     @abstractmethod
     def age(self, wanted: Aged) -> Mapping[str, Json]:
-        """Fill it, overwrite and delete, and return what was done, for the record. Raises WorkloadError: not so far."""
+        """Fill it, overwrite and delete, and return what was done, for the record.
+
+        Raises WorkloadError: not so far.
+        """
 
 
 class TellsHealth(Ability):
@@ -62,11 +68,17 @@ class TellsHealth(Ability):
 
     @abstractmethod
     def absent(self) -> str:
-        """Return the servers that the file system has lost, by its own status; "" if it has them all. Raises WorkloadError."""
+        """Return the servers that the file system has lost, by its own status; "" if it has them all.
+
+        Raises WorkloadError.
+        """
 
     @abstractmethod
     def degraded(self) -> str:
-        """Return what is missing until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
+        """Return what is missing until redundancy is complete, on the servers that it has; "" if it is.
+
+        Raises WorkloadError.
+        """
 
 
 class Killable(Ability):
@@ -77,7 +89,10 @@ class Killable(Ability):
 
     @abstractmethod
     def kill(self, host: Host) -> None:
-        """End its daemons on a server by SIGKILL; they count as ended on purpose. Raises WorkloadError: there are none."""
+        """End its daemons on a server by SIGKILL; they count as ended on purpose.
+
+        Raises WorkloadError: there are none.
+        """
 
     @abstractmethod
     def revive(self, host: Host) -> None:
@@ -95,7 +110,10 @@ class LosesDisks(Ability):
 
     @abstractmethod
     def replace(self, host: Host) -> None:
-        """Have a server whose data were erased serve again, without data, and begin to rebuild them. Raises WorkloadError."""
+        """Have a server whose data were erased serve again, without data, and begin to rebuild them.
+
+        Raises WorkloadError.
+        """
 
 
 class TellsHeld(Ability):
@@ -125,11 +143,17 @@ class Scrubs(Ability):
 
     @abstractmethod
     def scrub(self) -> None:
-        """Begin to read all data and compare them with their checksums, by its own command. Raises WorkloadError."""
+        """Begin to read all data and compare them with their checksums, by its own command.
+
+        Raises WorkloadError.
+        """
 
     @abstractmethod
     def unscrubbed(self) -> str:
-        """Return what the last `scrub` has not checked yet; "" if nothing, or there was none. Raises WorkloadError."""
+        """Return what the last `scrub` has not checked yet; "" if nothing, or there was none.
+
+        Raises WorkloadError.
+        """
 
 
 class TakesSnapshots(Ability):

@@ -17,7 +17,8 @@ class Testbed(ABC):
     """The source of hosts."""
 
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
-    reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
+    # what its hosts are; on emulated and simulated ones this machine's cores do the work
+    reality: ClassVar[Reality] = "real"
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
     also_called: ClassVar[Mapping[str, str]] = {}  # an option that it does not have -> what to write
     cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
@@ -25,7 +26,9 @@ class Testbed(ABC):
 
     @property
     def folder(self) -> Path | None:
-        """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
+        """The folder of this machine below which its hosts keep their files; None if they keep none on
+        this machine.
+        """
         return None
 
     @property
@@ -45,11 +48,17 @@ class Testbed(ABC):
 
     @abstractmethod
     def planned(self, clients_count: int) -> Hosts:
-        """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
+        """Return the hosts that `hold` would provide, to plan a layout on.
+
+        Raises CampaignError: it can't provide these.
+        """
 
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
-        """Hold the servers and this many clients during the block, and leave nothing behind. Raises MachineError."""
+        """Hold the servers and this many clients during the block, and leave nothing behind.
+
+        Raises MachineError.
+        """
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:

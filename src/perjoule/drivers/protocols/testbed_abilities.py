@@ -22,7 +22,9 @@ class Cleaned:
 
 
 class Footing(NamedTuple):
-    """As whom perjoule acts on a host that is another machine, by sudo or not, and the work folder, below which it writes."""
+    """As whom perjoule acts on a host that is another machine, by sudo or not, and the work folder, below
+    which it writes.
+    """
 
     user: str = ""  # "": whom ssh's configuration names
     work: str = ""
@@ -44,7 +46,9 @@ class HasEvents(Ability):
         """What its hosts are able to do, which options may decide."""
 
     def ability_checks(self, abilities: Set[type[Ability]]) -> tuple[Check, ...]:
-        """Check what this machine needs besides so that its hosts have these of their `abilities`; nothing by default."""
+        """Check what this machine needs besides so that its hosts have these of their `abilities`; nothing
+        by default.
+        """
         return ()
 
 
@@ -61,13 +65,15 @@ class LooksAtHosts(Ability):
 
     @abstractmethod
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
-        """Return what its hosts lack, or have too much of, as far as `checks` can't know it; call it right after `checks`.
+        """Return what its hosts lack, or have too much of, as far as `checks` can't know it; call it right
+        after `checks`.
 
-        `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's own PATH), "library
-        MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without that path passes), "root",
-        "port NUMBER..." (nobody listens there), "nothing PATH" (there is no such file), "without PROGRAM..." (none runs that we
-        did not start), "unexported" (its kernel exports nothing by NFS that is not ours), or "free BYTES" (of the work folder,
-        beside the reserve of its disk).
+        `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's
+        own PATH), "library MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a
+        kernel without that path passes), "root", "port NUMBER..." (nobody listens there), "nothing PATH"
+        (there is no such file), "without PROGRAM..." (none runs that we did not start), "unexported" (its
+        kernel exports nothing by NFS that is not ours), or "free BYTES" (of the work folder, beside the
+        reserve of its disk).
         """
 
 
@@ -76,7 +82,10 @@ class Awaits(Ability):
 
     @abstractmethod
     def awaited(self) -> Iterator[str]:
-        """Wait until its hosts can be held, where somebody lends them; yields what it waits for. Raises MachineError."""
+        """Wait until its hosts can be held, where somebody lends them; yields what it waits for.
+
+        Raises MachineError.
+        """
 
 
 class Leased(Ability):
@@ -93,7 +102,8 @@ class OverwritesDevices(Ability):
 
     @abstractmethod
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
-        """Describe, in lines, what would be lost with a device of each host at `place` (`Hosts.at`); none if they overwrite none.
+        """Describe, in lines, what would be lost with a device of each host at `place` (`Hosts.at`); none if
+        they overwrite none.
 
         Raises:
             CampaignError: it can't be overwritten on one of them; the message says why.
@@ -106,7 +116,8 @@ class OffersSettings(Ability):
 
     @abstractmethod
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
-        """Ask its hosts which values they offer for tunable options, by name: "power.cpu_governor". Nothing is changed.
+        """Ask its hosts which values they offer for tunable options, by name: "power.cpu_governor". Nothing
+        is changed.
 
         Raises:
             CampaignError: it can't provide these hosts.
@@ -120,7 +131,10 @@ class Cleans(Ability):
     @classmethod
     @abstractmethod
     def clean(cls) -> Cleaned:
-        """Remove what killed runs left of hosts from here; whatever is in use stays. Raises MachineError: this user may not."""
+        """Remove what killed runs left of hosts from here; whatever is in use stays.
+
+        Raises MachineError: this user may not.
+        """
 
 
 class HasExtras(Ability):
@@ -128,4 +142,6 @@ class HasExtras(Ability):
 
     @abstractmethod
     def optional_checks(self) -> tuple[Check, ...]:
-        """Check what options need that are off by default, so that `doctor` can say whether they work here; none is needed."""
+        """Check what options need that are off by default, so that `doctor` can say whether they work
+        here; none is needed.
+        """

@@ -20,13 +20,19 @@ class Within(Mounted, CachesOnServers, Unmounts):
             whole: what it is part of.
             below: relative.
             names: of hosts; those without a folder in the whole have none here.
-            layout_name: what distinguishes its data from those of other trials, where names of files or objects do not; by
-                default, as in the whole.
+            layout_name: what distinguishes its data from those of other trials, where names of files or
+                objects do not; by default, as in the whole.
         """
         self._whole = whole
-        self.directories: Mapping[str, Path] = {n: whole.directories[n] / below for n in names if n in whole.directories}
+        self.directories: Mapping[str, Path] = {
+            n: whole.directories[n] / below for n in names if n in whole.directories
+        }
         self.pools, self.devices, self.facts, self.logs = whole.pools, whole.devices, whole.facts, whole.logs
-        self.data_hosts, self.undropped, self.layout_name = whole.data_hosts, whole.undropped, layout_name or whole.layout_name
+        self.data_hosts, self.undropped, self.layout_name = (
+            whole.data_hosts,
+            whole.undropped,
+            layout_name or whole.layout_name,
+        )
 
     @property
     def caching(self) -> tuple[Host, ...]:

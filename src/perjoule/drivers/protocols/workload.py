@@ -33,37 +33,52 @@ class User(Protocol):
 
 @dataclass(frozen=True)
 class ListsUsers:
-    """Marks an option of a workload that lists users: each is a table of another workload, with the keys of `user` beside."""
+    """Marks an option of a workload that lists users: each is a table of another workload, with the keys
+    of `user` beside.
+    """
 
     user: Callable[..., User]  # a dataclass
     keys: tuple[str, ...]
 
     def split(self, table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Tell a user's own keys from those of its workload."""
-        return {k: v for k, v in table.items() if k in self.keys}, {k: v for k, v in table.items() if k not in self.keys}
+        return {k: v for k, v in table.items() if k in self.keys}, {
+            k: v for k, v in table.items() if k not in self.keys
+        }
 
 
 class Workload(ABC):
     """A load, and the parser of its engine's report."""
 
-    needs: ClassVar[Need] = "folders"  # of the file system: a campaign that puts together what doesn't fit is refused
-    # Options that make it quick on simulated hosts, where it runs as it is; None: a simulated load stands for it.
+    # of the file system: a campaign that puts together what doesn't fit is refused
+    needs: ClassVar[Need] = "folders"
+    # Options that make it quick on simulated hosts, where it runs as it is; None: a simulated load stands for
+    # it.
     simulated_with: ClassVar[Mapping[str, Json] | None] = None
     also_called: ClassVar[Mapping[str, str]] = {}  # an option as other tools call it -> the line to write
-    tolerate_errors: bool = False  # it continues after errors that events cause, and measures how many there were
+    # it continues after errors that events cause, and measures how many there were
+    tolerate_errors: bool = False
 
     @property
     def using(self) -> tuple[str, ...]:
-        """Roles of hosts, besides clients, that work on the file system; `prepare` and `run` get them after the clients."""
+        """Roles of hosts, besides clients, that work on the file system; `prepare` and `run` get them
+        after the clients.
+        """
         return ()
 
     @abstractmethod
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Lay out what the measured window needs and drop caches, outside of it. Raw output goes to `folder`."""
+        """Lay out what the measured window needs and drop caches, outside of it.
+
+        Raw output goes to `folder`.
+        """
 
     @abstractmethod
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
-        """Load from all clients together, keep every raw output in `folder`, report. Raises WorkloadError, TransientError."""
+        """Load from all clients together, keep every raw output in `folder`, report.
+
+        Raises WorkloadError, TransientError.
+        """
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
         """Check the written data after the write-back, and report again; None if there is nothing to check.
@@ -75,14 +90,16 @@ class Workload(ABC):
 
     @abstractmethod
     def outcome(self, folder: Path) -> Outcome:
-        """Parse the report of `run` again, from the raw outputs in `folder` alone; `perjoule verify` compares the two.
+        """Parse the report of `run` again, from the raw outputs in `folder` alone; `perjoule verify` compares
+        the two.
 
         Raises:
             WorkloadError: an output is missing or damaged.
         """
 
     def mass_spectrum(self, folder: Path) -> MassSpectrum | None:
-        """Return the spectrum that its analysis of muon pairs left in the raw folder; None if it analyses none.
+        """Return the spectrum that its analysis of muon pairs left in the raw folder; None if it analyses
+        none.
 
         Raises:
             OSError, ValueError, LookupError: it is missing or damaged.
@@ -112,7 +129,9 @@ class Workload(ABC):
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """The directions measured: ("write",), ("read",) or both; ("mixed",) for users who do both; ("idle",) for no load."""
+        """The directions measured: ("write",), ("read",) or both; ("mixed",) for users who do both;
+        ("idle",) for no load.
+        """
         return ("write",)
 
     @property
@@ -122,7 +141,8 @@ class Workload(ABC):
 
     @property
     def streaming_calls_count(self) -> int | None:
-        """Calls that each client has in flight all the time, as fast as it can, in order through one file of its own.
+        """Calls that each client has in flight all the time, as fast as it can, in order through one file of
+        its own.
 
         None: it loads in another way, and says nothing of what the file system could do.
         """
@@ -130,6 +150,13 @@ class Workload(ABC):
 
 
 def require_time(results: Sequence[ClientResult]) -> None:
-    """Check that each client's load took time. Raises WorkloadError: one ended when it began, so it has no rate."""
+    """Check that each client's load took time.
+
+    Raises WorkloadError: one ended when it began, so it has no rate.
+    """
     if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
-        raise WorkloadError("the load was too short for its tool to time", where=host, next="increase its size or its duration")
+        raise WorkloadError(
+            "the load was too short for its tool to time",
+            where=host,
+            next="increase its size or its duration",
+        )

@@ -1,7 +1,7 @@
 """Fills a file system, overwrites and deletes, until it is as full as a campaign wants it.
 
-How many files fit is up to the file system: what is missing is written, and its space is read again, until that is near enough.
-Clients that share one work side by side, each with files of its own.
+How many files fit is up to the file system: what is missing is written, and its space is read again, until
+that is near enough. Clients that share one work side by side, each with files of its own.
 """
 
 import json
@@ -24,8 +24,9 @@ PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("files.py")
 NEAR_RATIO = 0.002  # of the capacity, to which it is filled
 FAR_RATIO = 0.02  # by which a file system may miss its share in the end
-# Of what is missing, each written before the space is read again, which shows what a byte of a file costs. After a round Ceph's
-# disks are less alike, and what is left is what the fullest one leaves, so it is filled up again step by step.
+# Of what is missing, each written before the space is read again, which shows what a byte of a file costs.
+# After a round Ceph's disks are less alike, and what is left is what the fullest one leaves, so it is filled
+# up again step by step.
 SHARES, AGAIN = (0.1, 0.9, *([1.0] * 8)), (0.5, 0.8, *([1.0] * 8))
 STEP_BYTES = 64 * MIB  # of each client, in one run of the program
 SLOW_BYTES_PER_S = MIB / 4  # of each client at scale 1, below which a step has failed
@@ -33,7 +34,8 @@ SHORT_S = 60.0  # for what writes nothing, at scale 1
 COUNTED = ("files_count", "deleted_count")
 MOVED = ("written_bytes", "deleted_bytes", "overwritten_bytes")
 LOOK_S, STEADY_COUNT, STEADY_S = 1.0, 3, 90.0  # looks at the space until it is the same
-FREED_S, FREED_RATIO = 600.0, 0.8  # within which this share of deleted files is free again: MooseFS takes minutes
+# within which this share of deleted files is free again: MooseFS takes minutes
+FREED_S, FREED_RATIO = 600.0, 0.8
 
 
 def needs(aged: Aged | None) -> tuple[Check, ...]:
@@ -53,7 +55,10 @@ class Ageing:
 
     def run(self) -> dict[str, Json]:
         """Fill it, and let each round follow. Raises WorkloadError: it can't be filled so far."""
-        each(self._clients, lambda client_folder: client_folder[0].put(PROGRAM.read_text(), _program(client_folder[0])))
+        each(
+            self._clients,
+            lambda client_folder: client_folder[0].put(PROGRAM.read_text(), _program(client_folder[0])),
+        )
         before = self._steady()
         self._fill()
         for number in range(self._wanted.overwrites_count):
@@ -61,7 +66,10 @@ class Ageing:
             self._fill()
         after = self._steady()
         if abs(_share(after) - self._wanted.full_ratio) > FAR_RATIO:
-            raise WorkloadError(f"after ageing it is {100 * _share(after):.1f} % full, not {100 * self._wanted.full_ratio:g} %")
+            raise WorkloadError(
+                f"after ageing it is {100 * _share(after):.1f} % full, not "
+                f"{100 * self._wanted.full_ratio:g} %"
+            )
         return {
             "full_before_ratio": _share(before),
             "full_ratio": _share(after),
@@ -78,7 +86,9 @@ class Ageing:
             missing = self._wanted.full_ratio - _share(space)
             if missing <= NEAR_RATIO:
                 break
-            wrote_bytes, full = self._write(share * missing / (self._share_per_byte or 1 / space["usable_bytes"]))
+            wrote_bytes, full = self._write(
+                share * missing / (self._share_per_byte or 1 / space["usable_bytes"])
+            )
             own_bytes += wrote_bytes
             before, space = space, self._steady()
             if wrote_bytes and (grown := _share(space) - _share(before)) > 0:
@@ -96,9 +106,13 @@ class Ageing:
         while left_bytes > 0 and not full:
             step_bytes = min(STEP_BYTES, int(left_bytes / len(self._clients)) + 1)
             wrote = self._all("fill", 2 * step_bytes, bytes=step_bytes)
-            self._done["files_count"] += sum(client_report["next"] for client_report in wrote) - sum(self._next)
+            self._done["files_count"] += sum(client_report["next"] for client_report in wrote) - sum(
+                self._next
+            )
             self._next = [client_report["next"] for client_report in wrote]
-            self._done["written_bytes"] += (bytes_count := sum(client_report["bytes"] for client_report in wrote))
+            self._done["written_bytes"] += (
+                bytes_count := sum(client_report["bytes"] for client_report in wrote)
+            )
             left_bytes, full = left_bytes - bytes_count, any(client_report["full"] for client_report in wrote)
         return round(wanted_bytes - left_bytes), full
 
@@ -110,17 +124,26 @@ class Ageing:
         self._done["files_count"] -= sum(client_report["deleted_count"] for client_report in changed)
         if any(client_report["full"] for client_report in changed):
             self._require_full(self._steady(), "overwritten at")
-        freed_bytes = FREED_RATIO * (self._stored_ratio or 1.0) * sum(client_report["deleted_bytes"] for client_report in changed)
+        freed_bytes = (
+            FREED_RATIO
+            * (self._stored_ratio or 1.0)
+            * sum(client_report["deleted_bytes"] for client_report in changed)
+        )
         until_s = time.monotonic() + FREED_S
         while self._look()["used_bytes"] > before["used_bytes"] - freed_bytes:
             if time.monotonic() > until_s:  # it would be freed while trials run
-                raise WorkloadError(f"the space of deleted files is not free {FREED_S:g} s later", next="set overwrites = 0")
+                raise WorkloadError(
+                    f"the space of deleted files is not free {FREED_S:g} s later", next="set overwrites = 0"
+                )
             time.sleep(LOOK_S)
 
     def _require_full(self, space: Mapping[str, int], goal: str) -> None:
         if _share(space) < self._wanted.full_ratio - FAR_RATIO:
             share_text = f"{100 * self._wanted.full_ratio:g} %"
-            problem = f"no space is left at {100 * _share(space):.1f} % of its capacity: it can't be {goal} {share_text}"
+            problem = (
+                f"no space is left at {100 * _share(space):.1f} % of its capacity: it can't be {goal} "
+                f"{share_text}"
+            )
             raise WorkloadError(problem, next=f'set full = "{int(100 * _share(space))} %" or less')
 
     def _all(self, do: str, moved_bytes: int, **parameters: Json) -> list[Any]:
@@ -129,8 +152,13 @@ class Ageing:
 
         def run(number: int) -> Any:
             client, folder = self._clients[number]
-            client_parameters: dict[str, Json] = {"seed": f"{self._wanted.seed} {number}", "first": self._next[number]}
-            return _ran(client, folder / FOLDER.format(client.name), limit_s, do=do, **client_parameters, **parameters)
+            client_parameters: dict[str, Json] = {
+                "seed": f"{self._wanted.seed} {number}",
+                "first": self._next[number],
+            }
+            return _ran(
+                client, folder / FOLDER.format(client.name), limit_s, do=do, **client_parameters, **parameters
+            )
 
         return each(range(len(self._clients)), run)
 
@@ -146,7 +174,8 @@ class Ageing:
         while same_count < STEADY_COUNT and time.monotonic() < until_s:
             time.sleep(LOOK_S)
             before, space = space, self._look()
-            # Both: Ceph knows at once what was deleted, and what its disks have left as soon as they have erased it.
+            # Both: Ceph knows at once what was deleted, and what its disks have left as soon as they have
+            # erased it.
             moved_bytes = max(abs(space[key] - before[key]) for key in ("used_bytes", "usable_bytes"))
             near = moved_bytes < NEAR_RATIO / 4 * space["usable_bytes"]
             same_count = same_count + 1 if near else 1

@@ -1,8 +1,9 @@
 """Files that age a file system, as a separate program on a client.
 
-It runs under the system's Python and uses only the standard library. Standard input is JSON, `{"folder": path, "seed": text,
-"do": "fill", "first": number, "bytes": count}`, `{..., "do": "churn", "round": number}` or `{..., "do": "look"}`. Standard output
-is JSON: what was done. Sizes (but for a last file's) and what is deleted and overwritten follow from the seed and the numbers.
+It runs under the system's Python and uses only the standard library. Standard input is JSON, `{"folder":
+path, "seed": text, "do": "fill", "first": number, "bytes": count}`, `{..., "do": "churn", "round": number}`
+or `{..., "do": "look"}`. Standard output is JSON: what was done. Sizes (but for a last file's) and what is
+deleted and overwritten follow from the seed and the numbers.
 """
 
 import ctypes
@@ -33,7 +34,10 @@ def place(folder: Path, number: int) -> Path:
 
 
 def fill(folder: Path, seed: str, first: int, wanted_bytes: int) -> dict[str, Any]:
-    """Write files from this number on until they have this many bytes, or no space is left. The last is cut to fit."""
+    """Write files from this number on until they have this many bytes, or no space is left.
+
+    The last is cut to fit.
+    """
     block = Random(f"{seed} content").randbytes(BLOCK_BYTES)
     number, written_bytes = first, 0
     while written_bytes < wanted_bytes:
@@ -66,7 +70,8 @@ def _flush(file: BinaryIO) -> None:
 def churn(folder: Path, seed: str, number: int) -> dict[str, Any]:
     """Delete a third of the files, and overwrite a part of another third."""
     dice = Random(f"{seed} round {number}")
-    files = sorted(path for inner in folder.glob("*") for path in inner.iterdir())  # a client of many may have written none
+    # a client of many may have written none
+    files = sorted(path for inner in folder.glob("*") for path in inner.iterdir())
     dice.shuffle(files)
     third = len(files) // 3
     deleted_bytes = overwritten_bytes = 0
@@ -93,7 +98,9 @@ def churn(folder: Path, seed: str, number: int) -> dict[str, Any]:
 
 
 def look(folder: Path) -> dict[str, Any]:
-    """Return the bytes in use, and those that users may have in all, as df counts them, after what was written is on the disk."""
+    """Return the bytes in use, and those that users may have in all, as df counts them, after what was
+    written is on the disk.
+    """
     _sync(folder)
     status = os.statvfs(folder)
     used = (status.f_blocks - status.f_bfree) * status.f_frsize

@@ -1,4 +1,6 @@
-"""A Ceph cluster on its hosts, from bring-up to tear-down: all of RADOS, and the metadata server if requested."""
+"""A Ceph cluster on its hosts, from bring-up to tear-down: all of RADOS, and the metadata server if
+requested.
+"""
 
 import dataclasses
 import json
@@ -22,7 +24,8 @@ from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB, bytes_text
 
-# A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms unless told otherwise.
+# A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms
+# unless told otherwise.
 QUICK_MKFS = ("--bluestore_fsck_on_mkfs=false", "--bdev_aio_poll_ms=5")
 SLICE_S = 2.0  # between two looks at whether all daemons live, at scale 1
 HEALTH_S = 10.0  # for a word on the health of a cluster that was healthy, at scale 1
@@ -45,8 +48,13 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
     def __init__(self, options: ceph.Ceph, hosts: Hosts) -> None:
         super().__init__(options, hosts)
         self.data_hosts = self.layout.hosts(self.layout.pools[0].device_class)  # the first pool is of data
-        users = {client.name: (f"client.{client.name}", self.folder(client) / "ceph.conf") for client in hosts.clients}
-        self.pools = {pool.client: Pool(pool.name, *users[pool.client]) for pool in self.layout.pools if pool.client}
+        users = {
+            client.name: (f"client.{client.name}", self.folder(client) / "ceph.conf")
+            for client in hosts.clients
+        }
+        self.pools = {
+            pool.client: Pool(pool.name, *users[pool.client]) for pool in self.layout.pools if pool.client
+        }
         self.directories = {} if self.pools else self.directories
         self._scrubbed_before: Mapping[str, str] = {}  # of each placement group
         self._slice_s = SLICE_S / hosts.scale
@@ -57,11 +65,18 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         layout = self.layout
         self._new_keys()
         each(self.hosts.all, self._furnish)
-        each([self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)], lambda work: work())
+        each(
+            [self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)],
+            lambda work: work(),
+        )
         if layout.mds:
             self._serve(self.host(layout.mds), "mds.a", "ceph-mds")
         each(layout.osds, lambda osd: self._serve(self.host(osd.host), osd.name, "ceph-osd"))
-        ready = {"osds_count": len(layout.osds), "placement_groups_count": 0, "mds_count": int(bool(layout.mds))}
+        ready = {
+            "osds_count": len(layout.osds),
+            "placement_groups_count": 0,
+            "mds_count": int(bool(layout.mds)),
+        }
         self.ask([], ready, "OSDs that are up")
         self.ask(commands.creation(layout))
         groups_count = len(layout.pools) * self.options.placement_groups_count
@@ -73,7 +88,9 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
 
     def report(self) -> dict[str, Json]:
         stage = [{"prefix": prefix} for prefix in answers.FACTS]
-        *replies, settings = self.ask([[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]])[0]
+        *replies, settings = self.ask(
+            [[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]]
+        )[0]
         return answers.facts(dict(zip(answers.FACTS, replies, strict=True)), settings)
 
     def lost(self) -> str:
@@ -89,7 +106,9 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         return tuple(self.store(host) / osd.name for osd in self._osds(host))
 
     def held_bytes(self, host: Host) -> int:
-        """Add up the objects, or their parts, of the placement groups on its OSDs, as the OSDs last reported them."""
+        """Add up the objects, or their parts, of the placement groups on its OSDs, as the OSDs last
+        reported them.
+        """
         stage = [{"prefix": "pg ls-by-osd", "osd": osd.id, "target": "mgr"} for osd in self._osds(host)]
         parts = {pool.name: pool.redundancy.data_count or 1 for pool in self.layout.pools}
         pools, *listings = self.ask([[{"prefix": "osd lspools"}, *stage]])[0]
@@ -102,9 +121,14 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         """
         old = self._osds(host)
         new = {osd.id: ceph.Osd(osd.id, osd.host, osd.device_class) for osd in old}
-        self.layout = dataclasses.replace(self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds))
+        self.layout = dataclasses.replace(
+            self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds)
+        )
         self.ask(commands.replacement(tuple(new.values()), self._secrets(old)))
-        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
+        host.run(
+            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)],
+            timeout_s=SHORT_S,
+        )
         each(new.values(), self._make_store)
         self.revive(host)
 
@@ -125,7 +149,9 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
     def _new_keys(self) -> None:
         """Make a key for each daemon and client that has none."""
         self._caps = commands.capabilities(self.layout, tuple(client.name for client in self.hosts.users))
-        new = {entity: commands.new_key(int(time.time())) for entity in self._caps if entity not in self._keys}
+        new = {
+            entity: commands.new_key(int(time.time())) for entity in self._caps if entity not in self._keys
+        }
         self._keys = {**self._keys, **new}
 
     def _secrets(self, osds: Sequence[ceph.Osd]) -> Mapping[int, str]:
@@ -167,9 +193,13 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         names = {osd.id: osd.host for osd in self.layout.osds}
         holding: dict[str, None] = {}
         for n in range(0, len(objects), OBJECTS_AT_ONCE):
-            stage = [{"prefix": "osd map", "pool": pool, "object": o} for o in objects[n : n + OBJECTS_AT_ONCE]]
+            stage = [
+                {"prefix": "osd map", "pool": pool, "object": o} for o in objects[n : n + OBJECTS_AT_ONCE]
+            ]
             # a part that is on no OSD has a number that none has
-            holding |= {names[osd]: None for place in self.ask([stage])[0] for osd in place["acting"] if osd in names}
+            holding |= {
+                names[osd]: None for place in self.ask([stage])[0] for osd in place["acting"] if osd in names
+            }
             if len(holding) == len(self.layout.hosts()):
                 break
         return tuple(holding)
@@ -188,7 +218,9 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         home, stores = self.folder(host), self.store(host)
         self.furnish(host, *(home / room for room in rooms), *(stores / osd for osd in osds))
         size_bytes = _osd_bytes(host, stores, self.options, len(osds)) if osds else 0
-        text = configuration(self.layout, home, host.address, changed=self.changed, osd_bytes=size_bytes, stores=stores)
+        text = configuration(
+            self.layout, home, host.address, changed=self.changed, osd_bytes=size_bytes, stores=stores
+        )
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
         keys = self._keys if management else {e: self._keys[e] for e in entities if e in self._keys}
@@ -219,8 +251,20 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         self.start(host, name, [*self._daemon(host, name, program), "-f"])
 
     def _daemon(self, host: Host, name: str, program: str) -> list[str | Path]:
-        """Return a daemon's command, as user `ceph`. Each may be process 1 of its host, so pids can't distinguish two of them."""
-        arguments = ["-c", self.folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
+        """Return a daemon's command, as user `ceph`.
+
+        Each may be process 1 of its host, so pids can't distinguish two of them.
+        """
+        arguments = [
+            "-c",
+            self.folder(host) / "ceph.conf",
+            "-n",
+            name,
+            "--setuser",
+            "ceph",
+            "--setgroup",
+            "ceph",
+        ]
         return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *arguments]
 
     def ask(
@@ -238,10 +282,18 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         """
         host, patience_s = self.hosts.management, patience_s or self.patience_s
         conf, until_s = self.folder(host) / "ceph.conf", time.monotonic() + patience_s
-        request = {"conf": str(conf), "patience_s": patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
+        request = {
+            "conf": str(conf),
+            "patience_s": patience_s,
+            "slice_s": self._slice_s,
+            "stages": stages,
+            "ready": ready,
+        }
         text, place = json.dumps(request), f"ceph on {host.name}"
         while True:
-            completed = host.run([ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
+            completed = host.run(
+                [ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text
+            )
             reply = json_from(completed.stdout)
             if not reply["missing"] and not reply["error"]:
                 return reply["answers"]
@@ -249,11 +301,16 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
             if reply["error"]:
                 raise TransientError(reply["error"], where=place)
             if time.monotonic() > until_s:
-                raise TransientError(f"{name} not reached within {patience_s:g} s; missing: {reply['missing']}", where=place)
+                raise TransientError(
+                    f"{name} not reached within {patience_s:g} s; missing: {reply['missing']}", where=place
+                )
 
 
 def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:
-    """Return the size of each of a host's OSDs. Raises MachineError if the host's disk is too small for them."""
+    """Return the size of each of a host's OSDs.
+
+    Raises MachineError if the host's disk is too small for them.
+    """
     if options.store == "memstore":
         return options.osd_size_bytes
     stdout = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
@@ -262,6 +319,9 @@ def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) ->
         raise MachineError(
             f"only {bytes_text(free_bytes)} are free for each OSD below {stores}",
             where=host.name,
-            next=f"free space or give the testbed larger disks, {bytes_text(ceph.SMALLEST_OSD_BYTES)} for each OSD at least",
+            next=(
+                f"free space or give the testbed larger disks, {bytes_text(ceph.SMALLEST_OSD_BYTES)} for "
+                "each OSD at least"
+            ),
         )
     return min(free_bytes, options.osd_size_bytes)

@@ -26,14 +26,18 @@ def capabilities(layout: CephLayout, clients: tuple[str, ...]) -> dict[str, dict
     if layout.mds:
         tag = f"allow rw tag cephfs *={FILE_SYSTEM}"
         daemons |= {"mds.a": {"mon": "allow profile mds", "osd": tag, "mgr": "allow profile mds"}}
-    osds = {osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"} for osd in layout.osds}
+    osds = {
+        osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"}
+        for osd in layout.osds
+    }
     return daemons | osds | {f"client.{name}": _client(layout, name) for name in clients}
 
 
 def _client(layout: CephLayout, name: str) -> dict[str, str]:
     """Return the permissions for only its file system, or only its own pools."""
     if layout.mds:
-        layouts = "ps" if layout.striping != Striping() else "s"  # the right to set them, and to take snapshots
+        # the right to set them, and to take snapshots
+        layouts = "ps" if layout.striping != Striping() else "s"
         return {
             "mon": f"allow r fsname={FILE_SYSTEM}",
             "mds": f"allow rw{layouts} fsname={FILE_SYSTEM}",
@@ -53,14 +57,17 @@ def new_key(created_s: int) -> str:
 def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> str:
     """Write a keyring of these keys with their capabilities."""
     entries = (
-        f"[{entity}]\n\tkey = {key}\n" + "".join(f'\tcaps {service} = "{cap}"\n' for service, cap in caps[entity].items())
+        f"[{entity}]\n\tkey = {key}\n"
+        + "".join(f'\tcaps {service} = "{cap}"\n' for service, cap in caps[entity].items())
         for entity, key in keys.items()
     )
     return "".join(entries)
 
 
 def placement(layout: CephLayout) -> list[list[Command]]:
-    """Return the commands that register and place OSDs, before they start; those of a stage are sent together."""
+    """Return the commands that register and place OSDs, before they start; those of a stage are sent
+    together.
+    """
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
         *_placed(layout.osds),
@@ -70,8 +77,19 @@ def placement(layout: CephLayout) -> list[list[Command]]:
 
 def _placed(osds: Sequence[Osd]) -> list[list[Command]]:
     return [
-        [{"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]} for osd in osds],
-        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in osds],
+        [
+            {
+                "prefix": "osd crush add",
+                "id": osd.id,
+                "weight": 1.0,
+                "args": [f"host={osd.host}", "root=default"],
+            }
+            for osd in osds
+        ],
+        [
+            {"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]}
+            for osd in osds
+        ],
     ]
 
 
@@ -85,23 +103,46 @@ def addition(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[list[Comma
 
 
 def replacement(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
-    """Return the commands that give up the data of OSDs and register new ones in their places, with these secrets (JSON)."""
+    """Return the commands that give up the data of OSDs and register new ones in their places, with these
+    secrets (JSON).
+    """
     return [
-        [{"prefix": "osd destroy", "id": osd.id, "force": True, "yes_i_really_mean_it": True, "target": "mgr"} for osd in osds],
+        [
+            {
+                "prefix": "osd destroy",
+                "id": osd.id,
+                "force": True,
+                "yes_i_really_mean_it": True,
+                "target": "mgr",
+            }
+            for osd in osds
+        ],
         _registered(osds, secrets),
     ]
 
 
 def _rule(pool: CephPool) -> Command:
-    """Return the placement of a pool's parts: a rule, or for an erasure-coded pool the profile from which Ceph makes the rule.
+    """Return the placement of a pool's parts: a rule, or for an erasure-coded pool the profile from which
+    Ceph makes the rule.
 
     https://docs.ceph.com/en/pacific/rados/operations/erasure-code-profile/
     """
     if not pool.redundancy.data_count:
-        rule = {"prefix": "osd crush rule create-replicated", "name": pool.name, "root": "default", "type": pool.apart}
+        rule = {
+            "prefix": "osd crush rule create-replicated",
+            "name": pool.name,
+            "root": "default",
+            "type": pool.apart,
+        }
         return rule | ({"class": pool.device_class} if pool.device_class else {})
     k, m = pool.redundancy.data_count, pool.redundancy.parity_count
-    profile = ["plugin=jerasure", "technique=reed_sol_van", f"k={k}", f"m={m}", f"crush-failure-domain={pool.apart}"]
+    profile = [
+        "plugin=jerasure",
+        "technique=reed_sol_van",
+        f"k={k}",
+        f"m={m}",
+        f"crush-failure-domain={pool.apart}",
+    ]
     profile += [f"crush-device-class={pool.device_class}"] if pool.device_class else []
     return {"prefix": "osd erasure-code-profile set", "name": pool.name, "profile": [*profile]}
 
@@ -118,16 +159,29 @@ def creation(layout: CephLayout) -> list[list[Command]]:
     if not layout.mds:
         enable: Command = {"prefix": "osd pool application enable"}
         return [*stages, [{**enable, "pool": pool.name, "app": pool.application} for pool in layout.pools]]
-    system: Command = {"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}
+    system: Command = {
+        "prefix": "fs new",
+        "fs_name": FILE_SYSTEM,
+        "metadata": METADATA_POOL,
+        "data": DATA_POOL,
+    }
     if layout.options.erasure:
-        stages.append([{"prefix": "osd pool set", "pool": DATA_POOL, "var": "allow_ec_overwrites", "val": "true"}])
-        # Ceph would rather have copies of what it notes of each file beside its data: that is one attribute per file.
+        stages.append(
+            [{"prefix": "osd pool set", "pool": DATA_POOL, "var": "allow_ec_overwrites", "val": "true"}]
+        )
+        # Ceph would rather have copies of what it notes of each file beside its data: that is one attribute
+        # per file.
         system = {**system, "force": True}
     return [*stages, [system]]
 
 
 def _pool(pool: CephPool, groups_count: int) -> Command:
-    command: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
+    command: Command = {
+        "prefix": "osd pool create",
+        "pool": pool.name,
+        "pg_num": groups_count,
+        "pgp_num": groups_count,
+    }
     if pool.redundancy.data_count:
         return {**command, "pool_type": "erasure", "erasure_code_profile": pool.name}
     return {**command, "pool_type": "replicated", "rule": pool.name, "size": pool.redundancy.copies_count}

@@ -8,8 +8,8 @@ from perjoule.filesystems._settings import Reason, Setting
 from perjoule.model.units import MIB
 
 EMULATED_CACHE_BYTES = 32 * MIB  # of each ceph-fuse, on emulated hosts, if the campaign has none
-# By section. On emulated hosts intervals are short, so that a new cluster is healthy in seconds; time limits are long, because
-# daemons that share few cores are late; caches and logs are small.
+# By section. On emulated hosts intervals are short, so that a new cluster is healthy in seconds; time limits
+# are long, because daemons that share few cores are late; caches and logs are small.
 _CHANGED: dict[Reason, dict[str, dict[str, str]]] = {
     "emulation": {
         "global": {
@@ -39,7 +39,8 @@ _CHANGED: dict[Reason, dict[str, dict[str, str]]] = {
     },
     # A rebuild has ended when the manager says so, which it does every 5 s otherwise.
     "observation": {"global": {"mgr_tick_period": "1", "mgr_stats_period": "1"}},
-    # Its modules move placement groups between OSDs and make a pool of their own, in whichever window of measurement.
+    # Its modules move placement groups between OSDs and make a pool of their own, in whichever window of
+    # measurement.
     "comparability": {"mgr": {"mgr_initial_modules": ""}},
 }
 
@@ -65,21 +66,32 @@ def _cache(size_bytes: int) -> dict[str, str]:
 
 
 def configuration(
-    layout: CephLayout, folder: Path, address: str, *, changed: Iterable[Setting], osd_bytes: int, stores: Path | None = None
+    layout: CephLayout,
+    folder: Path,
+    address: str,
+    *,
+    changed: Iterable[Setting],
+    osd_bytes: int,
+    stores: Path | None = None,
 ) -> str:
-    """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind `address`.
+    """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind
+    `address`.
 
-    What `conf` of a campaign has replaces the line of the same name. https://docs.ceph.com/en/pacific/rados/configuration/
+    What `conf` of a campaign has replaces the line of the same name.
+    https://docs.ceph.com/en/pacific/rados/configuration/
 
     Args:
         changed: those of `settings` that are in force.
     """
     options = layout.options
     lines: dict[str, str] = dict.fromkeys(("global", "mgr", "mds", "osd", "client"), "")
-    for setting in (changed_setting for changed_setting in changed if changed_setting.place):  # others are of an image or a mount
+    # others are of an image or a mount
+    for setting in (changed_setting for changed_setting in changed if changed_setting.place):
         lines[setting.place] += f"\n{setting.name} = {setting.value}".rstrip()
     if layout.client_cache_bytes is not None:
-        lines["client"] += "".join(f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items())
+        lines["client"] += "".join(
+            f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items()
+        )
     text = f"""[global]
 fsid = {layout.fsid}
 mon_host = v2:{layout.monitor}:{MONITOR_PORT}/0
@@ -135,4 +147,6 @@ osd_crush_update_on_start = false{lines["osd"]}
 admin_socket = {folder}/run/$name.$pid.asok{lines["client"]}
 """
     head, *lines_kept = [line for line in text.splitlines() if line.partition(" = ")[0] not in options.conf]
-    return "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *lines_kept]) + "\n"
+    return (
+        "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *lines_kept]) + "\n"
+    )

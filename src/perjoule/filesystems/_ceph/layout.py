@@ -1,4 +1,7 @@
-"""A Ceph cluster on paper: its options, the hosts of daemons, the OSDs of pools. Impossible layouts are refused here."""
+"""A Ceph cluster on paper: its options, the hosts of daemons, the OSDs of pools.
+
+Impossible layouts are refused here.
+"""
 
 import uuid
 from abc import abstractmethod
@@ -18,7 +21,8 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
 SMALLEST_OSD_BYTES = 1024**3
-MONITOR_PORT, FIRST_PORT, LAST_PORT = 3300, 6800, 7568  # the others' first and last, of which they choose free ones
+# the others' first and last, of which they choose free ones
+MONITOR_PORT, FIRST_PORT, LAST_PORT = 3300, 6800, 7568
 PYTHON = "/usr/bin/python3"  # the system's, which has librados
 
 DeviceClass = Literal["hdd", "ssd"]
@@ -78,7 +82,9 @@ class Striping:
     @property
     def text(self) -> str:
         """As the attribute `ceph.dir.layout` has it."""
-        return f"stripe_unit={self.unit_bytes} stripe_count={self.objects_count} object_size={self.object_bytes}"
+        return (
+            f"stripe_unit={self.unit_bytes} stripe_count={self.objects_count} object_size={self.object_bytes}"
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,8 @@ class CephLayout:
     osds: tuple[Osd, ...]
     pools: tuple[CephPool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
-    client_cache_bytes: int | None = None  # object cache of each client of the file system; None: as the hosts have it
+    # object cache of each client of the file system; None: as the hosts have it
+    client_cache_bytes: int | None = None
     striping: Striping = Striping()  # of its files
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -110,31 +117,43 @@ class Ceph(Deployed):
     heals: ClassVar[bool] = True
     in_user_space: ClassVar = False
     daemons: ClassVar = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds")
-    copied_by_client: ClassVar = False  # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
+    # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
+    copied_by_client: ClassVar = False
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
     host_tasks_count: ClassVar[int] = 192
 
-    placement_groups_count: Annotated[int, Field(ge=1, le=1024), Tunable((16, 32, 64, 128, 256), scale=True)] = 64
+    placement_groups_count: Annotated[
+        int, Field(ge=1, le=1024), Tunable((16, 32, 64, 128, 256), scale=True)
+    ] = 64
     """Placement groups (PGs) of each pool."""
     copies_count: Annotated[int, Field(ge=1, le=8)] = 2
-    """Copies of each object (`size` of the pool), each on another host; with `erasure`, of CephFS's metadata only."""
+    """Copies of each object (`size` of the pool), each on another host; with `erasure`, of CephFS's
+    metadata only.
+    """
     acknowledged_count: Annotated[int, Field(ge=1, le=8)] = 1
-    """Copies that must be up for a placement group to accept writes (`min_size`). Ceph acknowledges a write only once all copies
-    that are up have it, so with every host up it always waits for `copies`; 1 means that writes continue with a single copy left.
+    """Copies that must be up for a placement group to accept writes (`min_size`). Ceph acknowledges a write
+    only once all copies that are up have it, so with every host up it always waits for `copies`; 1 means that
+    writes continue with a single copy left.
     """
     erasure: Annotated[str, Field(pattern=r"^$|^([2-9]|1\d)\+[1-8]$")] = ""
-    """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on another host."""
+    """Erasure coding of data instead of copies, as in "4+1": each object in 4 parts and 1 more, each on
+    another host.
+    """
     classes: Literal["apart", "together"] = "apart"
-    """"apart": data only on the OSDs of storage hosts (device class hdd), CephFS's metadata on those of the metadata host (class
+    """"apart": data only on the OSDs of storage hosts (device class hdd), CephFS's metadata on those of the
+    metadata host (class
     ssd); "together": both on all of them."""
     osds_per_host_count: Annotated[int, Field(ge=1, le=16), Tunable((1, 2), scale=True)] = 1
     """OSDs on each storage host; the paper has one per disk, which is 2."""
-    store: Annotated[Store, Tunable(("bluestore", "memstore"), less_durable={"memstore": IN_MEMORY})] = "bluestore"
+    store: Annotated[Store, Tunable(("bluestore", "memstore"), less_durable={"memstore": IN_MEMORY})] = (
+        "bluestore"
+    )
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
     conf: Conf = field(default_factory=dict[str, str])
-    """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}); those that tune
+    """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}); those that
+    tune
     (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
@@ -160,13 +179,22 @@ class Ceph(Deployed):
         ratios = super().amplification(hosts)
         if self.store == "bluestore":
             return ratios
-        return Amplification(replace(ratios.write, disk_written_ratio=0.0), replace(ratios.read, disk_read_ratio=0.0))
+        return Amplification(
+            replace(ratios.write, disk_written_ratio=0.0), replace(ratios.read, disk_read_ratio=0.0)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, and librados for the system's Python."""
         module = next(Path("/usr/lib/python3/dist-packages").glob("rados*.so"), None)
         fix, look = "apt install python3-rados", f"library rados {PYTHON}"
-        rados = Check("python3-rados", module is not None, str(module or "not installed"), fix, look=look, on="management")
+        rados = Check(
+            "python3-rados",
+            module is not None,
+            str(module or "not installed"),
+            fix,
+            look=look,
+            on="management",
+        )
         return (*super().checks(), rados)
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
@@ -175,11 +203,21 @@ class Ceph(Deployed):
         def choosing(program: str) -> Port:
             return Port(FIRST_PORT, program, last=LAST_PORT)
 
-        mds = {place: (choosing(program),) for place, names in self.runs.items() for program in names if program == "ceph-mds"}
-        return {"management": (Port(MONITOR_PORT, "ceph-mon"), choosing("ceph-mgr")), "bricks": (choosing("ceph-osd"),), **mds}
+        mds = {
+            place: (choosing(program),)
+            for place, names in self.runs.items()
+            for program in names
+            if program == "ceph-mds"
+        }
+        return {
+            "management": (Port(MONITOR_PORT, "ceph-mon"), choosing("ceph-mgr")),
+            "bricks": (choosing("ceph-osd"),),
+            **mds,
+        }
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """The redundancy of data. All OSDs of a placement group commit a write to their stores before it is acknowledged.
+        """The redundancy of data. All OSDs of a placement group commit a write to their stores before it is
+        acknowledged.
 
         Raises:
             CampaignError: these hosts can't carry as many copies or parts.
@@ -211,10 +249,16 @@ class Ceph(Deployed):
 
     def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
         """Return the hosts whose OSDs carry data."""
-        return hosts.by_role("storage") + (hosts.by_role("metadata")[:1] if self.classes == "together" else ())
+        return hosts.by_role("storage") + (
+            hosts.by_role("metadata")[:1] if self.classes == "together" else ()
+        )
 
     def osds(self, on: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:
-        """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the papers' clusters."""
+        """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the
+        papers' clusters.
+        """
         counts = {"storage": self.osds_per_host_count, "metadata": metadata_count}
         places = [host for host in on for _ in range(counts[host.role])]
-        return tuple(Osd(n, host.name, "ssd" if host.role == "metadata" else "hdd") for n, host in enumerate(places))
+        return tuple(
+            Osd(n, host.name, "ssd" if host.role == "metadata" else "hdd") for n, host in enumerate(places)
+        )

@@ -12,16 +12,22 @@ FACTS = ("versions", "osd dump", "osd tree", "osd crush rule dump", "fs dump", "
 
 
 def objects(text: str) -> tuple[str, list[str]]:
-    """Return a file's pool and its objects that may hold data; at least one, which an empty file has not created.
+    """Return a file's pool and its objects that may hold data; at least one, which an empty file has not
+    created.
 
     Args:
-        text: inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216 stripe_unit=4194304 ...".
-            https://docs.ceph.com/en/pacific/cephfs/file-layouts/
+        text: inode, size in bytes and the attribute `ceph.file.layout`, as in "1099511627776 16777216
+            stripe_unit=4194304 ...". https://docs.ceph.com/en/pacific/cephfs/file-layouts/
 
     Raises:
         WorkloadError: it is something else.
     """
-    patterns = {"inode": r"^(\d+) ", "size": r"^\d+ (\d+) ", "object": r" object_size=(\d+)", "stripes": r" stripe_count=(\d+)"}
+    patterns = {
+        "inode": r"^(\d+) ",
+        "size": r"^\d+ (\d+) ",
+        "object": r" object_size=(\d+)",
+        "stripes": r" stripe_count=(\d+)",
+    }
     fields = {name: int(found(pattern, text, "ceph.file.layout")) for name, pattern in patterns.items()}
     rows_count = max(1, -(-fields["size"] // (fields["object"] * fields["stripes"])))
     objects = [f"{fields['inode']:x}.{k:08x}" for k in range(rows_count * fields["stripes"])]
@@ -46,7 +52,9 @@ def image(text: str) -> Image:
         "name": document["name"],
     }
     # As the kernel and librbd name them in format 2.
-    return Image(facts, [f"{document['block_name_prefix']}.{number:016x}" for number in range(document["objects"])])
+    return Image(
+        facts, [f"{document['block_name_prefix']}.{number:016x}" for number in range(document["objects"])]
+    )
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
@@ -59,14 +67,26 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     rules = {rule["rule_id"]: rule for rule in answers["osd crush rule dump"]}
     profiles = answers["osd dump"]["erasure_code_profiles"]
     nodes = {node["id"]: node for node in answers["osd tree"]["nodes"]}
-    hosts = {child: node["name"] for node in nodes.values() if node["type"] == "host" for child in node["children"]}
+    hosts = {
+        child: node["name"] for node in nodes.values() if node["type"] == "host" for child in node["children"]
+    }
     systems = [system["mdsmap"] for system in answers["fs dump"]["filesystems"]]
     return {
         "version": next(iter(answers["versions"]["overall"])),
-        "health": {"status": answers["health"]["status"], "muted": sorted(mute["code"] for mute in answers["health"]["mutes"])},
-        "pools": {pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]], profiles) for pool in answers["osd dump"]["pools"]},
+        "health": {
+            "status": answers["health"]["status"],
+            "muted": sorted(mute["code"] for mute in answers["health"]["mutes"]),
+        },
+        "pools": {
+            pool["pool_name"]: _pool(pool, rules[pool["crush_rule"]], profiles)
+            for pool in answers["osd dump"]["pools"]
+        },
         "osds": {
-            node["name"]: {"host": hosts.get(node["id"], ""), "class": node["device_class"], "status": node["status"]}
+            node["name"]: {
+                "host": hosts.get(node["id"], ""),
+                "class": node["device_class"],
+                "status": node["status"],
+            }
             for node in sorted(nodes.values(), key=lambda node: node["id"])
             if node["type"] == "osd"
         },
@@ -87,7 +107,9 @@ def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
 
 
 def background(status: Mapping[str, Any]) -> str:
-    """Return the background work of placement groups from a `status` answer; "" if all are active and clean."""
+    """Return the background work of placement groups from a `status` answer; "" if all are active and
+    clean.
+    """
     states = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     return ", ".join(f"{count} PGs {state}" for state, count in states.items() if state != "active+clean")
 
@@ -99,20 +121,30 @@ def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) ->
         listed: the answers; a placement group states the bytes of its objects as users wrote them.
         parts: data parts of an object, by the number of its pool; 1 for whole copies.
     """
-    groups = [group for listing in listed for group in listing.get("pg_stats", [])]  # an OSD that serves none has no list
-    return sum(round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])]) for group in groups)
+    # an OSD that serves none has no list
+    groups = [group for listing in listed for group in listing.get("pg_stats", [])]
+    return sum(
+        round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])])
+        for group in groups
+    )
 
 
 def deep_scrubs(listed: Mapping[str, Any]) -> dict[str, str]:
-    """Return when each placement group was last scrubbed deeply, as in "2026-11-24T18:00:00.123456+0000", from `pg dump pgs`."""
+    """Return when each placement group was last scrubbed deeply, as in "2026-11-24T18:00:00.123456+0000",
+    from `pg dump pgs`.
+    """
     return {group["pgid"]: group["last_deep_scrub_stamp"] for group in listed["pg_stats"]}
 
 
 def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Json]:
-    root, _, device_class = next(step["item_name"] for step in rule["steps"] if step["op"] == "take").partition("~")
+    root, _, device_class = next(
+        step["item_name"] for step in rule["steps"] if step["op"] == "take"
+    ).partition("~")
     apart = next(step["type"] for step in rule["steps"] if step["op"].startswith("choose"))
     profile = profiles.get(pool["erasure_code_profile"])
-    redundancy: dict[str, Json] = {"erasure": f"{profile['k']}+{profile['m']}"} if profile else {"copies_count": pool["size"]}
+    redundancy: dict[str, Json] = (
+        {"erasure": f"{profile['k']}+{profile['m']}"} if profile else {"copies_count": pool["size"]}
+    )
     return {
         **redundancy,
         "acknowledged_count": pool["min_size"],

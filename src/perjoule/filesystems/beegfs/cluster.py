@@ -43,7 +43,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
             problem = f"mirror = true needs pairs of hosts, but data would be on {len(data_hosts)}"
             other_roles = "both" if options.roles == "separate" else "separate"
             raise CampaignError(
-                problem, where=self.kind, next=f'use an even number of storage hosts, or try roles = "{other_roles}"'
+                problem,
+                where=self.kind,
+                next=f'use an even number of storage hosts, or try roles = "{other_roles}"',
             )
         self.servers: dict[words.Kind, tuple[Host, ...]] = {
             "meta": options.metadata(self.hosts) if data_hosts else (),
@@ -55,7 +57,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         super().__init__(options, hosts)
         self.data_hosts = tuple(host.name for host in self.servers["storage"])
         self._secret = secrets.token_hex(32)  # without it, neither servers nor clients speak to each other
-        self._jobs: list[Job] = [(kind, n, host) for kind, on in self.servers.items() for n, host in enumerate(on, start=1)]
+        self._jobs: list[Job] = [
+            (kind, n, host) for kind, on in self.servers.items() for n, host in enumerate(on, start=1)
+        ]
         self._groups: dict[words.Kind, dict[int, tuple[int, int]]] = {kind: {} for kind in words.KINDS}
 
     def require(self) -> None:
@@ -84,7 +88,12 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         self._pair()
         pattern = self.series.mirrored if self.options.mirror else "raid0"
         # Before the root directory is mirrored: 7.4.6 loses step with its pair over it.
-        self.ask("stripe", chunk_bytes=self.options.chunk_bytes, targets_count=self.options.targets_count, pattern=pattern)
+        self.ask(
+            "stripe",
+            chunk_bytes=self.options.chunk_bytes,
+            targets_count=self.options.targets_count,
+            pattern=pattern,
+        )
         if self._groups["meta"]:
             self._mirror_root()
         # Fails until the metadata servers have heard of targets that mirror each other.
@@ -93,20 +102,30 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         self.note()
 
     def attach_all(self) -> None:
-        """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
+        """Mount it on all clients.
+
+        Raises MachineError if that is impossible, with the state of the servers.
+        """
         problem, fix = obstacle(self.hosts)
         if problem:
             self.bench()
             well = f"BeeGFS {self.series.name} is up ({len(self.targets())} targets Online and Good"
-            wrote = f"each of {len(self.data_hosts)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
-            raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=fix)
+            wrote = (
+                f"each of {len(self.data_hosts)} for data wrote {bytes_text(BENCH_BYTES)} in its own "
+                "benchmark)"
+            )
+            raise MachineError(
+                f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=fix
+            )
         super().attach_all()
 
     def attach(self, client: Host, place: Path) -> None:
         """Mount it by the client's kernel module, which reads the secret from a file."""
         room = self.folder(client)
         client.put(self._secret, room / "client.auth", mode=0o600)
-        configuration = self.series.client(self.hosts.management.address, room / "client.auth", self.options.cache)
+        configuration = self.series.client(
+            self.hosts.management.address, room / "client.auth", self.options.cache
+        )
         client.put(configuration, room / "client.conf")
         self.mount(client, place, "beegfs", "beegfs_nodev", f"cfgFile={room / 'client.conf'}")
 
@@ -131,7 +150,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
             "pattern": root.pattern,
             "chunk_bytes": root.chunk_bytes,
             "stripe_targets_count": len(root.numbers),
-            "mirrors": [f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()],
+            "mirrors": [
+                f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()
+            ],
             "cache": self.options.cache,
             "authentication": "a secret of this deployment",
             "user": self.user,
@@ -151,30 +172,48 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
     def holders(self, path: str) -> tuple[str, ...]:
         """The same for a path below the root of the file system, which needs no mount."""
         entry = self.entry(path)
-        groups = self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
+        groups = (
+            self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
+        )
         return tuple(self.data_hosts[number - 1] for group in entry.numbers for number in groups[group])
 
     def bench(self) -> None:
         """Have every storage target write a file to its disk, without a client. Raises TransientError."""
         self.ask("bench", size_bytes=BENCH_BYTES, block_bytes=MIB)
-        self.daemons.wait("its benchmark", lambda: words.finished_count(self.ask("bench status")) == len(self.data_hosts))
+        self.daemons.wait(
+            "its benchmark", lambda: words.finished_count(self.ask("bench status")) == len(self.data_hosts)
+        )
         self.ask("bench end")
 
     def ask(self, command: str, **values: object) -> str:
-        """Query or command the servers from the management host, as root, without a mount. Raises WorkloadError."""
+        """Query or command the servers from the management host, as root, without a mount.
+
+        Raises WorkloadError.
+        """
         host, room = self.hosts.management, self.folder(self.hosts.management)
-        call = self.series.command("call", management=host.address, authentication=room / "auth", client=room / "client.conf")
+        call = self.series.command(
+            "call", management=host.address, authentication=room / "auth", client=room / "client.conf"
+        )
         argv = self.series.command(command, **values)
-        completed = host.run([*self.options.environment, *call, *argv], timeout_s=self.patience_s, check=False)
-        if completed.returncode != 0 and not (self.series.pardoned and self.series.pardoned in completed.stderr):
+        completed = host.run(
+            [*self.options.environment, *call, *argv], timeout_s=self.patience_s, check=False
+        )
+        if completed.returncode != 0 and not (
+            self.series.pardoned and self.series.pardoned in completed.stderr
+        ):
             output = last_words(completed.stderr, 2)
-            problem = f"{self.series.tool} {argv[0]} ended with exit code {completed.returncode}; it last said: {output}"
+            problem = (
+                f"{self.series.tool} {argv[0]} ended with exit code {completed.returncode}; it last said: "
+                f"{output}"
+            )
             raise WorkloadError(problem, where=host.name)
         return completed.stdout
 
     def targets(self) -> list[tuple[words.Kind, words.StorageTarget]]:
         """Return all targets as the management reports them, each with its kind."""
-        return [(kind, target) for kind in words.KINDS for target in words.targets(self.ask("targets", kind=kind))]
+        return [
+            (kind, target) for kind in words.KINDS for target in words.targets(self.ask("targets", kind=kind))
+        ]
 
     def entry(self, path: str) -> words.BeegfsEntry:
         """Return how an entry lies on the servers, by its path below the root of the file system."""
@@ -202,7 +241,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         self.furnish(host, store)
         for name, text in words.identity(kind, number).items():
             host.put(text, store / name, owner=self.user)
-        text = words.server(kind, store=store, authentication=room / "auth", management=self.hosts.management.address)
+        text = words.server(
+            kind, store=store, authentication=room / "auth", management=self.hosts.management.address
+        )
         host.put(text, room / f"{SERVERS[kind]}.conf", owner=self.user)
         if kind == "meta":
             _has_room_for_folders(host, store)
@@ -254,9 +295,14 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
 
 
 def _has_room_for_folders(host: Host, store: Path) -> None:
-    """Raises CampaignError: too few inodes; a metadata server would end with only "Unable to create subdir"."""
+    """Raises CampaignError: too few inodes; a metadata server would end with only "Unable to create
+    subdir".
+    """
     total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
-        problem = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
+        problem = (
+            f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has "
+            f"{free} inodes left"
+        )
         then = 'make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
         raise CampaignError(problem, where=host.name, next=then)

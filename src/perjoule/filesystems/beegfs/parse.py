@@ -16,16 +16,19 @@ from perjoule.model.units import BYTES, quantity
 Kind = Literal["meta", "storage"]
 KINDS: tuple[Kind, ...] = ("meta", "storage")
 FIRST_GROUP = 101  # of mirrors; targets count from 1
-TCP = Setting("connUseRDMA", "false", "comparability")  # as all other file systems, between addresses whose link is known
+# as all other file systems, between addresses whose link is known
+TCP = Setting("connUseRDMA", "false", "comparability")
 MIRRORED = "Buddy Mirror"  # the pattern of a file that has a mirror
 
 
 def groups(servers_count: int, first: int = 1) -> dict[int, tuple[int, int]]:
-    """Number the pairs of servers, or of their targets, that mirror each other, each with its primary before its secondary.
+    """Number the pairs of servers, or of their targets, that mirror each other, each with its primary before
+    its secondary.
 
     Args:
         servers_count: their number; numbers count from 1.
-        first: the one that must be a primary: a group that owns the root directory already has it in its primary.
+        first: the one that must be a primary: a group that owns the root directory already has it in its
+            primary.
     """
     pairs = ((n, n + 1) for n in range(1, servers_count, 2))
     return {FIRST_GROUP + n: (b, a) if first == b else (a, b) for n, (a, b) in enumerate(pairs)}
@@ -33,7 +36,9 @@ def groups(servers_count: int, first: int = 1) -> dict[int, tuple[int, int]]:
 
 def settings(values: Mapping[str, object]) -> str:
     """Write a configuration in the format of all daemons except the management of 8."""
-    written = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()}
+    written = {
+        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in values.items()
+    }
     return "".join(f"{key} = {value}\n" for key, value in written.items())
 
 
@@ -57,7 +62,9 @@ def server(kind: Kind, *, store: Path, authentication: Path, management: str) ->
 
 
 def identity(kind: Kind, number: int) -> dict[str, str]:
-    """Return the files in a server's store that, before its first start, give it and its target their number."""
+    """Return the files in a server's store that, before its first start, give it and its target their
+    number.
+    """
     return {"nodeNumID": f"{number}\n", **({"targetNumID": f"{number}\n"} if kind == "storage" else {})}
 
 
@@ -77,7 +84,8 @@ class StorageTarget:
 
 
 def targets(output: str) -> tuple[StorageTarget, ...]:
-    """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
+    """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state
+    --capacity` (8).
 
     Raises:
         WorkloadError: there is no such table, or one of its rows has other columns than its head.
@@ -85,7 +93,8 @@ def targets(output: str) -> tuple[StorageTarget, ...]:
     head: list[str] = []
     rows: list[StorageTarget] = []
     for line in output.splitlines():
-        # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least between them.
+        # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least
+        # between them.
         cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
         if cells[0].lower() in ("targetid", "id"):
             head = [cell.lower() for cell in line.split()]
@@ -131,13 +140,17 @@ def entry(output: str) -> BeegfsEntry:
     """Parse `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
     program = "entry info"
     chunk = found(r"^\+ Chunksize: (\d+[kKMG]?)", output, program)
-    listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", output, maxsplit=1, flags=re.MULTILINE)
+    listed = re.split(
+        r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", output, maxsplit=1, flags=re.MULTILINE
+    )
     numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
     return BeegfsEntry(
         pattern=found(r"^\+ Type: (.+?)\s*$", output, program),
         chunk_bytes=round(quantity(re.sub("[KMG]", r"\g<0>iB", chunk.upper()), BYTES, bare=True)),
         numbers=tuple(map(int, numbers)),
-        metadata=int(found(r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]", output, program)),
+        metadata=int(
+            found(r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]", output, program)
+        ),
     )
 
 

@@ -1,9 +1,9 @@
 """The differences between BeeGFS 7 and 8: the management daemon and the tool.
 
-7: a management in C++ with the configuration format of all other daemons, `beegfs-ctl` with a client's configuration.
-https://doc.beegfs.io/7.2/
-8: a management in Rust with a TOML file and a database that is made first, `beegfs` in Go that speaks gRPC to it.
-https://doc.beegfs.io/latest/, https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust
+7: a management in C++ with the configuration format of all other daemons, `beegfs-ctl` with a client's
+configuration. https://doc.beegfs.io/7.2/ 8: a management in Rust with a TOML file and a database that is made
+first, `beegfs` in Go that speaks gRPC to it. https://doc.beegfs.io/latest/,
+https://github.com/ThinkParQ/beegfs-go, https://github.com/ThinkParQ/beegfs-rust
 """
 
 from collections.abc import Callable, Mapping
@@ -24,10 +24,12 @@ class ReleaseSeries:
 
     name: str
     tool: str
-    pardoned: str  # what the tool says when it ends with 1 although its work is done; nothing when it never does
+    # what the tool says when it ends with 1 although its work is done; nothing when it never does
+    pardoned: str
     file: str  # the name of the management's configuration
     management: Callable[[Path, Path], str]  # writes it, from where the management's store and the secret are
-    client_settings: Mapping[str, object]  # of a client's configuration, which the tool of 7 reads too, beside the common ones
+    # of a client's configuration, which the tool of 7 reads too, beside the common ones
+    client_settings: Mapping[str, object]
     mirrored: str  # the pattern of files that are stored twice
     words: Mapping[str, str]  # all commands, with what is filled in
 
@@ -37,7 +39,12 @@ class ReleaseSeries:
 
     def client(self, management: str, authentication: Path, cache: str) -> str:
         """Return the configuration of a client, which the tool of 7 also reads."""
-        common = {"sysMgmtdHost": management, "connAuthFile": authentication, TCP.name: TCP.value, "tuneFileCacheType": cache}
+        common = {
+            "sysMgmtdHost": management,
+            "connAuthFile": authentication,
+            TCP.name: TCP.value,
+            "tuneFileCacheType": cache,
+        }
         return settings({**common, **self.client_settings})
 
 
@@ -64,7 +71,8 @@ def _management_of_7(store: Path, authentication: Path) -> str:
 
 def _management_of_8(store: Path, authentication: Path) -> str:
     limits = "".join(
-        f'[cap-pool-{kind}-limits]\ninodes-low = "0"\ninodes-emergency = "0"\nspace-low = "0"\nspace-emergency = "0"\n'
+        f'[cap-pool-{kind}-limits]\ninodes-low = "0"\ninodes-emergency = "0"\nspace-low = '
+        '"0"\nspace-emergency = "0"\n'
         for kind in ("meta", "storage")
     )
     return (
@@ -99,7 +107,8 @@ SEVEN = ReleaseSeries(
 EIGHT = ReleaseSeries(
     name="8",
     tool="beegfs",
-    # 8.3.1 looks for a licence when a command has done its work, and a build from source has no library to check one.
+    # 8.3.1 looks for a licence when a command has done its work, and a build from source has no library to
+    # check one.
     pardoned="unable to verify licensed status",
     file="mgmtd.toml",
     management=_management_of_8,

@@ -1,11 +1,12 @@
 """GlusterFS: bricks without separate metadata servers, and a FUSE client. https://docs.gluster.org
 
-glusterd and its bricks must be root (they own trusted.* attributes), in a mount namespace of each host's own, in which its
-compiled-in paths are ours. Clients are admitted by address (auth.allow); bricks authenticate with the password that glusterd made
-for the volume. TLS is not set up. Caches:
+glusterd and its bricks must be root (they own trusted.* attributes), in a mount namespace of each host's own,
+in which its compiled-in paths are ours. Clients are admitted by address (auth.allow); bricks authenticate
+with the password that glusterd made for the volume. TLS is not set up. Caches:
 
-- The client holds small files (quick-read, up to 64 KiB each and 128 MiB in all), attributes for 1 s, with other options also
-  data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` remounts every client, which drops all of it.
+- The client holds small files (quick-read, up to 64 KiB each and 128 MiB in all), attributes for 1 s, with
+  other options also data (io-cache) and data read ahead; its kernel has a page cache. `drop_caches` remounts
+  every client, which drops all of it.
 - Bricks keep data only in their kernel's page cache.
 """
 
@@ -38,12 +39,15 @@ EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy 
 
 VOLUME = "perjoule"
 UNSYNCED = "writes that bricks had not synced when they lost power"
-ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}  # ours, and where it is mounted
+# ours, and where it is mounted
+ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class GlusterFS(Deployed):
-    """One GlusterFS volume with bricks on every host with disks (storage hosts first, then the metadata host)."""
+    """One GlusterFS volume with bricks on every host with disks (storage hosts first, then the metadata
+    host).
+    """
 
     runs: ClassVar = {
         "bricks": {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli"},
@@ -58,13 +62,16 @@ class GlusterFS(Deployed):
         "scrub": "its scrubber checks only files that bitrot detection has signed, minutes after they were written",
         "snapshot": "its snapshots need bricks on thin LVM volumes",
     }
-    copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
-    host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
+    # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
+    copied_by_client: ClassVar = True
+    # a brick, glusterd and a self-heal daemon of 25 MB each were measured
+    host_bytes: ClassVar[int] = 128 * 1024**2
     host_tasks_count: ClassVar[int] = 96
 
     layout: Kind = "dispersed"
-    """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that knows which of them
-    is right, "distributed" one copy of each file. With more bricks than one group needs, files are distributed over the groups.
+    """"dispersed" is erasure coding, "replicated" whole copies, "arbiter" two copies and a third brick that
+    knows which of them is right, "distributed" one copy of each file. With more bricks than one group needs,
+    files are distributed over the groups.
     """
     redundancy_count: Annotated[int, Field(ge=1)] = 1
     """Bricks of each group that a dispersed volume may lose; less than half of them."""
@@ -85,9 +92,12 @@ class GlusterFS(Deployed):
         Tunable(("1MB", "4MB", "16MB"), key="performance.write-behind-window-size", otherwise="1MB"),
         Tunable(("off", "on"), key="performance.read-ahead", otherwise="off"),
         Tunable(("off", "on"), key="performance.io-cache", otherwise="off"),
-        Tunable(("on", "off"), key="cluster.ensure-durability", otherwise="on", less_durable={"off": UNSYNCED}),
+        Tunable(
+            ("on", "off"), key="cluster.ensure-durability", otherwise="on", less_durable={"off": UNSYNCED}
+        ),
     ] = field(default_factory=dict[str, str])
-    """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"}); those that tune
+    """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"}); those that
+    tune
     (docs/reference/permitted.md)."""
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
@@ -95,14 +105,17 @@ class GlusterFS(Deployed):
         return {"bricks": (Port(words.PORT, "glusterd"), Port(49152, "glusterfsd", last=60999))}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
+        """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for
+        all bricks of a group.
+        """
         return shape(self, len(hosts.bricks)).redundancy
 
     def require_growth(self, hosts: Hosts, joining_count: int) -> None:
         """Refuse hosts that make no whole group."""
         if left_count := joining_count % (group_count := shape(self, len(hosts.bricks)).group_count):
             problem = (
-                f"its bricks are added by groups of {group_count} hosts, and the number of hosts that join is {joining_count}"
+                f"its bricks are added by groups of {group_count} hosts, and the number of hosts that join "
+                f"is {joining_count}"
             )
             then = f"let {group_count - left_count} more join, or choose a layout of smaller groups"
             raise CampaignError(problem, where="glusterfs", next=then)
@@ -127,7 +140,9 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         self.data_hosts = tuple(self.bearers[n].name for n in self._layout.data_hosts)
         self._members = tuple(dict.fromkeys([*self.bearers, *hosts.users]))
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
-        self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
+        self._bricks = [
+            (self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks
+        ]
         self._erased: Set[str] = frozenset()  # names of hosts whose bricks are lost
         self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
 
@@ -145,24 +160,33 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
     def serve(self) -> None:
         first = self.bearers[0]
         self._release = words.version(first.run(["glusterd", "--version"], timeout_s=SHORT_S).stdout)
-        self._gsyncd = Path(first.run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip(), "gsyncd")
+        self._gsyncd = Path(
+            first.run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip(), "gsyncd"
+        )
         each(self._members, self._rooms)
         self._pool(self.bearers)
-        settings = [text for item in {"auth.allow": self._allowed(), **self.options.volume}.items() for text in item]
-        create = partial(self._gluster, "volume", "create", VOLUME, *self._layout.words, *_places(self._bricks), "force")
+        settings = [
+            text for item in {"auth.allow": self._allowed(), **self.options.volume}.items() for text in item
+        ]
+        create = partial(
+            self._gluster, "volume", "create", VOLUME, *self._layout.words, *_places(self._bricks), "force"
+        )
         self.daemons.retry("the volume", create)  # both fail while a peer is not connected
         self._gluster("volume", "set", VOLUME, *settings)
         self.daemons.retry("the volume's start", partial(self._gluster, "volume", "start", VOLUME, "force"))
         self.daemons.wait("all bricks online", lambda: not self._offline())
 
     def join(self, host: Host) -> None:
-        """Take it into the pool. Once enough have joined for a group, their bricks are added and files spread over all groups.
+        """Take it into the pool. Once enough have joined for a group, their bricks are added and files spread
+        over all groups.
 
         https://docs.gluster.org/en/latest/Administrator-Guide/Managing-Volumes/#expanding-volumes
         """
         self._members += (host,)
         self._uuids[str(uuid.uuid4())] = host.name
-        bricks = [(host, self.store(host) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)]
+        bricks = [
+            (host, self.store(host) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)
+        ]
         self._bricks += bricks
         self.logs_there = [*self.logs_there, *((host, self._log(host, brick)) for host, brick in bricks)]
         self._rooms(host)
@@ -173,15 +197,30 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
             return
         if self._layout.kind == "arbiter":
             self.data_hosts = self.data_hosts[:-1]
-        rows = zip(*([(bearer, brick) for brick in self.stores(bearer)] for bearer in self.bearers[-group_count:]), strict=True)
+        rows = zip(
+            *([(bearer, brick) for brick in self.stores(bearer)] for bearer in self.bearers[-group_count:]),
+            strict=True,
+        )
         added = _places([brick for row in rows for brick in row])  # those of a group are on different hosts
-        self.daemons.retry("further bricks", partial(self._gluster, "volume", "add-brick", VOLUME, *added, "force"))
+        self.daemons.retry(
+            "further bricks", partial(self._gluster, "volume", "add-brick", VOLUME, *added, "force")
+        )
         self.daemons.retry("a rebalance", partial(self._gluster, "volume", "rebalance", VOLUME, "start"))
 
     def attach(self, client: Host, place: Path) -> Daemon:
         log = self.log(client, "glusterfs")
         servers = [f"--volfile-server={brick.address}" for brick in self.bearers]
-        argv = ["glusterfs", "-N", "--process-name", "fuse", *servers, f"--volfile-id={VOLUME}", "-l", log, place]
+        argv = [
+            "glusterfs",
+            "-N",
+            "--process-name",
+            "fuse",
+            *servers,
+            f"--volfile-id={VOLUME}",
+            "-l",
+            log,
+            place,
+        ]
         return self.start(client, "glusterfs", argv)
 
     def report(self) -> dict[str, Json]:
@@ -204,16 +243,24 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
 
     def drop_caches(self) -> None:
         """Remount all clients, which drops their caches."""
-        # The mark of a write is taken off a second later, by its client; a client that goes before leaves the file to be healed.
+        # The mark of a write is taken off a second later, by its client; a client that goes before leaves the
+        # file to be healed.
         self.daemons.wait("bricks without pending writes", self._is_settled)
         self.remount()
 
     def lost(self) -> str:
-        """Return the bricks that clients have lost since they mounted. Raises TransientError if a service is dead."""
+        """Return the bricks that clients have lost since they mounted.
+
+        Raises TransientError if a service is dead.
+        """
         for service in self._offline():
             raise self._death(service)
         clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
-        lost = [f"{client.host.name}: {brick}" for client in clients if (brick := words.lost_brick(client.process.output()))]
+        lost = [
+            f"{client.host.name}: {brick}"
+            for client in clients
+            if (brick := words.lost_brick(client.process.output()))
+        ]
         return "; ".join(lost)
 
     def absent(self) -> str:
@@ -224,7 +271,10 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         if connected_count < len(self.bearers):
             return f"{connected_count} of {len(self.bearers)} peers connected"
         if offline := self._offline():
-            return ", ".join(f"{offender.name} on {self._uuids.get(offender.uuid, 'a host')} offline" for offender in offline)
+            return ", ".join(
+                f"{offender.name} on {self._uuids.get(offender.uuid, 'a host')} offline"
+                for offender in offline
+            )
         clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
         without = [
             f"{offender.host.name}: {bricks}"
@@ -237,7 +287,9 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         return tuple(brick for brick_host, brick in self._bricks if brick_host is host)
 
     def revive(self, host: Host) -> None:
-        """Start glusterd without what it noted of its processes, as after a reboot: others have their numbers now."""
+        """Start glusterd without what it noted of its processes, as after a reboot: others have their
+        numbers now.
+        """
         host.run(["find", ROOMS["run"], "-name", "*.pid", "-delete"], timeout_s=SHORT_S)
         super().revive(host)
 
@@ -247,11 +299,15 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         super().erase(host)
 
     def replace(self, host: Host) -> None:
-        """Give each brick an empty folder: the volume knows it by its path, so it is reset, not replaced by another."""
+        """Give each brick an empty folder: the volume knows it by its path, so it is reset, not replaced
+        by another.
+        """
         other_host = next(daemon.host for daemon in self.daemons if daemon.name == "glusterd")
         super().replace(host)
         connected = partial(self._gluster, "pool", "list", host=other_host)
-        self.daemons.wait("a pool of connected peers", lambda: words.connected_count(connected()) == len(self.bearers))
+        self.daemons.wait(
+            "a pool of connected peers", lambda: words.connected_count(connected()) == len(self.bearers)
+        )
         for brick in self.stores(host):
             place = f"{host.address}:{brick}"
             reset = partial(self._gluster, "volume", "reset-brick", VOLUME, place, host=other_host)
@@ -265,16 +321,26 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         return "; ".join([*lost, *filter(None, [self.busy()])])
 
     def busy(self) -> str:
-        """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""
+        """Return the background work of bricks: healing, or pending marks of the last writes; or a task of
+        the volume.
+        """
         works = [] if self._is_settled() else ["healing files, or finishing writes"]
-        return "; ".join([*works, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
+        return "; ".join(
+            [*works, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))]
+        )
 
     def _rooms(self, host: Host) -> None:
         folder = self.folder(host)
-        host.run(["install", "-d", *(folder / room for room in ROOMS), *self.stores(host), *ROOMS.values()], timeout_s=SHORT_S)
+        host.run(
+            ["install", "-d", *(folder / room for room in ROOMS), *self.stores(host), *ROOMS.values()],
+            timeout_s=SHORT_S,
+        )
         for room, path in ROOMS.items():
             self.bind(host, folder / room, Path(path))
-        if host in self.bearers and host.run(["test", "-e", self._gsyncd], timeout_s=SHORT_S, check=False).returncode == 0:
+        if (
+            host in self.bearers
+            and host.run(["test", "-e", self._gsyncd], timeout_s=SHORT_S, check=False).returncode == 0
+        ):
             host.put(words.GSYNCD, folder / "gsyncd", mode=0o755)
             self.bind(host, folder / "gsyncd", self._gsyncd)
 
@@ -282,12 +348,19 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         """Start glusterd on these hosts, the last of `bearers`, and make one pool of all."""
         numbers = {name: number for number, name in self._uuids.items()}
         for host in hosts:
-            host.put(words.info_text(numbers[host.name], self._release), self.folder(host) / "state" / "glusterd.info")
+            host.put(
+                words.info_text(numbers[host.name], self._release),
+                self.folder(host) / "state" / "glusterd.info",
+            )
         each(hosts, self._glusterd)
-        self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))  # ours: others are not probed
-        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
+        # ours: others are not probed
+        self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))
+        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only
+        # after 3 s.
         for host in (joining for joining in hosts if joining is not self.bearers[0]):
-            self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
+            self.daemons.retry(
+                f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address)
+            )
         self.daemons.wait("a pool of connected peers", self._is_connected)
 
     def _allowed(self) -> str:
@@ -296,9 +369,14 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
     def _glusterd(self, host: Host) -> None:
         config, log = self.folder(host) / "glusterd.vol", self.log(host, "glusterd")
         host.put(words.GLUSTERD, config)
-        # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't outlive it.
+        # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't
+        # outlive it.
         prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        self.start(host, "glusterd", [*prefix, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
+        self.start(
+            host,
+            "glusterd",
+            [*prefix, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log],
+        )
 
     def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
@@ -310,18 +388,26 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         return (host or first).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
     def _is_connected(self) -> bool:
-        """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""
+        """Return whether every host sees all others: otherwise a refusal by one may leave the others
+        locked.
+        """
         pools = each(self.bearers, lambda host: self._gluster("pool", "list", host=host))
         return all(words.connected_count(pool) == len(self.bearers) for pool in pools)
 
     def _offline(self) -> list[words.Service]:
         """Return the services of the volume that do not run; one without a name if none are known."""
         services = words.status(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))
-        return [service for service in services if not service.online] if services else [words.Service("volume", "", False)]
+        return (
+            [service for service in services if not service.online]
+            if services
+            else [words.Service("volume", "", False)]
+        )
 
     def _death(self, service: words.Service) -> TransientError:
         """Return which service of the volume does not run, and its last output."""
-        host = next((host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0])
+        host = next(
+            (host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0]
+        )
         output = "nothing"
         with suppress(WorkloadError):
             output = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
@@ -337,8 +423,12 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         names = [argument for index in indices for argument in ("!", "-name", f"{index}-*")]
 
         def marked(host: Host) -> str:
-            folders = [brick / ".glusterfs" / "indices" / index for brick in self.stores(host) for index in indices]
-            return host.run(["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False).stdout.strip()
+            folders = [
+                brick / ".glusterfs" / "indices" / index for brick in self.stores(host) for index in indices
+            ]
+            return host.run(
+                ["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False
+            ).stdout.strip()
 
         return not any(each(self.bearers, marked))
 

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 from perjoule.filesystems._said import found
 from perjoule.model.errors import TransientError
 
-# Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find it unasked.
+# Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find
+# it unasked.
 PORT = 24007  # of glusterd
 GLUSTERD = f"""\
 volume management
@@ -29,7 +30,8 @@ volume management
 end-volume
 """
 
-# Stands in for gsyncd (geo-replication, not used here), which costs glusterd 6 s at its start; it wants to see this word.
+# Stands in for gsyncd (geo-replication, not used here), which costs glusterd 6 s at its start; it wants to
+# see this word.
 GSYNCD = "#!/bin/sh\necho 'gsyncd.py stub'\n"
 
 
@@ -44,7 +46,10 @@ class Service:
 
 
 def info_text(uuid: str, version: str) -> str:
-    """Return glusterd.info, a host's identity. From GlusterFS 4 on the operating version is the major version times 10000."""
+    """Return glusterd.info, a host's identity.
+
+    From GlusterFS 4 on the operating version is the major version times 10000.
+    """
     return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
 
 
@@ -59,14 +64,21 @@ def connected_count(pool: str) -> int:
 
 
 def status(xml: str) -> tuple[Service, ...]:
-    """Parse all processes of the volume from `gluster volume status VOLUME --xml`; empty before it is started."""
+    """Parse all processes of the volume from `gluster volume status VOLUME --xml`; empty before it is
+    started.
+    """
     return tuple(map(_service, _parsed(xml).iter("node")))
 
 
 def _service(node: ElementTree.Element) -> Service:
     path = _text(node, "path")
     brick = Path(path) if path.startswith("/") else None
-    return Service("brick" if brick else _text(node, "hostname"), _text(node, "peerid"), _text(node, "status") == "1", brick)
+    return Service(
+        "brick" if brick else _text(node, "hostname"),
+        _text(node, "peerid"),
+        _text(node, "status") == "1",
+        brick,
+    )
 
 
 def tasks(xml: str) -> tuple[str, ...]:
@@ -90,13 +102,18 @@ def volume_shape(xml: str) -> dict[str, int | str]:
         "disperse_count": "disperseCount",
         "redundancy_count": "redundancyCount",
     }
-    return {"type": _text(volume, "typeStr"), **{name: int(_text(volume, tag)) for name, tag in counts.items()}}
+    return {
+        "type": _text(volume, "typeStr"),
+        **{name: int(_text(volume, tag)) for name, tag in counts.items()},
+    }
 
 
 def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) -> tuple[str, ...]:
-    """Parse the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to name).
+    """Parse the hosts in `trusted.glusterfs.list-node-uuids` (or node-uuid), in the order of `names` (UUID to
+    name).
 
-    The list has a group's bricks in the order in which the volume was created; the last ones are those of arbiters.
+    The list has a group's bricks in the order in which the volume was created; the last ones are those of
+    arbiters.
     """
     listed = re.findall(r"[0-9a-f-]{36}", uuids)
     holding = listed[: len(listed) - arbiters_count]
@@ -104,7 +121,9 @@ def holders(uuids: str, names: Mapping[str, str], *, arbiters_count: int = 0) ->
 
 
 def lost_brick(log: str) -> str:
-    """Return the brick that a client's log reports as lost, or "": the client continues as long as the layout allows."""
+    """Return the brick that a client's log reports as lost, or "": the client continues as long as the
+    layout allows.
+    """
     lost = re.search(r"\d-(\S+-client-\d+): (disconnected from|server \S+ has not responded)", log)
     return f"{lost[1]} was lost by the client" if lost else ""
 
@@ -112,7 +131,9 @@ def lost_brick(log: str) -> str:
 def absent_bricks(log: str) -> str:
     """Return the bricks to which a client has no connection at the end of its log."""
     events = re.findall(
-        r"\d-(\S+-client-\d+): (?:(disconnected from|server \S+ has not responded)|Connected)", log, re.IGNORECASE
+        r"\d-(\S+-client-\d+): (?:(disconnected from|server \S+ has not responded)|Connected)",
+        log,
+        re.IGNORECASE,
     )
     return ", ".join(name for name, lost in dict(events).items() if lost)
 

@@ -8,9 +8,9 @@ from perjoule.model import Json
 
 EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
 
-# How many chunks may be copied to and from a chunk server at a time: endangered, undergoal, for rebalance of two kinds, and from
-# MooseFS 4 on where a read or write needs it. The master adds nothing to a 0. MooseFS's own are 2,1,1,4,4 and 10,5,2,5,10
-# (mfsmaster.cfg(5)); it takes its own when there is one too many.
+# How many chunks may be copied to and from a chunk server at a time: endangered, undergoal, for rebalance of
+# two kinds, and from MooseFS 4 on where a read or write needs it. The master adds nothing to a 0. MooseFS's
+# own are 2,1,1,4,4 and 10,5,2,5,10 (mfsmaster.cfg(5)); it takes its own when there is one too many.
 NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0,4", "CHUNKS_READ_REP_LIMIT": "10,5,0,0,10"}
 
 
@@ -26,7 +26,9 @@ def no_rebalance(release: int) -> dict[str, str]:
 
 
 def storage_class(goal: int, release: int) -> str:
-    """Return the class for this many copies: MooseFS 3 has one named after each number, in MooseFS 4 it is created."""
+    """Return the class for this many copies: MooseFS 3 has one named after each number, in MooseFS 4 it is
+    created.
+    """
     return f"goal{goal}" if release >= 4 else str(goal)
 
 
@@ -41,7 +43,9 @@ def exports_text(addresses: Sequence[str], password: str) -> str:
 
 
 def mount_text(master: str, password: str, cache: str, label: str = "", more: Iterable[str] = ()) -> str:
-    """Return mfsmount's options as a file (mfscfgfile); if there is a choice, it prefers chunk servers with the label."""
+    """Return mfsmount's options as a file (mfscfgfile); if there is a choice, it prefers chunk servers
+    with the label.
+    """
     preferred = f"mfspreflabels={label}\n" if label else ""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
     options = (f"mfsmaster={master}", f"mfspassword={password}", f"mfscachemode={mode}", *more)
@@ -52,19 +56,25 @@ def copies(fileinfo: str) -> set[str]:
     """Parse addresses of the hosts with a valid copy of any chunk, from `mfsfileinfo`."""
     lines = [line.strip() for line in fileinfo.splitlines()[1:]]
     remarks = [line for line in lines if re.match(r"chunk \d+: |no chunks - empty file$|.* !!!$", line)]
-    places = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
+    places = [
+        re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines
+    ]
     if not lines or len(lines) != len(remarks) + sum(map(bool, places)):
         raise unexpected(fileinfo, "mfsfileinfo")
     return {copy[1] for copy in places if copy and (copy[2] or copy[3]) == "VALID"}
 
 
 def last_number(output: str) -> int:
-    """Parse the number at the end of `mfsgetsclass PATH` and `mfsgettrashtime PATH`; MooseFS 4 prints our class as "goal2"."""
+    """Parse the number at the end of `mfsgetsclass PATH` and `mfsgettrashtime PATH`; MooseFS 4 prints our
+    class as "goal2".
+    """
     return int(found(r": (?:goal)?(\d+)\s*\Z", output, "mfsgetsclass or mfsgettrashtime"))
 
 
 def unanswered(answer: str) -> str:
-    """Return why an answer of `mfscli -p -SIG ...` is incomplete, with its message, although it exits with 0; else ""."""
+    """Return why an answer of `mfscli -p -SIG ...` is incomplete, with its message, although it exits with
+    0; else "".
+    """
     if "\tmaster version\t" in answer and "Traceback (most recent call last)" not in answer:
         return ""
     lines = [line.strip() for line in answer.splitlines() if re.search(r"\w", line)]
@@ -73,15 +83,25 @@ def unanswered(answer: str) -> str:
 
 def summary(answer: str) -> dict[str, Json]:
     """Parse version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
-    patterns = {"version": r"master version\t(\S+)$", "total": r"total space\t(\d+)$", "available": r"avail space\t(\d+)$"}
-    fields = {
-        name: found(rf"^(?:master info|cluster summary):\t{row}", answer, "mfscli -p -SIG") for name, row in patterns.items()
+    patterns = {
+        "version": r"master version\t(\S+)$",
+        "total": r"total space\t(\d+)$",
+        "available": r"avail space\t(\d+)$",
     }
-    return {"version": fields["version"], "total_bytes": int(fields["total"]), "available_bytes": int(fields["available"])}
+    fields = {
+        name: found(rf"^(?:master info|cluster summary):\t{row}", answer, "mfscli -p -SIG")
+        for name, row in patterns.items()
+    }
+    return {
+        "version": fields["version"],
+        "total_bytes": int(fields["total"]),
+        "available_bytes": int(fields["available"]),
+    }
 
 
 def counts_all(answer: str) -> bool:
-    """Parse whether the sum of space, which clients see and which is up to a second old, includes all chunk servers.
+    """Parse whether the sum of space, which clients see and which is up to a second old, includes all chunk
+    servers.
 
     From `mfscli -p -SIG -SCS`.
     """
@@ -95,7 +115,9 @@ def chunkserver_rows(answer: str) -> list[dict[str, Json]]:
 
 
 def _chunkserver(line: str) -> dict[str, Json]:
-    """Parse a line without headings: the state of the queue, which only MooseFS 4 reports, shifts the rest."""
+    """Parse a line without headings: the state of the queue, which only MooseFS 4 reports, shifts the
+    rest.
+    """
     row = line.split("\t")[1:]
     at = next((n for n, cell in enumerate(row) if cell.startswith("maintenance_")), len(row))
     try:
@@ -108,22 +130,33 @@ def _chunkserver(line: str) -> dict[str, Json]:
 
 
 CHUNK_BYTES = 64 * 1024**2  # https://moosefs.com/support
-ACCEPTED_RATIO = 0.01  # ACCEPTABLE_PERCENTAGE_DIFFERENCE, the master's own: below, it takes its time (mfsmaster.cfg(5))
+# ACCEPTABLE_PERCENTAGE_DIFFERENCE, the master's own: below, it takes its time (mfsmaster.cfg(5))
+ACCEPTED_RATIO = 0.01
 
 
 def uneven(answer: str) -> str:
-    """Parse whether some chunk servers are fuller than others by more than the master accepts, and a chunk; "" if not.
+    """Parse whether some chunk servers are fuller than others by more than the master accepts, and a chunk;
+    "" if not.
 
     From `mfscli -p -SCS`.
     """
-    rows = [(int(str(row["used_bytes"])), int(str(row["total_bytes"]))) for row in chunkserver_rows(answer) if row["total_bytes"]]
+    rows = [
+        (int(str(row["used_bytes"])), int(str(row["total_bytes"])))
+        for row in chunkserver_rows(answer)
+        if row["total_bytes"]
+    ]
     shares = sorted(used / total for used, total in rows)
     if not rows or shares[-1] - shares[0] <= ACCEPTED_RATIO + CHUNK_BYTES / min(total for _, total in rows):
         return ""
     return f"chunk servers are {100 * shares[0]:.1f} % to {100 * shares[-1]:.1f} % full"
 
 
-CHUNK_CLASSES = {"missing": "no copy", "undergoal": "too few copies", "endangered": "too few copies", "overgoal": "too many"}
+CHUNK_CLASSES = {
+    "missing": "no copy",
+    "undergoal": "too few copies",
+    "endangered": "too few copies",
+    "overgoal": "too many",
+}
 
 
 def chunk_work(answer: str, classes: Collection[str] = ("undergoal", "endangered", "overgoal")) -> str:
@@ -131,5 +164,7 @@ def chunk_work(answer: str, classes: Collection[str] = ("undergoal", "endangered
     due: dict[str, int] = {}
     for name, meaning in CHUNK_CLASSES.items():
         if name in classes:
-            due[meaning] = due.get(meaning, 0) + int(found(rf"chunkclass {name}:\t(\d+)", answer, "mfscli -p -SIC"))
+            due[meaning] = due.get(meaning, 0) + int(
+                found(rf"chunkclass {name}:\t(\d+)", answer, "mfscli -p -SIC")
+            )
     return "; ".join(f"chunks with {meaning}: {count}" for meaning, count in due.items() if count)

@@ -1,8 +1,9 @@
-"""NFS: one server and its disk, the baseline of network-attached storage. https://github.com/nfs-ganesha/nfs-ganesha/wiki
+"""NFS: one server and its disk, the baseline of network-attached storage.
+https://github.com/nfs-ganesha/nfs-ganesha/wiki
 
-The server is nfs-ganesha (user space, with its VFS back end) or the one in a real host's kernel. Clients mount with the kernel's
-NFS client or, on any kernel, with FUSE and libnfs (`mount.py`). Clients cache data in the page cache from close to open; the
-server's data are only in its kernel's page cache. The hosts drop both.
+The server is nfs-ganesha (user space, with its VFS back end) or the one in a real host's kernel. Clients
+mount with the kernel's NFS client or, on any kernel, with FUSE and libnfs (`mount.py`). Clients cache data in
+the page cache from close to open; the server's data are only in its kernel's page cache. The hosts drop both.
 """
 
 import sys
@@ -42,8 +43,14 @@ FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
 # Of the kernel's client, those that tune: no address, path, port or security, and nothing of mount(8)'s own.
 # https://man7.org/linux/man-pages/man5/nfs.5.html
 MOUNT_OPTIONS: Forms = {
-    **flags("rw hard soft softerr softreval nosoftreval ac noac cto nocto sync async relatime noatime nodiratime lock nolock"),
-    **flags("sharecache nosharecache resvport noresvport nordirplus nosuid nodev noexec trunkdiscovery notrunkdiscovery"),
+    **flags(
+        "rw hard soft softerr softreval nosoftreval ac noac cto nocto sync async relatime noatime "
+        "nodiratime lock nolock"
+    ),
+    **flags(
+        "sharecache nosharecache resvport noresvport nordirplus nosuid nodev noexec trunkdiscovery "
+        "notrunkdiscovery"
+    ),
     **each("timeo retrans actimeo acregmin acregmax acdirmin acdirmax nconnect max_connect", NUMBER),
     "rdirplus": "(=(none|force))?",
     "lookupcache": words("all", "none", "pos", "positive"),
@@ -67,25 +74,40 @@ class Nfs(Deployed):
     copied_by_client: ClassVar = True  # its one copy goes to the one server
 
     server: Literal["ganesha", "kernel"] = "ganesha"
-    """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already running."""
+    """"ganesha": nfs-ganesha in user space; "kernel": the kernel's own, on a host where it is already
+    running.
+    """
     place: Literal["storage", "metadata"] = "storage"
     """Which host serves: the first storage host, or the metadata host."""
     client: Literal["kernel", "fuse"] = "kernel"
-    """"kernel": the kernel's NFS client; "fuse": libnfs in user space, on any kernel. It takes more CPU time."""
+    """"kernel": the kernel's NFS client; "fuse": libnfs in user space, on any kernel.
+
+    It takes more CPU time.
+    """
     version: Version | None = None
-    """Version of the protocol: 4.2 by default; 3 by client "fuse", which has no other. Ganesha serves 3 only to hosts with their
+    """Version of the protocol: 4.2 by default; 3 by client "fuse", which has no other. Ganesha serves 3 only
+    to hosts with their
     own namespaces, because it needs an rpcbind."""
     transfer_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB"), scale=True)] = TRANSFER_BYTES
-    """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's can't be set: 128 KiB and 1 MiB."""
+    """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's can't be set: 128
+    KiB and 1 MiB.
+    """
     options: tuple[str, ...] = ()
-    """More mount options of the kernel's client, as in ["nconnect=4"]; only those that tune (docs/reference/permitted.md)."""
+    """More mount options of the kernel's client, as in ["nconnect=4"]; only those that tune
+    (docs/reference/permitted.md).
+    """
 
     @model_validator(mode="after")
     def _spoken(self, info: ValidationInfo) -> Self:
         if self.client == "fuse" and self.version not in (None, "3"):
-            raise ValueError(f'client "fuse" speaks version 3, not {self.version}; remove version, or set client = "kernel"')
+            raise ValueError(
+                f'client "fuse" speaks version 3, not {self.version}; remove version, or set client = '
+                '"kernel"'
+            )
         if self.client == "fuse" and self.transfer_bytes != TRANSFER_BYTES:
-            raise ValueError('client "fuse" has transfers of its own; remove transfer, or set client = "kernel"')
+            raise ValueError(
+                'client "fuse" has transfers of its own; remove transfer, or set client = "kernel"'
+            )
         if self.client == "fuse" and self.options:
             raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
         for option in mount_words(self.options) if is_to_run(info) else ():
@@ -109,17 +131,30 @@ class Nfs(Deployed):
             return (kernel, *programs({"mount.nfs": "nfs-common"}))
         library = next((path for name in LIBRARIES for path in Path("/usr/lib").glob(f"*/{name}")), None)
         libnfs = Check(
-            "libnfs", library is not None, str(library or "not installed"), "apt install libnfs-utils", package="libnfs-utils"
+            "libnfs",
+            library is not None,
+            str(library or "not installed"),
+            "apt install libnfs-utils",
+            package="libnfs-utils",
         )
         has_mfusepy = find_spec("mfusepy") is not None
         fix, look = ".venv/bin/pip install mfusepy", f"library mfusepy {sys.executable}"
-        return (fuse(), libnfs, Check("mfusepy", has_mfusepy, "installed" if has_mfusepy else "not installed", fix, look=look))
+        return (
+            fuse(),
+            libnfs,
+            Check("mfusepy", has_mfusepy, "installed" if has_mfusepy else "not installed", fix, look=look),
+        )
 
     def _server_checks(self) -> tuple[Check, ...]:
         if self.server == "kernel":
             return programs({"exportfs": "nfs-kernel-server"}, self._serving)
         back_end = next(Path("/usr/lib").glob("*/ganesha/libfsalvfs.so"), None)
-        vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
+        vfs = Check(
+            "ganesha's VFS",
+            back_end is not None,
+            str(back_end or "not installed"),
+            "apt install nfs-ganesha-vfs",
+        )
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.spoken == "3" else {})}
         return (*programs(packages, self._serving), vfs)
 
@@ -158,7 +193,11 @@ class _Nfs(Deployment[Nfs]):
 
     def plan(self) -> tuple[Host, ...]:
         metadata = self.hosts.metadata
-        self.server = next(iter(self.hosts.by_role("storage")), metadata) if self.options.place == "storage" else metadata
+        self.server = (
+            next(iter(self.hosts.by_role("storage")), metadata)
+            if self.options.place == "storage"
+            else metadata
+        )
         return (self.server,)
 
     def require_clients(self) -> None:
@@ -174,13 +213,19 @@ class _Nfs(Deployment[Nfs]):
         if self.options.client == "fuse":
             program = self.folder(client) / _FUSE_MOUNT.name
             client.put(_FUSE_MOUNT.read_text("utf-8"), program)
-            return self.start(client, "libnfs", [sys.executable, "-P", program, self.server.address, self.export, place])
+            return self.start(
+                client, "libnfs", [sys.executable, "-P", program, self.server.address, self.export, place]
+            )
         options = mount_options(self.options.spoken, self.options.transfer_bytes, self.options.options)
         self.mount(client, place, "nfs", f"{self.server.address}:{self.export}", options)
         return None
 
     def report(self) -> dict[str, Json]:
-        facts: dict[str, Json] = {"server": self.server.name, "version": self.version(), "protocol": self.options.spoken}
+        facts: dict[str, Json] = {
+            "server": self.server.name,
+            "version": self.version(),
+            "protocol": self.options.spoken,
+        }
         return {**facts, "client": self.options.client, "mounts": self.mounts()}
 
     def version(self) -> str:
@@ -203,19 +248,37 @@ class _Ganesha(_Nfs):
     def require(self) -> None:
         if self.options.spoken == "3" and not has_own_mounts(self.server):
             problem = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
-            raise MachineError(problem, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
+            raise MachineError(
+                problem, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"'
+            )
 
     def serve(self) -> None:
         host, folder = self.server, self.folder(self.server)
-        host.run(["install", "-d", folder, self.export, folder / "recovery", folder / "run"], timeout_s=SHORT_S)
+        host.run(
+            ["install", "-d", folder, self.export, folder / "recovery", folder / "run"], timeout_s=SHORT_S
+        )
         if has_own_mounts(host):  # sockets and locks below /run are compiled in
             self.bind(host, folder / "run", Path("/run"))
         if self.options.spoken == "3":
             self.start(host, "rpcbind", ["rpcbind", "-f"])
-            self.daemons.retry("an rpcbind", lambda: host.run(["test", "-S", "/run/rpcbind.sock"], timeout_s=SHORT_S))
+            self.daemons.retry(
+                "an rpcbind", lambda: host.run(["test", "-S", "/run/rpcbind.sock"], timeout_s=SHORT_S)
+            )
         clients = [client.address for client in self.hosts.users]
-        host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.spoken), folder / "ganesha.conf")
-        argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
+        host.put(
+            ganesha_text(self.export, folder / "recovery", clients, self.options.spoken),
+            folder / "ganesha.conf",
+        )
+        argv = [
+            "ganesha.nfsd",
+            "-F",
+            "-f",
+            folder / "ganesha.conf",
+            "-L",
+            "/dev/stderr",
+            "-p",
+            folder / "ganesha.pid",
+        ]
         server = self.start(host, "ganesha.nfsd", argv)
         self.daemons.wait("an NFS server", lambda: "NFS SERVER INITIALIZED" in server.process.output())
 
@@ -224,7 +287,8 @@ class _Ganesha(_Nfs):
 
 
 class _Kernel(_Nfs):
-    """The server in the host's kernel, which must already run: one export more, in no file, removed at the end.
+    """The server in the host's kernel, which must already run: one export more, in no file, removed at the
+    end.
 
     https://man7.org/linux/man-pages/man8/exportfs.8.html
     """
@@ -253,9 +317,9 @@ class _Kernel(_Nfs):
 def ganesha_text(export: Path, recovery: Path, clients: Sequence[str], version: Version) -> str:
     """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone.
 
-    From version 5 on Ganesha ends if the kernel does not let it flush under memory pressure (PR_SET_IO_FLUSHER needs
-    CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless that is allowed to fail. Older versions warn that
-    they do not know the option.
+    From version 5 on Ganesha ends if the kernel does not let it flush under memory pressure
+    (PR_SET_IO_FLUSHER needs CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless that
+    is allowed to fail. Older versions warn that they do not know the option.
     """
     protocol, _, minor = version.partition(".")
     minors = f"Minor_Versions = {minor}; " if minor else ""

@@ -1,9 +1,10 @@
-"""Mounts an NFS export through FUSE and libnfs, where the kernel has no NFS client: https://github.com/sahlberg/libnfs
+"""Mounts an NFS export through FUSE and libnfs, where the kernel has no NFS client:
+https://github.com/sahlberg/libnfs
 
-A program of its own, without imports of perjoule: `python -P mount.py SERVER EXPORT FOLDER`, as root, until it is unmounted.
-It speaks version 3 over TCP, asynchronous as the kernel's client: a write returns when the server has it, and fsync and close
-send a COMMIT. All requests are root's. A few connections serve all threads of FUSE, because one of libnfs serves one thread. A
-server that is gone is an I/O error, not a wait.
+A program of its own, without imports of perjoule: `python -P mount.py SERVER EXPORT FOLDER`, as root, until
+it is unmounted. It speaks version 3 over TCP, asynchronous as the kernel's client: a write returns when the
+server has it, and fsync and close send a COMMIT. All requests are root's. A few connections serve all threads
+of FUSE, because one of libnfs serves one thread. A server that is gone is an I/O error, not a wait.
 """
 
 import ctypes
@@ -20,13 +21,31 @@ os.environ.setdefault("FUSE_LIBRARY_NAME", "fuse3")  # of version 2, a request i
 
 from mfusepy import FUSE, Operations
 
-LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # of Debian 12 and 13; later ones take arguments in another order
+# of Debian 12 and 13; later ones take arguments in another order
+LIBRARIES = ("libnfs.so.13", "libnfs.so.14")
 CONNECTIONS_COUNT = 4
 TIMEOUT_MS = 60_000
-_STAT = ("st_dev", "st_ino", "st_mode", "st_nlink", "st_uid", "st_gid", "st_rdev", "st_size", "st_blksize", "st_blocks")
+_STAT = (
+    "st_dev",
+    "st_ino",
+    "st_mode",
+    "st_nlink",
+    "st_uid",
+    "st_gid",
+    "st_rdev",
+    "st_size",
+    "st_blksize",
+    "st_blocks",
+)
 _TIMES = ("st_atime", "st_mtime", "st_ctime")  # seconds follow the above, then nanoseconds
 _STATVFS = ("f_bsize", "f_frsize", "f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree", "f_favail")
-_P, _S, _I, _N, _V = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(ctypes.c_void_p)
+_P, _S, _I, _N, _V = (
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.c_int,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_void_p),
+)
 _CALLS: dict[str, tuple[Any, ...]] = {  # arguments after the context
     "nfs_mount": (_S, _S),
     "nfs_stat64": (_S, _P),
@@ -66,8 +85,18 @@ _Entry._fields_ = [
     ("type", ctypes.c_uint32),
     ("mode", ctypes.c_uint32),
 ]
-# Of an entry, by the number of its type in NFS version 3. Without it, `find` asks for each, and fails if one is gone by then.
-_TYPES = (0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFBLK, stat.S_IFCHR, stat.S_IFLNK, stat.S_IFSOCK, stat.S_IFIFO)
+# Of an entry, by the number of its type in NFS version 3. Without it, `find` asks for each, and fails if one
+# is gone by then.
+_TYPES = (
+    0,
+    stat.S_IFREG,
+    stat.S_IFDIR,
+    stat.S_IFBLK,
+    stat.S_IFCHR,
+    stat.S_IFLNK,
+    stat.S_IFSOCK,
+    stat.S_IFIFO,
+)
 
 
 class Export:
@@ -207,7 +236,11 @@ class Client(Operations):
 
     def truncate(self, path: str, length: int, fh: int | None = None) -> int:
         """Set a file's size."""
-        return self._export.call("nfs_truncate", path, length) if fh is None else self._export.call("nfs_ftruncate", fh, length)
+        return (
+            self._export.call("nfs_truncate", path, length)
+            if fh is None
+            else self._export.call("nfs_ftruncate", fh, length)
+        )
 
     def mkdir(self, path: str, mode: int) -> int:
         """Make a folder."""

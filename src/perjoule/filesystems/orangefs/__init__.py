@@ -1,15 +1,15 @@
-"""OrangeFS 2.9 and 2.10: servers for metadata and for data, and a FUSE or a kernel client. https://www.orangefs.org,
-https://github.com/waltligon/orangefs
+"""OrangeFS 2.9 and 2.10: servers for metadata and for data, and a FUSE or a kernel client.
+https://www.orangefs.org, https://github.com/waltligon/orangefs
 
-Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here only those of the
-hosts' own network. Caches:
+Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here
+only those of the hosts' own network. Caches:
 
-- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names and attributes for 5 s (see
-  `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
+- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names and attributes for 5 s
+  (see `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
 - Servers keep data and metadata only in their kernel's page cache.
 
-pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in the page caches of
-servers, and on their disks only with `sync_data`.
+pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in
+the page caches of servers, and on their disks only with `sync_data`.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,8 @@ from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 
-MODULE = Path("/sys/module/orangefs")  # its device is made by its daemon, so nothing else shows that it is loaded
+# its device is made by its daemon, so nothing else shows that it is loaded
+MODULE = Path("/sys/module/orangefs")
 BIG_WRITES = Setting("big_writes", "set", "comparability")  # else of 4 KiB, which no other client has
 CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
 
@@ -59,29 +60,43 @@ class OrangeFS(SelfBuilt):
 
     stripe_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB", "4 MiB"), scale=True)] = 64 * 1024
     """Bytes of a file on one server before the next one follows (strip_size)."""
-    distribution: Annotated[Distribution, Tunable(("simple_stripe", "twod_stripe", "basic_dist"))] = "simple_stripe"
-    """How files are spread: round robin over all data servers, in two dimensions over groups of them, or each file on one."""
-    client: Literal["fuse", "kernel"] = "fuse"
-    """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client per kernel."""
-    direct: bool | None = None
-    """Whether the mount bypasses the client's page cache (direct_io). pvfs2fuse always does; the kernel client has no such
-    mount option: there a workload opens its files with direct I/O. If omitted, the client's default applies."""
-    attribute_cache: bool = True
-    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request first queries the
-    metadata server, but size changes by another client are visible at once."""
-    trove: Annotated[Literal["alt-aio", "directio"], Tunable(("alt-aio", "directio"), less_durable={"alt-aio": PAGES})] = (
-        "alt-aio"
+    distribution: Annotated[Distribution, Tunable(("simple_stripe", "twod_stripe", "basic_dist"))] = (
+        "simple_stripe"
     )
+    """How files are spread: round robin over all data servers, in two dimensions over groups of them, or
+    each file on one.
+    """
+    client: Literal["fuse", "kernel"] = "fuse"
+    """"fuse": pvfs2fuse with big_writes; "kernel": the module orangefs with pvfs2-client-core, one client
+    per kernel.
+    """
+    direct: bool | None = None
+    """Whether the mount bypasses the client's page cache (direct_io). pvfs2fuse always does; the kernel
+    client has no such
+    mount option: there a workload opens its files with direct I/O. If omitted, the client's default applies.
+    """
+    attribute_cache: bool = True
+    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request
+    first queries the
+    metadata server, but size changes by another client are visible at once."""
+    trove: Annotated[
+        Literal["alt-aio", "directio"], Tunable(("alt-aio", "directio"), less_durable={"alt-aio": PAGES})
+    ] = "alt-aio"
     """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
     sync_data: Annotated[bool, Tunable((False, True), less_durable={False: PAGES})] = False
     """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
     beneath: Beneath = None
-    """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
+    """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"};
+    the host's own disk if
     omitted. Metadata are on the latter."""
 
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The servers, and on clients the tools and the client."""
-        return {"metadata": (words.SERVER,), "data": (words.SERVER,), "client": (*words.TOOLS, words.CLIENTS[self.client])}
+        return {
+            "metadata": (words.SERVER,),
+            "data": (words.SERVER,),
+            "client": (*words.TOOLS, words.CLIENTS[self.client]),
+        }
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""
@@ -94,7 +109,10 @@ class OrangeFS(SelfBuilt):
         return {place: (Port(words.PORT, "pvfs2-server"),) for place in places}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
-        """One copy. The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works."""
+        """One copy.
+
+        The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works.
+        """
         durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
         return Redundancy(acknowledged="on disk" if durable else "in memory")
 
@@ -130,7 +148,10 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
     @property
     def servers(self) -> tuple[words.OrangefsServer, ...]:
         """All servers, those of metadata first."""
-        keeps: dict[words.Role, tuple[Host, ...]] = {"metadata": self.options.metadata(self.hosts), "data": self.bearers}
+        keeps: dict[words.Role, tuple[Host, ...]] = {
+            "metadata": self.options.metadata(self.hosts),
+            "data": self.bearers,
+        }
         return tuple(
             words.OrangefsServer(
                 host.name,
@@ -156,13 +177,19 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         options, url = self.options, words.url(self.servers[0])
         client.put(words.table(self.servers[0], place), self.folder(client) / "pvfs2tab")
         if options.client == "fuse":
-            # Told where to mount from, it caches attributes for 5 s; when it has to look that up in pvfs2tab, it does not.
+            # Told where to mount from, it caches attributes for 5 s; when it has to look that up in pvfs2tab,
+            # it does not.
             source = ["-o", f"fs_spec={url}"] if options.attribute_cache else []
             return self.start(
-                client, "pvfs2fuse", [*self._lead(client), "pvfs2fuse", place, "-f", "-o", BIG_WRITES.name, *source]
+                client,
+                "pvfs2fuse",
+                [*self._lead(client), "pvfs2fuse", place, "-f", "-o", BIG_WRITES.name, *source],
             )
         log = self.log(client, "pvfs2-client-core")
-        cached = [f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}" for cache in ("acache", "ncache")]
+        cached = [
+            f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}"
+            for cache in ("acache", "ncache")
+        ]
         argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]
         daemon = self.start(client, "pvfs2-client-core", argv)
         # It fails while the daemon is not ready.
@@ -183,12 +210,15 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         probe = self.directories[client.name] / ".perjoule-probe"
         client.run(["touch", probe], timeout_s=self.patience_s)
         spread = self._spread(probe)
-        client.run(["rm", "-r", "-f", probe, probe.with_name("lost+found")], timeout_s=self.patience_s)  # 2.10 comes up with it
+        # 2.10 comes up with it
+        client.run(["rm", "-r", "-f", probe, probe.with_name("lost+found")], timeout_s=self.patience_s)
         modes = words.modes(statfs)
         return {
             "version": words.version(self._servers[0].process.output()),
             **words.space(statfs),
-            "servers": [{"host": s.name, "address": s.address, "mode": modes[s.address]} for s in self.servers],
+            "servers": [
+                {"host": s.name, "address": s.address, "mode": modes[s.address]} for s in self.servers
+            ],
             "distribution": spread.distribution,
             "strip_bytes": spread.strip_bytes,
             "data_servers_count": len(spread.data),
@@ -209,7 +239,11 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
     def absent(self) -> str:
         """Return the servers that do not answer."""
         servers = self.servers
-        silent = [server.name for server, answers in zip(servers, each(servers, self._answers), strict=True) if not answers]
+        silent = [
+            server.name
+            for server, answers in zip(servers, each(servers, self._answers), strict=True)
+            if not answers
+        ]
         return f"no answer from {', '.join(silent)}" if silent else ""
 
     def degraded(self) -> str:
@@ -225,7 +259,11 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         """Make a server's storage, start it and wait until it listens."""
         configuration = self.folder(host) / "fs.conf"
         self.furnish(host, self.store(host))
-        host.put(words.configuration(self.options, self.servers, scale=self.hosts.scale), configuration, owner=self.user)
+        host.put(
+            words.configuration(self.options, self.servers, scale=self.hosts.scale),
+            configuration,
+            owner=self.user,
+        )
         argv = [*self._lead(), *self.as_user, "pvfs2-server", "-a", host.name]
         host.run([*argv, "-f", configuration], timeout_s=self.patience_s)
         server = self.start(host, "pvfs2-server", [*argv, "-d", configuration])
@@ -233,7 +271,9 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         return server
 
     def _answers(self, server: words.OrangefsServer) -> bool:
-        """Ask one server for its configuration, as a client does; half a second is enough, where `pvfs2-statfs` tries for ten."""
+        """Ask one server for its configuration, as a client does; half a second is enough, where
+        `pvfs2-statfs` tries for ten.
+        """
         client = self.hosts.clients[0]
         argv = [*self._lead(client), *words.check_server(server)]
         return client.run(argv, timeout_s=self.patience_s, check=False).returncode == 0

@@ -23,9 +23,10 @@ Client = Literal["fuse", "kernel"]
 SERVER, TOOLS = "pvfs2-server", ("pvfs2-statfs", "pvfs2-viewdist", "pvfs2-check-server")
 CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
 
-# As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten
-# times as often for the same 10 s: else a server or client that comes a moment too early waits for 2 s) and the log: in the
-# foreground servers log to stderr, yet they refuse to start without a LogFile that they may open.
+# As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is
+# slower), retries (ten times as often for the same 10 s: else a server or client that comes a moment too
+# early waits for 2 s) and the log: in the foreground servers log to stderr, yet they refuse to start without
+# a LogFile that they may open.
 _CONFIGURATION = """\
 <Defaults>
 	UnexpectedRequests 50
@@ -84,7 +85,10 @@ _SERVER = """\
 </ServerOptions>
 """
 FIRST_HANDLE, LAST_HANDLE = 3, 2**63 - 1
-RETRIES, PAUSE_MS = Setting("ClientRetryLimit", "50", "start"), Setting("ClientRetryDelayMilliSecs", "200", "start")
+RETRIES, PAUSE_MS = (
+    Setting("ClientRetryLimit", "50", "start"),
+    Setting("ClientRetryDelayMilliSecs", "200", "start"),
+)
 
 
 @dataclass(frozen=True)
@@ -99,13 +103,18 @@ class OrangefsServer:
 
 
 def configuration(options: "OrangeFS", servers: Sequence[OrangefsServer], *, scale: float = 1.0) -> str:
-    """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with emulated time."""
+    """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with
+    emulated time.
+    """
     strip_bytes = None if options.distribution == "basic_dist" else options.stripe_bytes
     keepers = {role: [s.name for s in servers if role in s.roles] for role in ROLES}
     width = (LAST_HANDLE - FIRST_HANDLE) // sum(map(len, keepers.values()))
     firsts = itertools.count(FIRST_HANDLE, width)
     ranges = {
-        role: "\n".join(f"\t\tRange {name} {first}-{first + width - 1}" for name, first in zip(names, firsts, strict=False))
+        role: "\n".join(
+            f"\t\tRange {name} {first}-{first + width - 1}"
+            for name, first in zip(names, firsts, strict=False)
+        )
         for role, names in keepers.items()
     }
     strip = ["\t\tParam strip_size", f"\t\tValue {strip_bytes}"] if strip_bytes else []
@@ -162,7 +171,9 @@ def spread(viewdist: str) -> FileSpread:
 def space(statfs: str) -> dict[str, int]:
     """Parse total and available bytes, from `pvfs2-statfs -m MOUNTPOINT`. Raises WorkloadError."""
     names = ("total", "available")
-    return {f"{name}_bytes": int(found(rf"^\tbytes {name}:\s+(\d+)$", statfs, "pvfs2-statfs")) for name in names}
+    return {
+        f"{name}_bytes": int(found(rf"^\tbytes {name}:\s+(\d+)$", statfs, "pvfs2-statfs")) for name in names
+    }
 
 
 def modes(statfs: str) -> dict[str, str]:
@@ -171,8 +182,12 @@ def modes(statfs: str) -> dict[str, str]:
     Raises:
         WorkloadError: it does not say so of each.
     """
-    modes_of = dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
-    if not modes_of or modes_of.keys() != set(re.findall(r"^server: tcp://([^:\s]+):\d+$", statfs, re.MULTILINE)):
+    modes_of = dict(
+        re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE)
+    )
+    if not modes_of or modes_of.keys() != set(
+        re.findall(r"^server: tcp://([^:\s]+):\d+$", statfs, re.MULTILINE)
+    ):
         raise unexpected(statfs, "pvfs2-statfs")
     return modes_of
 

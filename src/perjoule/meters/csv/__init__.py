@@ -1,7 +1,7 @@
 """A log that another program writes, live or afterwards: https://www.rfc-editor.org/rfc/rfc4180
 
-Everything about it is declared: columns, unit, semantics, time zone. Lines above the header are skipped, so exports of LMG or
-Yokogawa instruments need no editing. The log may grow while it is read.
+Everything about it is declared: columns, unit, semantics, time zone. Lines above the header are skipped, so
+exports of LMG or Yokogawa instruments need no editing. The log may grow while it is read.
 """
 
 import codecs
@@ -55,7 +55,8 @@ grade = "wall"
 MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
-_LONG_BYTES = 256 * 1024  # of a log that is read at once if it is plain, and of its beginning that shows whether it is
+# of a log that is read at once if it is plain, and of its beginning that shows whether it is
+_LONG_BYTES = 256 * 1024
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
@@ -67,7 +68,9 @@ class Csv(Declared):
     """The file."""
 
     time: tuple[str, ...] = ("time",)
-    """The column with the time, or the columns that form it (["Date", "Time"]); without a header by number, from 1."""
+    """The column with the time, or the columns that form it (["Date", "Time"]); without a header by
+    number, from 1.
+    """
 
     value: str
     """The column with the numbers."""
@@ -76,7 +79,9 @@ class Csv(Declared):
     """The column with the length of each window in seconds, instead of `window`."""
 
     clock: Kind = "date"
-    """What the times are: dates, Unix seconds, seconds of this machine's CLOCK_MONOTONIC, or since the recording's beginning."""
+    """What the times are: dates, Unix seconds, seconds of this machine's CLOCK_MONOTONIC, or since the
+    recording's beginning.
+    """
 
     format: str = ""
     """How dates are written, in strptime's notation ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
@@ -85,14 +90,18 @@ class Csv(Declared):
     """The time zone of dates without one: "UTC", "Europe/Berlin"."""
 
     twice: Literal["refuse", "in order"] = "refuse"
-    """How to treat the hour that occurs twice when daylight saving time ends: refuse it, or resolve it by the order of the
+    """How to treat the hour that occurs twice when daylight saving time ends: refuse it, or resolve it by the
+    order of the
     rows."""
 
     delimiter: str = ","
     """Between columns; "\\t" for tabs."""
 
     decimal: Literal["", ".", ","] = ""
-    """The decimal separator; by default a point, or a comma beside `thousands = "."`. State it where a point may be either."""
+    """The decimal separator; by default a point, or a comma beside `thousands = "."`.
+
+    State it where a point may be either.
+    """
 
     thousands: Literal["", ",", ".", " ", "'"] = ""
     """The separator of thousands, where it may be mistaken for a decimal separator ("1,234", "1.234")."""
@@ -120,7 +129,9 @@ class Csv(Declared):
             raise ValueError("thousands and decimal must differ")
         if self.only and not self.by:
             raise ValueError("only chooses among the values of a column (set by)")
-        if not self.header and not all(name.isdigit() and int(name) for name in filter(None, (*self.time, self.value, self.by))):
+        if not self.header and not all(
+            name.isdigit() and int(name) for name in filter(None, (*self.time, self.value, self.by))
+        ):
             raise ValueError("without a header, columns are numbers from 1")
         try:
             codecs.lookup(self.encoding)
@@ -136,7 +147,9 @@ class Csv(Declared):
 
     @property
     def guesses(self) -> bool:
-        """Whether points are taken for decimals only because nobody declared them, in watts or joules themselves."""
+        """Whether points are taken for decimals only because nobody declared them, in watts or joules
+        themselves.
+        """
         return not self.decimal and not self.thousands and self.factor == 1
 
     def declared(self, where: Boundary) -> Channel:
@@ -155,7 +168,10 @@ class Csv(Declared):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Open the log. Raises OSError. Its present content is old, or, if times are since the beginning, it is replayed."""
+        """Open the log. Raises OSError.
+
+        Its present content is old, or, if times are since the beginning, it is replayed.
+        """
         channel, replays = self.declared(where), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
@@ -180,7 +196,8 @@ class Csv(Declared):
             yield read
 
     def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[LogSample]:
-        """Read all rows of a log that is joined with a record afterwards: `clock` and the beginning are the record's.
+        """Read all rows of a log that is joined with a record afterwards: `clock` and the beginning are the
+        record's.
 
         Raises:
             CampaignError: the columns are missing, or a row is not as declared.
@@ -191,18 +208,35 @@ class Csv(Declared):
         try:
             found = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
-            raise CampaignError(str(error), where=str(self.path), next="check what the [[meter]] table declares") from None
+            raise CampaignError(
+                str(error), where=str(self.path), next="check what the [[meter]] table declares"
+            ) from None
         if not log.rows.began:
-            raise CampaignError(log.rows.missing(), where=str(self.path), next="set time, value and delimiter")
+            raise CampaignError(
+                log.rows.missing(), where=str(self.path), next="set time, value and delimiter"
+            )
         yield from found
 
     def plain(self, content: bytes) -> tuple[Floats, Floats] | None:
-        """Read a long log at once, as (seconds of UTC, W or J); None if it needs `samples`. Raises CampaignError as that does.
+        """Read a long log at once, as (seconds of UTC, W or J); None if it needs `samples`. Raises
+        CampaignError as that does.
 
         Its first rows are read by both.
         """
-        bare = self.format or self.decimal == "," or self.thousands or self.by or self.window_column or len(self.time) > 1
-        if bare or not self.header or self.clock not in ("date", "unix") or marked_encoding(content) not in ("", "utf-8-sig"):
+        bare = (
+            self.format
+            or self.decimal == ","
+            or self.thousands
+            or self.by
+            or self.window_column
+            or len(self.time) > 1
+        )
+        if (
+            bare
+            or not self.header
+            or self.clock not in ("date", "unix")
+            or marked_encoding(content) not in ("", "utf-8-sig")
+        ):
             return None
         if len(content) < _LONG_BYTES or codecs.lookup(self.encoding).name not in ("utf-8", "utf-8-sig"):
             return None
@@ -224,14 +258,23 @@ class Csv(Declared):
         if self.guesses and not log.points.settled and doubtful(found[1]):
             return None
         t_s, values = found[0], found[1] * self.factor
-        same = all(row.t_s == t and row.value == value for row, t, value in zip(first, t_s, values, strict=False))
+        same = all(
+            row.t_s == t and row.value == value for row, t, value in zip(first, t_s, values, strict=False)
+        )
         return (t_s, values) if same else None
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the log exists."""
         there = self.path.expanduser().is_file()
         detail = str(self.path) if there else f"{self.path} does not exist"
-        return (Check("log", ok=there, detail=detail, fix="" if there else "start the program that writes it, or set path"),)
+        return (
+            Check(
+                "log",
+                ok=there,
+                detail=detail,
+                fix="" if there else "start the program that writes it, or set path",
+            ),
+        )
 
     def _same(self, descriptor: int, at_bytes: int) -> None:
         """Check that the file is still the opened one. Raises OSError."""
@@ -261,7 +304,9 @@ class _Growing:
             *whole, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
             if len(self._rest) > _CHUNK_BYTES:
                 begins, self._rest = self._rest[:40], ""
-                raise ValueError(f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}")
+                raise ValueError(
+                    f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}"
+                )
             self.found = self.found or bool(whole)
             yield from whole
 
@@ -269,7 +314,9 @@ class _Growing:
 class _Log:
     """The rows of a log as samples, in order."""
 
-    def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None, *, guesses: bool = False) -> None:
+    def __init__(
+        self, meter: Csv, clock: Clock, began_s: float | None = None, *, guesses: bool = False
+    ) -> None:
         layout = LogLayout(
             time=meter.time,
             value=meter.value,
@@ -338,8 +385,11 @@ class _Log:
             if first:
                 self._strange_count += 1  # units, below the names
                 return None
-            return LogSample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
-        return LogSample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
+            # damaged: a gap after the last
+            return LogSample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)
+        return LogSample(
+            t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0
+        )
 
 
 def _dated_s(sample: LogSample) -> float:

@@ -1,7 +1,8 @@
-"""Points that may be separators of thousands: a log in which "1.234" is 1234 looks like one of three decimals.
+"""Points that may be separators of thousands: a log in which "1.234" is 1234 looks like one of three
+decimals.
 
-All its cells together can tell. Decimals begin with 0 somewhere, or have another number of digits; groups of thousands have
-three, and what is below a thousand has none.
+All its cells together can tell. Decimals begin with 0 somewhere, or have another number of digits; groups of
+thousands have three, and what is below a thousand has none.
 """
 
 import re
@@ -22,7 +23,10 @@ def doubtful(values: Floats) -> bool:
     broken = size[size != np.round(size)]
     thousands = broken * 1000
     return bool(
-        len(broken) >= LEAST_COUNT and size.max() < 1000 and broken.min() >= 1 and np.allclose(thousands, np.round(thousands))
+        len(broken) >= LEAST_COUNT
+        and size.max() < 1000
+        and broken.min() >= 1
+        and np.allclose(thousands, np.round(thousands))
     )
 
 
@@ -58,6 +62,7 @@ class Points:
             below = ", and those below a thousand have none" if self._below_count else ""
             large = self._example.replace(".", "")
             raise ValueError(
-                f"{self._example!r} may be {large} with a separator of thousands: every number with a point has three digits "
+                f"{self._example!r} may be {large} with a separator of thousands: every number with a point "
+                "has three digits "
                 f'behind it{below} (set decimal = "." or thousands = ".")'
             )

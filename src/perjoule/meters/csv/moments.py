@@ -1,4 +1,6 @@
-"""Samples of one moment: added up where a column distinguishes them, refused where their windows can't all lie before it."""
+"""Samples of one moment: added up where a column distinguishes them, refused where their windows can't all
+lie before it.
+"""
 
 import math
 from collections.abc import Iterator
@@ -33,7 +35,8 @@ class Sums:
         before = self._moment.get(key)
         if before and before.value != sample.value and not math.isnan(sample.value):
             raise ValueError(
-                f'"{key}" in column "{self._column}" has two values at one moment: {before.value:g}, {sample.value:g}'
+                f'"{key}" in column "{self._column}" has two values at one moment: {before.value:g}, '
+                f"{sample.value:g}"
             )
         self._moment[key] = before or sample
 
@@ -48,7 +51,8 @@ class Sums:
         self._moments_count += 1
         if new := sorted(moment.keys() - self._keys):
             raise ValueError(
-                f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with only, or, if their '
+                f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with '
+                "only, or, if their "
                 "times differ, choose one with only and give each a table of its own"
             )
         whole = moment.keys() == self._keys
@@ -56,7 +60,8 @@ class Sums:
         if not self._complete_count and (last or self._moments_count == COMPLETE_COUNT):
             listed = ", ".join(sorted(self._keys))
             raise ValueError(
-                f"no moment has rows of all of {listed}: their times differ, so choose one with only and give each its own table"
+                f"no moment has rows of all of {listed}: their times differ, so choose one with only and "
+                "give each its own table"
             )
         first = next(iter(moment.values()))
         value = math.fsum(one.value for one in moment.values()) if whole else math.nan
@@ -64,7 +69,9 @@ class Sums:
 
 
 class Overlaps:
-    """Windows of rows with one stamp, which follow each other if stamps are coarse, and can't if they are of several things."""
+    """Windows of rows with one stamp, which follow each other if stamps are coarse, and can't if they are
+    of several things.
+    """
 
     def __init__(self, window_s: float | None) -> None:
         self._window_s = window_s or 0.0
@@ -72,7 +79,10 @@ class Overlaps:
         self._rows_count = self._overlaps_count = 0
 
     def add(self, t_s: float) -> None:
-        """Take a row. Raises ValueError: the windows of several moments are longer than the time between them."""
+        """Take a row.
+
+        Raises ValueError: the windows of several moments are longer than the time between them.
+        """
         if t_s == self._stamp_s:
             self._rows_count += 1
             return
@@ -80,7 +90,8 @@ class Overlaps:
         self._overlaps_count = self._overlaps_count + 1 if self._rows_count > 1 and long else 0
         if self._overlaps_count == OVERLAPS_COUNT:
             raise ValueError(
-                f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if they are of several "
+                f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if "
+                "they are of several "
                 "outlets or phases, export the column that tells them apart and set by"
             )
         self._before_s, self._stamp_s, self._rows_count = self._stamp_s, t_s, 1

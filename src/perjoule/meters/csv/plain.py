@@ -1,6 +1,7 @@
 """A long log at once, where every row is as plain as its first ones: it has one number per moment, in order.
 
-Anything else is left to `Rows`, which reads row by row and says what is wrong. https://arrow.apache.org/docs/python/csv.html
+Anything else is left to `Rows`, which reads row by row and says what is wrong.
+https://arrow.apache.org/docs/python/csv.html
 """
 
 from typing import Any, cast
@@ -18,8 +19,11 @@ _BLOCK_BYTES = 4 * 1024**2
 _TYPES = {"unix": _pa.float64(), "date": _pa.timestamp("us")}
 
 
-def columns(content: bytes, *, time: str, value: str, delimiter: str, clock: str, zone: str) -> tuple[Floats, Floats] | None:
-    """Return the times (seconds of UTC) and numbers of a log whose first line names its columns; None if it is not plain.
+def columns(
+    content: bytes, *, time: str, value: str, delimiter: str, clock: str, zone: str
+) -> tuple[Floats, Floats] | None:
+    """Return the times (seconds of UTC) and numbers of a log whose first line names its columns; None if it
+    is not plain.
 
     Args:
         content: in UTF-8.
@@ -41,13 +45,21 @@ def columns(content: bytes, *, time: str, value: str, delimiter: str, clock: str
                 strings_can_be_null=False,
             ),
         )
-        parts = [(_seconds(batch.column(time), zone), batch.column(value).to_numpy(zero_copy_only=False)) for batch in batches]
-        t_s, numbers = (np.concatenate([np.asarray(part, dtype=np.float64) for part in own]) for own in zip(*parts, strict=True))
+        parts = [
+            (_seconds(batch.column(time), zone), batch.column(value).to_numpy(zero_copy_only=False))
+            for batch in batches
+        ]
+        t_s, numbers = (
+            np.concatenate([np.asarray(part, dtype=np.float64) for part in own])
+            for own in zip(*parts, strict=True)
+        )
     except (_pa.ArrowInvalid, _pa.ArrowKeyError, ValueError, OverflowError):
         return None
     finally:
         _pa.default_memory_pool().release_unused()
-    plain = len(t_s) > 1 and bool(np.isfinite(t_s).all() and np.isfinite(numbers).all() and (np.diff(t_s) > 0).all())
+    plain = len(t_s) > 1 and bool(
+        np.isfinite(t_s).all() and np.isfinite(numbers).all() and (np.diff(t_s) > 0).all()
+    )
     return (t_s, numbers) if plain else None
 
 

@@ -1,4 +1,5 @@
-"""Rows of a log: after the lines that instruments write above it, with decimal commas or points, and markers for missing numbers.
+"""Rows of a log: after the lines that instruments write above it, with decimal commas or points, and markers
+for missing numbers.
 
 A log may be read while it grows: lines are passed as they come.
 """
@@ -11,11 +12,27 @@ from dataclasses import dataclass
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
-_SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")  # between thousands: never a decimal separator
+# between thousands: never a decimal separator
+_SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _GROUPS = re.compile(r"[+-]?\d{1,3}((?:([.,])\d{3})(?:\2\d{3})*)(?:([.,])\d+)?")
 _WITH_UNIT = re.compile(r"(.*\d[.,]?)\s*([A-Za-z\u00b5\u03bc]{1,8})")
 _LIKE_NUMBER = re.compile(r"\W{0,2}\d[\d.,'\s]*[A-Za-z\u00b5%]{0,8}")
-_NOTHING = {"", "-", "--", "---", "nan", "inf", "+inf", "-inf", "null", "none", "n/a", "error", "overflow", "overrange"}
+_NOTHING = {
+    "",
+    "-",
+    "--",
+    "---",
+    "nan",
+    "inf",
+    "+inf",
+    "-inf",
+    "null",
+    "none",
+    "n/a",
+    "error",
+    "overflow",
+    "overrange",
+}
 _SHOWN = 3  # of the lines above the one that names the columns
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
 
@@ -24,7 +41,8 @@ _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 inf
 class LogLayout:
     """The format of a log."""
 
-    time: tuple[str, ...]  # columns that make up the time together, by name, or by number from 1 without a header
+    # columns that make up the time together, by name, or by number from 1 without a header
+    time: tuple[str, ...]
     value: str
     window: str = ""  # the column with the length of each window
     delimiter: str = ","
@@ -87,7 +105,9 @@ class Rows:
                 if len(self._skipped) < _SHOWN:
                     self._skipped.append(self._layout.delimiter.join(fields))
             else:
-                yield self._row([cells[column] if column < len(cells) else "" for column in self._columns], cells)
+                yield self._row(
+                    [cells[column] if column < len(cells) else "" for column in self._columns], cells
+                )
 
     def _row(self, chosen: Sequence[str], cells: Sequence[str]) -> LogRow:
         layout, times_count = self._layout, len(self._layout.time)
@@ -106,7 +126,8 @@ class Rows:
 def number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
     """Parse a number of a log: NaN for a missing number, None for anything else.
 
-    A separator of thousands needs no declaration where it can be nothing else: "1 234,5", "1'234.5", "1,234.5", "1,234,567".
+    A separator of thousands needs no declaration where it can be nothing else: "1 234,5", "1'234.5",
+    "1,234.5", "1,234,567".
 
     Raises:
         ValueError: commas and points are not as declared, or "1,234" may be either.

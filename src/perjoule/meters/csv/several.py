@@ -1,4 +1,5 @@
-"""Logs with several rows a moment, of outlets, phases or GPUs: rows that a column distinguishes, which nobody declared.
+"""Logs with several rows a moment, of outlets, phases or GPUs: rows that a column distinguishes, which nobody
+declared.
 
 Their mean is the mean of an outlet. It is refused as soon as a column shows it.
 """
@@ -70,12 +71,15 @@ class Several:
                 raise ValueError(self._refusal(at, values))
         if self._equal_count >= MOMENTS_COUNT and 2 * self._equal_count > self._moments_count:
             raise ValueError(
-                "most moments have several equal rows: if they are of several phases or outlets, export the column that tells "
+                "most moments have several equal rows: if they are of several phases or outlets, export the "
+                "column that tells "
                 'them apart and set by = "COLUMN"'
             )
 
     def _alternates(self, at: int, value: str) -> None:
-        """Raise ValueError if a name or a text comes again after another, as where the rows of several things are mixed."""
+        """Raise ValueError if a name or a text comes again after another, as where the rows of several
+        things are mixed.
+        """
         before = self._before.get(at)
         if not value or value == before:
             return
@@ -85,7 +89,10 @@ class Several:
         if before is not None:
             self._switches[at] += 1
         if value in seen and not (_NUMBER.fullmatch(value) and not named):
-            mixed = self._rows_count >= LOOK_COUNT // 40 and self._switches[at] >= SWITCHES_RATIO * self._rows_count
+            mixed = (
+                self._rows_count >= LOOK_COUNT // 40
+                and self._switches[at] >= SWITCHES_RATIO * self._rows_count
+            )
             if named or mixed:
                 raise ValueError(self._refusal(at, sorted(seen)))
         if len(seen) < LOOK_COUNT:
@@ -95,6 +102,7 @@ class Several:
         name = self._names[at] if at < len(self._names) else str(at + 1)
         shown = ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
         return (
-            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the rows of each moment, '
+            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the '
+            "rows of each moment, "
             f'and only = ["{values[0]}"] to choose some'
         )

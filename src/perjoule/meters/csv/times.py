@@ -37,7 +37,10 @@ class Times:
 
     def _date_s(self, text: str) -> float:
         if self.format and not any(word in self.format for word in ("%Y", "%y", "%c", "%x", "%s")):
-            raise ValueError(f"the format {self.format!r} has no date (name the date and time columns, and a format for both)")
+            raise ValueError(
+                f"the format {self.format!r} has no date (name the date and time columns, and a format for "
+                "both)"
+            )
         date = datetime.strptime(text, self.format) if self.format else datetime.fromisoformat(text)
         if date.tzinfo is not None:
             return date.timestamp()
@@ -48,9 +51,13 @@ class Times:
         if first.utcoffset() == second.utcoffset():
             return first.timestamp()
         if first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != date:
-            raise ValueError(f"{text!r} never occurred in {self.zone}: daylight saving time skipped it (is the zone right?)")
+            raise ValueError(
+                f"{text!r} never occurred in {self.zone}: daylight saving time skipped it (is the zone "
+                "right?)"
+            )
         if self.twice == "refuse":
             raise ValueError(
-                f'{text!r} occurred twice in {self.zone} when daylight saving time ended (log in UTC, or set twice = "in order")'
+                f"{text!r} occurred twice in {self.zone} when daylight saving time ended (log in UTC, or "
+                'set twice = "in order")'
             )
         return first.timestamp() if first.timestamp() >= self._last_utc_s else second.timestamp()

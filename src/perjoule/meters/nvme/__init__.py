@@ -1,7 +1,8 @@
 """The power of NVMe drives, as they report it themselves, by nvme-cli: https://github.com/linux-nvme/nvme-cli
 
-A drive that measures (NVMe 2.3, TP4199) has the mean power of its last second in its SMART log, and the watt-hours of its life.
-Others only have a power state, whose maximum bounds the power from above: a state gives no energy. No real drive has been read.
+A drive that measures (NVMe 2.3, TP4199) has the mean power of its last second in its SMART log, and the
+watt-hours of its life. Others only have a power state, whose maximum bounds the power from above: a state
+gives no energy. No real drive has been read.
 """
 
 import re
@@ -102,7 +103,12 @@ class Nvme(Placed):
             if all(number != number for number in numbers):
                 raise TransientError("no drive answered", where=f"meter {self.label}")
             for sensor, number in zip(sensors, numbers, strict=True):
-                yield MeterReading(sensor.channel, number if number != number else sensor.value(number), None, sensor.duration_s)
+                yield MeterReading(
+                    sensor.channel,
+                    number if number != number else sensor.value(number),
+                    None,
+                    sensor.duration_s,
+                )
 
         yield read
 
@@ -128,11 +134,20 @@ class Nvme(Placed):
         if self.on:  # on the hosts, when recording begins
             return ()
         tool = shutil.which(self.tool)
-        found = [Check("nvme-cli", ok=tool is not None, detail=tool or "nvme-cli is missing", fix="" if tool else _FIX)]
+        found = [
+            Check(
+                "nvme-cli",
+                ok=tool is not None,
+                detail=tool or "nvme-cli is missing",
+                fix="" if tool else _FIX,
+            )
+        ]
         try:
             found.append(Check("NVMe drive", ok=True, detail=", ".join(self._names(self.root, ""))))
         except MachineError as error:
-            found.append(Check("NVMe drive", ok=False, detail=error.what, fix=error.next or "remove this meter"))
+            found.append(
+                Check("NVMe drive", ok=False, detail=error.what, fix=error.next or "remove this meter")
+            )
         return tuple(found)
 
     @classmethod
@@ -149,7 +164,9 @@ class Nvme(Placed):
         # A drive of another machine (NVMe over Fabrics) draws its power there.
         found = wanted or [name for name, transport in there.items() if transport == "pcie"]
         if not found:
-            raise MachineError("no NVMe drive", where=where, next="remove this meter there, or name its drives")
+            raise MachineError(
+                "no NVMe drive", where=where, next="remove this meter there, or name its drives"
+            )
         if self.component and len(found) > 1:
             what = f"{len(found)} drives can't be the one component {self.component}"
             raise MachineError(what, where=where, next="remove component, or name one of the drives")
@@ -208,5 +225,11 @@ class Nvme(Placed):
 
 def _there(root: Path) -> dict[str, str]:
     """Return the transport of each drive below a folder."""
-    found = sorted(root.glob("nvme*"), key=lambda folder: (len(folder.name), folder.name)) if root.is_dir() else []
-    return {folder.name: _sysfs.word(folder / "transport") for folder in found if _NAME.fullmatch(folder.name)}
+    found = (
+        sorted(root.glob("nvme*"), key=lambda folder: (len(folder.name), folder.name))
+        if root.is_dir()
+        else []
+    )
+    return {
+        folder.name: _sysfs.word(folder / "transport") for folder in found if _NAME.fullmatch(folder.name)
+    }

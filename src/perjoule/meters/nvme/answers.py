@@ -1,12 +1,14 @@
-"""What nvme-cli prints of a drive, as bytes of the standard's data structures: https://nvmexpress.org/specifications (base, 2.3)
+"""What nvme-cli prints of a drive, as bytes of the standard's data structures:
+https://nvmexpress.org/specifications (base, 2.3)
 
-    SMART / Health Information   log page 02h: bytes 232-239 watt-hours since it was made, rounded up; 240-243 power
-    Power Measurement            log page 25h: bit 2 of bytes 2-3 says that power is estimated, byte 56 is the error in %
-    Identify Controller          byte 263 is the number of the last power state, their descriptors of 32 bytes begin at 2048
-    a power                      bits 15:0 its value, 17:16 its scale (1: 0.0001 W, 2: 0.01 W), 25:20 what it is of (0: all)
+    SMART / Health Information   log page 02h: bytes 232-239 watt-hours since it was made, rounded up; 240-243
+    power Power Measurement            log page 25h: bit 2 of bytes 2-3 says that power is estimated, byte 56
+    is the error in % Identify Controller          byte 263 is the number of the last power state, their
+    descriptors of 32 bytes begin at 2048 a power                      bits 15:0 its value, 17:16 its scale
+    (1: 0.0001 W, 2: 0.01 W), 25:20 what it is of (0: all)
 
-The bytes are requested raw, because older nvme-cli does not know these fields. `--rae` keeps the drive's pending events for whom
-they concern.
+The bytes are requested raw, because older nvme-cli does not know these fields. `--rae` keeps the drive's
+pending events for whom they concern.
 """
 
 import math
@@ -20,7 +22,8 @@ _DESCRIPTOR_BYTES, _STATES = 32, 32
 _IN_TENTHS_OF_MILLIWATTS = 1 << 0
 _NO_ERROR = 100  # percent; above it the error is not reported
 
-# $1 is the program, $2 its time limit in s, $3 ... the drives. Prints for each a line of each kind that it answers.
+# $1 is the program, $2 its time limit in s, $3 ... the drives. Prints for each a line of each kind that it
+# answers.
 DESCRIBE = r"""
 tool=$1 limit_s=$2
 shift 2
@@ -32,7 +35,8 @@ for drive; do
   echo "$drive control $(ask id-ctrl --raw-binary | bytes -j0 -N4096)"
 done
 """
-# The same with "log:" or "state:" before each drive. Prints "DRIVE POWER-OR-STATE WATT-HOURS ;", with "nan" for what is missing.
+# The same with "log:" or "state:" before each drive. Prints "DRIVE POWER-OR-STATE WATT-HOURS ;", with "nan"
+# for what is missing.
 SAMPLE = r"""
 tool=$1 limit_s=$2
 shift 2
@@ -117,7 +121,9 @@ def _most_w(control: bytes) -> tuple[float, ...]:
     found: list[float] = []
     for state in range(min(control[263] + 1, _STATES)):
         one = control[2048 + state * _DESCRIPTOR_BYTES :][:_DESCRIPTOR_BYTES]
-        found.append(int.from_bytes(one[:2], "little") * (1e-4 if one[3] & _IN_TENTHS_OF_MILLIWATTS else 1e-2))
+        found.append(
+            int.from_bytes(one[:2], "little") * (1e-4 if one[3] & _IN_TENTHS_OF_MILLIWATTS else 1e-2)
+        )
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
 """Plugwise Circles through the USB stick: https://www.plugwise.com, the protocol in stick.py
 
-A Circle gives the mean power of its last 1 s (steps of 2.13 W) or 8 s (0.27 W). Overlapping windows lose nothing, so poll often
-enough: 2 Hz for 1 s, 0.25 Hz for 8 s. The mesh takes some 0.1 s for each Circle. Tested with a simulator, never with a real
-stick.
+A Circle gives the mean power of its last 1 s (steps of 2.13 W) or 8 s (0.27 W). Overlapping windows lose
+nothing, so poll often enough: 2 Hz for 1 s, 0.25 Hz for 8 s. The mesh takes some 0.1 s for each Circle.
+Tested with a simulator, never with a real stick.
 """
 
 import importlib.util
@@ -50,7 +50,9 @@ def _is_window(window_s: float) -> float:
 def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
     named = {mac.upper(): fed for mac, fed in circles.items()}
     if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
-        raise ValueError("name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)")
+        raise ValueError(
+            "name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)"
+        )
     for text in named.values():
         hosts, part = _fed(text)
         if part and part not in PARTS:
@@ -61,7 +63,10 @@ def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _fed(text: str) -> tuple[tuple[str, ...], str]:
-    """Return the hosts and the part of them that a Circle feeds: "servers/disks". Raises ValueError: names are no pattern."""
+    """Return the hosts and the part of them that a Circle feeds: "servers/disks".
+
+    Raises ValueError: names are no pattern.
+    """
     hosts, _, part = text.partition("/")
     return tuple(unfold(hosts)) if hosts else (), part
 
@@ -74,7 +79,8 @@ class Plugwise(Metered):
     """The stick's serial line."""
 
     circles: Annotated[Mapping[str, str], AfterValidator(_are_circles)]
-    """What each Circle feeds: hosts by name, pattern or "servers", or a part of each of them ("servers/disks"; also "board",
+    """What each Circle feeds: hosts by name, pattern or "servers", or a part of each of them
+    ("servers/disks"; also "board",
     "supply"), "switch", or "" for what `covers` says. Two can't feed the same."""
 
     window_s: Annotated[Seconds, AfterValidator(_is_window)] = 8.0
@@ -86,14 +92,22 @@ class Plugwise(Metered):
     @property
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """What it feeds, as a whole and by Circle."""
-        return {**super().named, "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0])}
+        return {
+            **super().named,
+            "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0]),
+        }
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream the Circles' readings. Raises CampaignError: there is no host of such a name, or two feed the same."""
+        """Stream the Circles' readings.
+
+        Raises CampaignError: there is no host of such a name, or two feed the same.
+        """
         where = boundary(self.label, self.covers, hosts, self.component)
         own = copy(self)  # `replace` can't: options have other names than fields
-        object.__setattr__(own, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()})
+        object.__setattr__(
+            own, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
+        )
         apart(self.label, "circles", {mac: own.feeds(where, text) for mac, text in own.circles.items()})
         with super(Plugwise, own).record(hosts, sink) as doubts:
             yield doubts
@@ -115,9 +129,14 @@ class Plugwise(Metered):
             joined = line.ask(stick.INIT, "", stick.INIT_SAID)
             if joined[18:20] != "01":
                 raise MachineError(
-                    "the stick has joined no network of Circles", where=self.address, next="pair it with a Circle+"
+                    "the stick has joined no network of Circles",
+                    where=self.address,
+                    next="pair it with a Circle+",
                 )
-            known = {mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID)) for mac in self.circles}
+            known = {
+                mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID))
+                for mac in self.circles
+            }
             channels = {mac: self._channel(where, fed) for mac, fed in self.circles.items()}
 
             def read() -> list[MeterReading]:
@@ -126,13 +145,22 @@ class Plugwise(Metered):
                 for mac, circle in known.items():
                     asked_s = time.monotonic()
                     try:
-                        counted = stick.pulses(line.ask(stick.POWER, mac, stick.POWER_SAID))[WINDOWS_S.index(self.window_s)]
+                        counted = stick.pulses(line.ask(stick.POWER, mac, stick.POWER_SAID))[
+                            WINDOWS_S.index(self.window_s)
+                        ]
                         power_w = stick.power_w(counted, self.window_s, circle)
-                    except (OSError, ValueError) as error:  # one Circle that was pulled out is not the end of the others
+                    except (
+                        OSError,
+                        ValueError,
+                    ) as error:  # one Circle that was pulled out is not the end of the others
                         failures.append(error)
                         power_w = math.nan
                     of = channels[mac]
-                    found.append(MeterReading(of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()))
+                    found.append(
+                        MeterReading(
+                            of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()
+                        )
+                    )
                 if len(failures) == len(found):
                     raise failures[0]
                 return found
@@ -156,7 +184,9 @@ def _opened(path: str, timeout_s: float) -> Generator["_Line"]:
         raise MachineError("pyserial is not installed", where="meter plugwise", next=FIX)
     import serial
 
-    with serial.Serial(line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+    with serial.Serial(
+        line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True
+    ) as port:
         port.reset_input_buffer()
         yield _Line(port, timeout_s)
 
@@ -168,7 +198,10 @@ class _Line:
         self._port, self._timeout_s = port, timeout_s
 
     def ask(self, request: str, mac: str, wanted: str) -> str:
-        """Send a request and return what follows the sequence number in its answer. Raises OSError, ValueError."""
+        """Send a request and return what follows the sequence number in its answer.
+
+        Raises OSError, ValueError.
+        """
         self._port.write(stick.frame(request + mac))
         deadline_s = time.monotonic() + self._timeout_s
         sequence = ""
@@ -187,7 +220,10 @@ class _Line:
         raise OSError(f"{mac or 'the stick'} does not answer within {self._timeout_s:g} s")
 
     def _line(self, deadline_s: float) -> bytes:
-        """Return the bytes up to the end of a line, or until the deadline. Raises ValueError: the line has no end."""
+        """Return the bytes up to the end of a line, or until the deadline.
+
+        Raises ValueError: the line has no end.
+        """
         found = bytearray()
         while not found.endswith(stick.TAIL) and time.monotonic() < deadline_s:
             found += self._port.read(1)

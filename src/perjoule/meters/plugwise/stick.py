@@ -1,7 +1,9 @@
-"""The protocol of Plugwise's USB stick: hexadecimal frames with a checksum, and the conversion of a Circle's pulses to watts.
+"""The protocol of Plugwise's USB stick: hexadecimal frames with a checksum, and the conversion of a Circle's
+pulses to watts.
 
-M. Damen, Plugwise unleashed: https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf, and as
-implemented by https://github.com/plugwise/python-plugwise-usb
+M. Damen, Plugwise unleashed:
+https://www.maartendamen.com/wp-content/uploads/2010/08/Plugwise-unleashed-0.1.pdf, and as implemented by
+https://github.com/plugwise/python-plugwise-usb
 """
 
 import binascii
@@ -65,7 +67,10 @@ def said(line: bytes) -> StickFrame | None:
 
 
 def calibration(rest: str) -> Calibration:
-    """Parse an answer to CALIBRATION after the Circle's address: four floats, big-endian. Raises ValueError."""
+    """Parse an answer to CALIBRATION after the Circle's address: four floats, big-endian.
+
+    Raises ValueError.
+    """
     try:
         return Calibration(*struct.unpack(">4f", bytes.fromhex(rest[16:48])))
     except struct.error as error:
@@ -73,7 +78,8 @@ def calibration(rest: str) -> Calibration:
 
 
 def pulses(rest: str) -> tuple[float, float]:
-    """Parse the pulses of the last 1 s and 8 s in an answer to POWER; negative: it feeds in; NaN: it has none yet.
+    """Parse the pulses of the last 1 s and 8 s in an answer to POWER; negative: it feeds in; NaN: it has none
+    yet.
 
     Raises:
         ValueError: the answer is cut off.

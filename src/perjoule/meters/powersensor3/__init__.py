@@ -1,8 +1,9 @@
-"""PowerSensor3, an open sensor for the supplies of single devices, over USB: https://powersensor3.readthedocs.io
+"""PowerSensor3, an open sensor for the supplies of single devices, over USB:
+https://powersensor3.readthedocs.io
 
-It sends voltage and current of up to four supplies 20 000 times a second. perjoule speaks the firmware's protocol itself: the
-host library dates samples when it processes them, and its dump file is megabytes of text a second. Tested with a simulator
-that follows firmware 1.6.1, never with a real one.
+It sends voltage and current of up to four supplies 20 000 times a second. perjoule speaks the firmware's
+protocol itself: the host library dates samples when it processes them, and its dump file is megabytes of text
+a second. Tested with a simulator that follows firmware 1.6.1, never with a real one.
 """
 
 import importlib.util
@@ -64,7 +65,10 @@ class Powersensor3(AtDrives):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Read its configuration and have it send. Raises OSError, ValueError, MachineError: a pair is missing or off."""
+        """Read its configuration and have it send.
+
+        Raises OSError, ValueError, MachineError: a pair is missing or off.
+        """
         with _opened(self.address, self.timeout_s) as port:
             known = frames.pairs(_configuration(port, self.timeout_s))
             feeds: dict[str, list[Pair]] = {}
@@ -85,7 +89,9 @@ class Powersensor3(AtDrives):
             if name in (str(pair.number), pair.name):
                 return pair
         there = ", ".join(f'{pair.number} ("{pair.name}")' for pair in known) or "none"
-        raise MachineError(f"no pair of sensors {name} is on", where=self.address, next=f"on: {there}; see psconfig -p")
+        raise MachineError(
+            f"no pair of sensors {name} is on", where=self.address, next=f"on: {there}; see psconfig -p"
+        )
 
     def _channel(self, where: Boundary, fed: str, pair: Pair) -> Channel:
         stated = Specification(gain_ratio=self.accuracy_ratio, latency_s=MOST_LATE_S)
@@ -103,7 +109,9 @@ def _opened(path: str, timeout_s: float) -> Generator[Any]:
         raise MachineError("pyserial is not installed", where="meter powersensor3", next=FIX)
     import serial
 
-    with serial.Serial(line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+    with serial.Serial(
+        line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True
+    ) as port:
         port.write(frames.STOP)
         time.sleep(QUIET_S)
         port.reset_input_buffer()
@@ -161,7 +169,10 @@ class _Sums:
             self._changed.notify()
 
     def __call__(self) -> tuple[float, float, list[float]]:
-        """Return end and length of the time that was measured, and the joules of each feed. Raises OSError, ValueError."""
+        """Return end and length of the time that was measured, and the joules of each feed.
+
+        Raises OSError, ValueError.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: self._failure or self._length_s > 0, self._timeout_s):
                 raise OSError(f"no sample within {self._timeout_s:g} s")

@@ -1,9 +1,13 @@
-"""The bytes of PowerSensor3: https://github.com/nlesc-recruit/PowerSensor3 (device/PowerSensor/PowerSensor.ino, version 1.6.1)
+"""The bytes of PowerSensor3: https://github.com/nlesc-recruit/PowerSensor3
+(device/PowerSensor/PowerSensor.ino, version 1.6.1)
 
-    a sensor's settings   type (16 bytes), name of its pair (16), reference in V and sensitivity (floats), in use (1)
-    a frame               9 words of 2 bytes, 1sssllll 0mllllll: sensor s, a level l of 10 bits, and a mark m.
-                          The first is the time in us modulo 1024, as sensor 7 with a mark; then come sensors 0 to 7
-    a sensor's value      (3.3 V x level / 1023 - reference) / sensitivity, in A (even sensors) or V (odd ones)
+    a sensor's settings   type (16 bytes), name of its pair (16), reference in V and sensitivity (floats), in
+    use (1) a frame               9 words of 2 bytes, 1sssllll 0mllllll: sensor s, a level l of 10 bits, and a
+    mark m.
+                          The first is the time in us modulo 1024, as sensor 7 with a mark; then come sensors
+                          0 to 7
+    a sensor's value      (3.3 V x level / 1023 - reference) / sensitivity, in A (even sensors) or V (odd
+    ones)
 
 Sensors 2n and 2n + 1 are pair n.
 """
@@ -24,7 +28,8 @@ FULL_V, MOST_LEVEL = 3.3, 1023
 MOST_STRANGE_BYTES = 65536  # without a frame among them
 _TIME_US = 1024
 _SENSOR = struct.Struct("<16s16sff?")
-_HEAD = np.array([0xF0, *(0x80 | n << 4 for n in range(SENSORS_COUNT))])  # of the first bytes of the words of a frame
+# of the first bytes of the words of a frame
+_HEAD = np.array([0xF0, *(0x80 | n << 4 for n in range(SENSORS_COUNT))])
 
 
 @dataclass(frozen=True)
@@ -70,18 +75,21 @@ class Frames:
         self._strange_bytes = 0
 
     def found(self, data: bytes) -> tuple[Levels, Floats]:
-        """Return the levels, shape (N, 8), of whole frames, and seconds since the frame before each. Raises ValueError: too long
-        none.
+        """Return the levels, shape (N, 8), of whole frames, and seconds since the frame before each. Raises
+        ValueError: too long none.
 
         The first frame ever, which none is before, is left out.
         """
         rest, at = self._left + data, 0
         heads = _heads(rest)
         levels: list[Levels] = []
-        most_count = 1  # more at once while all are good: a stream that is often damaged would be looked at again and again
+        # more at once while all are good: a stream that is often damaged would be looked at again and again
+        most_count = 1
         while len(rest) - at >= FRAME_BYTES:
             count = min(most_count, (len(rest) - at) // FRAME_BYTES)
-            words = np.frombuffer(rest, np.uint8, count * FRAME_BYTES, at).reshape(count, 9, 2).astype(np.int64)
+            words = (
+                np.frombuffer(rest, np.uint8, count * FRAME_BYTES, at).reshape(count, 9, 2).astype(np.int64)
+            )
             wrong = ~_valid(words)
             good_count = int(np.argmax(wrong)) if wrong.any() else count
             most_count = 2 * most_count if good_count == count else 1
@@ -109,7 +117,9 @@ class Frames:
 
 
 def _valid(words: Levels) -> NDArray[np.bool_]:
-    """Say of each frame, shape (N, 9, 2), whether its words are those of a frame; the mark of sensor 0 may be set."""
+    """Say of each frame, shape (N, 9, 2), whether its words are those of a frame; the mark of sensor 0 may
+    be set.
+    """
     heads = ((words[:, :, 0] & 0xF0) == _HEAD).all(axis=1)
     marks = words[:, :, 1] >> 6
     return heads & (marks[:, 0] == 1) & (marks[:, 1] <= 1) & (marks[:, 2:] == 0).all(axis=1)

@@ -1,7 +1,7 @@
 """A metric of an exporter or a Prometheus server: https://prometheus.io/docs/prometheus/latest/querying/api/
 
-Its meaning is declared. A server returns samples as they were scraped, with their own times: an instant query would repeat an old
-sample for five minutes.
+Its meaning is declared. A server returns samples as they were scraped, with their own times: an instant query
+would repeat an old sample for five minutes.
 """
 
 import io
@@ -73,7 +73,9 @@ class Prometheus(Declared):
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Prepare the query. Raises MachineError if the password can't be read."""
-        headers = {"Accept": "text/plain;version=0.0.4"} | (basic(self.user, secret(self.password_file)) if self.user else {})
+        headers = {"Accept": "text/plain;version=0.0.4"} | (
+            basic(self.user, secret(self.password_file)) if self.user else {}
+        )
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
         channel, last_s = self.declared(where), -1.0
 
@@ -87,7 +89,9 @@ class Prometheus(Declared):
                     continue  # as old as what was there last time
                 t_s = None if sample.utc_s is None else _monotonic_s(sample.utc_s)
                 last_s = last_s if sample.utc_s is None else sample.utc_s
-                yield MeterReading(channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None)
+                yield MeterReading(
+                    channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None
+                )
 
         yield read
 
@@ -97,13 +101,17 @@ class Prometheus(Declared):
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
-        """Find exporters at these addresses with a metric named like power; you declare unit, semantics and grade."""
+        """Find exporters at these addresses with a metric named like power; you declare unit, semantics
+        and grade.
+        """
         found: list[Mapping[str, Json]] = []
         for address in addresses:
             url = address if "://" in address else f"http://{address}/metrics"
             with suppress(OSError, PerjouleError, ValueError):
                 names = {
-                    line.split()[2] for line in io.StringIO(Place(url, 1.0).asked("")[0].decode()) if line.startswith("# TYPE ")
+                    line.split()[2]
+                    for line in io.StringIO(Place(url, 1.0).asked("")[0].decode())
+                    if line.startswith("# TYPE ")
                 }
                 likely = sorted(name for name in names if any(word in name.lower() for word in POWERS))
                 found.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)
@@ -112,7 +120,9 @@ class Prometheus(Declared):
     def _exposed(self, place: Place) -> ExposedNumber:
         sample, kind = exposed(place.asked("")[0].decode(), *selector(self.metric))
         if kind in ("gauge", "counter") and (kind == "counter") != (self.semantics == "counter"):
-            raise CampaignError(f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so")
+            raise CampaignError(
+                f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so"
+            )
         return sample
 
     def _scraped(self, place: Place) -> list[ExposedNumber]:

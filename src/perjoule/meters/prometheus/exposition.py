@@ -41,13 +41,16 @@ def selector(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNumber, str]:
-    """Return the one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
+    """Return the one series of this name with these labels on an exporter's page, and its type ("gauge",
+    "counter", "").
 
     Raises:
         ValueError: it is missing, is not unique or malformed, or the page is cut off.
     """
     if not text.endswith(("\n", "# EOF")):
-        raise ValueError(f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
+        raise ValueError(
+            f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}"
+        )
     found: list[tuple[ExposedNumber, Mapping[str, str]]] = []
     kind = ""
     for line in map(str.strip, io.StringIO(text)):  # a list of all lines may be many times as large
@@ -109,5 +112,7 @@ def _labels(text: str) -> dict[str, str] | None:
 def _count_words(name: str, series: list[Mapping[str, str]]) -> str:
     if not series:
         return f"no series of {name} has these labels"
-    shown = "; ".join(", ".join(f'{k}="{v}"' for k, v in labels.items() if k != "__name__") for labels in series[:4])
+    shown = "; ".join(
+        ", ".join(f'{k}="{v}"' for k, v in labels.items() if k != "__name__") for labels in series[:4]
+    )
     return f"{len(series)} series of {name} have these labels; choose exactly one: {shown}"

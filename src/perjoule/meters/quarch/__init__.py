@@ -1,7 +1,8 @@
 """Quarch power modules (PPM, PAM), which measure the supply of single drives: https://quarch.com
 
-They are read through Quarch Instrument Server (QIS), which holds the modules and averages what they measure: lines over TCP, as
-its help.txt describes them. The server of QIS 1.43 was tried without a module; a real module never was.
+They are read through Quarch Instrument Server (QIS), which holds the modules and averages what they measure:
+lines over TCP, as its help.txt describes them. The server of QIS 1.43 was tried without a module; a real
+module never was.
 """
 
 import math
@@ -47,7 +48,9 @@ class Quarch(AtDrives):
     """Quarch power modules, one channel each."""
 
     drives: Annotated[Mapping[str, str], AfterValidator(_are_modules)]
-    """What each module feeds: a drive as "storage-1/nvme0", all disks of a host as "storage-1", "" for what `covers` says."""
+    """What each module feeds: a drive as "storage-1/nvme0", all disks of a host as "storage-1", "" for
+    what `covers` says.
+    """
 
     address: str = f"127.0.0.1:{PORT}"
     """Where QIS runs: host, or "HOST:PORT"."""
@@ -71,17 +74,29 @@ class Quarch(AtDrives):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Start the modules' streams. Raises OSError, ValueError, MachineError: QIS doesn't know one, or it refuses."""
+        """Start the modules' streams.
+
+        Raises OSError, ValueError, MachineError: QIS doesn't know one, or it refuses.
+        """
         with opened(self.address, self.timeout_s) as server, ExitStack() as stack:
             known = modules(server)
             streams: list[tuple[str, Channel, StripeLayout, StripeTimes]] = []
             for module, fed in self.drives.items():
                 if module.lower() not in map(str.lower, known):
                     listed = ", ".join(known) or "none"
-                    raise MachineError(f"QIS has no module {module}", where=self.address, next=f"known: {listed}")
+                    raise MachineError(
+                        f"QIS has no module {module}", where=self.address, next=f"known: {listed}"
+                    )
                 stack.enter_context(self._started(server, module))
                 layout = self._layout(server, module)
-                streams.append((module, self._channel(where, module, fed, layout.period_s), layout, StripeTimes(layout.period_s)))
+                streams.append(
+                    (
+                        module,
+                        self._channel(where, module, fed, layout.period_s),
+                        layout,
+                        StripeTimes(layout.period_s),
+                    )
+                )
 
             def read() -> Iterable[MeterReading]:
                 for module, channel, layout, dated in streams:
@@ -89,7 +104,9 @@ class Quarch(AtDrives):
                     found = stripes.stripes(text, layout)
                     if not found:
                         _still_running(server, module)
-                    for (t_s, power_w), end_s in zip(found, dated.ends_s([t_s for t_s, _ in found], came_s), strict=True):
+                    for (t_s, power_w), end_s in zip(
+                        found, dated.ends_s([t_s for t_s, _ in found], came_s), strict=True
+                    ):
                         if not math.isnan(t_s):
                             yield MeterReading(channel, power_w, end_s, layout.period_s)
 
@@ -97,17 +114,22 @@ class Quarch(AtDrives):
 
     @contextmanager
     def _started(self, server: QuarchServer, module: str) -> Generator[None]:
-        """Stream from a module during the block; a stream that a lost connection left behind is ended first."""
+        """Stream from a module during the block; a stream that a lost connection left behind is ended
+        first.
+        """
         if _RUNNING.search(server.ask(f"{module} stream?")):
             server.ask(f"{module} rec stop")
-        server.ask(f"{module} stream mode header v3")  # old modules have no other, and refuse: the header decides
+        # old modules have no other, and refuse: the header decides
+        server.ask(f"{module} stream mode header v3")
         server.ask(f"{module} stream mode power total enable")
         period_us = round(max(self.period_s, LEAST_PERIOD_S) * 1e6)
         for words in (f"stream mode resample {period_us}us", "rec stream"):
             said = server.ask(f"{module} {words}")
             if "OK" not in said:
                 raise MachineError(
-                    f"{module} refuses {words!r}: {said[:200]}", where=self.address, next="check the module in QIS"
+                    f"{module} refuses {words!r}: {said[:200]}",
+                    where=self.address,
+                    next="check the module in QIS",
                 )
         try:
             yield
@@ -150,7 +172,14 @@ class Quarch(AtDrives):
             return (Check("QIS", ok=False, detail=f"no answer from {self.address} ({error})", fix=fix),)
         missing = [module for module in self.drives if module.lower() not in known]
         fix = "connect the module, or name one that QIS lists ($list)" if missing else ""
-        return (Check("QIS", ok=not missing, detail=f"no module {missing[0]}" if missing else f"{len(known)} modules", fix=fix),)
+        return (
+            Check(
+                "QIS",
+                ok=not missing,
+                detail=f"no module {missing[0]}" if missing else f"{len(known)} modules",
+                fix=fix,
+            ),
+        )
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:

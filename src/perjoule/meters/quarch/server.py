@@ -1,4 +1,6 @@
-"""A connection to Quarch Instrument Server: a line per command, an answer up to a prompt at the beginning of a line."""
+"""A connection to Quarch Instrument Server: a line per command, an answer up to a prompt at the beginning
+of a line.
+"""
 
 import re
 from collections.abc import Generator

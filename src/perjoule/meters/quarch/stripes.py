@@ -1,7 +1,9 @@
-"""The streams of Quarch modules: what a header says of their columns, watts of each line ("stripe"), and when its window ended.
+"""The streams of Quarch modules: what a header says of their columns, watts of each line ("stripe"), and when
+its window ended.
 
-A stripe is a time in us since the stream began, and a number for each column, at the place that the header gives it. Its window
-begins at that time, for the first one has 0. Source: help.txt of Quarch Instrument Server, appendix A.
+A stripe is a time in us since the stream began, and a number for each column, at the place that the header
+gives it. Its window begins at that time, for the first one has 0. Source: help.txt of Quarch Instrument
+Server, appendix A.
 """
 
 import math
@@ -32,7 +34,10 @@ class StripeLayout:
 
 
 def layout(header: str) -> StripeLayout:
-    """Parse an answer to "stream text header". Raises ValueError: not of version 3, or without power, or voltage and current."""
+    """Parse an answer to "stream text header".
+
+    Raises ValueError: not of version 3, or without power, or voltage and current.
+    """
     period = _PERIOD.search(header)
     if period is None or "<version>V3" not in header:
         raise ValueError(f"not a header of version 3: {header[:60]!r}")
@@ -41,7 +46,10 @@ def layout(header: str) -> StripeLayout:
         name, group, units, place = (_field(text, key) for key in ("name", "group", "units", "dataPosition"))
         if place.isdecimal() and group in ("power", "voltage", "current"):
             symbol = units[-1:]
-            if symbol != {"power": "W", "voltage": "V", "current": "A"}[group] or units[:-1].lower() not in _FACTORS:
+            if (
+                symbol != {"power": "W", "voltage": "V", "current": "A"}[group]
+                or units[:-1].lower() not in _FACTORS
+            ):
                 raise ValueError(f"{group} of {name} is in {units!r}, an unknown unit")
             found[group, name] = int(place), _FACTORS[units[:-1].lower()]
     powers = {name: column for (group, name), column in found.items() if group == "power"}
@@ -61,7 +69,10 @@ def layout(header: str) -> StripeLayout:
 
 
 def stripes(text: str, layout: StripeLayout) -> list[tuple[float, float]]:
-    """Return begin (seconds of the stream) and watts of each window; a stripe that lacks a number has NaN. Raises ValueError."""
+    """Return begin (seconds of the stream) and watts of each window; a stripe that lacks a number has NaN.
+
+    Raises ValueError.
+    """
     found: list[tuple[float, float]] = []
     for line in text.splitlines():
         words = line.split()
@@ -74,13 +85,19 @@ def stripes(text: str, layout: StripeLayout) -> list[tuple[float, float]]:
         if not math.isfinite(numbers[0]) or (found and numbers[0] * 1e-6 <= found[-1][0]):
             raise ValueError(f"a window at {words[0][:20]} us does not follow the one before")
         whole = len(numbers) >= layout.count
-        watts = sum(math.prod(numbers[place] * factor for place, factor in term) for term in layout.terms) if whole else math.nan
+        watts = (
+            sum(math.prod(numbers[place] * factor for place, factor in term) for term in layout.terms)
+            if whole
+            else math.nan
+        )
         found.append((numbers[0] * 1e-6, watts if math.isfinite(watts) else math.nan))
     return found
 
 
 class StripeTimes:
-    """Ends of windows on CLOCK_MONOTONIC: at the latest when they came, and by the module's clock after those before."""
+    """Ends of windows on CLOCK_MONOTONIC: at the latest when they came, and by the module's clock after
+    those before.
+    """
 
     def __init__(self, period_s: float) -> None:
         self._period_s = period_s

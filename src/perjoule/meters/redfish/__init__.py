@@ -1,7 +1,8 @@
 """The power of a server, from its controller's web service: https://www.dmtf.org/standards/redfish
 
-Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both may be null. The
-vendor chooses the averaging window, so only steady windows are sure; energy counters have coarse steps.
+Power.PowerControl[].PowerConsumedWatts in older schemas is EnvironmentMetrics.PowerWatts in newer ones; both
+may be null. The vendor chooses the averaging window, so only steady windows are sure; energy counters have
+coarse steps.
 """
 
 import json
@@ -20,7 +21,17 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters._url import Place, basic
-from perjoule.meters.redfish.parse import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s, link, number
+from perjoule.meters.redfish.parse import (
+    at,
+    average_w,
+    consumed_w,
+    duration_s,
+    energy_j,
+    environment_w,
+    interval_s,
+    link,
+    number,
+)
 from perjoule.model import OPTIONS, Json, PassedOnAs, Specification
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import Seconds
@@ -94,14 +105,16 @@ class Redfish(Metered):
 
             def read() -> Iterable[MeterReading]:
                 said = value(place.json(path), self.control)
-                if said is None or (said == 0 and self.quantity == "power"):  # a server that answers draws power
+                # a server that answers draws power
+                if said is None or (said == 0 and self.quantity == "power"):
                     said = math.nan
                 yield MeterReading(channel, said)
 
             yield read
         finally:
             if session:
-                with suppress(OSError, PerjouleError):  # a session that can't be ended ends by its own time limit
+                # a session that can't be ended ends by its own time limit
+                with suppress(OSError, PerjouleError):
                     place.asked(session, method="DELETE")
 
     def checks(self) -> tuple[Check, ...]:
@@ -110,22 +123,43 @@ class Redfish(Metered):
             return ()
         there = self.password_file.expanduser().is_file()
         detail = str(self.password_file) if there else f"{self.password_file} does not exist"
-        return (Check("password", ok=there, detail=detail, fix="" if there else "write the password into it, mode 600"),)
+        return (
+            Check(
+                "password",
+                ok=there,
+                detail=detail,
+                fix="" if there else "write the password into it, mode 600",
+            ),
+        )
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find Redfish services at these addresses; a service's root needs no login."""
-        return tuple({"kind": "redfish", "address": url} for address in addresses if (url := _service(address)))
+        return tuple(
+            {"kind": "redfish", "address": url} for address in addresses if (url := _service(address))
+        )
 
     def _source(self, place: Place) -> Source:
         members: Any = at(place.json(link(place.json(ROOT), "Chassis") or f"{ROOT}Chassis"), "Members")
-        paths = {_id(path): path for member in (members if isinstance(members, list) else ()) if (path := link(member))}  # pyright: ignore[reportUnknownVariableType]
+        paths = {
+            _id(path): path
+            for member in (members if isinstance(members, list) else ())
+            if (path := link(member))
+        }  # pyright: ignore[reportUnknownVariableType]
         named = {name: path for name, path in paths.items() if self.chassis in ("", name)}
-        found = {name: source for name, path in named.items() if (source := self._of_chassis(place, place.json(path)))}
+        found = {
+            name: source
+            for name, path in named.items()
+            if (source := self._of_chassis(place, place.json(path)))
+        }
         if len(found) == 1:
             return next(iter(found.values()))
         ids = ", ".join(found or paths) or "none"
-        what = f"several chassis report {self.quantity}" if found else f"no chassis {self.chassis} reports {self.quantity}"
+        what = (
+            f"several chassis report {self.quantity}"
+            if found
+            else f"no chassis {self.chassis} reports {self.quantity}"
+        )
         raise MachineError(" ".join(what.split()), where=self.address, next=f"set chassis to one of {ids}")
 
     def _of_chassis(self, place: Place, chassis: Mapping[str, Any]) -> Source | None:
@@ -133,7 +167,8 @@ class Redfish(Metered):
         null: Source | None = None
         for name, values in SOURCES[self.quantity].items():
             path = link(chassis, name)
-            if not path or (self.control and name == "EnvironmentMetrics"):  # which knows the whole chassis alone
+            # which knows the whole chassis alone
+            if not path or (self.control and name == "EnvironmentMetrics"):
                 continue
             try:
                 said = place.json(path)

@@ -10,7 +10,8 @@ from typing import Any
 
 from perjoule.model.units import JOULES
 
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")  # ISO 8601, as Redfish writes it
+# ISO 8601, as Redfish writes it
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
 def at(said: Any, *steps: str | int) -> Any:

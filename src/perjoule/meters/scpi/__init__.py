@@ -1,8 +1,10 @@
-"""Power analysers by ZES ZIMMER (LMG) and Yokogawa (WT), over TCP or a serial line: https://www.zes.com, https://tmi.yokogawa.com
+"""Power analysers by ZES ZIMMER (LMG) and Yokogawa (WT), over TCP or a serial line: https://www.zes.com,
+https://tmi.yokogawa.com
 
-They integrate without gaps and report the mean of each of their own measuring cycles: with the reported cycle length, the sum
-over the cycles is the energy. A missed cycle is a gap. Fixed ranges are best, because a change of range costs cycles. Tested with
-a simulator that follows the manuals and lmgtools, on no real instrument.
+They integrate without gaps and report the mean of each of their own measuring cycles: with the reported cycle
+length, the sum over the cycles is the energy. A missed cycle is a gap. Fixed ranges are best, because a
+change of range costs cycles. Tested with a simulator that follows the manuals and lmgtools, on no real
+instrument.
 """
 
 import math
@@ -47,7 +49,9 @@ class Scpi(Metered):
     address: InstrumentAddress
 
     channel: Annotated[str, PassedOnAs(r"^([0-9]{1,2}|(?i:SIGM?A?[AB]?))?$")] = ""
-    """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first if empty."""
+    """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first if
+    empty.
+    """
 
     cycle_s: Seconds | None = None
     """Sets its measuring cycle; if absent, the instrument's setting is used."""
@@ -62,7 +66,9 @@ class Scpi(Metered):
     """Flow control of a serial line: "none", "rts/cts", "xon/xoff"."""
 
     range_w: Watts | None = None
-    """Its power range, for its error: with ZES the product of both ranges' peak values, with Yokogawa of both ranges."""
+    """Its power range, for its error: with ZES the product of both ranges' peak values, with Yokogawa of
+    both ranges.
+    """
 
     accuracy_ratio: Ratio | None = None
     """Its error, as a share of the reading, from a calibration; otherwise its manufacturer's, if known."""
@@ -72,11 +78,16 @@ class Scpi(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Identify it, set it up, and listen to its cycles. Raises OSError, ValueError, MachineError (not a known instrument)."""
+        """Identify it, set it up, and listen to its cycles.
+
+        Raises OSError, ValueError, MachineError (not a known instrument).
+        """
         with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
             identity, said = identified(device)
             cycle_s = self._prepared(device, said)
-            channel = where.channel("power", "window mean", self.grade, self._specification(device, identity, said, cycle_s))
+            channel = where.channel(
+                "power", "window mean", self.grade, self._specification(device, identity, said, cycle_s)
+            )
             limit_s = CYCLES * cycle_s + self.timeout_s
             dated = Dated(cycle_s)
             with _lines(device, said, cycle_s, limit_s) as lines:
@@ -84,7 +95,11 @@ class Scpi(Metered):
                 def read() -> list[MeterReading]:
                     heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
                     windows = [(now["power"], dated.window(now, came_s)) for now, came_s in heard]
-                    return [MeterReading(channel, power_w, *window) for power_w, window in windows if window is not None]
+                    return [
+                        MeterReading(channel, power_w, *window)
+                        for power_w, window in windows
+                        if window is not None
+                    ]
 
                 yield read
 
@@ -121,7 +136,9 @@ class Scpi(Metered):
             device.tell(command.format(**words))
         return cycle_s
 
-    def _specification(self, device: Instrument, identity: str, said: Dialect, cycle_s: float) -> Specification:
+    def _specification(
+        self, device: Instrument, identity: str, said: Dialect, cycle_s: float
+    ) -> Specification:
         of_reading, of_range = errors(identity)
         full_w = self.range_w
         if full_w is None and said.ranges:
@@ -141,15 +158,18 @@ def identified(device: Instrument) -> tuple[str, Dialect]:
     identity = device.ask("*IDN?")
     said = dialect(identity)
     if said is None:
-        raise MachineError(f"it identifies itself as {identity!r}, which is not supported", next=f"known: {KNOWN}")
+        raise MachineError(
+            f"it identifies itself as {identity!r}, which is not supported", next=f"known: {KNOWN}"
+        )
     return identity, said
 
 
 class Dated:
-    """The times of cycles: each ended at the latest when its line came, at the earliest one cycle after the one before.
+    """The times of cycles: each ended at the latest when its line came, at the earliest one cycle after the
+    one before.
 
-    If the instrument counts or dates its cycles, a delayed line is thus dated by those before it. Consecutive cycles leave no
-    gap, whatever the jitter of their lines.
+    If the instrument counts or dates its cycles, a delayed line is thus dated by those before it. Consecutive
+    cycles leave no gap, whatever the jitter of their lines.
     """
 
     def __init__(self, cycle_s: float) -> None:
@@ -157,7 +177,9 @@ class Dated:
         self._count = self._time_s = self._end_s = math.nan  # of the cycle before
 
     def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
-        """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, and thus not a new sample."""
+        """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, and
+        thus not a new sample.
+        """
         duration_s = now.get("duration", self._cycle_s)
         count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
         steps, since_s = count - self._count, time_s - self._time_s
@@ -173,7 +195,9 @@ class Dated:
 
 @contextmanager
 def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
-    """Listen in a thread, so each line is dated when it comes; return a function for the lines since its last call."""
+    """Listen in a thread, so each line is dated when it comes; return a function for the lines since its
+    last call.
+    """
     came: queue.SimpleQueue[tuple[str, float] | Exception] = queue.SimpleQueue()
     stop = threading.Event()
 
@@ -204,12 +228,17 @@ def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) ->
 class _Lines:
     """Received lines; it waits only if none has come for too long, and for the first."""
 
-    def __init__(self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", cycle_s: float, limit_s: float) -> None:
+    def __init__(
+        self, came: "queue.SimpleQueue[tuple[str, float] | Exception]", cycle_s: float, limit_s: float
+    ) -> None:
         self._came, self._cycle_s, self._limit_s, self._last_s = came, cycle_s, limit_s, -math.inf
         self._asked_s = time.monotonic()
 
     def __call__(self) -> list[tuple[str, float]]:
-        """Return lines with arrival times, oldest first. Raises OSError: none for too long, or more than there can be cycles."""
+        """Return lines with arrival times, oldest first.
+
+        Raises OSError: none for too long, or more than there can be cycles.
+        """
         found: list[tuple[str, float]] = []
         before_s, self._asked_s = self._asked_s, time.monotonic()
         while True:
@@ -226,4 +255,6 @@ class _Lines:
             found.append(one)
             passed_s = time.monotonic() - before_s
             if len(found) > HELD_LINES + 2 * passed_s / self._cycle_s:
-                raise OSError(f"{len(found)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s")
+                raise OSError(
+                    f"{len(found)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s"
+                )

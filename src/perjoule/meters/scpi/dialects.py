@@ -1,8 +1,10 @@
-"""The dialects in which power analysers report one line per measuring cycle, as data, and the manufacturers' error limits.
+"""The dialects in which power analysers report one line per measuring cycle, as data, and the manufacturers'
+error limits.
 
-ZES ZIMMER: the instrument sends the values chosen by ACTN after each cycle once CONT is ON, in its short language, as in
-https://github.com/cuveland/lmgtools, which was used on an LMG95 and an LMG670. Yokogawa: COMMunicate:WAIT ends when the update of
-the values does, as in the example of the WT300 communication manual, IM WT310-17EN.
+ZES ZIMMER: the instrument sends the values chosen by ACTN after each cycle once CONT is ON, in its short
+language, as in https://github.com/cuveland/lmgtools, which was used on an LMG95 and an LMG670. Yokogawa:
+COMMunicate:WAIT ends when the update of the values does, as in the example of the WT300 communication manual,
+IM WT310-17EN.
 """
 
 import math
@@ -50,7 +52,13 @@ ZES_600 = Dialect(
     channel="1",
 )
 YOKOGAWA = Dialect(
-    begin=(":COMM:HEAD OFF", ":NUM:FORM ASCII", ":NUM:NORM:NUMBER 1", ":NUM:NORM:ITEM1 P,{channel}", ":STAT:FILT1 FALL"),
+    begin=(
+        ":COMM:HEAD OFF",
+        ":NUM:FORM ASCII",
+        ":NUM:NORM:NUMBER 1",
+        ":NUM:NORM:ITEM1 P,{channel}",
+        ":STAT:FILT1 FALL",
+    ),
     cycle=":RATE {cycle_ms:g}MS",
     cycle_question=":RATE?",
     go=(),
@@ -64,19 +72,26 @@ DIALECTS = {r"\bLMG\s?6\d\d": ZES_600, r"\bLMG\s?\d+": ZES, r"YOKOGAWA,\s*WT\d+"
 KNOWN = "ZES ZIMMER LMG, Yokogawa WT"
 
 # By model: share of the reading, share of the range, at 45 to 65 Hz.
-# LMG450: user manual of 2009-02-17, page 241, the range being the product of the ranges' peak values (1500 W at 250 V and 1.2 A).
-# WT310, WT310E, WT330: their specifications, the range being the product of the ranges.
+# LMG450: user manual of 2009-02-17, page 241, the range being the product of the ranges' peak values (1500 W
+# at 250 V and 1.2 A). WT310, WT310E, WT330: their specifications, the range being the product of the ranges.
 ERRORS = {r"\bLMG\s?450": (0.0007, 0.0004), r"\bWT3[13]\d": (0.001, 0.0005)}
 
 
 def dialect(identity: str) -> Dialect | None:
     """Return the dialect for an answer to *IDN?; None if it is unknown."""
-    return next((said for pattern, said in DIALECTS.items() if re.search(pattern, identity, re.IGNORECASE)), None)
+    return next(
+        (said for pattern, said in DIALECTS.items() if re.search(pattern, identity, re.IGNORECASE)), None
+    )
 
 
 def errors(identity: str) -> tuple[float | None, float | None]:
-    """Return the manufacturer's error limits: share of the reading, share of the range; None if unknown here."""
-    return next((said for pattern, said in ERRORS.items() if re.search(pattern, identity, re.IGNORECASE)), (None, None))
+    """Return the manufacturer's error limits: share of the reading, share of the range; None if unknown
+    here.
+    """
+    return next(
+        (said for pattern, said in ERRORS.items() if re.search(pattern, identity, re.IGNORECASE)),
+        (None, None),
+    )
 
 
 def fields(line: str, names: tuple[str, ...]) -> Mapping[str, float]:
@@ -94,13 +109,17 @@ def fields(line: str, names: tuple[str, ...]) -> Mapping[str, float]:
 def _number(text: str) -> float:
     if found := _TIME.fullmatch(text.strip()):
         date, clock, fraction, zone = found.groups()
-        return datetime.strptime(f"{date} {clock} {zone}", "%Y:%m:%d %H:%M:%S %z").timestamp() + float(fraction or 0)
+        return datetime.strptime(f"{date} {clock} {zone}", "%Y:%m:%d %H:%M:%S %z").timestamp() + float(
+            fraction or 0
+        )
     value = float(text)  # "NAN" and "INF" as Yokogawa says them, too
     return value if abs(value) < NOTHING else math.nan
 
 
 def range_w(said: str) -> float | None:
-    """Parse the power range from the answer to `Dialect.ranges`; None if a range is automatic and may change unseen."""
+    """Parse the power range from the answer to `Dialect.ranges`; None if a range is automatic and may
+    change unseen.
+    """
     parts = said.split(";")
     if len(parts) != 4 or {parts[0].strip().upper(), parts[2].strip().upper()} - {"0", "OFF"}:
         return None

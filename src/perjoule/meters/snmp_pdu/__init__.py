@@ -1,7 +1,8 @@
 """PDUs over SNMP: APC's PowerNet-MIB (rPDU2) and Raritan's PDU2-MIB, https://www.apc.com/us/en/faqs/FA156048/
 
-APC: the power of a whole strip has steps of 10 W, that of an outlet 1 W, a counter 0.1 kWh (360 kJ); -1 means that there is no
-such meter. Raritan: whole numbers, scaled by the sensor's own DecimalDigits. Neither documents its averaging window.
+APC: the power of a whole strip has steps of 10 W, that of an outlet 1 W, a counter 0.1 kWh (360 kJ); -1 means
+that there is no such meter. Raritan: whole numbers, scaled by the sensor's own DecimalDigits. Neither
+documents its averaging window.
 """
 
 import math
@@ -129,7 +130,9 @@ class SnmpPdu(Metered):
     def checks(self) -> tuple[Check, ...]:
         """Check for pysnmp."""
         there = snmp.installed()
-        return (Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),)
+        return (
+            Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),
+        )
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
@@ -144,12 +147,16 @@ class SnmpPdu(Metered):
         if source is None or math.isnan(source.value(numbers(source.oids))):
             place = f"outlet {self.outlet}" if self.outlet else f"unit {self.unit}"
             what = f"it does not meter the {self.quantity} of {place}"
-            raise MachineError(what, where=f"{self.address}:{self.port}", next="set model, outlet, unit or quantity")
+            raise MachineError(
+                what, where=f"{self.address}:{self.port}", next="set model, outlet, unit or quantity"
+            )
         return source
 
 
 def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> OidSource:
-    """Return APC's source: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an outlet."""
+    """Return APC's source: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an
+    outlet.
+    """
     if quantity == "energy":
         oid = f"{APC}.9.4.3.1.11.{outlet}" if outlet else f"{APC}.4.3.1.9.{unit}"
         return OidSource((oid,), APC_ENERGY_STEP_J, Specification(resolution=APC_ENERGY_STEP_J))
@@ -174,14 +181,19 @@ def raritan(
         gain_ratio=accuracy / 1e4 if accuracy else None,  # in hundredths of a percent
         resolution=step * factor if step else factor,
     )
-    return OidSource(tuple(f"{RARITAN}.{measured}.{column}.{index}" for column in (4, 2)), factor, specification)
+    return OidSource(
+        tuple(f"{RARITAN}.{measured}.{column}.{index}" for column in (4, 2)), factor, specification
+    )
 
 
 def _strip(address: str) -> Mapping[str, Json] | None:
     host, _, port = address.partition(":")
     at = {"address": host} | ({"port": int(port)} if port.isdigit() else {})
     asked = {"apc": f"{APC}.4.3.1.5.1", "raritan": f"{RARITAN}.3.3.4.1.7.1.1.5"}
-    with suppress(PerjouleError, OSError), snmp.agent(host, int(at.get("port", 161)), snmp.Credentials("2c"), 1.0) as agent:
+    with (
+        suppress(PerjouleError, OSError),
+        snmp.agent(host, int(at.get("port", 161)), snmp.Credentials("2c"), 1.0) as agent,
+    ):
         for model, said in zip(asked, agent.numbers(list(asked.values())), strict=True):
             if said is not None:
                 return {"kind": "snmp_pdu", "model": model, **at}

@@ -14,7 +14,13 @@ from perjoule.model.errors import MachineError, TransientError
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 NO_SUCH_NAME = 2
-AUTHENTICATIONS = {"": "NONE", "MD5": "HMAC96_MD5", "SHA": "HMAC96_SHA", "SHA-256": "HMAC192_SHA256", "SHA-512": "HMAC384_SHA512"}
+AUTHENTICATIONS = {
+    "": "NONE",
+    "MD5": "HMAC96_MD5",
+    "SHA": "HMAC96_SHA",
+    "SHA-256": "HMAC192_SHA256",
+    "SHA-512": "HMAC384_SHA512",
+}
 PRIVACIES = {"": "NONE", "DES": "CBC56_DES", "AES": "CFB128_AES", "AES-256": "CFB256_AES"}
 
 
@@ -34,7 +40,9 @@ class Credentials:
 class Agent:
     """An SNMP agent."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, address: str, port: int, login: Credentials, timeout_s: float) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, address: str, port: int, login: Credentials, timeout_s: float
+    ) -> None:
         from pysnmp.hlapi.v3arch import asyncio as snmp
 
         self._snmp: Any = snmp
@@ -69,14 +77,18 @@ class Agent:
         self._engine = snmp.SnmpEngine()
         try:
             # Its own time limits are rounded to half seconds: ours comes first.
-            self._target = await snmp.UdpTransportTarget.create((address, port), timeout=self._timeout_s + 1, retries=0)
+            self._target = await snmp.UdpTransportTarget.create(
+                (address, port), timeout=self._timeout_s + 1, retries=0
+            )
         except Exception as error:  # its own kind, for a name that is not known
             raise MachineError(f"its address can't be resolved ({error})", where=self._where) from None
 
     async def _numbers(self, oids: Sequence[str]) -> list[int | None]:
         snmp = self._snmp
         asked = [snmp.ObjectType(snmp.ObjectIdentity(oid)) for oid in oids]
-        get = snmp.get_cmd(self._engine, self._login, self._target, snmp.ContextData(), *asked, lookupMib=False)
+        get = snmp.get_cmd(
+            self._engine, self._login, self._target, snmp.ContextData(), *asked, lookupMib=False
+        )
         try:
             problem, status, index, bound = await asyncio.wait_for(get, self._timeout_s)
         except TimeoutError:
@@ -86,7 +98,9 @@ class Agent:
         if int(status) == NO_SUCH_NAME:  # version 1 then says nothing of the others
             return [None] if len(oids) == 1 else [(await self._numbers([oid]))[0] for oid in oids]
         if status:
-            raise MachineError(f"it refuses ({status.prettyPrint()}) {oids[max(int(index) - 1, 0)]}", where=self._where)
+            raise MachineError(
+                f"it refuses ({status.prettyPrint()}) {oids[max(int(index) - 1, 0)]}", where=self._where
+            )
         return [_number(value) for _, value in bound]
 
     async def _close(self) -> None:

@@ -1,7 +1,8 @@
 """Plugs with the Tasmota firmware, over HTTP or MQTT: https://tasmota.github.io/docs/Commands/
 
-EnergyRes sets the decimals of its counter in kWh, WattRes those of its power in watts: by default 1 Wh (3.6 kJ) and 1 W, at best
-36 J and 1 mW. Both are read at the start of the recording; set `EnergyRes 5` and `WattRes 3` on the plug.
+EnergyRes sets the decimals of its counter in kWh, WattRes those of its power in watts: by default 1 Wh (3.6
+kJ) and 1 W, at best 36 J and 1 mW. Both are read at the start of the recording; set `EnergyRes 5` and
+`WattRes 3` on the plug.
 """
 
 import contextlib
@@ -31,7 +32,8 @@ covers = ["storage-1"]
 """
 
 _ADDRESS = (
-    'The plug\'s host name or IP address; with a topic that of the MQTT broker; with ":port" where it is not the usual one.'
+    'The plug\'s host name or IP address; with a topic that of the MQTT broker; with ":port" where it is '
+    "not the usual one."
 )
 
 
@@ -42,10 +44,14 @@ class Tasmota(Plug):
     address: Annotated[str, Field(description=_ADDRESS)]
 
     topic: Annotated[str, PassedOnAs(r"^[^#+]*$")] = ""
-    """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug itself."""
+    """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug
+    itself.
+    """
 
     ask: bool = True
-    """Over MQTT: request each reading; false: listen to its periodic messages, each TelePeriod (300 s by default)."""
+    """Over MQTT: request each reading; false: listen to its periodic messages, each TelePeriod (300 s by
+    default).
+    """
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -53,7 +59,10 @@ class Tasmota(Plug):
         with self._asking() as ask:
             steps = {}
             if self.ask:
-                steps = {command: decimals_step(ask(command)[-1].said, command) for command in ("WattRes", "EnergyRes")}
+                steps = {
+                    command: decimals_step(ask(command)[-1].said, command)
+                    for command in ("WattRes", "EnergyRes")
+                }
             energy_step = steps.get("EnergyRes")
             power = self.power(where, resolution_w=steps.get("WattRes"))
             energy = self.energy(where, resolution_j=energy_step and energy_step * JOULES_PER_KWH)
@@ -62,7 +71,10 @@ class Tasmota(Plug):
                 found: list[MeterReading] = []
                 for answer in ask("Status 10"):
                     power_w, energy_j = readings(answer.said)
-                    found += [MeterReading(power, power_w, answer.t_s), MeterReading(energy, energy_j, answer.t_s)]
+                    found += [
+                        MeterReading(power, power_w, answer.t_s),
+                        MeterReading(energy, energy_j, answer.t_s),
+                    ]
                 return found
 
             yield read
@@ -79,7 +91,14 @@ class Tasmota(Plug):
     def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[MqttAnswer]]]:
         password = self.password
         if self.topic:
-            return listening(self.address, self.topic, timeout_s=self.timeout_s, user=self.user, password=password, ask=self.ask)
+            return listening(
+                self.address,
+                self.topic,
+                timeout_s=self.timeout_s,
+                user=self.user,
+                password=password,
+                ask=self.ask,
+            )
         plug = Http(self.address, timeout_s=self.timeout_s)
         login = {"user": self.user, "password": password} if password else {}
 
@@ -121,6 +140,8 @@ def _numbers(said: Any) -> list[float]:
 
 
 def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
-    """Return the smallest step from an answer to WattRes or EnergyRes, in W or kWh; None if the firmware doesn't report it."""
+    """Return the smallest step from an answer to WattRes or EnergyRes, in W or kWh; None if the firmware
+    doesn't report it.
+    """
     decimals = said.get(command)
     return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None

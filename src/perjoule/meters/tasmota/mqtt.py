@@ -37,7 +37,9 @@ class MqttAnswer:
 def library() -> Check:
     """Check for paho-mqtt."""
     ok = importlib.util.find_spec("paho") is not None
-    return Check("paho-mqtt", ok, "it speaks MQTT" if ok else "it is missing, and speaks MQTT", "" if ok else FIX)
+    return Check(
+        "paho-mqtt", ok, "it speaks MQTT" if ok else "it is missing, and speaks MQTT", "" if ok else FIX
+    )
 
 
 @contextmanager
@@ -46,8 +48,8 @@ def listening(
 ) -> Generator[Callable[[str], Sequence[MqttAnswer]]]:
     """Return a function that sends a command ("Status 10") and returns all messages since, oldest first.
 
-    A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and the result may be
-    empty. Raises OSError (no answer in time, the broker is gone), MachineError.
+    A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and
+    the result may be empty. Raises OSError (no answer in time, the broker is gone), MachineError.
     """
     if not library().ok:
         raise MachineError("paho-mqtt is not installed", where="meter tasmota", next=FIX)
@@ -74,7 +76,11 @@ class _Line:
         self._client, self._broker, self._topic, self._timeout_s = client, broker, topic, timeout_s
         self._heard: queue.SimpleQueue[MqttAnswer] = queue.SimpleQueue()
         self._ready: queue.SimpleQueue[str] = queue.SimpleQueue()  # "" or why not
-        client.on_connect, client.on_subscribe, client.on_message = self._on_connect, self._on_subscribe, self._on_message
+        client.on_connect, client.on_subscribe, client.on_message = (
+            self._on_connect,
+            self._on_subscribe,
+            self._on_message,
+        )
 
     def open(self) -> None:
         """Connect and subscribe. Raises OSError, MachineError."""
@@ -90,7 +96,10 @@ class _Line:
             raise MachineError(f"the broker refused: {refused}", where=self._broker, next=advice)
 
     def answers(self, command: str, *, ask: bool) -> list[MqttAnswer]:
-        """Send a command, if it is to ask, and return the answers to it since the last call. Raises OSError."""
+        """Send a command, if it is to ask, and return the answers to it since the last call.
+
+        Raises OSError.
+        """
         if not self._client.is_connected():
             raise OSError(f"the connection to the broker {self._broker} was lost")
         if ask:
@@ -112,13 +121,17 @@ class _Line:
             raise OSError(f"{self._topic} at the broker {self._broker} does not answer {command}")
         return found
 
-    def _on_connect(self, client: "Client", data: object, flags: object, reason: Any, properties: object) -> None:
+    def _on_connect(
+        self, client: "Client", data: object, flags: object, reason: Any, properties: object
+    ) -> None:
         if not reason.is_failure:
             client.subscribe([(f"stat/{self._topic}/+", 0), (f"tele/{self._topic}/SENSOR", 0)])
         else:
             self._ready.put(str(reason))
 
-    def _on_subscribe(self, client: "Client", data: object, message: int, reasons: object, properties: object) -> None:
+    def _on_subscribe(
+        self, client: "Client", data: object, message: int, reasons: object, properties: object
+    ) -> None:
         self._ready.put("")
 
     def _on_message(self, client: "Client", data: object, message: "MQTTMessage") -> None:

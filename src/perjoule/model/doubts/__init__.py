@@ -1,4 +1,6 @@
-"""Doubts: objections to numbers, each of a kind that says what it can do to them; their words stand in one file a kind."""
+"""Doubts: objections to numbers, each of a kind that says what it can do to them; their words stand in one
+file a kind.
+"""
 
 from perjoule.model.doubts.apart import APART
 from perjoule.model.doubts.cache import CACHE
@@ -20,7 +22,22 @@ from perjoule.model.doubts.work import WORK
 
 # Those that can cost most first.
 KINDS = (
-    *(CACHE, IN_FLIGHT, WORK, UNLIKE, MACHINE, SLOW_HOST, METERS, APART, TIMES, DERIVED, EVENTS, UNDILATED, TRAFFIC, CHANGE),
+    *(
+        CACHE,
+        IN_FLIGHT,
+        WORK,
+        UNLIKE,
+        MACHINE,
+        SLOW_HOST,
+        METERS,
+        APART,
+        TIMES,
+        DERIVED,
+        EVENTS,
+        UNDILATED,
+        TRAFFIC,
+        CHANGE,
+    ),
     *(COMPARISON, REPETITIONS, UNSTATED),
 )
 

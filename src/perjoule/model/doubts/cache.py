@@ -10,11 +10,16 @@ class Cache(Kind):
     @doubt
     def above_network(self, *, host: str, times_ratio: float, direction: str) -> str:
         """A host moved more than its network carries. Move more data than caches hold, or drop caches."""
-        return f"{host} moved {times_ratio:.2f} times what its network can carry: a cache served the {direction}"
+        return (
+            f"{host} moved {times_ratio:.2f} times what its network can carry: a cache served the {direction}"
+        )
 
     @doubt
     def above_peak(self, *, direction: str, times_ratio: float) -> str:
-        """The load was faster than the hardware can be. Move more data than caches hold, or correct the catalogue."""
+        """The load was faster than the hardware can be.
+
+        Move more data than caches hold, or correct the catalogue.
+        """
         return f"{direction}: {times_ratio:.2f} times the theoretical peak performance of the cluster"
 
     @doubt
@@ -33,7 +38,9 @@ class Cache(Kind):
     def of_servers(self, *, fetched_ratio: float, servers: bool) -> str:
         """Disks read less than clients did. Read more than the memory of the servers holds."""
         whose = "the servers' page cache" if servers else "the page cache"
-        return f"{whose} served reads: the disks read {100 * fetched_ratio:.0f} % of the bytes that clients read"
+        return (
+            f"{whose} served reads: the disks read {100 * fetched_ratio:.0f} % of the bytes that clients read"
+        )
 
     @doubt
     def read_too_little(self, *, direction: str, subject: str, derived_ratio: float, cause: str) -> str:

@@ -14,7 +14,10 @@ class Comparison(Kind):
     @doubt
     def not_in_turns(self, *, first: str, second: str) -> str:
         """One side was measured after the other. Measure both in one campaign, in turns."""
-        return f"{first} and {second} were not measured in turns: a change over time would look like a difference"
+        return (
+            f"{first} and {second} were not measured in turns: a change over time would look like a "
+            "difference"
+        )
 
     @doubt
     def across_grades(self) -> str:

@@ -14,7 +14,10 @@ class Derived(Kind):
     @doubt
     def stonewalled(self) -> str:
         """IOR reports a sum after a stonewall. Numbers of all clients stand; those of one do not."""
-        return "the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share"
+        return (
+            "the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an "
+            "equal share"
+        )
 
     @doubt
     def ior_amount(self, *, digits: str) -> str:
@@ -34,7 +37,9 @@ class Derived(Kind):
     @doubt
     def grouped(self, *, count: int) -> str:
         """fio sums up processes. Measure without group_reporting."""
-        return f"fio sums up {count} processes: they are taken to have run at once, with the options of the last"
+        return (
+            f"fio sums up {count} processes: they are taken to have run at once, with the options of the last"
+        )
 
 
 DERIVED = Derived(

@@ -35,7 +35,10 @@ class Events(Kind):
     @doubt
     def both_directions(self) -> str:
         """Clients read and wrote at once. Measure one direction for rates and stalls."""
-        return "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
+        return (
+            "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes "
+            "of both"
+        )
 
     @doubt
     def latencies_too_long(self, *, metrics: str) -> str:
@@ -65,5 +68,6 @@ class Events(Kind):
 EVENTS = Events(
     "events",
     "Failures that went otherwise",
-    "times, joules and stalls of failures may be missing, or have another cause; those of the whole load stand",
+    "times, joules and stalls of failures may be missing, or have another cause; those of the whole load "
+    "stand",
 )

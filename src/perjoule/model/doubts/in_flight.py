@@ -10,7 +10,10 @@ class InFlight(Kind):
     @doubt
     def durable_unknown(self) -> str:
         """Servers did not say when their disks held the data. Compare the window with the tail."""
-        return "it is not known when the servers' disks held the data: the headline window ends with the clients' fsync"
+        return (
+            "it is not known when the servers' disks held the data: the headline window ends with the "
+            "clients' fsync"
+        )
 
     @doubt
     def quiet_unknown(self, *, error: str) -> str:

@@ -1,4 +1,6 @@
-"""What a doubt is: a sentence with the id of its words, the values in them, and the kind that says what it can cost."""
+"""What a doubt is: a sentence with the id of its words, the values in them, and the kind that says what it
+can cost.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +17,23 @@ from perjoule.model.units import spaced_percents
 
 P = ParamSpec("P")
 Value = str | int | float | Sequence[str] | None  # None: a number that is not finite
-# Names of values that say whom or what a doubt is about: doubts that differ in these and in numbers alone are alike.
+# Names of values that say whom or what a doubt is about: doubts that differ in these and in numbers alone are
+# alike.
 PLACES = frozenset(
-    {"channel", "channels", "client", "device", "direction", "disk", "file", "host", "hosts", "meter", "user", "of"}
+    {
+        "channel",
+        "channels",
+        "client",
+        "device",
+        "direction",
+        "disk",
+        "file",
+        "host",
+        "hosts",
+        "meter",
+        "user",
+        "of",
+    }
 )
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
 _BY_KEY: "dict[str, Kind]" = {}
@@ -26,7 +42,10 @@ _NUMBER, _PLACE = re.compile(r"\d[\d.,]*(e[-+]?\d+)?"), re.compile(r"^[\w-]+( \w
 
 @dataclass(frozen=True)
 class Kind:
-    """Doubts with the same consequence. A subclass has their words: each method marked with `doubt` is one."""
+    """Doubts with the same consequence.
+
+    A subclass has their words: each method marked with `doubt` is one.
+    """
 
     key: str  # in stored records
     title: str
@@ -54,7 +73,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class Template(Generic[P]):
-    """The words of a doubt, of which values make a sentence. The docstring says what it means, and what to do."""
+    """The words of a doubt, of which values make a sentence.
+
+    The docstring says what it means, and what to do.
+    """
 
     kind: Kind
     id: str  # "meters.undersampled"
@@ -73,7 +95,10 @@ class Template(Generic[P]):
 
 
 class doubt(Generic[P]):  # a decorator
-    """Mark a method of a kind as the words of a doubt, whose id is the kind and the method's name. All values have names."""
+    """Mark a method of a kind as the words of a doubt, whose id is the kind and the method's name.
+
+    All values have names.
+    """
 
     def __init__(self, words: Callable[Concatenate[Any, P], str]) -> None:
         self.words = words
@@ -89,15 +114,18 @@ UNSTATED = Kind("", "Other", "stored before doubts had kinds: see each")
 class Doubt(str):
     """A sentence with its kind, its id and its values; equal to any with the same words.
 
-    In JSON `{"kind": "meters", "id": "meters.undersampled", "values": {"channel": "...", "period_s": 2.0}, "text": "..."}`. Older
-    records have no id and no values, or the text alone. Percentages have a space, also where a tool or an older record has none.
+    In JSON `{"kind": "meters", "id": "meters.undersampled", "values": {"channel": "...", "period_s": 2.0},
+    "text": "..."}`. Older records have no id and no values, or the text alone. Percentages have a space, also
+    where a tool or an older record has none.
     """
 
     kind: Kind
     id: str  # "" where the words are not perjoule's, or are those of an older record
     values: Mapping[str, Value]
 
-    def __new__(cls, text: str, kind: Kind = UNSTATED, id: str = "", values: Mapping[str, Value] = NO_VALUES) -> Self:
+    def __new__(
+        cls, text: str, kind: Kind = UNSTATED, id: str = "", values: Mapping[str, Value] = NO_VALUES
+    ) -> Self:
         """Make one; `METERS.undersampled(...)` is shorter."""
         made = super().__new__(cls, spaced_percents(text))
         made.kind, made.id, made.values = kind, id, {name: _plain(value) for name, value in values.items()}
@@ -113,13 +141,16 @@ class Doubt(str):
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """What doubts that are alike have in common: the id, and values that are texts but no places; numbers don't count.
+        """What doubts that are alike have in common: the id, and values that are texts but no places; numbers
+        don't count.
 
         Without an id: the words, but for numbers and the meter or host that they begin with.
         """
         if not self.id:
             return (self.kind.key, _NUMBER.sub("#", _PLACE.sub("", self)))
-        texts = (value for name, value in self.values.items() if isinstance(value, str) and name not in PLACES)
+        texts = (
+            value for name, value in self.values.items() if isinstance(value, str) and name not in PLACES
+        )
         return (self.id, *(_NUMBER.sub("#", text) for text in texts))
 
     @property
@@ -163,7 +194,9 @@ def _read(text: str, kind: Kind, data: Mapping[str, object]) -> Doubt:
 
 
 def _older(text: str, kind: Kind) -> Doubt:
-    """Return the doubt of a record that has no ids: with one where its sentence is certain, because it has no values."""
+    """Return the doubt of a record that has no ids: with one where its sentence is certain, because it has
+    no values.
+    """
     template = _certain().get(spaced_percents(text))
     return template() if template and kind in (template.kind, UNSTATED) else Doubt(text, kind)
 

@@ -10,13 +10,19 @@ class Machine(Kind):
     def strangers(self, *, share_ratio: float) -> str:
         """Other programs computed during the load. Stop them and repeat the trial."""
         share = f"about {100 * share_ratio:.0f} %"
-        return f"other programs took {share} of this machine's CPUs during the load: stop them and repeat the trial"
+        return (
+            f"other programs took {share} of this machine's CPUs during the load: stop them and repeat the "
+            "trial"
+        )
 
     @doubt
     def busy(self, *, used_ratio: float) -> str:
         """The emulated hosts used up the machine. Use a smaller scale."""
         share = f"{100 * used_ratio:.0f} %"
-        return f"the hosts used {share} of this machine's CPUs, which slowed down the emulation: use a smaller scale"
+        return (
+            f"the hosts used {share} of this machine's CPUs, which slowed down the emulation: use a smaller "
+            "scale"
+        )
 
     @doubt
     def rated_while_busy(self, *, busy_ratio: float) -> str:

@@ -18,15 +18,18 @@ class Meters(OfSamples):
     def less_with_switch(self, *, channels: str, energy_j: float, others: str, others_j: float) -> str:
         """Servers with their switch draw less than without. Check what each meter covers, and its unit."""
         return (
-            f"{channels}: {number(energy_j)} J of the servers alone, more than the {number(others_j)} J of servers and switch by "
-            f"{others}: one of them covers something else (check covers), or has another unit; the energy is refused"
+            f"{channels}: {number(energy_j)} J of the servers alone, more than the {number(others_j)} J of "
+            "servers and switch by "
+            f"{others}: one of them covers something else (check covers), or has another unit; the energy "
+            "is refused"
         )
 
     @doubt
     def too_low(self, *, channels: str, power_w: float, hosts_count: int, least_w: float) -> str:
         """No running computer draws so little. Check the unit, and what the meter covers."""
         return (
-            f"{channels}: {power_w:.3g} W for {_hosts(hosts_count)}, where a running host draws {least_w:g} W at least: "
+            f"{channels}: {power_w:.3g} W for {_hosts(hosts_count)}, where a running host draws {least_w:g} "
+            "W at least: "
             "check the unit (kW read as W?), and what it covers; the energy is refused"
         )
 
@@ -38,16 +41,31 @@ class Meters(OfSamples):
         return f"{channels}: {number(power_w)} W for {_hosts(hosts_count)}, {most}: {what}"
 
     @doubt
-    def below_idle(self, *, channels: str, power_w: float, hosts_count: int, cluster: str, idle_w: float) -> str:
-        """The hosts drew far less than the catalogue's hardware does idle. Check unit, covers and the hosts' hardware."""
+    def below_idle(
+        self, *, channels: str, power_w: float, hosts_count: int, cluster: str, idle_w: float
+    ) -> str:
+        """The hosts drew far less than the catalogue's hardware does idle.
+
+        Check unit, covers and the hosts' hardware.
+        """
         of = f"{_hosts(hosts_count)} of {cluster}"
-        return f"{channels}: {power_w:.3g} W for {of}, which draw {idle_w:.3g} W idle by the catalogue: {CHECK}"
+        return (
+            f"{channels}: {power_w:.3g} W for {of}, which draw {idle_w:.3g} W idle by the catalogue: {CHECK}"
+        )
 
     @doubt
-    def above_peak(self, *, channels: str, power_w: float, hosts_count: int, cluster: str, peak_w: float) -> str:
-        """The hosts drew far more than the catalogue's hardware can. Check unit, covers and the hosts' hardware."""
+    def above_peak(
+        self, *, channels: str, power_w: float, hosts_count: int, cluster: str, peak_w: float
+    ) -> str:
+        """The hosts drew far more than the catalogue's hardware can.
+
+        Check unit, covers and the hosts' hardware.
+        """
         of = f"{_hosts(hosts_count)} of {cluster}"
-        return f"{channels}: {power_w:.3g} W for {of}, which draw {peak_w:.3g} W at most by the catalogue: {CHECK}"
+        return (
+            f"{channels}: {power_w:.3g} W for {of}, which draw {peak_w:.3g} W at most by the catalogue: "
+            f"{CHECK}"
+        )
 
     @doubt
     def processors_above_servers(self, *, processors_j: float, servers_j: float, source: str) -> str:
@@ -56,11 +74,14 @@ class Meters(OfSamples):
         return f"{number(processors_j)} J of the processors (RAPL) {more} by {source}: one of them is wrong"
 
     @doubt
-    def apart(self, *, channel: str, power_w: float, channels: str, others_w: float, error_w: float, more_count: int) -> str:
+    def apart(
+        self, *, channel: str, power_w: float, channels: str, others_w: float, error_w: float, more_count: int
+    ) -> str:
         """Two meters of the same devices disagree. One of them is wrong, or covers something else."""
         more = f"; so are {more_count} more channels of these" if more_count else ""
         return (
-            f"{channel} shows {number(power_w)} W, and {channels} {number(others_w)} W of the same devices: more than their "
+            f"{channel} shows {number(power_w)} W, and {channels} {number(others_w)} W of the same devices: "
+            "more than their "
             f"errors of {number(error_w)} W apart{more}"
         )
 
@@ -68,7 +89,10 @@ class Meters(OfSamples):
 
     @doubt
     def instead(self, *, reason: str, grade: str) -> str:
-        """A better meter has no energy, and one of a worse grade counts. Mend the better one, for the reason given."""
+        """A better meter has no energy, and one of a worse grade counts.
+
+        Mend the better one, for the reason given.
+        """
         return f"{reason}; {grade} watts count instead"
 
     @doubt
@@ -78,7 +102,10 @@ class Meters(OfSamples):
 
     @doubt
     def outside(self) -> str:
-        """The data lay on servers that the testbed does not have, so their power is unknown. Add them to the testbed."""
+        """The data lay on servers that the testbed does not have, so their power is unknown.
+
+        Add them to the testbed.
+        """
         return "energy of the servers omitted: the data lay on servers outside the testbed"
 
     @doubt
@@ -98,7 +125,10 @@ class Meters(OfSamples):
 
     @doubt
     def inseparable(self, *, meter: str) -> str:
-        """The meter counts the servers together with other devices. Say in `covers` what it shows, or meter those as well."""
+        """The meter counts the servers together with other devices.
+
+        Say in `covers` what it shows, or meter those as well.
+        """
         return f"{meter}: no sum or difference of its channels covers the servers alone"
 
     @doubt
@@ -108,12 +138,21 @@ class Meters(OfSamples):
 
     @doubt
     def corrected(self, *, cluster: str, changes: Sequence[str]) -> str:
-        """The catalogue corrected coefficients after these trials. Repeat them before you quote their watts."""
-        return f"watts of {cluster} were modelled with coefficients that were corrected since: {'; '.join(changes)}"
+        """The catalogue corrected coefficients after these trials.
+
+        Repeat them before you quote their watts.
+        """
+        return (
+            f"watts of {cluster} were modelled with coefficients that were corrected since: "
+            f"{'; '.join(changes)}"
+        )
 
     @doubt
     def recalculated(self, *, date: str, between_count: int, samples_count: int) -> str:
-        """Watts were modelled again from the stored counters. Repeat the trials if the samples that are only bounded matter."""
+        """Watts were modelled again from the stored counters.
+
+        Repeat the trials if the samples that are only bounded matter.
+        """
         which = f"{between_count} of {samples_count} samples"
         bounded = f": {which} lie between readings of counters, and their work is that of the former watts"
         what = f"modelled watts were recalculated on {date} with corrected coefficients"
@@ -154,7 +193,10 @@ class Meters(OfSamples):
     @doubt
     def host_clock_set(self, *, meter: str, host: str, set_s: float) -> str:
         """A host dates its samples by a clock that was set. Leave its clock to chrony, which slews."""
-        return f"{meter}: the samples of {host} are left out: its clock was set by {set_s:+.3g} s during the trial"
+        return (
+            f"{meter}: the samples of {host} are left out: its clock was set by {set_s:+.3g} s during the "
+            "trial"
+        )
 
     @doubt
     def job_uncounted(self, *, meter: str, error: str) -> str:
@@ -180,7 +222,8 @@ class Meters(OfSamples):
     def shunt(self, *, meter: str, chip: str, device: str, shunt_ohm: float) -> str:
         """Nobody has verified the sensor's shunt. Measure it, and write `shunt_correction`."""
         return (
-            f"{meter}: correct only if the shunt of {chip} at {device} has the {shunt_ohm * 1e3:g} mOhm that the kernel assumes "
+            f"{meter}: correct only if the shunt of {chip} at {device} has the {shunt_ohm * 1e3:g} mOhm "
+            "that the kernel assumes "
             "(check it, then set shunt_correction)"
         )
 
@@ -192,7 +235,9 @@ class Meters(OfSamples):
     @doubt
     def module_multiplies(self, *, meter: str, module: str) -> str:
         """The module sends no power. Use one that does, unless its voltage is steady."""
-        what = "its power is the product of mean voltage and mean current, correct only if one of them is steady"
+        what = (
+            "its power is the product of mean voltage and mean current, correct only if one of them is steady"
+        )
         return f"{meter}: {module}: {what}"
 
     @doubt
@@ -218,7 +263,9 @@ class Meters(OfSamples):
     @doubt
     def ratings_too_low(self, *, component: str, hosts: str) -> str:
         """Hosts did more than the catalogue's hardware can. Correct its ratings, or choose the right node."""
-        return f"modelled: the {component} of {hosts} did more than the catalogue's can: its ratings are too low"
+        return (
+            f"modelled: the {component} of {hosts} did more than the catalogue's can: its ratings are too low"
+        )
 
     @doubt
     def gaps_unseen(self, *, period_s: float, gap_s: float) -> str:

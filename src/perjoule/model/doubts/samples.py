@@ -25,7 +25,11 @@ class OfSamples(Kind):
     @doubt
     def possible_resets(self, *, channel: str, count: int) -> str:
         """A counter went back in a way that may be a reset. Compare it with another meter."""
-        what = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
+        what = (
+            "1 wrap of the counter may be a reset"
+            if count == 1
+            else f"{count} wraps of the counter may be resets"
+        )
         return f"{channel}: {what}: the power that it would mean is unlike that before and after"
 
     @doubt
@@ -36,18 +40,27 @@ class OfSamples(Kind):
     @doubt
     def gap(self, *, channel: str, missing_ratio: float) -> str:
         """A little of the window has no samples. The energy stands, with the mean of the rest in the gap."""
-        return f"{channel}: {100 * missing_ratio:.1f} % of the window has no samples and is counted at the mean of the rest"
+        return (
+            f"{channel}: {100 * missing_ratio:.1f} % of the window has no samples and is counted at the "
+            "mean of the rest"
+        )
 
     @doubt
     def unsteady_averages(self, *, channel: str) -> str:
-        """The meter averages over a time that nobody states, and the power varied. Use its energy counter, or another meter."""
+        """The meter averages over a time that nobody states, and the power varied.
+
+        Use its energy counter, or another meter.
+        """
         return f"{channel}: averages over an unknown time give no energy unless they are steady"
 
     @doubt
     def undersampled(self, *, channel: str, period_s: float, refused: bool) -> str:
         """Samples lie so far apart that they miss bursts. Raise `rate`, or use an energy counter."""
         what = REFUSED if refused else ""
-        return f"{channel}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
+        return (
+            f"{channel}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than "
+            f"{3 * period_s:.2g} s{what}"
+        )
 
     @doubt
     def too_few(self, *, channel: str, count: int, least_count: int, window_s: float) -> str:
@@ -62,8 +75,14 @@ class OfSamples(Kind):
 
     @doubt
     def unread(self, *, channel: str, longest_s: float) -> str:
-        """A counter was not read for a while. The energy stands; how it is spread over that time is not known."""
-        return f"{channel}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
+        """A counter was not read for a while.
+
+        The energy stands; how it is spread over that time is not known.
+        """
+        return (
+            f"{channel}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over "
+            "that time"
+        )
 
     @doubt
     def few_steps(self, *, channel: str, count: int, refused: bool) -> str:
@@ -77,7 +96,10 @@ class OfSamples(Kind):
     @doubt
     def constant(self, *, channel: str, count: int) -> str:
         """All samples are equal. Check whether the meter is alive; a coarse one may be right."""
-        return f"{channel}: all {count} samples are equal: the meter was frozen, or the power stayed within one of its steps"
+        return (
+            f"{channel}: all {count} samples are equal: the meter was frozen, or the power stayed within "
+            "one of its steps"
+        )
 
     @doubt
     def frozen(self, *, channel: str, still_s: float, count: int, counter: bool) -> str:
@@ -87,9 +109,13 @@ class OfSamples(Kind):
 
     @doubt
     def same_since_before(self, *, channel: str, still_s: float) -> str:
-        """The meter did not show the load begin. Check whether the meter is alive; a coarse one may be right."""
+        """The meter did not show the load begin.
+
+        Check whether the meter is alive; a coarse one may be right.
+        """
         return (
-            f"{channel}: the meter showed the same value for {still_s:.3g} s, beginning before the load: it was frozen, or the "
+            f"{channel}: the meter showed the same value for {still_s:.3g} s, beginning before the load: it "
+            "was frozen, or the "
             "load is smaller than one of its steps"
         )
 
@@ -101,7 +127,10 @@ class OfSamples(Kind):
     @doubt
     def spikes(self, *, channel: str, count: int, highest_w: float) -> str:
         """Single samples are far above those beside them. They count; look at the figure of power."""
-        return f"{channel}: {_samples(count)} far above those around them, up to {number(highest_w)} W, and included"
+        return (
+            f"{channel}: {_samples(count)} far above those around them, up to {number(highest_w)} W, and "
+            "included"
+        )
 
     @doubt
     def at_zero(self, *, channel: str, count: int, median_w: float) -> str:
@@ -119,18 +148,27 @@ class OfSamples(Kind):
     @doubt
     def beyond_range(self, *, channel: str, count: int, most_w: float) -> str:
         """Samples show more than the meter can, so they are gaps. Find out why reads fail."""
-        return f"{channel}: {count} samples exceed the {most_w:.4g} W that it can show and are treated as failed reads"
+        return (
+            f"{channel}: {count} samples exceed the {most_w:.4g} W that it can show and are treated as "
+            "failed reads"
+        )
 
     @doubt
     def unknown_power(self, *, channel: str, count: int, value_w: float) -> str:
         """The meter says that it does not know the power, so these samples are gaps. Find out why."""
-        return f"{channel}: {count} samples are {value_w:.7g} W, which stands for a power that is not known: failed reads"
+        return (
+            f"{channel}: {count} samples are {value_w:.7g} W, which stands for a power that is not known: "
+            "failed reads"
+        )
 
     @doubt
     def below_zero(self, *, channel: str, count: int, lowest_w: float) -> str:
         """Power flows one way, so these samples are gaps. Turn the clamp or its wires."""
         what = f"{count} samples are below zero, down to {lowest_w:.4g} W, and count as failed reads"
-        fix = "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it misread"
+        fix = (
+            "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it "
+            "misread"
+        )
         return f"{channel}: {what}: {fix}"
 
     @doubt

@@ -10,7 +10,9 @@ class Times(Kind):
     @doubt
     def clock_uncertain(self, *, host: str, uncertainty_s: float) -> str:
         """The way to a host is slow or uneven, so its clock is not known well. Lengthen the load."""
-        return f"the clock of {host} is known to ± {seconds_text(uncertainty_s)} only: its loads are timed by it"
+        return (
+            f"the clock of {host} is known to ± {seconds_text(uncertainty_s)} only: its loads are timed by it"
+        )
 
     @doubt
     def stood_still(self, *, still_s: float) -> str:
@@ -20,7 +22,10 @@ class Times(Kind):
     @doubt
     def set_and_back(self, *, set_s: float) -> str:
         """The clock was set twice during the load. Leave it to chrony, which slews."""
-        return f"the clock was set by {set_s:+.3g} s during the load, and set back: times are uncertain by as much"
+        return (
+            f"the clock was set by {set_s:+.3g} s during the load, and set back: times are uncertain by as "
+            "much"
+        )
 
     @doubt
     def no_answer(self, *, host: str, silent_s: float) -> str:
@@ -35,7 +40,10 @@ class Times(Kind):
     @doubt
     def host_set(self, *, host: str, set_s: float) -> str:
         """A client's clock was set during the run. Leave it to chrony, which slews."""
-        return f"the clock of {host} was set by {set_s:+.3g} s during the run: its times are uncertain by as much"
+        return (
+            f"the clock of {host} was set by {set_s:+.3g} s during the run: its times are uncertain by as "
+            "much"
+        )
 
     @doubt
     def set(self, *, set_s: float) -> str:
@@ -91,24 +99,35 @@ class Times(Kind):
     @doubt
     def computed_starts(self, *, uncertainty_s: float, window_s: float) -> str:
         """fio does not report when jobs of a file began. Lengthen them."""
-        return f"starts of a job file's jobs are computed, to about {uncertainty_s:g} s, and they ran {window_s:.2g} s"
+        return (
+            f"starts of a job file's jobs are computed, to about {uncertainty_s:g} s, and they ran "
+            f"{window_s:.2g} s"
+        )
 
     # of imported runs
 
     @doubt
     def other_clock(self) -> str:
         """fio's job_start is of a clock that the job file chose. The report's end counts."""
-        return "fio's starts of jobs are of another clock: the last job is taken to have ended with the report"
+        return (
+            "fio's starts of jobs are of another clock: the last job is taken to have ended with the report"
+        )
 
     @doubt
     def one_after_another(self) -> str:
         """fio did not report when groups began. Give each group a file, or use fio 3.36."""
-        return "groups of fio's jobs are taken to have run one after another: their starts are computed back from the end"
+        return (
+            "groups of fio's jobs are taken to have run one after another: their starts are computed back "
+            "from the end"
+        )
 
     @doubt
     def at_once(self) -> str:
         """fio did not report when groups began. Give each group a file, or use fio 3.36."""
-        return "groups of fio's jobs are taken to have run at once: one after another they would have taken longer than fio ran"
+        return (
+            "groups of fio's jobs are taken to have run at once: one after another they would have taken "
+            "longer than fio ran"
+        )
 
     @doubt
     def fio_to_a_second(self) -> str:
@@ -123,12 +142,18 @@ class Times(Kind):
     @doubt
     def ior_in_a_row(self) -> str:
         """IOR reports the start of its test alone. Run it with -v."""
-        return "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
+        return (
+            "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one "
+            "after another"
+        )
 
     @doubt
     def mdtest_in_a_row(self) -> str:
         """mdtest reports the start of its run alone. Run one operation at a time."""
-        return "mdtest reports its start to 1 s and no start of an operation: windows are placed one after another"
+        return (
+            "mdtest reports its start to 1 s and no start of an operation: windows are placed one after "
+            "another"
+        )
 
     @doubt
     def rados_by_file(self) -> str:

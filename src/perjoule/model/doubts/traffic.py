@@ -16,7 +16,8 @@ class Traffic(Kind):
         """A rebuild moved other amounts than redundancy needs. Check the layout."""
         size = "more" if more else "fewer"
         return (
-            f"rebuild: {size} bytes {subject} than the {derived_ratio:g} for each lost byte that redundancy explains, by more "
+            f"rebuild: {size} bytes {subject} than the {derived_ratio:g} for each lost byte that redundancy "
+            "explains, by more "
             f"than {100 * margin_ratio:.0f} %"
         )
 

@@ -10,8 +10,10 @@ class Undilated(Kind):
     def idle(self, *, scale: str, often_ratio: float) -> str:
         """Daemons of an emulated cluster act too often. Measure idle power at scale 1."""
         return (
-            f"daemons keep their own time, which {scale} does not dilate: for each emulated second they act up to "
-            f"{often_ratio:.3g} times as often as on the hardware; what an idle file system does, and the watts of it, are upper "
+            f"daemons keep their own time, which {scale} does not dilate: for each emulated second they act "
+            "up to "
+            f"{often_ratio:.3g} times as often as on the hardware; what an idle file system does, and the "
+            "watts of it, are upper "
             "bounds"
         )
 
@@ -19,7 +21,8 @@ class Undilated(Kind):
     def timeouts(self, *, scale: str) -> str:
         """Timeouts of daemons are too short on an emulated cluster. Measure failures at scale 1."""
         return (
-            f"timeouts of daemons keep their own time, which {scale} does not dilate: what waits for one takes "
+            f"timeouts of daemons keep their own time, which {scale} does not dilate: what waits for one "
+            "takes "
             "less emulated time than on the hardware"
         )
 
@@ -27,5 +30,6 @@ class Undilated(Kind):
 UNDILATED = Undilated(
     "undilated",
     "Time that emulation does not dilate",
-    "what daemons do by their own clocks comes too early and too often: watts without a load are upper bounds",
+    "what daemons do by their own clocks comes too early and too often: watts without a load are upper "
+    "bounds",
 )

@@ -60,7 +60,9 @@ class Unlike(Kind):
     @doubt
     def share_missed(self, *, reached_ratio: float, asked_ratio: float) -> str:
         """The load did not reach its share of the maximum. Lengthen it, or lower the share."""
-        return f"the load was {100 * reached_ratio:.1f} % of the maximum, instead of {100 * asked_ratio:.1f} %"
+        return (
+            f"the load was {100 * reached_ratio:.1f} % of the maximum, instead of {100 * asked_ratio:.1f} %"
+        )
 
     @doubt
     def maximum_missed(self, *, reached_ratio: float) -> str:
@@ -71,7 +73,9 @@ class Unlike(Kind):
     @doubt
     def between_steps(self, *, between_ratio: float) -> str:
         """Much of a profile's window lies between its steps. Lengthen `hour`."""
-        return f"{100 * between_ratio:.0f} % of the window lie between the steps of the profile: lengthen hour"
+        return (
+            f"{100 * between_ratio:.0f} % of the window lie between the steps of the profile: lengthen hour"
+        )
 
 
 UNLIKE = Unlike(

@@ -10,12 +10,18 @@ class Work(Kind):
 
     @doubt
     def log_contradicts(self, *, host: str) -> str:
-        """fio's log of bandwidth and its report differ. Repeat the trial; a time series of it is not shown."""
+        """fio's log of bandwidth and its report differ.
+
+        Repeat the trial; a time series of it is not shown.
+        """
         return f"{host}: fio's bandwidth log contradicts the bytes moved"
 
     @doubt
     def latencies_contradict(self, *, host: str) -> str:
-        """fio's log of latencies and its report differ. Repeat the trial; latencies over time are not shown."""
+        """fio's log of latencies and its report differ.
+
+        Repeat the trial; latencies over time are not shown.
+        """
         return f"{host}: fio's log of latencies contradicts its report"
 
     @doubt
@@ -36,7 +42,10 @@ class Work(Kind):
     @doubt
     def fastest_rank(self) -> str:
         """This mdtest prints the rate of its fastest rank. Run it with -v, or mdtest 4."""
-        return "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, or mdtest 4"
+        return (
+            "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, "
+            "or mdtest 4"
+        )
 
     @doubt
     def two_rates(self, *, summary: str, table: str) -> str:
@@ -71,7 +80,10 @@ class Work(Kind):
     @doubt
     def unreadable(self, *, file: str) -> str:
         """A file was not imported. If it is of this load, import it again once it can be read."""
-        return f"{file} can't be read and was left out: if it is of a client of this load, that client's work is missing"
+        return (
+            f"{file} can't be read and was left out: if it is of a client of this load, that client's work "
+            "is missing"
+        )
 
     @doubt
     def no_fit(self, *, peak: str, error: str) -> str:

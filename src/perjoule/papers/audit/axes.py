@@ -1,4 +1,5 @@
-"""What the axes of figures bound: the numbers that they show, and what those imply; and the catalogue's fit to it.
+"""What the axes of figures bound: the numbers that they show, and what those imply; and the catalogue's fit
+to it.
 
 A figure prints no value, but nothing that it shows lies beyond the ends of its axis by a step between ticks.
 """
@@ -18,7 +19,9 @@ ROUNDED_RATIO = 2e-3  # of what the catalogue states: three digits
 
 @dataclass(frozen=True)
 class Bounds:
-    """The mean power of the load at which the highest sample was measured, in watts, and the inputs of both ends."""
+    """The mean power of the load at which the highest sample was measured, in watts, and the inputs of
+    both ends.
+    """
 
     low_w: float
     high_w: float
@@ -27,15 +30,21 @@ class Bounds:
 
 
 def recipes(paper: Paper) -> list[Recipe]:
-    """List what the axes bound: each number that a figure shows, and each throughput by the efficiency that it would need."""
-    of_figures = [recipe for figure in paper.figures if figure.axis for recipe in _shown(figure, figure.axis, paper)]
+    """List what the axes bound: each number that a figure shows, and each throughput by the efficiency
+    that it would need.
+    """
+    of_figures = [
+        recipe for figure in paper.figures if figure.axis for recipe in _shown(figure, figure.axis, paper)
+    ]
     return [*of_figures, *(recipe for number in _rates(paper) for recipe in _efficient(number, paper))]
 
 
 def bounds_text(paper: Paper, quantity: object) -> str:
     """Say how far the axes bound a quantity for which the paper prints no numbers; "" if they don't."""
     ends = [
-        f"{figure.place} shows {axis.words}" for figure in paper.figures if (axis := figure.axis) and figure.quantity == quantity
+        f"{figure.place} shows {axis.words}"
+        for figure in paper.figures
+        if (axis := figure.axis) and figure.quantity == quantity
     ]
     return f"; bounds: {', '.join(ends)}" if ends else ""
 
@@ -55,12 +64,19 @@ def fit(paper: Paper) -> Iterator[AuditVerdict]:
         for end, (own_w, bound_w, inputs) in ends.items():
             holds = own_w is not None and isclose(idle_w + own_w, bound_w, rel_tol=ROUNDED_RATIO)
             yield _verdict(
-                holds, f"{end} mean power of the load", peak, f"{idle_w + (own_w or 0.0):.2f} W", f"{bound_w:.2f} W", inputs
+                holds,
+                f"{end} mean power of the load",
+                peak,
+                f"{idle_w + (own_w or 0.0):.2f} W",
+                f"{bound_w:.2f} W",
+                inputs,
             )
         if cluster.highest_w is not None:
             most_w = _storage_at_work_w(cluster)
             holds = isclose(cluster.highest_w.value, peak.value)
-            yield _verdict(holds, "highest sample", peak, f"{cluster.highest_w.value:.2f} W", peak.printed, (peak,))
+            yield _verdict(
+                holds, "highest sample", peak, f"{cluster.highest_w.value:.2f} W", peak.printed, (peak,)
+            )
             holds = most_w >= peak.low
             yield _verdict(
                 holds,
@@ -73,14 +89,18 @@ def fit(paper: Paper) -> Iterator[AuditVerdict]:
 
 
 def load_bounds(peak: PrintedNumber, paper: Paper) -> Bounds | None:
-    """Bound the mean power of the load at which a cluster's highest sample was measured; None if nothing does.
+    """Bound the mean power of the load at which a cluster's highest sample was measured; None if nothing
+    does.
 
-    At least its throughput over the last tick of the efficiency's axis, and idle power. At most the last tick of the power's
-    axis, the highest sample, and what the gain in efficiency over another cluster leaves, if that draws no more than its peak.
+    At least its throughput over the last tick of the efficiency's axis, and idle power. At most the last tick
+    of the power's axis, the highest sample, and what the gain in efficiency over another cluster leaves, if
+    that draws no more than its peak.
     """
     facts = {key: peak.facts[key] for key in ("configuration", "direction") if key in peak.facts}
     rates = [number for number in _rates(paper) if len(facts) == 2 and facts.items() <= number.facts.items()]
-    idle = named(paper.numbers, quantity="power", state="idle", cluster=peak.facts.get("cluster", ""), switch="without")
+    idle = named(
+        paper.numbers, quantity="power", state="idle", cluster=peak.facts.get("cluster", ""), switch="without"
+    )
     if not (rates and idle):
         return None
     rate = max(rates, key=lambda number: number.value)
@@ -92,29 +112,51 @@ def load_bounds(peak: PrintedNumber, paper: Paper) -> Bounds | None:
         if figure.axis and figure.quantity == "power":
             highs.append((figure.axis.last, (_end(figure, figure.axis, figure.axis.last),)))
     for gain in named(
-        paper.numbers, quantity="gain", metric="efficiency", better=peak.facts.get("cluster", ""), direction=facts["direction"]
+        paper.numbers,
+        quantity="gain",
+        metric="efficiency",
+        better=peak.facts.get("cluster", ""),
+        direction=facts["direction"],
     ):
         rates_of_worse = [
             number
             for number in _rates(paper)
-            if number.facts.get("cluster") == gain.own["worse"] and number.own["direction"] == facts["direction"]
+            if number.facts.get("cluster") == gain.own["worse"]
+            and number.own["direction"] == facts["direction"]
         ]
         peaks = named(paper.numbers, quantity="power", state="peak", cluster=gain.own["worse"])
         if rates_of_worse and peaks:
             rate_of_worse = max(rates_of_worse, key=lambda number: number.value)
             highs.append(
-                (rate.value * peaks[0].value / (rate_of_worse.value * (1 + gain.value)), (rate, peaks[0], rate_of_worse, gain))
+                (
+                    rate.value * peaks[0].value / (rate_of_worse.value * (1 + gain.value)),
+                    (rate, peaks[0], rate_of_worse, gain),
+                )
             )
     (low_w, low_of), (high_w, high_of) = max(lows, key=lambda end: end[0]), min(highs, key=lambda end: end[0])
     return Bounds(low_w, high_w, low_of, high_of)
 
 
 def _shown(figure: Figure, axis: Axis, paper: Paper) -> Iterator[Recipe]:
-    """Require that what a figure shows and the text prints lies on its axis, which ends where the highest sample is."""
+    """Require that what a figure shows and the text prints lies on its axis, which ends where the highest
+    sample is.
+    """
     first, last = (_end(figure, axis, value) for value in (axis.first - axis.step, axis.last + axis.step))
     for number in _on(figure, axis, paper):
-        yield Recipe(f"at least the first tick of {figure.place}, less a step", number, (first,), lambda v: v(first), "at least")
-        yield Recipe(f"at most the last tick of {figure.place} and a step", number, (last,), lambda v: v(last), "at most")
+        yield Recipe(
+            f"at least the first tick of {figure.place}, less a step",
+            number,
+            (first,),
+            lambda v: v(first),
+            "at least",
+        )
+        yield Recipe(
+            f"at most the last tick of {figure.place} and a step",
+            number,
+            (last,),
+            lambda v: v(last),
+            "at most",
+        )
     peaks = [number for number in _on(figure, axis, paper) if number.own.get("state") == "peak"]
     if axis.step and peaks:
         end = _end(figure, axis, axis.last - axis.step)
@@ -124,13 +166,17 @@ def _shown(figure: Figure, axis: Axis, paper: Paper) -> Iterator[Recipe]:
 
 
 def _on(figure: Figure, axis: Axis, paper: Paper) -> list[PrintedNumber]:
-    """Return the printed numbers that a figure shows: throughputs of its study, samples of its configurations, and the like."""
+    """Return the printed numbers that a figure shows: throughputs of its study, samples of its
+    configurations, and the like.
+    """
     if axis.quantity != figure.quantity:  # normalized
         return []
     if figure.quantity == "throughput":
         return _rates(paper)
     if figure.quantity == "power":
-        return [number for number in paper.find(quantity="power", state="peak") if "configuration" in number.own]
+        return [
+            number for number in paper.find(quantity="power", state="peak") if "configuration" in number.own
+        ]
     return [number for number in paper.find(quantity=figure.quantity) if "cluster" in number.own]
 
 
@@ -139,7 +185,9 @@ def _rates(paper: Paper) -> list[PrintedNumber]:
     return [
         number
         for number in rates
-        if {"configuration", "direction"} <= number.own.keys() and "what" not in number.own and "access" not in number.own
+        if {"configuration", "direction"} <= number.own.keys()
+        and "what" not in number.own
+        and "access" not in number.own
     ]
 
 
@@ -157,7 +205,17 @@ def _end(figure: Figure, axis: Axis, value: float) -> PrintedNumber:
     """Return a value on an axis as if it had been printed."""
     text = f"{value / axis.factor:g} {axis.unit}".strip()
     return PrintedNumber(
-        f"{figure.place}: {text}", axis.quantity, text, value, value, value, axis.factor, figure.place, axis.status, {}, {}
+        f"{figure.place}: {text}",
+        axis.quantity,
+        text,
+        value,
+        value,
+        value,
+        axis.factor,
+        figure.place,
+        axis.status,
+        {},
+        {},
     )
 
 
@@ -168,7 +226,9 @@ def _fitted(peak: PrintedNumber) -> Cluster | None:
 
 
 def _storage_at_work_w(cluster: Cluster) -> float:
-    """Return the power with CPUs and disks of the storage nodes fully used, and all else idle, without the switch."""
+    """Return the power with CPUs and disks of the storage nodes fully used, and all else idle, without the
+    switch.
+    """
     storage = replace(cluster, nodes=tuple(node for node in cluster.nodes if node.role == "storage"))
     dynamic_w = catalogue.peak_w(storage, switch=False) - catalogue.idle_w(storage, switch=False)
     return catalogue.idle_w(cluster, switch=False) + dynamic_w
@@ -181,4 +241,6 @@ def _verdict(
     name = f"{quantity} ({peak.facts['cluster']}, {peak.facts['configuration']}, {peak.facts['direction']})"
     rule = "the catalogue's fit keeps the paper's bounds"
     cause = "" if holds else "the catalogue is not fitted to this paper's numbers"
-    return AuditVerdict("agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, value, bound, of, cause)
+    return AuditVerdict(
+        "agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, value, bound, of, cause
+    )

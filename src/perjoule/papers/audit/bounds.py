@@ -1,4 +1,6 @@
-"""Physical bounds of throughputs, from a paper's configuration: networks, disks, copies, requests in flight."""
+"""Physical bounds of throughputs, from a paper's configuration: networks, disks, copies, requests in
+flight.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,14 +33,24 @@ BOUNDS = (
         lambda f: f("clients") * f("client_nic") / f("client_expansion"),
         ("write",),
     ),
-    Bound("throughput <= network of the clients", ("clients", "client_nic"), lambda f: f("clients") * f("client_nic"), ("read",)),
+    Bound(
+        "throughput <= network of the clients",
+        ("clients", "client_nic"),
+        lambda f: f("clients") * f("client_nic"),
+        ("read",),
+    ),
     Bound(
         "throughput x copies received <= network of the servers",
         ("servers", "server_nic", "copies"),
         lambda f: f("servers") * f("server_nic") / f("copies") / f("client_expansion"),
         ("write",),
     ),
-    Bound("throughput <= network of the servers", ("servers", "server_nic"), lambda f: f("servers") * f("server_nic"), ("read",)),
+    Bound(
+        "throughput <= network of the servers",
+        ("servers", "server_nic"),
+        lambda f: f("servers") * f("server_nic"),
+        ("read",),
+    ),
     Bound(
         "throughput x copies <= disks",
         ("disks", "disk_write", "copies"),
@@ -58,26 +70,41 @@ FEATURES = ("in_flight",)  # only bounds where a configuration has them
 
 
 def recipes(paper: Paper) -> list[Recipe]:
-    """List the bounds that every measured throughput of a paper must keep, as far as its configuration is stated."""
+    """List the bounds that every measured throughput of a paper must keep, as far as its configuration is
+    stated.
+    """
     of_throughput = [recipe for number in _measured(paper) for recipe in _of(number, paper)]
-    return of_throughput + [recipe for number in paper.find(quantity="energy") for recipe in _power(number, paper)]
+    return of_throughput + [
+        recipe for number in paper.find(quantity="energy") for recipe in _power(number, paper)
+    ]
 
 
 def _measured(paper: Paper) -> list[PrintedNumber]:
     """Return measured throughputs; a number that is printed twice is taken once, from the table."""
     numbers = [
-        n for n in paper.find(quantity="throughput") if {"direction", "configuration"} <= n.own.keys() and "what" not in n.own
+        n
+        for n in paper.find(quantity="throughput")
+        if {"direction", "configuration"} <= n.own.keys() and "what" not in n.own
     ]
     numbers.sort(key=lambda n: not n.place.startswith("Table"))
-    once = {(n.statistic, *sorted((key, str(fact)) for key, fact in n.own.items())): n.id for n in reversed(numbers)}
+    once = {
+        (n.statistic, *sorted((key, str(fact)) for key, fact in n.own.items())): n.id
+        for n in reversed(numbers)
+    }
     return [n for n in numbers if n.id in once.values()]
 
 
 def _power(number: PrintedNumber, paper: Paper) -> Iterator[Recipe]:
-    """Require that energy over the time of the bytes at the printed rate is between the part's lowest and highest power."""
+    """Require that energy over the time of the bytes at the printed rate is between the part's lowest and
+    highest power.
+    """
     expression = paper.bounds.get(str(number.facts.get("configuration", "")), {}).get("processed")
     rate = next(
-        (n for n in paper.find(quantity="throughput", place=number.place) if {**n.own, "what": ""} == {**number.own, "what": ""}),
+        (
+            n
+            for n in paper.find(quantity="throughput", place=number.place)
+            if {**n.own, "what": ""} == {**number.own, "what": ""}
+        ),
         None,
     )
     if not expression or rate is None:
@@ -92,7 +119,14 @@ def _power(number: PrintedNumber, paper: Paper) -> Iterator[Recipe]:
         powers = paper.find(quantity="power", statistic=statistic, **same)
         if powers:
             rule = f"energy {relation} the {statistic} power x bytes / rate"
-            yield Recipe(rule, number, (size, rate, *powers), _energy(size, rate, powers, choose), relation, slack(number))
+            yield Recipe(
+                rule,
+                number,
+                (size, rate, *powers),
+                _energy(size, rate, powers, choose),
+                relation,
+                slack(number),
+            )
 
 
 def _energy(
@@ -119,7 +153,9 @@ def _expressions(number: PrintedNumber, paper: Paper) -> Expressions:
 
 def _recipe(number: PrintedNumber, bound: Bound, expressions: Expressions, paper: Paper) -> Recipe:
     used = [expressions[need] for need in (*bound.needs, *OPTIONAL) if need in expressions]
-    inputs = tuple(paper.number(id) for id in dict.fromkeys(id for expression in used for id in span.names(expression)))
+    inputs = tuple(
+        paper.number(id) for id in dict.fromkeys(id for expression in used for id in span.names(expression))
+    )
     by_id = {number.id: number for number in inputs}
 
     def most(v: Values) -> Span:
@@ -129,14 +165,18 @@ def _recipe(number: PrintedNumber, bound: Bound, expressions: Expressions, paper
 
 
 def unknown(paper: Paper) -> Iterator[AuditVerdict]:
-    """List bounds that can't be checked, and their missing inputs; if copies are not stated, how many would fit."""
+    """List bounds that can't be checked, and their missing inputs; if copies are not stated, how many
+    would fit.
+    """
     missing: dict[tuple[str, str], list[PrintedNumber]] = {}
     for number in _measured(paper):
         expressions = _expressions(number, paper)
         for bound in BOUNDS:
             lacking = tuple(need for need in bound.needs if need not in expressions)
             if number.own["direction"] in bound.directions and lacking and not set(lacking) & set(FEATURES):
-                missing.setdefault((bound.words, " and the ".join(SAID[need] for need in lacking)), []).append(number)
+                missing.setdefault(
+                    (bound.words, " and the ".join(SAID[need] for need in lacking)), []
+                ).append(number)
     for (rule, lacking), numbers in missing.items():
         fits = "" if lacking != SAID["copies"] else _copies_that_fit(numbers, rule, paper)
         names = ", ".join(dict.fromkeys(str(n.own["configuration"]) for n in numbers))
@@ -154,7 +194,8 @@ def unknown(paper: Paper) -> Iterator[AuditVerdict]:
 def _copies_that_fit(numbers: list[PrintedNumber], rule: str, paper: Paper) -> str:
     bound = next(b for b in BOUNDS if b.words == rule)
     room = [
-        _recipe(number, bound, {**_expressions(number, paper), "copies": "1"}, paper).central().middle / number.value
+        _recipe(number, bound, {**_expressions(number, paper), "copies": "1"}, paper).central().middle
+        / number.value
         for number in numbers
     ]
     return f"; no more than {min(room):.2f} would fit" if min(room) < TOLD_COPIES else ""
@@ -172,10 +213,20 @@ def _caches(paper: Paper) -> Iterator[AuditVerdict]:
             ):
                 continue
             each = paper.number(expressions[f"{whose}_memory"])
-            memory = span.evaluate(expressions[count], lambda id: exactly(paper.number(id).value)).middle * each.value
+            memory = (
+                span.evaluate(expressions[count], lambda id: exactly(paper.number(id).value)).middle
+                * each.value
+            )
             if volume.value < 2 * memory:
                 much = text(exactly(memory), each)
-                cause = f"{volume.printed} against {much} of {whose}s' memory: caches may have served a part of it"
+                cause = (
+                    f"{volume.printed} against {much} of {whose}s' memory: caches may have served a part of "
+                    "it"
+                )
                 yield AuditVerdict(
-                    "unchecked", "throughput is that of disks", volume.place, f"throughputs of {configuration}", cause=cause
+                    "unchecked",
+                    "throughput is that of disks",
+                    volume.place,
+                    f"throughputs of {configuration}",
+                    cause=cause,
                 )

@@ -18,13 +18,23 @@ CONFUSED = {
     1.024**3: ("GB", "GiB"),
     1.024**4: ("TB", "TiB"),
 }
-SHIFTED = {10.0: "the decimal point one place off", 100.0: "the decimal point two places off", 1000.0: "a prefix wrong by 1000"}
+SHIFTED = {
+    10.0: "the decimal point one place off",
+    100.0: "the decimal point two places off",
+    1000.0: "a prefix wrong by 1000",
+}
 LEAST_DIGITS = 3  # fewer are too easily alike
 
 
 def likely(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> str:
-    """Name the first slip that explains a printed number, of those that leave most of it right; "" if none does."""
-    ways = _bound_causes(recipe, recipes, numbers) if recipe.relation in ("at most", "at least") else _causes(recipe, numbers)
+    """Name the first slip that explains a printed number, of those that leave most of it right; "" if none
+    does.
+    """
+    ways = (
+        _bound_causes(recipe, recipes, numbers)
+        if recipe.relation in ("at most", "at least")
+        else _causes(recipe, numbers)
+    )
     return next(ways, "")
 
 
@@ -68,7 +78,11 @@ def _digits(recipe: Recipe) -> Iterator[str]:
         places = [index for index, (a, b) in enumerate(zip(digits, right, strict=True)) if a != b]
         if len(places) == 1:
             yield f"one digit: {digits} for {right}"
-        if len(places) == 2 and digits[places[0]] == right[places[1]] and digits[places[1]] == right[places[0]]:
+        if (
+            len(places) == 2
+            and digits[places[0]] == right[places[1]]
+            and digits[places[1]] == right[places[0]]
+        ):
             yield f"two digits exchanged: {digits} for {right}"
 
 
@@ -89,7 +103,9 @@ def _counts(recipe: Recipe) -> Iterator[str]:
         yield "each kind counted once"
 
 
-def _substituted(recipe: Recipe, numbers: Sequence[PrintedNumber], *, elsewhere: bool = False) -> Iterator[str]:
+def _substituted(
+    recipe: Recipe, numbers: Sequence[PrintedNumber], *, elsewhere: bool = False
+) -> Iterator[str]:
     """Another row, column or statistic; or the same number as printed elsewhere."""
     for number in recipe.inputs:
         for sibling in siblings(number, numbers):
@@ -109,7 +125,8 @@ def _operands(recipe: Recipe) -> Iterator[str]:
     if (exactly(subject.unit**2) / result).meets(printed) or (exactly(0.0) - result).meets(printed):
         yield "operands exchanged"
     if subject.quantity in ("gain", "ratio", "share"):
-        for shift, slip in ((1.0, "the whole counted in"), (-1.0, "the whole left out")):  # 274 % of it is 174 % more
+        # 274 % of it is 174 % more
+        for shift, slip in ((1.0, "the whole counted in"), (-1.0, "the whole left out")):
             if (result + exactly(shift)).meets(printed):
                 yield slip
 
@@ -129,7 +146,9 @@ def _readings(recipe: Recipe) -> Iterator[str]:
             yield slip
 
 
-def _bound_causes(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> Iterator[str]:
+def _bound_causes(
+    recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]
+) -> Iterator[str]:
     """For a broken bound: exchanged with another number, or how many more of something would satisfy it."""
     printed = Span(recipe.subject.low, recipe.subject.high)
     for sibling in siblings(recipe.subject, numbers):

@@ -29,10 +29,15 @@ def _verdict(claim: Claim, paper: Paper) -> AuditVerdict:
     if claim.rule == "holds":
         first, sign, second = span.compare(claim.holds, lambda id: _span(paper.number(id)))
         holds = second.reaches(first) if sign == "<" else first.reaches(second)
-        against, count = ([] if holds else [f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold"]), 1
+        against, count = (
+            ([] if holds else [f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold"]),
+            1,
+        )
     else:
         among = named(paper.numbers, **claim.among)
-        checked = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](claim, among)
+        checked = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](
+            claim, among
+        )
         checks = list(checked)
         against, count = [text for text in checks if text], len(checks)
     if not count:
@@ -53,7 +58,11 @@ def _best(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
         if ours:
             ours_best = max(ours, key=lambda number: number.value)
             so = _span(ours_best).reaches(_span(best))
-            yield "" if so else f"{facts}: {ours_best.printed} against {best.printed} ({_words(best, claim.which)})"
+            yield (
+                ""
+                if so
+                else f"{facts}: {ours_best.printed} against {best.printed} ({_words(best, claim.which)})"
+            )
 
 
 def _above(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
@@ -61,7 +70,11 @@ def _above(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
         facts = {key: fact for key, fact in number.own.items() if key not in claim.which}
         for rival in named(among, **claim.than, **facts):
             so = _span(number).reaches(_span(rival))
-            yield "" if so else f"{', '.join(str(f) for f in facts.values())}: {number.printed} against {rival.printed}"
+            yield (
+                ""
+                if so
+                else f"{', '.join(str(f) for f in facts.values())}: {number.printed} against {rival.printed}"
+            )
 
 
 def _rising(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
@@ -73,7 +86,11 @@ def _rising(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
                 low, high = (before, after) if claim.rule == "rising" else (after, before)
                 so = _span(high).reaches(_span(low))
                 steps = f"{claim.along} {before.own[claim.along]} to {after.own[claim.along]}"
-                yield "" if so else f"{facts + ': ' if facts else ''}{steps}: {before.printed} to {after.printed}"
+                yield (
+                    ""
+                    if so
+                    else f"{facts + ': ' if facts else ''}{steps}: {before.printed} to {after.printed}"
+                )
 
 
 def _groups(claim: Claim, among: Sequence[PrintedNumber]) -> list[tuple[str, list[PrintedNumber]]]:

@@ -32,7 +32,11 @@ def bounded_gain(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Itera
     sides: list[tuple[list[PrintedNumber], PrintedNumber, PrintedNumber]] = []
     for side in (gain.own["better"], gain.own["worse"]):
         measured = named(numbers, quantity="throughput", direction=gain.own.get("direction", ""))
-        rates = [n for n in measured if "what" not in n.own and side in (n.facts.get("configuration"), n.facts.get("cluster"))]
+        rates = [
+            n
+            for n in measured
+            if "what" not in n.own and side in (n.facts.get("configuration"), n.facts.get("cluster"))
+        ]
         cluster = rates[0].facts.get("cluster", "") if rates else ""
         idle = named(numbers, quantity="power", cluster=cluster, state="idle", switch="without")
         peaks = named(numbers, quantity="power", cluster=cluster, state="peak")
@@ -41,7 +45,9 @@ def bounded_gain(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Itera
         sides.append((rates, idle[0], peaks[0]))
 
     def compute(v: Values) -> Span:
-        better, worse = (span.most(*map(v, rates)) / Span(v(idle).low, v(peak).high) for rates, idle, peak in sides)
+        better, worse = (
+            span.most(*map(v, rates)) / Span(v(idle).low, v(peak).high) for rates, idle, peak in sides
+        )
         return better / worse - exactly(1.0)
 
     rule = "gain in throughput per watt, power between idle and peak"
@@ -70,7 +76,9 @@ def gain_over_others(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> I
     alternatives = (("the best counted into the average", reading(lambda _winner, _other: True)),)
     compute = reading(lambda winner, loser: loser.id != winner.id)
     inputs = tuple(n for _, rates_of_access in groups for n in rates_of_access)
-    yield Recipe(rule, gain, inputs, compute, "within" if is_range(gain) else "equals", alternatives=alternatives)
+    yield Recipe(
+        rule, gain, inputs, compute, "within" if is_range(gain) else "equals", alternatives=alternatives
+    )
 
 
 def _over_cases(
@@ -80,7 +88,9 @@ def _over_cases(
     *,
     is_range: bool,
 ) -> Span:
-    """The gain in each case over the average of those for which it is stated; for a range both ends, else the mean."""
+    """The gain in each case over the average of those for which it is stated; for a range both ends, else
+    the mean.
+    """
     gains: list[Span] = []
     for best, rates in groups:
         winner = max(best, key=lambda n: v(n).middle)

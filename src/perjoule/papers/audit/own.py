@@ -1,4 +1,6 @@
-"""The same audit on your own results: the numbers of their cells, repetition by repetition, as if a paper had printed them."""
+"""The same audit on your own results: the numbers of their cells, repetition by repetition, as if a paper
+had printed them.
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -15,15 +17,20 @@ from perjoule.papers.published.paper import Fact
 ROUNDING_RATIO = 1e-9
 
 
-def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()) -> tuple[AuditVerdict, ...]:
+def audit_cells(
+    cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()
+) -> tuple[AuditVerdict, ...]:
     """Judge the cells of a results folder.
 
     Args:
         cells: as in the table.
         cluster: the catalogue's cluster on which they were measured; "" if it is unknown.
-        implausible: the doubts that are physical objections (`measures.plausibility`); the others are listed as unchecked.
+        implausible: the doubts that are physical objections (`measures.plausibility`); the others are listed
+            as unchecked.
     """
-    return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
+    return tuple(
+        verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible))
+    )
 
 
 def _judged(cell: Cell, cluster: str) -> tuple[AuditVerdict, ...]:
@@ -35,7 +42,11 @@ def _peak(cell: Cell, cluster: str) -> Iterator[PrintedNumber]:
     """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
     tpp_interval = cell.metrics.get(PEAK)
     if tpp_interval is not None or cluster in catalogue.names():
-        tpp = tpp_interval.mean if tpp_interval is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+        tpp = (
+            tpp_interval.mean
+            if tpp_interval is not None
+            else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+        )
         of = metric_of(RATES[0])
         yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
@@ -48,7 +59,12 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[PrintedNumber]:
         if not of.quantity or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
             continue
         for index, value in enumerate(interval.values, start=1):
-            facts: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
+            facts: dict[str, Fact] = {
+                "cell": place,
+                "direction": cell.direction,
+                "repetition": index,
+                "cluster": cluster,
+            }
             facts |= {"boundary": "gross"} if of.boundary == "gross" else {}
             facts |= {"of": "TPP"} if key == OF_PEAK else {}
             yield _number(f"{place}, {key}, {index}", of, value, place, facts)
@@ -59,13 +75,17 @@ def _number(id: str, of: Metric, value: float, place: str, facts: dict[str, Fact
     margin = value * (BOUND_RATIO - 1)
     allowed = Uncertainty(margin, margin, margin, "caps and timers")
     printed = f"{value / of.unit.per:.6g} {of.unit.symbol}"
-    return PrintedNumber(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", facts, facts, (allowed,))
+    return PrintedNumber(
+        id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", facts, facts, (allowed,)
+    )
 
 
 def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[AuditVerdict]:
     for doubt in cell.doubts:
         if doubt in implausible:
-            yield AuditVerdict("disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt)
+            yield AuditVerdict(
+                "disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt
+            )
         else:
             yield AuditVerdict("unchecked", "", _place(cell), "all numbers", cause=doubt)
 

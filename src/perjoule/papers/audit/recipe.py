@@ -16,8 +16,8 @@ Relation = Literal["equals", "at most", "at least", "within"]
 class Recipe:
     """A number, its inputs, and the rule that derives it.
 
-    A bound is "at most" or "at least"; "within" means that all cases lie in a printed range. `alternatives` are other readings of
-    the rule, each in words, for the search for a cause.
+    A bound is "at most" or "at least"; "within" means that all cases lie in a printed range. `alternatives`
+    are other readings of the rule, each in words, for the search for a cause.
     """
 
     rule: str

@@ -1,4 +1,7 @@
-"""Rules that apply wherever facts match: how numbers of energy studies derive from one another. None knows a paper."""
+"""Rules that apply wherever facts match: how numbers of energy studies derive from one another.
+
+None knows a paper.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +27,10 @@ def stated(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[
         by_id = {original.id: original for original in numbers}
         ids = span.names(number.derived)
         yield Recipe(
-            "as stated", number, tuple(by_id[i] for i in ids), lambda v: span.evaluate(number.derived, lambda i: v(by_id[i]))
+            "as stated",
+            number,
+            tuple(by_id[i] for i in ids),
+            lambda v: span.evaluate(number.derived, lambda i: v(by_id[i])),
         )
 
 
@@ -45,12 +51,18 @@ def below_peak(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Itera
 
 
 def peak(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
-    """TPP = nodes x min(network, sum of their devices): T. L. Erxleben et al., "Green Storage", section V-D."""
+    """TPP = nodes x min(network, sum of their devices): T. L.
+
+    Erxleben et al., "Green Storage", section V-D.
+    """
     if number.words.get("what") != "TPP" or "node" not in number.own:
         return
     node_facts = {key: number.words[key] for key in ("place", "cluster", "node")}
     network, nodes = named(numbers, **node_facts, what="network"), named(numbers, **node_facts, what="nodes")
-    devices, counts = named(numbers, **node_facts, what="device"), named(numbers, **node_facts, what="devices")
+    devices, counts = (
+        named(numbers, **node_facts, what="device"),
+        named(numbers, **node_facts, what="devices"),
+    )
     pairs = [(d, c) for d in devices for c in counts if d.own["device"] == c.own["device"]]
     if network and nodes and pairs:
         inputs = (network[0], nodes[0], *(n for pair in pairs for n in pair))
@@ -69,18 +81,39 @@ def below_line_rate(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> 
 
 
 def sum_of_parts(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
-    """A whole is the sum of its parts; extremes of parts need not coincide. Uncertainties add in quadrature."""
+    """A whole is the sum of its parts; extremes of parts need not coincide.
+
+    Uncertainties add in quadrature.
+    """
     names = str(number.own.get("part", "")).split(" + ")
-    parts = [part for name in names if len(names) > 1 and (part := partner(number, numbers, number.quantity, part=name))]
+    parts = [
+        part
+        for name in names
+        if len(names) > 1 and (part := partner(number, numbers, number.quantity, part=name))
+    ]
     if len(names) < 2 or len(parts) < len(names):
         return
-    relation: Relation = "at least" if number.statistic == "minimum" else "at most" if number.statistic == "maximum" else "equals"
-    yield Recipe("whole = sum of parts", number, tuple(parts), lambda v: span.total(*(v(part) for part in parts)), relation)
+    relation: Relation = (
+        "at least"
+        if number.statistic == "minimum"
+        else "at most"
+        if number.statistic == "maximum"
+        else "equals"
+    )
+    yield Recipe(
+        "whole = sum of parts",
+        number,
+        tuple(parts),
+        lambda v: span.total(*(v(part) for part in parts)),
+        relation,
+    )
     for kind in (u.kind for u in number.uncertainties):
         total, behind = uncertainty(number, kind), [uncertainty(part, kind) for part in parts]
         parts_behind = [number for number in behind if number is not None]
         if total is not None and len(parts_behind) == len(parts):
-            yield Recipe("± = root of the sum of squares", total, tuple(parts_behind), _quadrature(parts_behind))
+            yield Recipe(
+                "± = root of the sum of squares", total, tuple(parts_behind), _quadrature(parts_behind)
+            )
 
 
 def between_extremes(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
@@ -91,7 +124,9 @@ def between_extremes(number: PrintedNumber, numbers: Sequence[PrintedNumber]) ->
     for statistic, relation in ends:
         end = partner(replace(number, statistic=statistic), numbers, number.quantity)
         if end is not None:
-            yield Recipe(f"mean {relation} the {statistic}", number, (end,), lambda v, end=end: v(end), relation)
+            yield Recipe(
+                f"mean {relation} the {statistic}", number, (end,), lambda v, end=end: v(end), relation
+            )
 
 
 def peak_above_idle(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
@@ -100,7 +135,9 @@ def peak_above_idle(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> 
         for idle in named(numbers, quantity="power", state="idle", cluster=number.facts.get("cluster", "")):
             if "component" in idle.own:
                 continue
-            yield Recipe("peak power >= idle power", number, (idle,), lambda v, idle=idle: v(idle), "at least")
+            yield Recipe(
+                "peak power >= idle power", number, (idle,), lambda v, idle=idle: v(idle), "at least"
+            )
 
 
 def between_parts(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
@@ -126,7 +163,11 @@ def repeats(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator
     for original in numbers:
         if original.id == number.id:
             return  # a later one has this as its first
-        same = original.quantity == number.quantity and original.own == number.own and original.statistic == number.statistic
+        same = (
+            original.quantity == number.quantity
+            and original.own == number.own
+            and original.statistic == number.statistic
+        )
         if same and not original.derived:
             first, second = (number, original) if number.place.startswith("Table") else (original, number)
             yield Recipe("the same number elsewhere", second, (first,), lambda v, first=first: v(first))
@@ -134,11 +175,18 @@ def repeats(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator
 
 
 def efficiency(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
-    """Efficiency = throughput / power, energy = power x duration, energy-delay product = energy x duration."""
+    """Efficiency = throughput / power, energy = power x duration, energy-delay product = energy x
+    duration.
+    """
     ways: dict[str, tuple[str, str, str, Callable[[Span, Span], Span]]] = {
         "efficiency": ("throughput", "power", "efficiency = throughput / power", lambda a, b: a / b),
         "energy": ("power", "duration", "energy = power x duration", lambda a, b: a * b),
-        "energy-delay product": ("energy", "duration", "energy-delay product = energy x duration", lambda a, b: a * b),
+        "energy-delay product": (
+            "energy",
+            "duration",
+            "energy-delay product = energy x duration",
+            lambda a, b: a * b,
+        ),
     }
     if number.quantity not in ways:
         return
@@ -158,7 +206,9 @@ def capacity_per_watt(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -
     if number.quantity != "capacity per watt" or number.derived or cluster not in catalogue.names():
         return
     powers = named(numbers, quantity="power", cluster=cluster, state=number.facts.get("state", ""))
-    power = sorted((n for n in powers if "component" not in n.own), key=lambda n: n.own.get("switch") != "without")
+    power = sorted(
+        (n for n in powers if "component" not in n.own), key=lambda n: n.own.get("switch") != "without"
+    )
     if not power:
         return
     kinds = [
@@ -167,7 +217,13 @@ def capacity_per_watt(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -
         if node.role == "storage"
         for count in [_made(number, "count", f"nodes {node.name}", node.count, "")]
         for disk in [
-            _made(number, "capacity", f"disks of a node {node.name}", sum(d.capacity_bytes.value for d in node.disks), "TB")
+            _made(
+                number,
+                "capacity",
+                f"disks of a node {node.name}",
+                sum(d.capacity_bytes.value for d in node.disks),
+                "TB",
+            )
         ]
     ]
     inputs = (power[0], *(n for kind in kinds for n in kind))
@@ -180,7 +236,9 @@ def capacity_per_watt(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -
 
 
 def spread_alike(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
-    """Energy and rate of the same runs over the same bytes spread alike, because energy is power times bytes over rate."""
+    """Energy and rate of the same runs over the same bytes spread alike, because energy is power times
+    bytes over rate.
+    """
     if number.quantity != "energy":
         return
     rate = next((n for n in numbers if _rate_of(number, n)), None)

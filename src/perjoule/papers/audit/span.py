@@ -23,7 +23,9 @@ class Span:
 
     def __mul__(self, factor: "Span") -> "Span":
         # An infinite end is not a value, so 0 times it is 0.
-        products = [a * b if a and b else 0.0 for a in (self.low, self.high) for b in (factor.low, factor.high)]
+        products = [
+            a * b if a and b else 0.0 for a in (self.low, self.high) for b in (factor.low, factor.high)
+        ]
         return Span(min(products), max(products))
 
     def __truediv__(self, divisor: "Span") -> "Span":
@@ -34,7 +36,11 @@ class Span:
     @property
     def middle(self) -> float:
         """The midpoint, or the finite end."""
-        return (self.low + self.high) / 2 if math.isfinite(self.low + self.high) else min(self.low, self.high, key=abs)
+        return (
+            (self.low + self.high) / 2
+            if math.isfinite(self.low + self.high)
+            else min(self.low, self.high, key=abs)
+        )
 
     def meets(self, span: "Span") -> bool:
         """Return whether one value can be in both."""
@@ -100,7 +106,11 @@ def evaluate(expression: str, look: Look) -> Span:
 def compare(expression: str, look: Look) -> tuple[Span, str, Span]:
     """Compute both sides of `left < right` or `left > right`. Raises ValueError at anything else."""
     body = ast.parse(expression, mode="eval").body
-    if not isinstance(body, ast.Compare) or len(body.ops) != 1 or not isinstance(body.ops[0], ast.Lt | ast.Gt):
+    if (
+        not isinstance(body, ast.Compare)
+        or len(body.ops) != 1
+        or not isinstance(body.ops[0], ast.Lt | ast.Gt)
+    ):
         raise ValueError(f"{expression!r} does not compare two things by < or >")
     sign = "<" if isinstance(body.ops[0], ast.Lt) else ">"
     return _value(body.left, look), sign, _value(body.comparators[0], look)

@@ -13,7 +13,9 @@ _SHOWN = 6  # inputs of a place
 
 def judge(recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> tuple[AuditVerdict, ...]:
     """Judge numbers by their recipes."""
-    wrong = {recipe.subject.id: recipe for recipe in recipes if not recipe.holds() and recipe.relation == "equals"}
+    wrong = {
+        recipe.subject.id: recipe for recipe in recipes if not recipe.holds() and recipe.relation == "equals"
+    }
     return tuple(_verdict(recipe, recipes, numbers, wrong) for recipe in recipes)
 
 
@@ -21,8 +23,12 @@ def _verdict(
     recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber], wrong: Mapping[str, Recipe]
 ) -> AuditVerdict:
     number, holds, central = recipe.subject, recipe.holds(), recipe.central()
-    before = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
-    result = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
+    before = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[
+        recipe.relation
+    ]
+    result = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(
+        recipe.relation, central
+    )
     return AuditVerdict(
         kind="agrees" if holds else "disagrees",
         rule=recipe.rule,
@@ -39,7 +45,9 @@ def _verdict(
 
 def _of(recipe: Recipe) -> str:
     """List the inputs, by place."""
-    groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda number: number.place)]
+    groups = [
+        (place, list(group)) for place, group in groupby(recipe.inputs, key=lambda number: number.place)
+    ]
     texts = [
         ", ".join(number.printed for number in group[:_SHOWN])
         + (f" and {len(group) - _SHOWN} more" if len(group) > _SHOWN else "")
@@ -51,7 +59,9 @@ def _of(recipe: Recipe) -> str:
 
 def _rests_on(recipe: Recipe, wrong: Mapping[str, Recipe]) -> str:
     """Return what a number derived from a wrong one would be with the right one."""
-    changed = {n.id: wrong[n.id].result() for n in recipe.inputs if n.id in wrong and n.id != recipe.subject.id}
+    changed = {
+        n.id: wrong[n.id].result() for n in recipe.inputs if n.id in wrong and n.id != recipe.subject.id
+    }
     if not changed or recipe.holds(changed) or not recipe.holds():
         return ""
     names = ", ".join(f"{n.printed} ({n.place})" for n in recipe.inputs if n.id in changed)

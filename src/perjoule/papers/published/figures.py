@@ -38,13 +38,23 @@ class _Axis(BaseModel):
 
     def read(self) -> Axis:
         """Return it in SI units. Raises ValueError for an unknown unit."""
-        first, last, step = (printed(text, exact=True) for text in (self.first, self.last, self.step or self.first))
+        first, last, step = (
+            printed(text, exact=True) for text in (self.first, self.last, self.step or self.first)
+        )
         if not first.unit == last.unit == step.unit or last.unit not in QUANTITIES[self.quantity]:
             units = ", ".join(QUANTITIES[self.quantity])
             raise ValueError(f"an axis of {self.quantity} has one unit at both ends (known: {units})")
         factor = QUANTITIES[self.quantity][last.unit]
         step_value = step.value * factor if self.step else 0.0
-        return Axis(self.quantity, first.value * factor, last.value * factor, step_value, last.unit, self.scale, self.status)
+        return Axis(
+            self.quantity,
+            first.value * factor,
+            last.value * factor,
+            step_value,
+            last.unit,
+            self.scale,
+            self.status,
+        )
 
 
 class FigureText(BaseModel):

@@ -1,4 +1,6 @@
-"""A paper: frozen numbers in SI units, its statements about them, and the configurations that they describe."""
+"""A paper: frozen numbers in SI units, its statements about them, and the configurations that they
+describe.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -69,8 +71,9 @@ class Uncertainty:
 class PrintedNumber:
     """A number as a paper prints it.
 
-    `low` to `high` is the range that its printed digits allow: half a unit in the last place each way. An approximate number gets
-    a whole unit in the last place, and at least 5 %. Counts and nominal values are exact.
+    `low` to `high` is the range that its printed digits allow: half a unit in the last place each way. An
+    approximate number gets a whole unit in the last place, and at least 5 %. Counts and nominal values are
+    exact.
     """
 
     id: str
@@ -101,8 +104,15 @@ class PrintedNumber:
         """Its name in words."""
         facts = dict(self.own)
         of = f" of {facts.pop('of')}" if "of" in facts else ""
-        pair = [f"{facts.pop('better')} over {facts.pop('worse')}"] if {"better", "worse"} <= facts.keys() else []
-        labels = [*pair, *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in facts.items())]
+        pair = (
+            [f"{facts.pop('better')} over {facts.pop('worse')}"]
+            if {"better", "worse"} <= facts.keys()
+            else []
+        )
+        labels = [
+            *pair,
+            *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in facts.items()),
+        ]
         return f"{self.quantity}{of} ({', '.join(labels)})" if labels else f"{self.quantity}{of}"
 
 
@@ -110,10 +120,12 @@ class PrintedNumber:
 class Claim:
     """A sentence of a paper about its own numbers.
 
-    Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those with `which` are larger
-    than those with `than`, all else equal), "rising" and "falling" (along the fact `along` they never go the other way), each
-    within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts include `quantity`, `statistic` and
-    `place`. A claim that the paper shows only in a figure, without numbers, can be checked only against measurements.
+    Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those
+        with `which` are larger
+    than those with `than`, all else equal), "rising" and "falling" (along the fact `along` they never go the
+    other way), each within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts
+    include `quantity`, `statistic` and `place`. A claim that the paper shows only in a figure, without
+    numbers, can be checked only against measurements.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -131,7 +143,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of a figure, in SI units: what it shows lies between the first and the last tick, or a step beyond.
+    """The axis of a figure, in SI units: what it shows lies between the first and the last tick, or a step
+    beyond.
 
     Where the distance of ticks is not known, the step is 0.
     """
@@ -157,7 +170,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper that shows results. Of its values only the axis is known: numbers and claims have its quantity."""
+    """A figure of a paper that shows results.
+
+    Of its values only the axis is known: numbers and claims have its quantity.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -169,7 +185,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper. A configuration has facts (cluster, file system, version, ...), and bounds, which are expressions over ids."""
+    """A paper.
+
+    A configuration has facts (cluster, file system, version, ...), and bounds, which are expressions over
+    ids.
+    """
 
     name: str
     title: str
@@ -183,7 +203,8 @@ class Paper:
     bounds: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()  # that show results
-    kind: Literal["paper", "claims"] = "paper"  # claims are made without a paper: each table names its page and date
+    # claims are made without a paper: each table names its page and date
+    kind: Literal["paper", "claims"] = "paper"
 
     def number(self, id: str) -> PrintedNumber:
         """Find a number by its id. Raises KeyError."""
@@ -199,4 +220,6 @@ class Paper:
 
     def values(self, fact: str) -> tuple[str, ...]:
         """List the values of a fact over all numbers: the clusters, the file systems, ..."""
-        return tuple(dict.fromkeys(str(number.facts[fact]) for number in self.numbers if fact in number.facts))
+        return tuple(
+            dict.fromkeys(str(number.facts[fact]) for number in self.numbers if fact in number.facts)
+        )

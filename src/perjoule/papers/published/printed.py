@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-# How papers write units that perjoule.model.units spells otherwise; "KB" may mean 1000 or 1024 bytes and is read as 1000.
+# How papers write units that perjoule.model.units spells otherwise; "KB" may mean 1000 or 1024 bytes and is
+# read as 1000.
 SPELLINGS = {"KB": "kB", "Mb/s": "Mbit/s", "Gb/s": "Gbit/s", "times": "", "RPM": "rpm"}
 APPROXIMATE_RATIO = 0.05
 
@@ -16,7 +17,9 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Printed:
-    """The value, the lowest and highest that would be printed the same, and the numbers after each ±; all in the printed unit."""
+    """The value, the lowest and highest that would be printed the same, and the numbers after each ±; all
+    in the printed unit.
+    """
 
     sign: Literal["", "<", ">", "~"]
     value: float
@@ -56,4 +59,6 @@ def printed(text: str, unit: str = "", *, exact: bool = False) -> Printed:
     written = match["unit"].strip() or unit
     sign = match["sign"]
     assert sign in ("", "<", ">", "~")
-    return Printed(sign, (low + high) / 2, low - half_low, high + half_high, behind, SPELLINGS.get(written, written))
+    return Printed(
+        sign, (low + high) / 2, low - half_low, high + half_high, behind, SPELLINGS.get(written, written)
+    )

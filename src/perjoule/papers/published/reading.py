@@ -25,7 +25,9 @@ class _Strict(BaseModel):
 
 
 class _Table(_Strict):
-    """Numbers of one place: inline tables, or rows, which have the facts named in `row` and then a number for each column."""
+    """Numbers of one place: inline tables, or rows, which have the facts named in `row` and then a number
+    for each column.
+    """
 
     place: str
     source: str = Field("", pattern=r"^(https?://\S+)?$")
@@ -67,7 +69,9 @@ class _File(_Strict):
     def _sourced(self) -> Self:
         for table in self.table:
             if self.kind == "claims" and not (table.source and table.date):
-                raise ValueError(f'claims need the source and the date of each table; "{table.place}" lacks one')
+                raise ValueError(
+                    f'claims need the source and the date of each table; "{table.place}" lacks one'
+                )
         return self
 
 
@@ -95,7 +99,9 @@ def read(text: str, name: str) -> Paper:
         fault = error.errors()[0]
         raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=place) from error
     except (LookupError, ValueError) as error:  # "{0}" in an id is an IndexError
-        raise CampaignError(str(error.args[0]), where=place, next="see the papers that come with perjoule") from error
+        raise CampaignError(
+            str(error.args[0]), where=place, next="see the papers that come with perjoule"
+        ) from error
     _refuse_unknown_ids(numbers, file.claim, bounds, place)
     return Paper(
         name,
@@ -120,7 +126,9 @@ def _raw(table: _Table) -> Iterator[_Row]:
         facts = dict(zip(table.row, row, strict=False))
         cells = row[len(table.row) :]
         if len(cells) != len(table.columns):
-            raise ValueError(f"{table.place}: {row} has {len(cells)} numbers for {len(table.columns)} columns")
+            raise ValueError(
+                f"{table.place}: {row} has {len(cells)} numbers for {len(table.columns)} columns"
+            )
         for column, cell in zip(table.columns, cells, strict=True):
             if cell != "":
                 yield {**table.common, **facts, **column, "printed": str(cell)}
@@ -136,24 +144,34 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
     if of is not None and of not in configurations:
         raise ValueError(f'{id}: no configuration is called "{of}"')
     given: Mapping[str, Fact] = configurations[str(of)] if of is not None else {}
-    facts, row_facts = {**given, **row_facts}, {key: fact for key, fact in row_facts.items() if given.get(key) != fact}
+    facts, row_facts = (
+        {**given, **row_facts},
+        {key: fact for key, fact in row_facts.items() if given.get(key) != fact},
+    )
     text = printed(
-        raw["printed"], raw.get("unit", ""), exact=statistic == "nominal" or (quantity == "count" and "." not in raw["printed"])
+        raw["printed"],
+        raw.get("unit", ""),
+        exact=statistic == "nominal" or (quantity == "count" and "." not in raw["printed"]),
     )
     if text.unit not in QUANTITIES[quantity]:
-        raise ValueError(f'{id}: unknown unit "{text.unit}" of {quantity} (known: {", ".join(QUANTITIES[quantity])})')
+        raise ValueError(
+            f'{id}: unknown unit "{text.unit}" of {quantity} (known: {", ".join(QUANTITIES[quantity])})'
+        )
     unit = QUANTITIES[quantity][text.unit]
     kinds = raw.get("plus_minus", [])
     if len(kinds) != len(text.uncertainties):
         raise ValueError(
-            f"{id}: {raw['printed']!r} has {len(text.uncertainties)} uncertainties, and plus_minus names {len(kinds)}"
+            f"{id}: {raw['printed']!r} has {len(text.uncertainties)} uncertainties, and plus_minus names "
+            f"{len(kinds)}"
         )
     low = 0.0 if text.sign == "<" else text.low
     high = float("inf") if text.sign == ">" else text.high
     return PrintedNumber(
         id=id,
         quantity=quantity,
-        printed=raw["printed"] if raw["printed"].endswith(raw.get("unit", "")) else f"{raw['printed']} {raw['unit']}",
+        printed=raw["printed"]
+        if raw["printed"].endswith(raw.get("unit", ""))
+        else f"{raw['printed']} {raw['unit']}",
         value=text.value * unit,
         low=low * unit,
         high=high * unit,
@@ -162,7 +180,9 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
         statistic=statistic,
         facts=facts,
         own=row_facts,
-        uncertainties=tuple(_uncertainty(digits, unit, kind) for digits, kind in zip(text.uncertainties, kinds, strict=True)),
+        uncertainties=tuple(
+            _uncertainty(digits, unit, kind) for digits, kind in zip(text.uncertainties, kinds, strict=True)
+        ),
         derived=raw.get("derived", ""),
         unchecked=raw.get("unchecked", ""),
         note=raw.get("note", ""),
@@ -175,7 +195,10 @@ def _uncertainty(digits: str, unit: float, kind: str) -> Uncertainty:
 
 
 def _refuse_unknown_ids(
-    numbers: tuple[PrintedNumber, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], place: str
+    numbers: tuple[PrintedNumber, ...],
+    claims: list[Claim],
+    bounds: Mapping[str, Mapping[str, str]],
+    place: str,
 ) -> None:
     ids = [number.id for number in numbers]
     ids_known = set(ids)

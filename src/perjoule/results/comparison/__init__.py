@@ -1,4 +1,6 @@
-"""Two results folders, or two file systems of one, side by side: what changed, and the effect on the numbers."""
+"""Two results folders, or two file systems of one, side by side: what changed, and the effect on the
+numbers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,9 +58,15 @@ class Comparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """Which side was simulated, in which rows."""
-        simulated = {name: sum(row.reality[n] == "simulated" for row in self.rows) for n, name in enumerate(self.names)}
+        simulated = {
+            name: sum(row.reality[n] == "simulated" for row in self.rows) for n, name in enumerate(self.names)
+        }
         of = len(self.rows)
-        return tuple(f"{name}: {SIMULATED}{f', in {n} of {of} rows' if n < of else ''}" for name, n in simulated.items() if n)
+        return tuple(
+            f"{name}: {SIMULATED}{f', in {n} of {of} rows' if n < of else ''}"
+            for name, n in simulated.items()
+            if n
+        )
 
 
 def checked_label(metric: str) -> str:
@@ -69,7 +77,12 @@ def checked_label(metric: str) -> str:
 
 
 def compare(
-    first: Side, second: Side, metrics: Sequence[str] = (), *, across_grades: bool = False, changes: Sequence[Difference] = ()
+    first: Side,
+    second: Side,
+    metrics: Sequence[str] = (),
+    *,
+    across_grades: bool = False,
+    changes: Sequence[Difference] = (),
 ) -> Comparison:
     """Compare two sides, the second over the first.
 
@@ -90,7 +103,8 @@ def compare(
     for metric in metrics or DEFAULT_LABELS:
         pairs_with_metric = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
         metric_rows = [
-            _row(first, second, pair, metric, len(pairs_with_metric), across_grades=across_grades) for pair in pairs_with_metric
+            _row(first, second, pair, metric, len(pairs_with_metric), across_grades=across_grades)
+            for pair in pairs_with_metric
         ]
         rows += metric_rows
         if metric_rows:
@@ -101,7 +115,12 @@ def compare(
             where=f"{first.name} and {second.name}",
             next="compare results that share a workload, a direction and a number of clients",
         )
-    strange = [text for side in (first, second) for metric in metrics or DEFAULT_LABELS for text in outlier_lines(side, metric)]
+    strange = [
+        text
+        for side in (first, second)
+        for metric in metrics or DEFAULT_LABELS
+        for text in outlier_lines(side, metric)
+    ]
     doubts += side_doubts(first, second, pairs, across_grades)
     return Comparison((first.name, second.name), tuple(rows), tuple(doubts), tuple(strange), tuple(changes))
 
@@ -110,8 +129,12 @@ def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> boo
     return key in first.cell(pair[0]).metrics and key in second.cell(pair[1]).metrics
 
 
-def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> ComparisonRow:
-    """Compare one combination: within a campaign by the common rule, of two campaigns together with their other combinations."""
+def _row(
+    first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool
+) -> ComparisonRow:
+    """Compare one combination: within a campaign by the common rule, of two campaigns together with their
+    other combinations.
+    """
     key, labels = BY_LABEL[metric].key, list(dict.fromkeys(of[1] for of in pair))
     before, after = first.cell(pair[0]), second.cell(pair[1])
     if first.records is second.records:
@@ -128,4 +151,6 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     place = (" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4])
     realities: tuple[Reality, Reality] = (before.reality, after.reality)
     by_median = summarised_by_median(before), summarised_by_median(after)
-    return ComparisonRow(*place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median)
+    return ComparisonRow(
+        *place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median
+    )

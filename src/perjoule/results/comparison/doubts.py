@@ -1,4 +1,6 @@
-"""Doubts about a comparison: trends, sides that were not measured in turns, what one side has alone; and outliers."""
+"""Doubts about a comparison: trends, sides that were not measured in turns, what one side has alone; and
+outliers.
+"""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite, nan
@@ -37,7 +39,12 @@ def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], acr
             rows = few([", ".join(map(str, key[1:])) + " clients" for key in alone], "; ")
             yield COMPARISON.only_in(side=side.name, rows=rows)
     against = [
-        {doubt.likeness: doubt for measurements in side.measured.values() for _, p in measurements for doubt in p.doubts}
+        {
+            doubt.likeness: doubt
+            for measurements in side.measured.values()
+            for _, p in measurements
+            for doubt in p.doubts
+        }
         for side in (first, second)
     ]
     for side, doubts, other_doubts in ((first, *against), (second, *reversed(against))):
@@ -62,6 +69,7 @@ def outlier_lines(side: Side, metric: str) -> Iterator[str]:
         for n in outliers(values):
             typical = sorted(values)[len(values) // 2]
             yield (
-                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition {with_metric[n].trial.repetition}: "
+                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition "
+                f"{with_metric[n].trial.repetition}: "
                 f"{number(values[n])} {metric} where {number(typical)} is typical"
             )

@@ -34,4 +34,9 @@ def limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:
         raise CampaignError(f'"{text}" is not a limit', next='write it as in "MiB/J < -5 %"')
-    return Limit(text, checked_label(match["metric"]), "<" if match["sense"] == "<" else ">", float(match["percent"]) / 100)
+    return Limit(
+        text,
+        checked_label(match["metric"]),
+        "<" if match["sense"] == "<" else ">",
+        float(match["percent"]) / 100,
+    )

@@ -1,4 +1,6 @@
-"""Campaigns of one name over time: each metric of each combination, its levels, and what changed where it has a step."""
+"""Campaigns of one name over time: each metric of each combination, its levels, and what changed where it
+has a step.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +82,8 @@ class History:
     name: str
     moments: tuple[HistoryMoment, ...]
     rows: tuple[HistoryRow, ...]
-    changes: Mapping[int, tuple[str, ...]]  # number of a campaign with a step -> what differs from the campaign before
+    # number of a campaign with a step -> what differs from the campaign before
+    changes: Mapping[int, tuple[str, ...]]
 
     @property
     def worse(self) -> tuple[HistoryRow, ...]:
@@ -100,12 +103,18 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
     """
     folder_of = {name_of(results): results.folder.name for results in folders}
     if len(folder_of) > 1:
-        advice = f"name the folders of one campaign: {few([f'{name} ({folder})' for name, folder in folder_of.items()])}"
+        advice = (
+            "name the folders of one campaign: "
+            f"{few([f'{name} ({folder})' for name, folder in folder_of.items()])}"
+        )
         raise CampaignError("these are results of several campaigns", next=advice)
-    moments = sorted((_moment(results) for results in folders if results.done()), key=lambda moment: moment.utc_s)
+    moments = sorted(
+        (_moment(results) for results in folders if results.done()), key=lambda moment: moment.utc_s
+    )
     if len(moments) < 2:
         raise CampaignError(
-            "a history needs the results of two campaigns or more", next="measure the campaign again, into another folder"
+            "a history needs the results of two campaigns or more",
+            next="measure the campaign again, into another folder",
         )
     by_row: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Cell]]] = {}
     for at, moment in enumerate(moments):
@@ -113,39 +122,75 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
             for key in metrics:
                 if key in cell.metrics and cell.metrics[key].mean > 0:
                     of = metric_of(key)
-                    grade = "simulated" if cell.reality == "simulated" else cell.grade_of(of.boundary) if of.energy else ""
-                    row = (cell.filesystem, cell.workload, cell.direction, cell.clients_count, cell.servers_count, grade, key)
+                    grade = (
+                        "simulated"
+                        if cell.reality == "simulated"
+                        else cell.grade_of(of.boundary)
+                        if of.energy
+                        else ""
+                    )
+                    row = (
+                        cell.filesystem,
+                        cell.workload,
+                        cell.direction,
+                        cell.clients_count,
+                        cell.servers_count,
+                        grade,
+                        key,
+                    )
                     by_row.setdefault(row, []).append((at, cell))
     several = {row: values for row, values in by_row.items() if len(values) > 1}
     sought_count = sum(len(values) >= LEAST_COUNT for values in several.values())
     rows = tuple(_row(row, values, sought_count) for row, values in several.items())
     stepped = sorted({row.moments[step.at] for row in rows for step in row.steps})
-    return History(next(iter(folder_of)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
+    return History(
+        next(iter(folder_of)),
+        tuple(moments),
+        rows,
+        {at: _changes(moments[at - 1], moments[at]) for at in stepped},
+    )
 
 
-def _row(key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int) -> HistoryRow:
+def _row(
+    key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int
+) -> HistoryRow:
     values = tuple(cell.metrics[key[-1]] for _, cell in cells)
     means = [interval.mean for interval in values]
     found_steps, by_median = steps(means, sought_count), summarised_by_median(cells[-1][1])
-    return HistoryRow(*key, tuple(at for at, _ in cells), values, found_steps, levels(means, found_steps), by_median)
+    return HistoryRow(
+        *key, tuple(at for at, _ in cells), values, found_steps, levels(means, found_steps), by_median
+    )
 
 
 def _moment(results: Results) -> HistoryMoment:
-    return HistoryMoment(results, max(record.clock.utc_s for record in results.latest()), summary(results).cells)
+    return HistoryMoment(
+        results, max(record.clock.utc_s for record in results.latest()), summary(results).cells
+    )
 
 
 def _changes(before: HistoryMoment, after: HistoryMoment) -> tuple[str, ...]:
     """Return what differs in options, software, machine and deployment from the campaign before."""
     differences = sides.changed(sides.side(before.results), sides.side(after.results), ())
-    return tuple(f"{change.name}: {change.before or 'nothing'} -> {change.after or 'nothing'}" for change in differences)
+    return tuple(
+        f"{change.name}: {change.before or 'nothing'} -> {change.after or 'nothing'}"
+        for change in differences
+    )
 
 
 def folders_below(paths: Sequence[Path], opened: Callable[[Path], Results]) -> list[Results]:
     """Open results folders, each named or one of those in a folder that is named. Raises MachineError."""
     opened_results: list[Results] = []
     for path in paths:
-        inside = [] if (path / "campaign.toml").exists() else sorted(folder.parent for folder in path.glob("*/campaign.toml"))
+        inside = (
+            []
+            if (path / "campaign.toml").exists()
+            else sorted(folder.parent for folder in path.glob("*/campaign.toml"))
+        )
         if not inside and not (path / "campaign.toml").exists():
-            raise MachineError("no results folder found here", where=str(path), next="name results folders, or a folder of them")
+            raise MachineError(
+                "no results folder found here",
+                where=str(path),
+                next="name results folders, or a folder of them",
+            )
         opened_results += [opened(folder) for folder in inside or [path]]
     return opened_results

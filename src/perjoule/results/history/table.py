@@ -14,20 +14,36 @@ HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last st
 def history_table(history: History) -> Table:
     """Lay out a history, a row for each metric of each combination: what became worse first."""
     rows = sorted(history.rows, key=lambda row: VERDICTS.index(row.verdict))
-    return Table(HEADERS, tuple(_cells(history, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
+    return Table(
+        HEADERS, tuple(_cells(history, row) for row in rows), (*NAMES, "metric", "last step", "verdict")
+    )
 
 
 def _cells(history: History, row: HistoryRow) -> tuple[str, ...]:
     metric = metric_of(row.metric)
     label = f"{metric.label} ({row.grade})" if row.grade else metric.label
-    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
+    place = (
+        row.filesystem,
+        row.workload,
+        row.direction,
+        str(row.clients_count),
+        label,
+        row.verdict,
+        str(len(row.values)),
+    )
     level = row.levels[-1].mean if len(row.values) >= LEAST_COUNT else None
     latest = with_interval(row.values[-1], metric.unit.per, by_median=row.by_median)
     values = latest, number(level.mean / metric.unit.per) if level else "–"
     if not row.steps:
         return (*place, *values, "–", "–", "–")
     last = row.steps[-1]
-    return (*place, *values, history.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
+    return (
+        *place,
+        *values,
+        history.moments[row.moments[last.at]].name,
+        ratio_text(last.ratio),
+        p_text(last.p),
+    )
 
 
 def as_data(history: History) -> dict[str, object]:
@@ -53,7 +69,8 @@ def _row_data(row: HistoryRow) -> dict[str, object]:
         "metric": row.metric,
         "unit": metric_of(row.metric).unit.si,
         "values": [
-            {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high} for at, v in zip(row.moments, row.values, strict=True)
+            {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high}
+            for at, v in zip(row.moments, row.values, strict=True)
         ],
         "levels": [
             dict(zip(("first", "last"), of((level.first, level.last)), strict=True))

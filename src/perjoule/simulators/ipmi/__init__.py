@@ -24,9 +24,20 @@ USER, PASSWORD = "monitor", "simulated"
 
 
 @contextmanager
-def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0) -> Generator[Mapping[str, Json]]:
+def serve(
+    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0
+) -> Generator[Mapping[str, Json]]:
     """Serve during the block. NaN is a deactivated reading, which shows 0 W like real ones."""
-    with removal.scratch("perjoule-meter-") as folder, child(behaviour, "ipmi.bmc", address, str(port)) as said:
+    with (
+        removal.scratch("perjoule-meter-") as folder,
+        child(behaviour, "ipmi.bmc", address, str(port)) as said,
+    ):
         file = folder / "password"
         file.write_text(PASSWORD)
-        yield {"kind": "ipmi", "address": address, "port": int(said), "user": USER, "password_file": str(file)}
+        yield {
+            "kind": "ipmi",
+            "address": address,
+            "port": int(said),
+            "user": USER,
+            "password_file": str(file),
+        }

@@ -1,4 +1,6 @@
-"""The process of a simulated BMC: `python -m perjoule.simulators.ipmi.bmc ADDRESS PORT` prints its port, then asks."""
+"""The process of a simulated BMC: `python -m perjoule.simulators.ipmi.bmc ADDRESS PORT` prints its port,
+then asks.
+"""
 
 import math
 import socket
@@ -19,7 +21,9 @@ def power_reading(power_w: float, clock_s: float) -> bytes:
     """Return the answer to DCMI "get power reading": now, least, most, mean, time, sampling period, state."""
     active = not math.isnan(power_w)
     watts = min(round(power_w), MOST_W) if active else 0
-    return struct.pack("<B4HIIB", DCMI, watts, watts, watts, watts, int(clock_s), SAMPLING_MS, ACTIVE if active else 0)
+    return struct.pack(
+        "<B4HIIB", DCMI, watts, watts, watts, watts, int(clock_s), SAMPLING_MS, ACTIVE if active else 0
+    )
 
 
 def main(address: str, port: int) -> None:

@@ -10,14 +10,33 @@ from perjoule.simulators._child import child
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
-FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "disconnect")
-COMMUNITY, USER, AUTHENTICATION, PRIVACY = "public", "monitor", "simulated-authentication", "simulated-privacy"
+FAULTS: tuple[Fault, ...] = (
+    "late",
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "wrap",
+    "reset",
+    "spike",
+    "disconnect",
+)
+COMMUNITY, USER, AUTHENTICATION, PRIVACY = (
+    "public",
+    "monitor",
+    "simulated-authentication",
+    "simulated-privacy",
+)
 OUTLET = 3
 
 
 @contextmanager
 def serve(
-    behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, model: Literal["apc", "raritan"] = "apc"
+    behaviour: Behaviour,
+    *,
+    address: str = "127.0.0.1",
+    port: int = 0,
+    model: Literal["apc", "raritan"] = "apc",
 ) -> Generator[Mapping[str, Json]]:
     """Serve during the block; both MIBs at once, `model` is the one that the table reads."""
     with child(behaviour, "snmp_pdu.pdu", address, str(port)) as said:

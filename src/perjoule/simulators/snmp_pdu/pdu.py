@@ -1,4 +1,6 @@
-"""The process of a simulated PDU, an SNMP agent: `python -m perjoule.simulators.snmp_pdu.pdu ADDRESS PORT` prints its port."""
+"""The process of a simulated PDU, an SNMP agent: `python -m perjoule.simulators.snmp_pdu.pdu ADDRESS PORT`
+prints its port.
+"""
 
 import asyncio
 import math
@@ -20,7 +22,9 @@ UNITS = {ACTIVE_POWER: 3, ACTIVE_ENERGY: 5}  # watt, wattHour
 
 
 def values(said: Truth) -> dict[str, int]:
-    """Return all values of the agent at a moment: integers by OID, in the units of PowerNet-MIB and PDU2-MIB."""
+    """Return all values of the agent at a moment: integers by OID, in the units of PowerNet-MIB and
+    PDU2-MIB.
+    """
     known = not math.isnan(said.power_w)
     power_w, energy_j = (said.power_w, said.energy_j) if known else (0.0, 0.0)
 
@@ -70,7 +74,9 @@ def main(address: str, port: int) -> None:
     api, settings = cast(Any, v2c.apiPDU), cast(Any, config)
 
     class Answers(cmdrsp.GetCommandResponder):
-        def handle_management_operation(self, snmpEngine: Any, stateReference: Any, contextName: Any, PDU: Any) -> None:
+        def handle_management_operation(
+            self, snmpEngine: Any, stateReference: Any, contextName: Any, PDU: Any
+        ) -> None:
             manner, said = told()
             if manner.hostile:
                 _, place = snmpEngine.message_dispatcher.get_transport_info(stateReference)
@@ -78,7 +84,9 @@ def main(address: str, port: int) -> None:
             if manner.silent or manner.hang_up or manner.hostile:
                 return
             there, asked = values(said), [oid for oid, _ in api.get_varbinds(PDU)]
-            bound = [(oid, Integer32(there[str(oid)]) if str(oid) in there else noSuchInstance) for oid in asked]
+            bound = [
+                (oid, Integer32(there[str(oid)]) if str(oid) in there else noSuchInstance) for oid in asked
+            ]
             cast(Any, self).send_varbinds(snmpEngine, stateReference, 0, 0, bound)
 
     asyncio.set_event_loop(asyncio.new_event_loop())
@@ -88,7 +96,9 @@ def main(address: str, port: int) -> None:
     endpoint.setblocking(False)
     config.add_transport(agent, udp.DOMAIN_NAME, udp.UdpTransport().open_server_mode(sock=endpoint))
     settings.add_v1_system(agent, "area", COMMUNITY)
-    settings.add_v3_user(agent, USER, config.USM_AUTH_HMAC96_SHA, AUTHENTICATION, config.USM_PRIV_CFB128_AES, PRIVACY)
+    settings.add_v3_user(
+        agent, USER, config.USM_AUTH_HMAC96_SHA, AUTHENTICATION, config.USM_PRIV_CFB128_AES, PRIVACY
+    )
     Answers(agent, context.SnmpContext(agent))
     cast(Any, agent.transport_dispatcher).job_started(1)
     ready(str(endpoint.getsockname()[1]))

@@ -1,8 +1,10 @@
-"""A raw block device that may be overwritten: checked, held while it is ours, and checked again right before it is touched.
+"""A raw block device that may be overwritten: checked, held while it is ours, and checked again right before
+it is touched.
 
-It must be named by its stable ID and confirmed, a whole disk, part of nothing, unused, and with only content that may be lost;
-anything else is refused with what would be lost. The kernel has the last word: as long as we hold it open exclusively (O_EXCL),
-nobody can mount it, swap on it or make it part of something. https://man7.org/linux/man-pages/man2/open.2.html
+It must be named by its stable ID and confirmed, a whole disk, part of nothing, unused, and with only content
+that may be lost; anything else is refused with what would be lost. The kernel has the last word: as long as
+we hold it open exclusively (O_EXCL), nobody can mount it, swap on it or make it part of something.
+https://man7.org/linux/man-pages/man2/open.2.html
 """
 
 from collections.abc import Sequence
@@ -12,7 +14,8 @@ from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds._device.view import STABLE, MachineView, Seen, identity, look
 
-# Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
+# Signatures of a part of something larger: what is lost is not on this device alone, so that none may be
+# named.
 MEMBERS = (
     *("bcache", "drbd", "ceph_bluestore", "stratis", "oracleasm"),
     *("jbd", "xfs_external_log"),  # journals of file systems elsewhere
@@ -64,11 +67,15 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
         return f"is open in {', '.join(device_seen.openers)}"
     # a protective MBR is part of a GPT
     lost = [
-        part for part in device_seen.signatures if part.type not in allowed and not (part.type == "PMBR" and "gpt" in allowed)
+        part
+        for part in device_seen.signatures
+        if part.type not in allowed and not (part.type == "PMBR" and "gpt" in allowed)
     ]
     if lost:
         return f"bears {', '.join(dict.fromkeys(map(str, lost)))}, which would be lost"
-    untold = [str(part) for part in disk.children if part.name not in {s.device for s in device_seen.signatures}]
+    untold = [
+        str(part) for part in disk.children if part.name not in {s.device for s in device_seen.signatures}
+    ]
     if untold and not device_seen.signatures:
         return f"has partitions; all data on them ({', '.join(untold)}) would be lost"
     return ""
@@ -86,13 +93,19 @@ def shown(named: Overwrite, view: MachineView) -> tuple[Permit, list[str]]:
     lines = [
         f"{named.device} -> {device_seen.path}",
         f"model {disk.model or 'unknown'}, serial {disk.serial or 'unknown'}, size {disk.size}",
-        f"bears {', '.join(dict.fromkeys(map(str, device_seen.signatures))) or 'no signature known to wipefs'}",
+        "bears "
+        f"{', '.join(dict.fromkeys(map(str, device_seen.signatures))) or 'no signature known to wipefs'}",
     ]
-    return Permit(named.device, named.signature, device_seen.identity), [*lines, *(f"part {part}" for part in disk.children)]
+    return Permit(named.device, named.signature, device_seen.identity), [
+        *lines,
+        *(f"part {part}" for part in disk.children),
+    ]
 
 
 class DeviceClaim:
-    """A device that is exclusively ours until `release`: nobody else can mount or format it in the meantime."""
+    """A device that is exclusively ours until `release`: nobody else can mount or format it in the
+    meantime.
+    """
 
     def __init__(self, device: str, permits: Sequence[Permit], view: MachineView) -> None:
         """Check it, open it, and check it again.
@@ -104,14 +117,17 @@ class DeviceClaim:
         permit = next((candidate for candidate in permits if candidate.device == device), None)
         if permit is None:
             advice = (
-                f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when prompted or with --overwrite'
+                f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when prompted '
+                "or with --overwrite"
             )
             raise _refusal(device, "may not be overwritten: it is not listed, or not confirmed", advice)
         self.device, self._view = device, view
         before = _judged(device, view, permit.signature)
         self.path = before.path
         if permit.identity and before.identity != permit.identity:
-            problem = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
+            problem = (
+                f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
+            )
             raise _refusal(device, problem, "check it and confirm it again")
         try:
             self._held = view.hold(self.path)
@@ -122,7 +138,8 @@ class DeviceClaim:
             if (before.path, before.identity) != (self.seen.path, self.seen.identity):
                 raise _refusal(
                     device,
-                    f"was {before.path} ({before.identity}) a moment ago and is {self.seen.path} now ({self.seen.identity})",
+                    f"was {before.path} ({before.identity}) a moment ago and is {self.seen.path} now "
+                    f"({self.seen.identity})",
                 )
             self.check()
         except BaseException:
@@ -130,7 +147,10 @@ class DeviceClaim:
             raise
 
     def check(self) -> None:
-        """Check that the open device, its path and its sequence number are still the same device. Raises MachineError."""
+        """Check that the open device, its path and its sequence number are still the same device.
+
+        Raises MachineError.
+        """
         with self._view.now(self.device) as view:
             number_now = view.number(self.path)
             try:
@@ -139,15 +159,23 @@ class DeviceClaim:
                 identity_now = ("", "")
         same = number_now == self._held.number() == self.seen.number
         if not same or identity_now != (self.seen.number, self.seen.sequence):
-            problem = f"{self.path} has become another device ({self.seen.number}, now {identity_now[0] or 'gone'})"
-            raise MachineError(problem, where=self.device, next="nothing more is written to it; find out what happened to it")
+            problem = (
+                f"{self.path} has become another device ({self.seen.number}, now {identity_now[0] or 'gone'})"
+            )
+            raise MachineError(
+                problem, where=self.device, next="nothing more is written to it; find out what happened to it"
+            )
 
     def wipe(self) -> None:
-        """Erase the signatures that may be lost, and make the kernel drop its partitions. Raises MachineError."""
+        """Erase the signatures that may be lost, and make the kernel drop its partitions.
+
+        Raises MachineError.
+        """
         self.check()
         partitions = [str(self._view.nodes / partition.name) for partition in self.seen.whole.children]
         for target in (*partitions, str(self.path)) if self.seen.signatures else ():
-            self._view.ask(["wipefs", "--all", "--force", "--quiet", target])  # forced past ourselves, who hold it
+            # forced past ourselves, who hold it
+            self._view.ask(["wipefs", "--all", "--force", "--quiet", target])
         if partitions:
             self._held.reread()
 
@@ -167,7 +195,9 @@ def _judged(device: str, view: MachineView, allowed: Sequence[str]) -> Seen:
 def _advice(device: str, device_seen: Seen, reason: str) -> str:
     if not reason.startswith("bears"):
         return "choose an empty disk"
-    kinds = list(dict.fromkeys(signature.type for signature in device_seen.signatures if signature.type != "PMBR"))
+    kinds = list(
+        dict.fromkeys(signature.type for signature in device_seen.signatures if signature.type != "PMBR")
+    )
     written = f'"{kinds[0]}"' if len(kinds) == 1 else str(kinds).replace("'", '"')
     return f'if it is not needed: overwrite = [{{device = "{device}", signature = {written}}}]'
 

@@ -1,4 +1,5 @@
-"""A machine's reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders, openers.
+"""A machine's reports about a block device, read but not judged: lsblk, wipefs, swaps, mounts, holders,
+openers.
 
 https://man7.org/linux/man-pages/man8/lsblk.8.html, https://man7.org/linux/man-pages/man8/wipefs.8.html,
 https://docs.kernel.org/admin-guide/sysfs-rules.html. Anything unreadable is an error, never treated as empty.
@@ -19,9 +20,11 @@ from perjoule.machine.untrusted import json_from
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._format import tool
 
-STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
+# names that do not move to another disk at the next boot
+STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")
 COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
-# Prints `num_devices` of a superblock: https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html#superblock
+# Prints `num_devices` of a superblock:
+# https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html#superblock
 BTRFS_COUNT = "od --address-radix=n --format=u8 --skip-bytes=65664 --read-bytes=8"
 _FIX = "nothing is touched before it can be read"
 _REREAD_PARTITIONS = 0x125F  # BLKRRPART
@@ -32,7 +35,9 @@ def _tool(argv: Sequence[str]) -> str:
 
 
 class Held(ABC):
-    """A device that is open exclusively: the kernel lets nobody else mount it, swap on it or make it part of something."""
+    """A device that is open exclusively: the kernel lets nobody else mount it, swap on it or make it part
+    of something.
+    """
 
     @abstractmethod
     def number(self) -> str:
@@ -99,7 +104,10 @@ class MachineView:
         return os.path.realpath(path)
 
     def openers(self, numbers: set[str]) -> Iterator[str]:
-        """Name other processes that have a device open. Raises PermissionError: only root can examine all of them."""
+        """Name other processes that have a device open.
+
+        Raises PermissionError: only root can examine all of them.
+        """
         for process in sorted(self.proc.glob("[0-9]*")):
             if process.name == str(os.getpid()):
                 continue
@@ -181,10 +189,14 @@ class Seen:
 def look(view: MachineView, node: Path) -> Seen:
     """Read everything about a device. Raises MachineError if any of it can't be read."""
     try:
-        disk = part(json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0])
+        disk = part(
+            json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0]
+        )
         names = [item.name for item in disk.all() if item.type in (disk.type, "part")]
         number, sequence = identity(view, disk.name)
-        signatures_found = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
+        signatures_found = json_from(
+            view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)])
+        )
         signatures = tuple(_signature(view, item) for item in signatures_found["signatures"])
         numbers = {_read(view.sys / "class/block" / name / "dev"): name for name in names}
         paths = {str(view.nodes / name) for name in names}
@@ -211,7 +223,10 @@ def identity(view: MachineView, name: str) -> tuple[str, str]:
 
 
 def part(row: Mapping[str, Any]) -> Part:
-    """Parse a row of `lsblk --json`. Raises LookupError, TypeError: something is missing or has the wrong type."""
+    """Parse a row of `lsblk --json`.
+
+    Raises LookupError, TypeError: something is missing or has the wrong type.
+    """
     if not isinstance(row["ro"], bool):
         raise TypeError(f"ro is {row['ro']!r}")
     places = cast("list[str | None]", row["mountpoints"])
@@ -230,10 +245,14 @@ def part(row: Mapping[str, Any]) -> Part:
 
 
 def _signature(view: MachineView, fields_of: Mapping[str, str | None]) -> Signature:
-    signature = Signature(fields_of["device"] or "", str(fields_of["type"]), fields_of["label"] or "", fields_of["uuid"] or "")
+    signature = Signature(
+        fields_of["device"] or "", str(fields_of["type"]), fields_of["label"] or "", fields_of["uuid"] or ""
+    )
     if signature.type != "btrfs":
         return signature
-    return replace(signature, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / signature.device)])))
+    return replace(
+        signature, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / signature.device)]))
+    )
 
 
 def _holders(view: MachineView, names: Sequence[str], paths: set[str]) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""Power states and policies of a host: read for its facts, set for a campaign that names the host, and put back.
+"""Power states and policies of a host: read for its facts, set for a campaign that names the host, and put
+back.
 
 https://docs.kernel.org/admin-guide/pm/cpufreq.html, https://docs.kernel.org/admin-guide/pm/cpuidle.html
 """

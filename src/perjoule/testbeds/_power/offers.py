@@ -16,7 +16,9 @@ _STEP_KHZ = 100_000  # of clocks where a driver lists none
 
 
 def offers(states_of_hosts: Sequence[States], power: Power) -> Mapping[str, Offered]:
-    """Return the values that all of these hosts offer for the tunable options of `power`, by their names in [testbed]."""
+    """Return the values that all of these hosts offer for the tunable options of `power`, by their names
+    in [testbed].
+    """
     policies = [policy for host in states_of_hosts for policy in host.policies.values()]
     idle = [states for host in states_of_hosts for states in host.idle.values()]
     offered: dict[str, Offered] = {}
@@ -24,8 +26,12 @@ def offers(states_of_hosts: Sequence[States], power: Power) -> Mapping[str, Offe
         if power.cpu_preference is None:  # some governors refuse a preference
             listed = (policy.get("scaling_available_governors", "").split() for policy in policies)
             governors = [governor for governor in _shared(listed) if governor != _GOVERNOR_OF_PROGRAMS]
-            offered["cpu_governor"] = _offered(governors, (policy.get("scaling_governor", "") for policy in policies), str)
-        clocks = [clock_khz for clock_khz in _clocks_khz(policies) if clock_khz * 1000 >= (power.cpu_min_hz or 0)]
+            offered["cpu_governor"] = _offered(
+                governors, (policy.get("scaling_governor", "") for policy in policies), str
+            )
+        clocks = [
+            clock_khz for clock_khz in _clocks_khz(policies) if clock_khz * 1000 >= (power.cpu_min_hz or 0)
+        ]
         limits = {khz(policy.get("scaling_max_freq", "")) for policy in policies}
         if len(limits) == 1 and clocks:
             clocks = sorted({*clocks, *limits})
@@ -49,16 +55,24 @@ def _shared(listed: Iterable[Sequence[str]]) -> Sequence[str]:
 
 
 def _clocks_khz(policies: Sequence[Mapping[str, str]]) -> Sequence[int]:
-    """Return clocks that all CPUs may be limited to, from the lowest to the highest: listed ones, or steps of 100 MHz."""
+    """Return clocks that all CPUs may be limited to, from the lowest to the highest: listed ones, or steps
+    of 100 MHz.
+    """
     lowest = max(khz(policy.get("cpuinfo_min_freq", "")) for policy in policies)
     highest = min(khz(policy.get("cpuinfo_max_freq", "")) for policy in policies)
     if not all("scaling_max_freq" in policy for policy in policies) or not 0 < lowest < highest:
         return ()
     listed = [policy.get("scaling_available_frequencies", "").split() for policy in policies]
     if all(listed):
-        clocks_khz = sorted(clock_khz for clock_khz in map(khz, _shared(listed)) if lowest <= clock_khz <= highest)
+        clocks_khz = sorted(
+            clock_khz for clock_khz in map(khz, _shared(listed)) if lowest <= clock_khz <= highest
+        )
     else:
-        clocks_khz = [lowest, *range(lowest // _STEP_KHZ * _STEP_KHZ + _STEP_KHZ, highest, _STEP_KHZ), highest]
+        clocks_khz = [
+            lowest,
+            *range(lowest // _STEP_KHZ * _STEP_KHZ + _STEP_KHZ, highest, _STEP_KHZ),
+            highest,
+        ]
     last, count = len(clocks_khz) - 1, min(_MOST_COUNT, len(clocks_khz))
     return list(dict.fromkeys(clocks_khz[round(n * last / max(1, count - 1))] for n in range(count)))
 

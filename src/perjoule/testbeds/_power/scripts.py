@@ -3,8 +3,9 @@
 import shlex
 from collections.abc import Sequence
 
-# A function of bash. $1 the root of sysfs, $2 where device files are, then the IDs of drives; it needs a shell of its own.
-# Each line of the answer: what, a tab, its value; for a drive: what, a tab, its ID, a tab, its value.
+# A function of bash. $1 the root of sysfs, $2 where device files are, then the IDs of drives; it needs a
+# shell of its own. Each line of the answer: what, a tab, its value; for a drive: what, a tab, its ID, a tab,
+# its value.
 STATES = r"""
 states() {
   local root=$1 dev=$2 boot cpu file value id path name folder files
@@ -74,8 +75,8 @@ get() { # how, where
 # $1 to $3 as below, then pairs: how, where. Prints each value in a line.
 LOOK = _GET + 'while [ $# -gt 0 ]; do get "$1" "$2"; printf "%s\\n" "$said"; shift 2; done\n'
 # $1 the root of sysfs, $2 where device files are, $3 the boot, then fours: how, where, the value that it must
-# have for us to change it ("": any), and the value that it gets. An attribute of another boot is not ours; a drive may remember.
-# Three times, since a limit may have to wait for the other one.
+# have for us to change it ("": any), and the value that it gets. An attribute of another boot is not ours; a
+# drive may remember. Three times, since a limit may have to wait for the other one.
 _BRING = (
     _GET
     + r"""
@@ -115,8 +116,9 @@ exit 1
 SET = 'sync -- "$1" && mv -- "$1" "${1%.new}" && sync -- "${1%/*}" || exit 1\nshift\n' + _BRING
 # $1 the record. Its own text brings everything back.
 PUT_BACK = 'if [ -e "$1" ]; then bash --norc -- "$1" && rm -f -- "$1"; fi'
-# $1 the root of sysfs, $2 the record, $3 not empty if somebody else runs the record when we are killed. Holds the host's states:
-# a lock on sysfs itself, which no file has to be written for. Otherwise it waits for the end of perjoule, and puts back.
+# $1 the root of sysfs, $2 the record, $3 not empty if somebody else runs the record when we are killed. Holds
+# the host's states: a lock on sysfs itself, which no file has to be written for. Otherwise it waits for the
+# end of perjoule, and puts back.
 GUARD = r"""
 exec 8< "$1" && flock -n 8 || { echo busy; exit 1; }
 echo held

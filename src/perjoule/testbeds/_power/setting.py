@@ -20,7 +20,8 @@ from perjoule.testbeds._power.states import PowerSetting, States
 RECORD = removal.UNDO  # of former values; who removes a run's folder brings them back first
 SYSFS = Path("/sys")
 ROOT = (
-    "PERJOULE_SYSFS"  # of the environment: a folder like it, to try a campaign. Never a campaign's word: we write there as root
+    # of the environment: a folder like it, to try a campaign. Never a campaign's word: we write there as root
+    "PERJOULE_SYSFS"
 )
 DEV = "/dev"
 _TIMEOUT_S = 60.0
@@ -68,22 +69,36 @@ def applied(host: Host, power: Power, folder: Path) -> Generator[Mapping[str, Js
     The former values are in `folder` / RECORD, durably, before anything is written.
 
     Raises:
-        MachineError: the host lacks something or does not take a value; nothing is changed then. Or it can't be put back.
+        MachineError: the host lacks something or does not take a value; nothing is changed then. Or it can't
+            be put back.
     """
     host_states = _found(host, power)
     settings = states.settings(power, host_states, host.name)
     place = [str(sysfs()), DEV, host_states.boot]
     held_states = _Held(host, place, settings)
     end = folder / RECORD
-    former = [text for setting in reversed(settings) for text in (setting.how, setting.place, setting.wanted, setting.former)]
+    former = [
+        text
+        for setting in reversed(settings)
+        for text in (setting.how, setting.place, setting.wanted, setting.former)
+    ]
     host.put(record([*place, *former]), Path(f"{end}.new"), mode=0o600)
     try:
-        ours = [text for setting in settings if setting.wanted for text in (setting.how, setting.place, "", setting.wanted)]
-        completed = host.run([*BASH, SET, "perjoule-power", f"{end}.new", *place, *ours], timeout_s=_TIMEOUT_S, check=False)
+        ours = [
+            text
+            for setting in settings
+            if setting.wanted
+            for text in (setting.how, setting.place, "", setting.wanted)
+        ]
+        completed = host.run(
+            [*BASH, SET, "perjoule-power", f"{end}.new", *place, *ours], timeout_s=_TIMEOUT_S, check=False
+        )
         if completed.returncode:
             last = (completed.stderr.strip().splitlines() or ["the script failed"])[-1]
             raise MachineError(
-                f"can't set its power states: {last}", where=host.name, next="run as root (sudo), or remove it from power"
+                f"can't set its power states: {last}",
+                where=host.name,
+                next="run as root (sudo), or remove it from power",
             )
         try:
             held_states.check()
@@ -98,7 +113,8 @@ def applied(host: Host, power: Power, folder: Path) -> Generator[Mapping[str, Js
         }
     finally:
         host.check_power = None
-        with contextlib.suppress(TransientError):  # the connection is lost: the host brings them back by itself
+        # the connection is lost: the host brings them back by itself
+        with contextlib.suppress(TransientError):
             put_back(host, end)
 
 
@@ -107,7 +123,9 @@ def put_back(host: Host, end: Path) -> None:
     completed = host.run([*BASH, PUT_BACK, "perjoule-power", end], timeout_s=_TIMEOUT_S, check=False)
     if completed.returncode:
         last = (completed.stderr.strip().splitlines() or ["the script failed"])[-1]
-        raise MachineError(f"can't put its power states back: {last}", where=host.name, next="run `perjoule down`")
+        raise MachineError(
+            f"can't put its power states back: {last}", where=host.name, next="run `perjoule down`"
+        )
 
 
 @dataclass(frozen=True)
@@ -122,11 +140,18 @@ class _Held:
         """Read them again. Raises WorkloadError: something else has changed one."""
         ours = [setting for setting in self.chosen if setting.wanted]
         arguments = [text for setting in ours for text in (setting.how, setting.place)]
-        completed = self.host.run([*BASH, LOOK, "perjoule-power", *self.where, *arguments], timeout_s=_TIMEOUT_S)
+        completed = self.host.run(
+            [*BASH, LOOK, "perjoule-power", *self.where, *arguments], timeout_s=_TIMEOUT_S
+        )
         for setting, value in zip(ours, completed.stdout.splitlines(), strict=True):
             if value != setting.wanted:
-                problem = f"{setting.option} was set to {setting.wanted}, but {setting.place} is {value or 'unreadable'}"
-                raise WorkloadError(problem, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)")
+                problem = (
+                    f"{setting.option} was set to {setting.wanted}, but {setting.place} is "
+                    f"{value or 'unreadable'}"
+                )
+                raise WorkloadError(
+                    problem, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)"
+                )
 
 
 def _found(host: Host, power: Power) -> States:

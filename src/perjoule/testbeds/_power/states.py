@@ -1,4 +1,7 @@
-"""What a host says about its power states, as facts, and what a campaign wants of them as single settings. No host is touched."""
+"""What a host says about its power states, as facts, and what a campaign wants of them as single settings.
+
+No host is touched.
+"""
 
 import re
 from collections import defaultdict
@@ -23,7 +26,9 @@ _FOLLOWING = ("energy_performance_preference", "scaling_min_freq", "scaling_max_
 
 
 class PowerSetting(NamedTuple):
-    """One state: an attribute below the root of sysfs, or a drive by its ID; `wanted` is "" where only `former` is put back."""
+    """One state: an attribute below the root of sysfs, or a drive by its ID; `wanted` is "" where only
+    `former` is put back.
+    """
 
     option: str
     how: Literal["file", "apm", "nvme"]
@@ -64,7 +69,9 @@ class States:
 
     @property
     def idle(self) -> Mapping[int, Sequence[tuple[str, str, bool]]]:
-        """The idle states of each CPU from the shallowest to the deepest: name, path, and whether it is enabled."""
+        """The idle states of each CPU from the shallowest to the deepest: name, path, and whether it is
+        enabled.
+        """
         states_of: dict[int, list[tuple[int, str, str, bool]]] = defaultdict(list)
         for path, value in self.files.items():
             if (match := _IDLE.fullmatch(path)) and match[3] == "disable":
@@ -99,7 +106,9 @@ def current(value: str) -> str:
 
 
 def facts(host_states: States) -> dict[str, Json]:
-    """Return the states for the record: what the host does not have is None, what its CPUs do not share is a list."""
+    """Return the states for the record: what the host does not have is None, what its CPUs do not share is
+    a list.
+    """
     policies, idle = host_states.policies.values(), host_states.idle.values()
 
     def shared(values: Sequence[Json]) -> Json:
@@ -112,9 +121,13 @@ def facts(host_states: States) -> dict[str, Json]:
     state_facts: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
     state_facts |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
     for option, name in _FREQUENCIES.items():
-        state_facts[option] = shared([clock_khz * 1000 for text in of_policies(name) if (clock_khz := khz(text))])
+        state_facts[option] = shared(
+            [clock_khz * 1000 for text in of_policies(name) if (clock_khz := khz(text))]
+        )
     state_facts["cpu_idle_driver"] = host_states.files.get("devices/system/cpu/cpuidle/current_driver")
-    state_facts["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
+    state_facts["cpu_idle_states"] = shared(
+        ["+".join(name for name, _, enabled in of if enabled) for of in idle]
+    )
     state_facts["pcie_aspm"] = current(host_states.files[_ASPM]) if _ASPM in host_states.files else None
     if host_states.drives:
         state_facts["drives"] = {id: _of_drive(drive) for id, drive in host_states.drives.items()}
@@ -132,20 +145,27 @@ def _of_drive(drive: DriveStates) -> dict[str, Json]:
     return {
         "sata_link": drive.file("link_power_management_policy")[1] or None,
         "disk_apm": drive.tools.get("apm") or None,
-        "disk_spin_down_s": int(delay_ms) / 1000 if control == "auto" and re.fullmatch(r"-?[0-9]{1,12}", delay_ms) else None,
+        "disk_spin_down_s": int(delay_ms) / 1000
+        if control == "auto" and re.fullmatch(r"-?[0-9]{1,12}", delay_ms)
+        else None,
         "nvme_state": _state(drive),
         "nvme_tolerance_s": int(tolerance) / 1e6 if tolerance.isdigit() else tolerance or None,
     }
 
 
 def _state(drive: DriveStates) -> int | None:
-    """Return the power state of a controller: bits 0 to 4 of feature 2 (NVMe Base Specification, Power Management)."""
+    """Return the power state of a controller: bits 0 to 4 of feature 2 (NVMe Base Specification, Power
+    Management).
+    """
     answer = drive.tools.get("nvme", "")
     return int(answer, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", answer) else None
 
 
 def settings(power: Power, host_states: States, place: str) -> tuple[PowerSetting, ...]:
-    """Return what has to be set and put back. Raises MachineError: the host lacks it, or does not offer the value."""
+    """Return what has to be set and put back.
+
+    Raises MachineError: the host lacks it, or does not offer the value.
+    """
     return (
         *_of_policies(power, host_states, place),
         *_idle_states(power, host_states, place),
@@ -156,12 +176,18 @@ def settings(power: Power, host_states: States, place: str) -> tuple[PowerSettin
 
 def _refusal(place: str, option: str, value: object, offered: Sequence[str]) -> MachineError:
     if not offered:
-        return MachineError(f"has no {option}", where=place, next="remove it from power, or this host from its `on`")
-    return MachineError(f'does not offer {option} = "{value}"', where=place, next=f"choose one of: {', '.join(offered)}")
+        return MachineError(
+            f"has no {option}", where=place, next="remove it from power, or this host from its `on`"
+        )
+    return MachineError(
+        f'does not offer {option} = "{value}"', where=place, next=f"choose one of: {', '.join(offered)}"
+    )
 
 
 def _of_policies(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
-    options_set = {option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(power, option)) is not None}
+    options_set = {
+        option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(power, option)) is not None
+    }
     if options_set and not host_states.policies:
         raise _refusal(place, next(iter(options_set)), "", ())
     for folder, policy in host_states.policies.items():
@@ -176,7 +202,9 @@ def _of_policies(power: Power, host_states: States, place: str) -> Iterator[Powe
                 name, text = _FREQUENCIES[option], str(round(float(value) / 1000))
                 limits = [khz(policy.get(f"cpuinfo_{end}_freq", "")) for end in ("min", "max")]
                 if name not in policy or not limits[0] <= int(text) <= limits[1]:
-                    offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
+                    offered = (
+                        [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
+                    )
                     raise _refusal(place, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)
             ours.add(name)
             yield PowerSetting(option, "file", f"{folder}/{name}", policy[name], text)
@@ -213,7 +241,9 @@ def _aspm(power: Power, host_states: States, place: str) -> Iterator[PowerSettin
 def _of_drives(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
     drives = {id: host_states.drives[id] for id in power.devices if id in host_states.drives}
     if power.devices and not drives:
-        raise MachineError("has none of the devices of power", where=place, next="correct devices, or remove it from `on`")
+        raise MachineError(
+            "has none of the devices of power", where=place, next="correct devices, or remove it from `on`"
+        )
     for id, drive in drives.items():
         name = f"{place}: {id}"
         if "partition" in drive.tools:
@@ -222,21 +252,29 @@ def _of_drives(power: Power, host_states: States, place: str) -> Iterator[PowerS
         if power.sata_link is not None:
             yield _of_file("sata_link", drive, "link_power_management_policy", power.sata_link, name)
         if spin_down_s is not None:
-            yield _of_file("disk_spin_down", drive, "autosuspend_delay_ms", str(round(spin_down_s * 1000)), name)
+            yield _of_file(
+                "disk_spin_down", drive, "autosuspend_delay_ms", str(round(spin_down_s * 1000)), name
+            )
             yield _of_file("disk_spin_down", drive, "power/control", "auto", name)
         if tolerance_s is not None:
-            yield _of_file("nvme_tolerance", drive, "latency_tolerance_us", str(round(tolerance_s * 1e6)), name)
+            yield _of_file(
+                "nvme_tolerance", drive, "latency_tolerance_us", str(round(tolerance_s * 1e6)), name
+            )
         if power.disk_apm is not None:
             former = drive.tools.get("apm", "")
             if not (former.isdigit() or former == "off"):
                 raise _refusal(name, "disk_apm", power.disk_apm, ())
-            yield PowerSetting("disk_apm", "apm", id, former, str(power.disk_apm) if power.disk_apm < 255 else "off")
+            yield PowerSetting(
+                "disk_apm", "apm", id, former, str(power.disk_apm) if power.disk_apm < 255 else "off"
+            )
         if power.nvme_state is not None:
             state, most = _state(drive), drive.tools.get("npss", "")
             if state is None or not most.isdigit() or power.nvme_state > int(most):
                 powers = [] if state is None else [str(number) for number in range(int(most or 0) + 1)]
                 raise _refusal(name, "nvme_state", power.nvme_state, powers)
-            yield PowerSetting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state))
+            yield PowerSetting(
+                "nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state)
+            )
 
 
 def _of_file(option: str, drive: DriveStates, ending: str, text: str, place: str) -> PowerSetting:

@@ -1,8 +1,8 @@
 """Real hosts over SSH: the machines of a lab with their installed software. https://man.openbsd.org/ssh
 
-Uses OpenSSH's own client with your keys, known hosts and configuration, and never a password. On a host it writes only to
-`work`/cluster, and to power states that the campaign names. A keeper there ends all our programs, removes our files and puts
-power states back as soon as it loses contact, for whatever reason.
+Uses OpenSSH's own client with your keys, known hosts and configuration, and never a password. On a host it
+writes only to `work`/cluster, and to power states that the campaign names. A keeper there ends all our
+programs, removes our files and puts power states back as soon as it loses contact, for whatever reason.
 """
 
 import contextlib
@@ -50,12 +50,30 @@ from perjoule.testbeds.cluster.judge import JUDGED, PERMITTED
 from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.machines import LabHost, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
+from perjoule.testbeds.cluster.machines import (
+    LabHost,
+    NodeName,
+    Word,
+    hardware_of,
+    is_nobodys,
+    node_of,
+    one_table_each,
+)
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.scripts import HELPER
 from perjoule.testbeds.cluster.units import UnitLimits
 
-__all__ = ["HELPER", "JUDGED", "PERMITTED", "LabHost", "Login", "NodeName", "SshCluster", "helper_text", "listed"]
+__all__ = [
+    "HELPER",
+    "JUDGED",
+    "PERMITTED",
+    "LabHost",
+    "Login",
+    "NodeName",
+    "SshCluster",
+    "helper_text",
+    "listed",
+]
 
 EXAMPLE = """
 [testbed]
@@ -69,19 +87,25 @@ hosts = [
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, OffersSettings, OverwritesDevices):
-    """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
+class SshCluster(
+    Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, OffersSettings, OverwritesDevices
+):
+    """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to
+    measure.
+    """
 
     also_called: ClassVar[Mapping[str, str]] = {
         "config": "no ssh configuration into a campaign, because it can run programs: add --ssh-config {value} to the command"
     }
 
     inventory: InventoryFile | None = None
-    """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list` prints it:
+    """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list`
+    prints it:
     addresses, ports, users and groups of hosts."""
     hosts: Annotated[tuple[LabHost, ...], BeforeValidator(one_table_each), Field(min_length=1)]
-    """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
-    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. Names suffice with an inventory,
+    """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"};
+    node is optional. One table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role =
+    "client"}. Names suffice with an inventory,
     or if OpenSSH knows them; {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """How many storage hosts to use, the first ones; all by default."""
@@ -92,27 +116,41 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
     identity: str = ""
     """File with the private key; OpenSSH's own choice by default."""
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
-    """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
+    """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the
+    daemons' logs.
+    """
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
     tasks_limit_count: Annotated[int, Field(gt=0)] | None = None
-    """How many processes and threads a run may have on each host; needs systemd there, whose own limit is the default."""
+    """How many processes and threads a run may have on each host; needs systemd there, whose own limit is
+    the default.
+    """
     memory_limit_bytes: Annotated[Bytes, Field(gt=0)] | None = None
-    """How much memory the programs of a run may use on each host, together with what the kernel caches for them; needs systemd
+    """How much memory the programs of a run may use on each host, together with what the kernel caches for
+    them; needs systemd
     there. No limit by default."""
     beside_production: bool = False
-    """Whether hosts may be used on which a file system of the site's own is that is of the same kind, running or not; perjoule
-    never speaks to it, but loads the same disks and networks, and hides its state where programs have fixed paths."""
+    """Whether hosts may be used on which a file system of the site's own is that is of the same kind, running
+    or not; perjoule
+    never speaks to it, but loads the same disks and networks, and hides its state where programs have fixed
+    paths.
+    """
     power: Power | None = None
-    """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor = "powersave"}; they
+    """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor
+    = "powersave"}; they
     are put back afterwards."""
     first_count: Annotated[int, Field(ge=0)] = 0
-    """How many hosts are tried before all others, which are not contacted if one of these can't be used; none by default."""
+    """How many hosts are tried before all others, which are not contacted if one of these can't be used;
+    none by default.
+    """
     missing_count: Annotated[int, Field(ge=0)] = 0
-    """How many hosts may be missing: as many that can't be used are left out, if others of their role can take their place, and
+    """How many hosts may be missing: as many that can't be used are left out, if others of their role can
+    take their place, and
     records name them. The numbers of clients and servers stay what the campaign says."""
     patience_s: Seconds = 180.0
-    """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
+    """How long to wait, between trials, for hosts to come back whose connection was lost, for example
+    while they reboot.
+    """
 
     @property
     def abilities(self) -> frozenset[type[Ability]]:
@@ -124,10 +162,17 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
         names = [name for machine in self.hosts if machine.login for name in (machine.role, machine.name)]
         if self.power and (not self.power.on or set(self.power.on) - set(names)):
             unknown = next(
-                (f'power is on "{stranger}", which is not a host' for stranger in self.power.on if stranger not in names), ""
+                (
+                    f'power is on "{stranger}", which is not a host'
+                    for stranger in self.power.on
+                    if stranger not in names
+                ),
+                "",
             )
             problem = unknown or "power names no hosts"
-            raise ValueError(f"{problem} (on = [...] takes roles and names: {', '.join(dict.fromkeys(names))})")
+            raise ValueError(
+                f"{problem} (on = [...] takes roles and names: {', '.join(dict.fromkeys(names))})"
+            )
         return self
 
     def planned(self, clients_count: int) -> Hosts:
@@ -136,10 +181,14 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
         return planned((machine.role for machine in machines), (machine.name for machine in machines))
 
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
-        """Say what the device is on each host, and what would be lost with it; each permit is for that device alone."""
+        """Say what the device is on each host, and what would be lost with it; each permit is for that
+        device alone.
+        """
         machines = self._chosen(clients_count)
         hosts = planned(machine.role for machine in machines)
-        theirs = [machine for machine, host in zip(machines, hosts.all, strict=True) if host in hosts.at(place)]
+        theirs = [
+            machine for machine, host in zip(machines, hosts.all, strict=True) if host in hosts.at(place)
+        ]
 
         def look(machine: LabHost) -> tuple[Permit, list[str]]:
             keeper = pool.looked(self._place(machine))
@@ -154,7 +203,9 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
     def footing(self, host: str) -> Footing:
         """Return the user of the login, with sudo or without, and the work folder."""
         machine = next(machine for machine in self.hosts if machine.name == host)
-        return Footing(machine.user or self.user, self.work, self.sudo if machine.sudo is None else machine.sudo)
+        return Footing(
+            machine.user or self.user, self.work, self.sudo if machine.sudo is None else machine.sudo
+        )
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """The power states of the hosts that the campaign's table `power` names."""
@@ -168,15 +219,21 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
         return power.offered(each(machines, lambda machine: pool.looked(self._place(machine))), self.power)
 
     def awaited(self) -> Generator[str]:
-        """Wait for hosts whose connection was lost. Raises PerjouleError: one is not back within `patience`."""
-        yield from pool.regained([self._place(machine) for machine in self.hosts if machine.login], self.patience_s)
+        """Wait for hosts whose connection was lost.
+
+        Raises PerjouleError: one is not back within `patience`.
+        """
+        yield from pool.regained(
+            [self._place(machine) for machine in self.hosts if machine.login], self.patience_s
+        )
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
         """Hold the servers and the first clients; nothing of ours stays on them afterwards.
 
         Raises:
-            CampaignError: too few clients or storage hosts, two hosts of one name, or hardware that is not in the catalogue.
+            CampaignError: too few clients or storage hosts, two hosts of one name, or hardware that is not in
+                the catalogue.
             MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
         """
         everybody = self._chosen(clients_count)
@@ -230,21 +287,34 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
 
             hosts = tuple(map(host, everybody))
             if self.power:
-                setting = [ssh_host for ssh_host in hosts if isinstance(ssh_host, SshHost) and self._sets_power(ssh_host)]
+                setting = [
+                    ssh_host
+                    for ssh_host in hosts
+                    if isinstance(ssh_host, SshHost) and self._sets_power(ssh_host)
+                ]
                 states |= stack.enter_context(power.held(setting, self.power))
-            facts = self._facts(run, keepers, clocks) | {"power": {machine.name: states[machine.name] for machine in machines}}
+            facts = self._facts(run, keepers, clocks) | {
+                "power": {machine.name: states[machine.name] for machine in machines}
+            }
             yield Hosts(hosts, 1.0, hardware_of(list(nodes.values())), facts)
 
     @classmethod
     def clean(cls) -> Cleaned:
-        """Make the hosts of killed runs remove what is left there; a host that can't be reached is a failure."""
+        """Make the hosts of killed runs remove what is left there; a host that can't be reached is a
+        failure.
+        """
         removed, failures = notes.clean()
         return Cleaned(removed=tuple(removed), failures=tuple(failures))
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
         ssh_path = shutil.which("ssh")
-        ssh_check = Check("ssh", bool(ssh_path), ssh_path or "not installed", "" if ssh_path else "apt install openssh-client")
+        ssh_check = Check(
+            "ssh",
+            bool(ssh_path),
+            ssh_path or "not installed",
+            "" if ssh_path else "apt install openssh-client",
+        )
         return (ssh_check, *self.reached()) if ssh_path else (ssh_check,)
 
     def reached(self) -> tuple[Check, ...]:
@@ -266,7 +336,12 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
         if failed := next((check for check in tried if check.needed and not check.ok), None):
             why = f"not contacted, because {failed.name}, which is tried first, can't be used"
             return tuple(
-                findings.together([*tried, *(Check(unreached.name, False, why) for unreached in self.hosts[self.first_count :])])
+                findings.together(
+                    [
+                        *tried,
+                        *(Check(unreached.name, False, why) for unreached in self.hosts[self.first_count :]),
+                    ]
+                )
             )
         looked = [*tried, *each(self.hosts[self.first_count :], look)]
         spared = {
@@ -275,17 +350,23 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
             if machine.role == "client" or (machine.role == "storage" and self.servers_count)
         }
         missing: dict[str, Json] = {
-            check.name: check.detail for check in looked if check.needed and not check.ok and check.name in spared
+            check.name: check.detail
+            for check in looked
+            if check.needed and not check.ok and check.name in spared
         }
         _missing[self.hosts] = missing = missing if len(missing) <= self.missing_count else {}
         looked = [
-            replace(check, needed=False, detail=f"left out: {check.detail}") if check.name in missing else check
+            replace(check, needed=False, detail=f"left out: {check.detail}")
+            if check.name in missing
+            else check
             for check in looked
         ]
         return tuple(findings.together(looked))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
-        """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing synchronizes."""
+        """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing
+        synchronizes.
+        """
         machines = self._chosen(clients_count)
         places = planned(machine.role for machine in machines)
         needing = [(check, places.at(check.on)) for check in wanted if check.look]
@@ -295,7 +376,11 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
             if self.beside_production:
-                needed = [check for check in needed if check.look.split()[0] not in ("without", "unexported", "nothing")]
+                needed = [
+                    check
+                    for check in needed
+                    if check.look.split()[0] not in ("without", "unexported", "nothing")
+                ]
             try:
                 answers = keeper.lacks([check.look for check in needed])
             except PerjouleError as error:
@@ -304,7 +389,11 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
             lacks = [findings.lacking(machine.name, check, why) for check, why in pairs if why is not None]
             return [*lacks, *findings.clock_finding(machine.name, keeper.probe)]
 
-        lacks = [check for checks in each(zip(machines, places.all, strict=True), lambda pair: look(*pair)) for check in checks]
+        lacks = [
+            check
+            for checks in each(zip(machines, places.all, strict=True), lambda pair: look(*pair))
+            for check in checks
+        ]
         if self.power:
             setting = [pool.kept(self._place(machine)) for machine in machines if self._sets_power(machine)]
             lacks += power.lacking([keeper for keeper in setting if keeper], self.power)
@@ -316,7 +405,9 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
     def _chosen(self, clients_count: int) -> list[LabHost]:
         names = [machine.name for machine in self.hosts]
         if twice := next((name for name in names if names.count(name) > 1), ""):
-            raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
+            raise CampaignError(
+                f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own"
+            )
         unused = [machine for machine in self.hosts if machine.name in _missing.get(self.hosts, {})]
         for role, count in (("client", clients_count), ("storage", self.servers_count)):
             of_role = [machine for machine in self.hosts if machine.role == role and machine not in unused]
@@ -328,14 +419,21 @@ class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Of
 
     def _login(self, machine: LabHost) -> Login:
         key = machine.identity or self.identity
-        identity, sudo = str(Path(key).expanduser()) if key else "", self.sudo if machine.sudo is None else machine.sudo
+        identity, sudo = (
+            str(Path(key).expanduser()) if key else "",
+            self.sudo if machine.sudo is None else machine.sudo,
+        )
         user, port = machine.user or self.user, machine.port or self.port
         destination = machine.ssh or machine.address or machine.name
         return Ssh(machine.name, destination, user, port, identity, configuration(), sudo, machine.jump)
 
     def _address(self, machine: LabHost) -> str:
         login = self._login(machine)
-        return machine.address if machine.address or not machine.login or not isinstance(login, Ssh) else login.address()
+        return (
+            machine.address
+            if machine.address or not machine.login or not isinstance(login, Ssh)
+            else login.address()
+        )
 
     def _place(self, machine: LabHost) -> pool.Place:
         return self._login(machine), self.work

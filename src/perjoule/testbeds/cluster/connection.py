@@ -21,7 +21,9 @@ _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class KeeperLine:
-    """The connection of a keeper, for one run's folder on the host; `together` are the keepers of all hosts of the run."""
+    """The connection of a keeper, for one run's folder on the host; `together` are the keepers of all
+    hosts of the run.
+    """
 
     def __init__(self, keeper: Keeper, folder: Path, together: Sequence[Keeper] = ()) -> None:
         self.keeper, self.folder, self._together = keeper, folder, together
@@ -36,22 +38,36 @@ class KeeperLine:
     def lead(self, number: int, env: Mapping[str, str] | None) -> _process.Lead:
         """Return the prefix with which the host starts a long-running program under our mark."""
         marks = [f"PERJOULE_HOST={self._mark}", f"PERJOULE_PROGRAM={self._mark}/{number}"]
-        launch = ["env", *marks, *BASH, LAUNCH, "perjoule-program", str(self.folder / "programs" / str(number))]
+        launch = [
+            "env",
+            *marks,
+            *BASH,
+            LAUNCH,
+            "perjoule-program",
+            str(self.folder / "programs" / str(number)),
+        ]
         if self.keeper.probe.helper:  # which hears the words: `input_of`
             return lambda _: self.keeper.command((), verb=self.keeper.verb("launch"))
         return lambda arguments: self.keeper.command([*launch, *with_env(env), *arguments])
 
-    def input_of(self, number: int, argv: Sequence[str], env: Mapping[str, str] | None, text: str | None) -> str | None:
-        """Return the input of a long-running program; a helper hears first what to run, so sudoers can name its verb."""
+    def input_of(
+        self, number: int, argv: Sequence[str], env: Mapping[str, str] | None, text: str | None
+    ) -> str | None:
+        """Return the input of a long-running program; a helper hears first what to run, so sudoers can
+        name its verb.
+        """
         if not self.keeper.probe.helper:
             return text
         arguments = [str(number), *with_env(env), *argv]
-        return "".join(f"{argument}\0" for argument in (self._mark.partition("-")[0], str(len(arguments)), *arguments)) + (
-            text or ""
-        )
+        return "".join(
+            f"{argument}\0" for argument in (self._mark.partition("-")[0], str(len(arguments)), *arguments)
+        ) + (text or "")
 
     def raw(self, argv: Sequence[str], content: bytes = b"") -> bytes:
-        """Run one of our commands on the host; return its output. Raises WorkloadError with its message, TransientError."""
+        """Run one of our commands on the host; return its output.
+
+        Raises WorkloadError with its message, TransientError.
+        """
         answer, late = self.keeper.run(argv, content, timeout_s=_LONG_S)
         if late or answer.code != 0:
             how = "did not end in time" if late else f"ended with exit code {answer.code} and no message"
@@ -66,7 +82,10 @@ class KeeperLine:
         self.raw(verb("perjoule-send", str(folder)), tar)
 
     def fetch(self, folder: Path, archive: IO[bytes]) -> None:
-        """Write an archive of a folder, from as many answers as it takes. Raises tarfile.ReadError: it did not come whole."""
+        """Write an archive of a folder, from as many answers as it takes.
+
+        Raises tarfile.ReadError: it did not come whole.
+        """
         piece = str(_PIECE_BYTES)
         first, _, came = self.raw(verb("perjoule-fetch", str(folder), piece)).partition(b"\n")
         if not (size := _SIZE.fullmatch(first.decode(errors="replace"))):

@@ -1,6 +1,8 @@
-"""Raw devices of a host: it reports everything about one in a single answer, which is judged here by the rules for local ones.
+"""Raw devices of a host: it reports everything about one in a single answer, which is judged here by the
+rules for local ones.
 
-A program on the host holds the device open exclusively (O_EXCL) while it is ours, and ends with all that bears our mark.
+A program on the host holds the device open exclusively (O_EXCL) while it is ours, and ends with all that
+bears our mark.
 """
 
 import contextlib
@@ -52,11 +54,16 @@ class Report(MachineView):
 
 
 def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: Sequence[str] = ()) -> Report:
-    """Parse a host's report into a view; its files go below `folder`, and `but` are pids of ours. Raises MachineError."""
+    """Parse a host's report into a view; its files go below `folder`, and `but` are pids of ours.
+
+    Raises MachineError.
+    """
     fields_of = answer.split(_SEPARATOR)
     entries = list(zip(fields_of[::3], fields_of[1::3], fields_of[2::3], strict=False))
     if not entries or entries[-1][0] != "end":
-        raise MachineError("its report about a device is cut short", next="nothing is touched before it can be read")
+        raise MachineError(
+            "its report about a device is cut short", next="nothing is touched before it can be read"
+        )
     of: dict[str, dict[str, str]] = {
         kind: {n: t for k, n, t in entries if k == kind} for kind in ("link", "number", "real", "tool")
     }
@@ -69,7 +76,9 @@ def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: S
 
     def ask(argv: Sequence[str]) -> str:
         asked_argv = sorted(argv)
-        if text := next((text for fields_of, text in of["tool"].items() if sorted(fields_of.split(" ")) == asked_argv), ""):
+        if text := next(
+            (text for fields_of, text in of["tool"].items() if sorted(fields_of.split(" ")) == asked_argv), ""
+        ):
             return text
         raise ValueError(f"{argv[0]} failed, or the device has changed meanwhile")
 
@@ -81,7 +90,11 @@ def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: S
         links_to=of["link"],
         numbers={node: _decimal(number) for node, number in of["number"].items()},
         reals=of["real"],
-        opened=[(n, _decimal(t)) for k, n, t in entries if k == "opener" and not n.endswith(tuple(f"({pid})" for pid in but))],
+        opened=[
+            (n, _decimal(t))
+            for k, n, t in entries
+            if k == "opener" and not n.endswith(tuple(f"({pid})" for pid in but))
+        ],
         by_root=any(kind == "root" for kind, *_ in entries),
     )
 
@@ -118,7 +131,11 @@ class HeldThere(Held):
         removal.remove_file(log)
         self._program: Process = host.spawn(["perl", "-e", HOLD, node], log=log)
         until_s = time.monotonic() + _SHORT_S
-        while "\n" not in self._program.output() and self._program.returncode is None and time.monotonic() < until_s:
+        while (
+            "\n" not in self._program.output()
+            and self._program.returncode is None
+            and time.monotonic() < until_s
+        ):
             time.sleep(0.02)
         verb_heard, _, content = self._program.output().strip().partition(" ")
         if verb_heard != "held":
@@ -126,7 +143,9 @@ class HeldThere(Held):
             if verb_heard == "busy":
                 raise OSError(0, content)
             message = self._program.output().strip().removeprefix("perjoule: ") or "no answer"
-            raise MachineError(f"{node} can't be held ({message})", where=host.name, next="apt install perl-base on it")
+            raise MachineError(
+                f"{node} can't be held ({message})", where=host.name, next="apt install perl-base on it"
+            )
         self.pid, device = content.split()
         packed = int(device, 16)  # as by glibc, which is the same on all Linux
         self._number = f"{os.major(packed)}:{os.minor(packed)}"
@@ -158,7 +177,9 @@ def beforehand(keeper: Keeper) -> MachineView:
             )
         code, out, err = _process.captured(command, content, timeout_s=_SHORT_S)
         if code != 0:  # None: it took too long
-            arguments = (err.decode(errors="replace").strip() or f"{argv[0]} ended with {code}").splitlines()[-1]
+            arguments = (err.decode(errors="replace").strip() or f"{argv[0]} ended with {code}").splitlines()[
+                -1
+            ]
             raise MachineError(f"its devices can't be examined ({arguments})", where=keeper.login.name)
         return out.decode(errors="replace")
 

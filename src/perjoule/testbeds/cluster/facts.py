@@ -74,7 +74,9 @@ def probe(answer: str, place: str) -> Probe:
     except (KeyError, ValueError):
         first = (answer.strip().splitlines() or ["nothing"])[0]
         raise MachineError(
-            f"unexpected output from the login shell: {first[:MOST_SHOWN]}", where=place, next="check its login shell"
+            f"unexpected output from the login shell: {first[:MOST_SHOWN]}",
+            where=place,
+            next="check its login shell",
         ) from None
 
 
@@ -87,7 +89,8 @@ def _count(text: str, *, least: int = 0, most: float = MOST_COUNT) -> int:
 
 
 def counters(answer: str, t_s: float, of: Probe) -> Counters:
-    """Parse a keeper's answer: its clock, two lines of /proc/stat, then /proc/net/dev, a line "disks", and /proc/diskstats.
+    """Parse a keeper's answer: its clock, two lines of /proc/stat, then /proc/net/dev, a line "disks", and
+    /proc/diskstats.
 
     Raises ValueError: it is something else.
     """
@@ -106,7 +109,10 @@ def counters(answer: str, t_s: float, of: Probe) -> Counters:
 
 
 def clock_s(answer: str) -> float:
-    """Parse the host's own clock (UTC), with which this answer and that about the clock alone begin. Raises ValueError."""
+    """Parse the host's own clock (UTC), with which this answer and that about the clock alone begin.
+
+    Raises ValueError.
+    """
     if not (clock := _CLOCK.match(answer)):
         raise ValueError(f"unexpected time of day: {answer[:MOST_SHOWN].strip()}")
     return float(clock[0].replace(",", "."))

@@ -35,7 +35,10 @@ def readiness(name: str, probe: Probe) -> Check:
 
 
 def clock_finding(name: str, probe: Probe) -> list[Check]:
-    """Report a clock that nothing synchronizes, as far as the host knows. Loads are nevertheless timed, by its offset."""
+    """Report a clock that nothing synchronizes, as far as the host knows.
+
+    Loads are nevertheless timed, by its offset.
+    """
     clock_facts = clock(probe.chronyc, probe.timedatectl)
     if isinstance(clock_facts, dict) and clock_facts["kept_by"]:
         return []
@@ -44,13 +47,17 @@ def clock_finding(name: str, probe: Probe) -> list[Check]:
 
 
 def lacking(name: str, wanted: Check, why: str = "") -> Check:
-    """Turn a check of this machine into what a host lacks, or has too much of: who listens on a port, a site's own daemons."""
+    """Turn a check of this machine into what a host lacks, or has too much of: who listens on a port, a
+    site's own daemons.
+    """
     look, *_ = wanted.look.split()
     rows = [row.split() for row in why.split(", ")] if why else []
     if look == "port":
         detail = ", ".join(f"port {port} is taken by {listener_text(pid, name)}" for port, pid, name in rows)
     elif look == "without":
-        detail = f"a site's own daemons run on it: {', '.join(listener_text(pid, name) for pid, name in rows)}"
+        detail = (
+            f"a site's own daemons run on it: {', '.join(listener_text(pid, name) for pid, name in rows)}"
+        )
     elif look == "unexported":
         detail = f"its kernel's NFS server exports folders of a site's own: {why}"
     elif look == "nothing":

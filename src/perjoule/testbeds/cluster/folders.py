@@ -1,7 +1,8 @@
 """The folder of all runs on a host, for bash: entered and judged from inside, locked, and removed again.
 
-Others watch while root works there. So nothing depends on a look at a name: the script goes into the folder, has the kernel say
-where it is, and looks at it and at all that is above it. What passes can't be led elsewhere by anybody but its owner and root.
+Others watch while root works there. So nothing depends on a look at a name: the script goes into the folder,
+has the kernel say where it is, and looks at it and at all that is above it. What passes can't be led
+elsewhere by anybody but its owner and root.
 """
 
 # `guarded` and `enter` leave in `why` what is wrong, then "; ", then what to do.
@@ -59,8 +60,8 @@ enter() { # goes to $1, and makes it if it is missing, with what is above it
 }
 """
 
-# `machine` is a kernel since its start and a network namespace: one for all names of a machine, another for a virtual host or a
-# container with a network of its own. A host's name can't begin with "@".
+# `machine` is a kernel since its start and a network namespace: one for all names of a machine, another for a
+# virtual host or a container with a network of its own. A host's name can't begin with "@".
 LOCKS = r"""
 all() ( shopt -s nullglob dotglob; echo * ) # that is in .
 claimed() { # $1 the host's name, $2 the run: whether both locks are ours, 9 by name and 8 by machine

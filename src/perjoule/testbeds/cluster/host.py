@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, LendsDevices, PlannedHost, Process
+from perjoule.drivers.protocols import (
+    ClockOffset,
+    Completed,
+    Counters,
+    Host,
+    LendsDevices,
+    PlannedHost,
+    Process,
+)
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
@@ -63,17 +71,28 @@ class SshHost(Host, LendsDevices):
     ) -> Completed:
         """Run a command to its end, from its root folder; at the time limit it is ended on the host, too."""
         arguments = tuple(str(argument) for argument in argv)
-        answer, late = self._line.keeper.run([*with_env(env), *arguments], (text or "").encode(), timeout_s=timeout_s)
+        answer, late = self._line.keeper.run(
+            [*with_env(env), *arguments], (text or "").encode(), timeout_s=timeout_s
+        )
         if len(answer.out) > _MOST_TEXT_BYTES:  # as text it may take four times as much
-            raise WorkloadError(f"{arguments[0]} printed more than {bytes_text(_MOST_TEXT_BYTES)}", where=self.name)
+            raise WorkloadError(
+                f"{arguments[0]} printed more than {bytes_text(_MOST_TEXT_BYTES)}", where=self.name
+            )
         out, err = answer.out.decode(errors="replace"), answer.err.decode(errors="replace")
         completed = Completed(arguments, signalled(answer.code), out, err)
         return _process.judged(completed, where=self.name, check=check, late_s=timeout_s if late else None)
 
     def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> Process:
-        """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
+        """Start a program that keeps running; its output goes to `log` on this machine, even if that is a
+        path on the host.
+        """
         number = self._line.keeper.number()
         text = self._line.input_of(number, [str(argument) for argument in argv], env, text)
         return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
@@ -103,7 +122,9 @@ class SshHost(Host, LendsDevices):
         """Write a file, making its folders if necessary."""
         content_bytes = content.encode() if isinstance(content, str) else content
         try:
-            self._line.raw(verb("perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)), content_bytes)
+            self._line.raw(
+                verb("perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)), content_bytes
+            )
         except TransientError:
             raise
         except WorkloadError as error:
@@ -116,7 +137,9 @@ class SshHost(Host, LendsDevices):
         except TransientError:
             raise
         except WorkloadError as error:
-            raise WorkloadError(f"can't read {path} ({error.what.rpartition(': ')[2]})", where=self.name) from None
+            raise WorkloadError(
+                f"can't read {path} ({error.what.rpartition(': ')[2]})", where=self.name
+            ) from None
 
     def counters(self) -> Counters:
         """Return the counters of the whole machine, from its keeper; t_s is the middle of the round trip."""
@@ -132,7 +155,11 @@ class SshHost(Host, LendsDevices):
             except PerjouleError:
                 return Counters(time.monotonic())  # a gap
             try:
-                return counters(answer_text, t_s, self._probe) if self._answers.take(t_s, half_s, answer_text) else Counters(t_s)
+                return (
+                    counters(answer_text, t_s, self._probe)
+                    if self._answers.take(t_s, half_s, answer_text)
+                    else Counters(t_s)
+                )
             except ValueError as error:
                 raise WorkloadError(str(error), where=self.name) from None
 
@@ -144,7 +171,9 @@ class SshHost(Host, LendsDevices):
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
-        """Doubts about its clock, by which workloads report their start, and about mirrors that it can't make."""
+        """Doubts about its clock, by which workloads report their start, and about mirrors that it can't
+        make.
+        """
         return tuple(filter(None, self._doubts.values()))
 
     def drop_caches(self) -> None:
@@ -153,14 +182,18 @@ class SshHost(Host, LendsDevices):
             if self._probe.user != "root" and not self._probe.drops:
                 fix = f"only root can; install {HELPER}, see `perjoule doctor --helper`"
                 raise WorkloadError(fix, where=self.name)
-            self._line.raw(["sudo", "-n", "--", HELPER, "drop-caches"] if self._probe.drops else verb("perjoule-drop"))
+            self._line.raw(
+                ["sudo", "-n", "--", HELPER, "drop-caches"] if self._probe.drops else verb("perjoule-drop")
+            )
         except TransientError:
             raise
         except WorkloadError as error:
             raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
 
     def disk(self, name: str, wanted: Disk) -> Path:
-        """Make a disk in a sparse file below the work folder, in two as a mirror, or on a named device of the host."""
+        """Make a disk in a sparse file below the work folder, in two as a mirror, or on a named device of
+        the host.
+        """
         _format.make_words(wanted)  # the impossible is reported before anything is touched
         place = self.directory / name
         self._without(name)
@@ -222,7 +255,9 @@ class SshHost(Host, LendsDevices):
         yield path
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a named device of the host, or a loop device on a sparse file, replacing an earlier one of that name."""
+        """Lend a named device of the host, or a loop device on a sparse file, replacing an earlier one of
+        that name.
+        """
         self._without(name)
         if not device:
             image = self.directory / f"{name}.img"
@@ -243,7 +278,9 @@ class SshHost(Host, LendsDevices):
             raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=fix)
         view = There(ask=lambda argv: self._tool(*argv), host=self, log=self.directory / f"{name}.held")
         try:
-            return DeviceClaim(device, [permit for permit in self.overwrite if permit.host == self.name], view)
+            return DeviceClaim(
+                device, [permit for permit in self.overwrite if permit.host == self.name], view
+            )
         except (CampaignError, MachineError) as error:
             raise type(error)(error.what, where=self.name, next=error.next) from None
 
@@ -263,7 +300,8 @@ class SshHost(Host, LendsDevices):
 
     def _unmounted(self, place: Path) -> None:
         self.run(["umount", place], timeout_s=_LONG_S)
-        self.run(["rmdir", place], timeout_s=_LONG_S)  # detaches its copies in namespaces that somebody made meanwhile
+        # detaches its copies in namespaces that somebody made meanwhile
+        self.run(["rmdir", place], timeout_s=_LONG_S)
         self.run(verb("perjoule-end", f"{place}.end"), timeout_s=_LONG_S)
 
     def _without(self, name: str) -> None:
@@ -278,7 +316,11 @@ class SshHost(Host, LendsDevices):
         except TransientError:
             raise
         except WorkloadError as error:
-            fix = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
+            fix = (
+                "log in as root, or set sudo = true"
+                if self._probe.user != "root"
+                else "check its tools and the free space"
+            )
             raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=fix) from None
 
 

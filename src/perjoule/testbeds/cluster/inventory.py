@@ -32,7 +32,9 @@ class Inventory:
 
 @dataclass
 class _Group:
-    hosts: dict[str, dict[str, str | int | bool]] = field(default_factory=dict[str, dict[str, str | int | bool]])
+    hosts: dict[str, dict[str, str | int | bool]] = field(
+        default_factory=dict[str, dict[str, str | int | bool]]
+    )
     children: list[str] = field(default_factory=list[str])
     variables: dict[str, str | int | bool] = field(default_factory=dict[str, str | int | bool])
 
@@ -69,17 +71,22 @@ class _Tree:
 
 def inventory(text: str) -> Inventory:
     """Parse an inventory. Raises ValueError with the number of the line, if it has lines."""
-    first = next((line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
+    first = next(
+        (line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), ""
+    )
     if _YAML.fullmatch(first):
         what = "the inventory is in YAML, which ansible-inventory can translate"
-        raise ValueError(f'{what} (`ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json")')
+        raise ValueError(
+            f'{what} (`ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json")'
+        )
     groups = _of_json(text) if first.startswith("{") else _of_lines(text)
     tree = _Tree(groups)
     names = {name: tuple(tree.hosts(name)) for name in groups}
     inside = [host for name in groups for host in names[name]]  # what has no group is first
     names["all"] = tuple(dict.fromkeys(inside))
     options: dict[str, dict[str, str | int | bool]] = {host: {} for host in names["all"]}
-    for name in sorted(groups, key=lambda name: len(names[name]), reverse=True):  # the smaller group is the more special one
+    # the smaller group is the more special one
+    for name in sorted(groups, key=lambda name: len(names[name]), reverse=True):
         for host in names[name]:
             options[host] |= groups[name].variables
     for one in groups.values():
@@ -93,7 +100,9 @@ def _of_json(text: str) -> dict[str, _Group]:
     try:
         found: dict[str, Any] = json_from(text)
         groups = {"all": _Group()} | {name: _Group() for name in found if name != "_meta"}
-        own = {host: login(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()}
+        own = {
+            host: login(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()
+        }
         for name, group in groups.items():
             said = found.get(name, {})
             group.hosts |= {host: own.get(host, {}) for host in said.get("hosts", ())}
@@ -102,7 +111,9 @@ def _of_json(text: str) -> dict[str, _Group]:
             if len(group.hosts) > MOST_COUNT:
                 raise ValueError(f"the group {name} has more than {MOST_COUNT} hosts")
     except UNEXPECTED as error:
-        raise ValueError(f"the inventory is not what `ansible-inventory --list` prints: {words(error)}") from None
+        raise ValueError(
+            f"the inventory is not what `ansible-inventory --list` prints: {words(error)}"
+        ) from None
     return groups
 
 
@@ -153,21 +164,33 @@ def tables(hosts: object, known: Inventory | None, *, to_run: bool = False) -> o
         if not isinstance(host, Mapping):
             found.append(host)
             continue
-        taken = {str(cast("Mapping[str, object]", one)["name"]) for one in found if isinstance(one, Mapping) and "name" in one}
+        taken = {
+            str(cast("Mapping[str, object]", one)["name"])
+            for one in found
+            if isinstance(one, Mapping) and "name" in one
+        }
         found += _of_table(dict(cast("Mapping[str, object]", host)), taken, known, to_run=to_run)
     return found
 
 
-def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None, *, to_run: bool) -> list[dict[str, object]]:
-    words = {key: value for key in ("name", "address", "ssh") if (value := table.get(key)) and isinstance(value, str)}
+def _of_table(
+    table: dict[str, object], taken: set[str], known: Inventory | None, *, to_run: bool
+) -> list[dict[str, object]]:
+    words = {
+        key: value
+        for key in ("name", "address", "ssh")
+        if (value := table.get(key)) and isinstance(value, str)
+    }
     name, count = words.get("name", ""), table.pop("count", None)
     many = {
-        key: _group(value, known) if key == "name" and value.startswith("@") else unfold(value) for key, value in words.items()
+        key: _group(value, known) if key == "name" and value.startswith("@") else unfold(value)
+        for key, value in words.items()
     }
     for key, value in many.items():
         if len(value) != len(many.get("name", [""])):
             raise ValueError(
-                f'name = "{name}" is {len(many.get("name", [""]))} hosts, but {key} = "{words[key]}" is {len(value)}'
+                f'name = "{name}" is {len(many.get("name", [""]))} hosts, but {key} = "{words[key]}" is '
+                f"{len(value)}"
             )
     rows: list[dict[str, object]] = []
     for at, own in enumerate(many.get("name", [""])):

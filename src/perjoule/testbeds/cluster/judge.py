@@ -1,8 +1,10 @@
-"""The helper that an administrator installs on a host, root-owned, for sudoers to name: the keeper's own text behind a judge.
+"""The helper that an administrator installs on a host, root-owned, for sudoers to name: the keeper's own text
+behind a judge.
 
-It runs as root, for a user who is not, only what its judge lets pass: tools with checked arguments on paths of the run's folder
-and on devices that root permits, perjoule's own scripts word by word, and programs that root permits by name. Who starts it
-decides nothing else: not the environment, a path, a version or a file's content. https://man7.org/linux/man-pages/man5/sudoers.5.html
+It runs as root, for a user who is not, only what its judge lets pass: tools with checked arguments on paths
+of the run's folder and on devices that root permits, perjoule's own scripts word by word, and programs that
+root permits by name. Who starts it decides nothing else: not the environment, a path, a version or a file's
+content. https://man7.org/linux/man-pages/man5/sudoers.5.html
 """
 
 import hashlib
@@ -19,10 +21,11 @@ from perjoule.testbeds.cluster.scripts import HELPER, IS_NUMBER, KEEPING, LAUNCH
 from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS
 
 PERMITTED = "/etc/perjoule/permitted"
-_USERS_BELOW = 1000  # numbers of the system's own users, to whom a file may be given; login.defs(5), SYS_UID_MAX
+# numbers of the system's own users, to whom a file may be given; login.defs(5), SYS_UID_MAX
+_USERS_BELOW = 1000
 
-# What it begins with. With -p bash takes neither functions nor BASH_ENV, SHELLOPTS and CDPATH from its environment, of which
-# nothing is left that a program would heed.
+# What it begins with. With -p bash takes neither functions nor BASH_ENV, SHELLOPTS and CDPATH from its
+# environment, of which nothing is left that a program would heed.
 _HEAD = r"""
 for name in $(compgen -e); do
   case "$name" in SUDO_USER | SUDO_UID | SSH_CONNECTION) ;; *) unset -v "$name" ;; esac
@@ -76,8 +79,8 @@ permissions() { # reads what root permits, from one descriptor
 }
 """
 
-# Before anything runs, `permit` judges it. Path after path is judged by the kernel's own view of it: nothing but root, and users
-# of daemons in folders of theirs, can change what lies in a run's folder.
+# Before anything runs, `permit` judges it. Path after path is judged by the kernel's own view of it: nothing
+# but root, and users of daemons in folders of theirs, can change what lies in a run's folder.
 _JUDGE = r"""
 within() { # whether $1 is a path below $2, and no link leads it elsewhere
   case "$1" in "$2"/?*) ;; *) return 1 ;; esac
@@ -404,7 +407,13 @@ elif [ "$verb" = launch ]; then
 def _body() -> str:
     tables = {f"make_{kind}": " ".join(_names(MAKE[kind])) for kind in ("ext4", "xfs", "btrfs", "f2fs")}
     tables |= {f"mount_{kind}": " ".join(MOUNT[kind]) for kind in ("ext4", "xfs", "btrfs", "f2fs")}
-    constants = {**tables, "btrfs_count": BTRFS_COUNT, "hold": HOLD, "permitted": PERMITTED, "users_below": str(_USERS_BELOW)}
+    constants = {
+        **tables,
+        "btrfs_count": BTRFS_COUNT,
+        "hold": HOLD,
+        "permitted": PERMITTED,
+        "users_below": str(_USERS_BELOW),
+    }
     declared = "".join(f"{name}={shlex.quote(text)}\n" for name, text in constants.items())
     named = "".join(f"  [{name}]={shlex.quote(text)}\n" for name, text in SCRIPTS.items())
     begin = f"{_HEAD}{IS_NUMBER}shopt -s extglob\n{declared}declare -A scripts=(\n{named})\n{_JUDGE}{_VERBS}"
@@ -413,7 +422,9 @@ def _body() -> str:
 
 def _names(words: Mapping[str, str | Forms]) -> list[str]:
     """Return the words of a table of mkfs, and those that they list."""
-    return [name for word, inner in words.items() for name in (word, *(() if isinstance(inner, str) else inner))]
+    return [
+        name for word, inner in words.items() for name in (word, *(() if isinstance(inner, str) else inner))
+    ]
 
 
 @cache

@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
-# What shells, sudo and srun print without bash, or where the program of that name is another shell or too old.
+# What shells, sudo and srun print without bash, or where the program of that name is another shell or too
+# old.
 _NO_BASH = re.compile(
     r"""\bbash['"\N{RIGHT SINGLE QUOTATION MARK}]?: (?:\d+: )?(?:not found|[Cc]ommand not found|No such file or directory)"""
     r"""|command not found: bash|Unknown command:? '?bash"""
 )
 _OTHER_BASH = re.compile(
-    r"\b\w*sh: (?:\d+: )?(?:[Ii]llegal option -|unrecognized option.*norc|invalid option|unknown option|bad option)"
+    r"\b\w*sh: (?:\d+: )?(?:[Ii]llegal option -|unrecognized option.*norc|invalid option|unknown option|bad "
+    r"option)"
 )
 OLD_BASH = "perjoule needs bash 5.0 or later"
 
@@ -22,7 +24,9 @@ class Login(ABC):
     """How to start a program on one host, with its standard streams here."""
 
     units: ClassVar[bool] = True
-    """Whether its programs may be in a unit of systemd: not if something else holds them together, and accounts for them."""
+    """Whether its programs may be in a unit of systemd: not if something else holds them together, and
+    accounts for them.
+    """
     name: str
 
     @property
@@ -31,11 +35,13 @@ class Login(ABC):
         """The host in error messages."""
 
     @abstractmethod
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
+    def command(
+        self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()
+    ) -> list[str]:
         """Return the command that runs an argument list on the host.
 
-        `socket` is a path for the connection, if programs can share one; its `master` makes it, and ends with it. A login that
-        needs sudo runs the helper's `verb` instead, where one is installed.
+        `socket` is a path for the connection, if programs can share one; its `master` makes it, and ends with
+        it. A login that needs sudo runs the helper's `verb` instead, where one is installed.
         """
 
     @abstractmethod
@@ -48,11 +54,15 @@ class Login(ABC):
             line = next(line for line in said.splitlines() if OLD_BASH in line)
             return MachineError(line, where=self.where, next="install a newer bash on it")
         if _OTHER_BASH.search(said):
-            return MachineError("the program bash on it is another shell", where=self.where, next="apt install bash on it")
+            return MachineError(
+                "the program bash on it is another shell", where=self.where, next="apt install bash on it"
+            )
         if _NO_BASH.search(said):
             return MachineError("it has no bash", where=self.where, next="apt install bash on it")
         return None
 
     def lost(self, why: str = "") -> TransientError:
         """Return the error for a connection that has ended."""
-        return TransientError(f"the connection was lost ({why})" if why else "the connection was lost", where=self.where)
+        return TransientError(
+            f"the connection was lost ({why})" if why else "the connection was lost", where=self.where
+        )

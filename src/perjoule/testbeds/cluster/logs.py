@@ -1,7 +1,8 @@
 """Folders on this machine that stand for those of hosts: the output of their daemons is written there.
 
-A host may be this machine, or see the same folder (a shared home). Then its keeper has made the folder, which holds all that
-undoes what the run has done, and the keeper alone removes it, after that: only what we made bears our mark.
+A host may be this machine, or see the same folder (a shared home). Then its keeper has made the folder, which
+holds all that undoes what the run has done, and the keeper alone removes it, after that: only what we made
+bears our mark.
 """
 
 import contextlib
@@ -30,7 +31,8 @@ def make(folder: Path) -> None:
                 if names:
                     raise MachineError(f"{root} is not ours", next="set work")
                 removal.mark(root)
-            with contextlib.suppress(FileExistsError):  # the host is this machine, or both see the same folder
+            # the host is this machine, or both see the same folder
+            with contextlib.suppress(FileExistsError):
                 os.mkdir(folder.name, guarded.MODE, dir_fd=above)
                 (folder / _MARK).write_text("logs of daemons, by perjoule\n")
         finally:
@@ -41,12 +43,16 @@ def make(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove it if we have made it, and the folder of runs if nothing else is in it. What a keeper made is the keeper's."""
+    """Remove it if we have made it, and the folder of runs if nothing else is in it.
+
+    What a keeper made is the keeper's.
+    """
     root = folder.parent
     with contextlib.suppress(OSError):
         above = _locked(root, make=False)
         try:
-            if not (folder / removal.MARK).exists():  # else it is a keeper's, who has to undo what it has done
+            # else it is a keeper's, who has to undo what it has done
+            if not (folder / removal.MARK).exists():
                 removal.remove_folder(folder, mark=_MARK)
             if [path.name for path in root.iterdir()] == [removal.MARK]:
                 removal.remove_file(root / removal.MARK)

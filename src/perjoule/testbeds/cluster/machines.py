@@ -22,7 +22,8 @@ _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
 _FOUR_NUMBERS = re.compile(r"\d+(\.\d+){3}")
-_Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})  # what `unfold` takes
+# what `unfold` takes
+_Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})
 
 
 def _is_address(address: str) -> str:
@@ -31,7 +32,8 @@ def _is_address(address: str) -> str:
             ipaddress.IPv4Address(address)
         except ValueError:
             raise ValueError(
-                f'"{address}" is not an IPv4 address (write four numbers from 0 to 255, without leading zeros)'
+                f'"{address}" is not an IPv4 address (write four numbers from 0 to 255, without leading '
+                "zeros)"
             ) from None
     return address
 
@@ -51,10 +53,15 @@ NodeName = Annotated[str, AfterValidator(_is_node)]
 class LabHost:
     """One host of a lab."""
 
-    name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
-    """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
+    name: Annotated[
+        Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})
+    ]
+    """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all":
+    all of its hosts).
+    """
     address: Annotated[Destination, AfterValidator(_is_address), _Patterned] = ""
-    """Its IP address in the network that file systems should use; by default ansible_host in the inventory, or what OpenSSH's
+    """Its IP address in the network that file systems should use; by default ansible_host in the inventory,
+    or what OpenSSH's
     configuration has for its name."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
@@ -66,14 +73,20 @@ class LabHost:
     """User to log in as on this host."""
     identity: str = ""
     """File with the private key for this host."""
-    jump: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.@:-]*(,[A-Za-z0-9][A-Za-z0-9_.@:-]*)*)?$")] = ""
-    """The hosts that lead there, as in ssh -J: "gate" or "user@gate:2222"; OpenSSH's own configuration decides by default."""
+    jump: Annotated[
+        str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.@:-]*(,[A-Za-z0-9][A-Za-z0-9_.@:-]*)*)?$")
+    ] = ""
+    """The hosts that lead there, as in ssh -J: "gate" or "user@gate:2222"; OpenSSH's own configuration
+    decides by default.
+    """
     sudo: bool | None = None
     """Whether to run everything on this host with sudo; that of the testbed by default."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """The port of its SSH server."""
     login: bool = True
-    """Whether perjoule logs in to it; false for a server of a mounted file system, which only power meters know."""
+    """Whether perjoule logs in to it; false for a server of a mounted file system, which only power meters
+    know.
+    """
     count: Annotated[int, Field(ge=1)] | None = None
     """How many hosts of the name to take, of those that no table above has; by default all of them."""
 

@@ -1,4 +1,7 @@
-"""Notes on this machine of the hosts that a run uses, for `perjoule down` after a run was killed. They only say where to look."""
+"""Notes on this machine of the hosts that a run uses, for `perjoule down` after a run was killed.
+
+They only say where to look.
+"""
 
 import contextlib
 import fcntl
@@ -23,7 +26,10 @@ def _folder() -> Path:
 
 
 def _opened(path: Path) -> int:
-    """Open a note, with its lock. Raises OSError: it is somebody else's, who could have it name programs that lead to a host."""
+    """Open a note, with its lock.
+
+    Raises OSError: it is somebody else's, who could have it name programs that lead to a host.
+    """
     descriptor = locks.opened(path)
     if os.fstat(descriptor).st_uid != os.geteuid():
         os.close(descriptor)
@@ -33,14 +39,19 @@ def _opened(path: Path) -> int:
 
 @contextlib.contextmanager
 def noted(run: str, hosts: Sequence[tuple[Ssh, str]]) -> Generator[Path]:
-    """Write a note, locked during the block, which removes it if nothing is left. Raises MachineError: it can't be written."""
+    """Write a note, locked during the block, which removes it if nothing is left.
+
+    Raises MachineError: it can't be written.
+    """
     path = _folder() / f"{run}.json"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.chmod(0o700)  # an older perjoule made it for all to read, and so to lock
         note = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w")
     except OSError as error:
-        raise MachineError(f"can't keep a note ({error.strerror})", where=str(path), next="set XDG_STATE_HOME") from None
+        raise MachineError(
+            f"can't keep a note ({error.strerror})", where=str(path), next="set XDG_STATE_HOME"
+        ) from None
     with note:
         fcntl.flock(note, fcntl.LOCK_EX)
         json.dump([{**asdict(login), "work": work} for login, work in hosts], note)
@@ -80,7 +91,9 @@ def _noted(text: str) -> list[tuple[Ssh, str]]:
 
 
 def clean() -> tuple[list[str], list[str]]:
-    """Make the hosts of dead runs remove what is left there; return what was removed, and why hosts could not be cleaned."""
+    """Make the hosts of dead runs remove what is left there; return what was removed, and why hosts could
+    not be cleaned.
+    """
     removed: list[str] = []
     failures: list[str] = []
     for path in sorted(_folder().glob("*.json")):
@@ -115,6 +128,10 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
         if not keeper.close():
             return login.name, keeper.removed, f"{login.name}: something is still busy"
         logs.remove(Path(work, "cluster", f"{path.stem}-{login.name}"))
-        return login.name, keeper.removed, f"{login.name}: {' and '.join(keeper.left)} can't be removed" if keeper.left else ""
+        return (
+            login.name,
+            keeper.removed,
+            f"{login.name}: {' and '.join(keeper.left)} can't be removed" if keeper.left else "",
+        )
 
     return each(hosts, clean_one)

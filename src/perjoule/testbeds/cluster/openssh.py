@@ -1,7 +1,8 @@
-"""OpenSSH's own client: its arguments, and its messages when it can't connect. https://man.openbsd.org/ssh_config
+"""OpenSSH's own client: its arguments, and its messages when it can't connect.
+https://man.openbsd.org/ssh_config
 
-This module alone turns an argument list into a shell's words: ssh joins its arguments with blanks, and the login shell at the
-other end splits them again, so it gets a single quoted word.
+This module alone turns an argument list into a shell's words: ssh joins its arguments with blanks, and the
+login shell at the other end splits them again, so it gets a single quoted word.
 """
 
 import os
@@ -22,9 +23,10 @@ from perjoule.testbeds.cluster.scripts import HELPER
 CONNECT_S = 10
 CONFIGURATION = "PERJOULE_SSH_CONFIG"  # of the environment: a file of the user's, as --ssh-config names it
 SSH_FAILED = 255
-# A lost network is noticed after 30 s: a small board under full load can leave ssh unanswered for half of that. Nothing prompts
-# on a terminal; which keys to trust is left to the user's own settings. A host gets neither the user's agent nor the screen,
-# which settings for all hosts would lend to any that a campaign names.
+# A lost network is noticed after 30 s: a small board under full load can leave ssh unanswered for half of
+# that. Nothing prompts on a terminal; which keys to trust is left to the user's own settings. A host gets
+# neither the user's agent nor the screen, which settings for all hosts would lend to any that a campaign
+# names.
 _OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": CONNECT_S,
@@ -46,7 +48,8 @@ helper=("$1" "${@:3:$2}")
 shift $((2 + $2))
 exec sudo -n -- "$@"
 """
-_CROWDED = "kex_exchange_identification"  # the server closes the connection at once, as with too many logins under way
+# the server closes the connection at once, as with too many logins under way
+_CROWDED = "kex_exchange_identification"
 _BEHIND = ": open failed: "  # said of the host behind a jump host that ssh did reach
 _BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissions)")
 # What it says, what that means, and what to do: the first that fits.
@@ -56,16 +59,25 @@ _SAYINGS = (
         "its host key has changed",
         "find out why, then `ssh-keygen -R {key}`",
     ),
-    ("Host key verification failed", "its host key is not known", "verify it, then accept it once with `ssh {host}`"),
+    (
+        "Host key verification failed",
+        "its host key is not known",
+        "verify it, then accept it once with `ssh {host}`",
+    ),
     (
         "sudo: a password is required",
         "sudo wants a password",
-        "install what `perjoule doctor CAMPAIGN --sudoers` prints, allow sudo without a password, or log in as root (user)",
+        "install what `perjoule doctor CAMPAIGN --sudoers` prints, allow sudo without a password, or log "
+        "in as root (user)",
     ),
     ("sudo: ", "sudo was refused ({line})", "change its sudoers, or log in as root (user)"),
     ("perjoule-host: ", "{line}", "see journalctl -t perjoule on it"),
     ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
-    ("Could not resolve hostname", "its host name can't be resolved", "set its address, or HostName in ssh's configuration"),
+    (
+        "Could not resolve hostname",
+        "its host name can't be resolved",
+        "set its address, or HostName in ssh's configuration",
+    ),
     ("No route to host", "there is no route to it", "check that it is on, and check its address"),
     ("Network is unreachable", "there is no route to it", "check this machine's network, and its address"),
     ("Connection refused", "no SSH server is listening there", "start sshd on it, or correct port"),
@@ -76,16 +88,22 @@ _SAYINGS = (
 def configuration() -> str:
     """Return the configuration file that the user named for ssh; "" is OpenSSH's own choice.
 
-    It may run programs here (ProxyCommand, Match exec), so it is never a campaign's. Raises CampaignError: others can write it.
+    It may run programs here (ProxyCommand, Match exec), so it is never a campaign's. Raises CampaignError:
+    others can write it.
     """
     path = os.environ.get(CONFIGURATION, "")
     if path:
-        require_own(Path(path), "configuration of ssh, which can run programs", f"correct --ssh-config, or {CONFIGURATION}")
+        require_own(
+            Path(path),
+            "configuration of ssh, which can run programs",
+            f"correct --ssh-config, or {CONFIGURATION}",
+        )
     return path
 
 
 def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) -> None:
-    """Require that nobody but the user and root can change a file that runs programs, or a folder if it may be one.
+    """Require that nobody but the user and root can change a file that runs programs, or a folder if it may
+    be one.
 
     Raises CampaignError: they can; or it can't be read, with the advice.
     """
@@ -97,7 +115,11 @@ def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) ->
     regular = stat.S_ISREG(state.st_mode) or (folders and stat.S_ISDIR(state.st_mode))
     if not regular or state.st_uid not in users or state.st_mode & 0o022:
         problem = f"other users can change this {kind}"
-        raise CampaignError(problem, where=str(path), next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`")
+        raise CampaignError(
+            problem,
+            where=str(path),
+            next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`",
+        )
 
 
 @dataclass(frozen=True)
@@ -123,15 +145,24 @@ class Ssh(Login):
         """The name of its key among the known hosts."""
         return f"[{self.destination}]:{self.port}" if self.port not in (None, 22) else self.destination
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
-        """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
+    def command(
+        self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the command that runs an argument list on the host, over the connection at `socket` if
+        there is one.
+        """
         command = [
             "ssh",
             "-T",
             "-k",
             *(argument for option, value in _OPTIONS.items() for argument in ("-o", f"{option}={value}")),
         ]
-        command += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
+        command += [
+            "-o",
+            f"ControlMaster={'yes' if master else 'no'}",
+            "-o",
+            f"ControlPath={socket or 'none'}",
+        ]
         command += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
         command += [*self._chosen, "--", self.destination]
         lead = ["sudo", "-n", "--"] if self.sudo else []
@@ -148,11 +179,14 @@ class Ssh(Login):
         return [*options, *(["-l", self.user] if self.user else [])]
 
     def address(self) -> str:
-        """Return the address that OpenSSH's configuration has for it: its IP address, or a name that is unknown here.
+        """Return the address that OpenSSH's configuration has for it: its IP address, or a name that is
+        unknown here.
 
         No connection is made. Raises MachineError with ssh's message.
         """
-        code, stdout, why = _process.captured(["ssh", "-G", *self._chosen, "--", self.destination], timeout_s=CONNECT_S)
+        code, stdout, why = _process.captured(
+            ["ssh", "-G", *self._chosen, "--", self.destination], timeout_s=CONNECT_S
+        )
         match = re.search(r"^hostname (\S+)$", stdout.decode(errors="replace"), re.MULTILINE)
         if code or not match:
             raise self.refusal(why.decode(errors="replace"))
@@ -165,19 +199,26 @@ class Ssh(Login):
         """Turn ssh's message, when it can't connect, into an error and its fix."""
         if lack := self.bash_lack(said):
             return lack
-        lines = [line_text for line in said.splitlines() if (line_text := line.strip("@ \t"))] or ["ssh printed nothing"]
+        lines = [line_text for line in said.splitlines() if (line_text := line.strip("@ \t"))] or [
+            "ssh printed nothing"
+        ]
         if _BAD_FILE.search(said):
-            return MachineError(f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}")
+            return MachineError(
+                f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}"
+            )
         behind = next((line for line in lines if _BEHIND in line), "")
         closed = not behind and any(line.startswith(_CROWDED) for line in lines)
         for saying, what, advice in _SAYINGS:
             if not (line := next((line for line in lines if saying in line), "")):
                 continue
-            if closed and not line.startswith(_CROWDED):  # the command that leads to the host said it, then ssh that it ended
+            # the command that leads to the host said it, then ssh that it ended
+            if closed and not line.startswith(_CROWDED):
                 failed = f"its ProxyJump or ProxyCommand failed: {line}"
                 return MachineError(failed, where=self.where, next=f"try `ssh {self.destination}`")
             said = what.replace("{line}", line.removeprefix(saying))
-            return MachineError(said, where=self.where, next=advice.format(host=self.destination, key=self.key))
+            return MachineError(
+                said, where=self.where, next=advice.format(host=self.destination, key=self.key)
+            )
         advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if closed else ""
         what = f"no connection: {behind or lines[-1]}"
         return MachineError(what, where=self.where, next=f"try `ssh {self.destination}`{advice}")

@@ -39,7 +39,10 @@ def fresh(place: Place) -> Keeper:
 
 
 def looked(place: Place) -> Keeper:
-    """Return a connection over which to look, which stays for who holds the host next. Raises MachineError, as a login does."""
+    """Return a connection over which to look, which stays for who holds the host next.
+
+    Raises MachineError, as a login does.
+    """
     keeper = fresh(place)
     _kept[place] = keeper
     return keeper
@@ -51,7 +54,10 @@ def lose(place: Place) -> None:
 
 
 def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
-    """Wait for those that were lost; yields whom it waits for. Raises PerjouleError: one is not back in time."""
+    """Wait for those that were lost; yields whom it waits for.
+
+    Raises PerjouleError: one is not back in time.
+    """
     until_s = time.monotonic() + patience_s
     for place in [place for place in places if place in _lost]:
         told_already = False
@@ -63,7 +69,10 @@ def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
                 if time.monotonic() > until_s:
                     raise
                 if not told_already:
-                    yield f"{place[0].where}: {error.what}; waiting up to {seconds_text(patience_s)} for it to come back"
+                    yield (
+                        f"{place[0].where}: {error.what}; waiting up to {seconds_text(patience_s)} for it "
+                        "to come back"
+                    )
                 told_already = True
                 time.sleep(_AGAIN_S)
         _lost.remove(place)

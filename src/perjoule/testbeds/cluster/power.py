@@ -1,4 +1,7 @@
-"""Power states of real hosts. Their record is in the run's folder: the keeper puts them back when it loses contact."""
+"""Power states of real hosts.
+
+Their record is in the run's folder: the keeper puts them back when it loses contact.
+"""
 
 import contextlib
 import time
@@ -28,12 +31,16 @@ def offered(keepers: Sequence[Keeper], power: Power) -> Mapping[str, Offered]:
 
 
 def lacking(keepers: Sequence[Keeper], power: Power) -> list[Check]:
-    """Return why hosts can't have states that are requested from them, before they are kept; nothing is changed."""
+    """Return why hosts can't have states that are requested from them, before they are kept; nothing is
+    changed.
+    """
 
     def look(keeper: Keeper) -> tuple[set[str], list[Check]]:
         name = keeper.login.name
         if keeper.probe.user != "root" and setting.sysfs() == setting.SYSFS:
-            return set(), [Check(name, False, "only root can set power states", "log in as root, or set sudo = true")]
+            return set(), [
+                Check(name, False, "only root can set power states", "log in as root, or set sudo = true")
+            ]
         try:
             host_states = keeper.states(setting.sysfs(), setting.DEV, power.devices)
         except PerjouleError as error:
@@ -47,7 +54,10 @@ def lacking(keepers: Sequence[Keeper], power: Power) -> list[Check]:
     checks = [check for _, some in looked for check in some]
     lost = set(power.devices).difference(*(drives for drives, _ in looked))
     if lost and not checks:
-        checks = [Check(keeper.login.name, False, f"power: none has {min(lost)}", "correct devices") for keeper in keepers]
+        checks = [
+            Check(keeper.login.name, False, f"power: none has {min(lost)}", "correct devices")
+            for keeper in keepers
+        ]
     return checks
 
 
@@ -76,7 +86,9 @@ def held(hosts: Sequence[Host], power: Power) -> Generator[dict[str, Json]]:
 
 
 def _require_devices(power: Power, facts_of: Mapping[str, Json]) -> None:
-    drives_of = [host_facts.get("drives") for host_facts in facts_of.values() if isinstance(host_facts, Mapping)]
+    drives_of = [
+        host_facts.get("drives") for host_facts in facts_of.values() if isinstance(host_facts, Mapping)
+    ]
     ids = {id for drives in drives_of if isinstance(drives, Mapping) for id in drives}
     if lost := [id for id in power.devices if id not in ids]:
         raise MachineError(f"no host has {lost[0]}", where="power", next="correct devices")
@@ -86,12 +98,16 @@ def _require_devices(power: Power, facts_of: Mapping[str, Json]) -> None:
 def _claimed(host: Host) -> Generator[None]:
     """Hold a host's states against other runs there. Raises MachineError: another one has them."""
     log = host.directory / "power.held"
-    guard = host.spawn([*BASH, GUARD, "perjoule-power", setting.sysfs(), host.directory / setting.RECORD, "keeper"], log=log)
+    guard = host.spawn(
+        [*BASH, GUARD, "perjoule-power", setting.sysfs(), host.directory / setting.RECORD, "keeper"], log=log
+    )
     try:
         until_s = time.monotonic() + _ANSWER_S
         while guard.output() != "held\n":
             if guard.returncode is not None or time.monotonic() > until_s:
-                raise MachineError("another run has set its power states", where=host.name, next="wait for its end")
+                raise MachineError(
+                    "another run has set its power states", where=host.name, next="wait for its end"
+                )
             time.sleep(0.01)
         yield
     finally:

@@ -46,8 +46,13 @@ class Room:
                     if name not in self._sent:
                         archive.write(content, self._here / name)
         except tarfile.TarError as error:
-            problem, host_name = f"what a program wrote did not come back whole ({error})", self._line.keeper.login.name
-            raise WorkloadError(problem, where=host_name, next=f"it is in {self._there} on the host until the run ends") from None
+            problem, host_name = (
+                f"what a program wrote did not come back whole ({error})",
+                self._line.keeper.login.name,
+            )
+            raise WorkloadError(
+                problem, where=host_name, next=f"it is in {self._there} on the host until the run ends"
+            ) from None
         self._line.remove(self._there)
 
 
@@ -55,7 +60,14 @@ class SshProgram(_process.Program):
     """A program that keeps running on a host."""
 
     def __init__(
-        self, line: KeeperLine, number: int, lead: _process.Lead, argv: Sequence[str | Path], *, log: Path, text: str | None
+        self,
+        line: KeeperLine,
+        number: int,
+        lead: _process.Lead,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        text: str | None,
     ) -> None:
         super().__init__(lead, argv, where=line.keeper.login.name, log=log, env=None, text=text)
         self._line, self._number = line, number
@@ -95,8 +107,13 @@ class SshProgram(_process.Program):
             self._child.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL to it and all that it started, on the host. Raises TransientError: it is not known whether they ended."""
+        """Send SIGKILL to it and all that it started, on the host.
+
+        Raises TransientError: it is not known whether they ended.
+        """
         ended = self._line.keeper.end(self._number)
         self._child.kill()
         if not ended:
-            raise TransientError("it is not known whether a program has ended", where=self._line.keeper.login.name)
+            raise TransientError(
+                "it is not known whether a program has ended", where=self._line.keeper.login.name
+            )

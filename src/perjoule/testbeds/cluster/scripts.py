@@ -1,7 +1,9 @@
-"""Bash scripts that run on a host over SSH: constants, so only an argument list must be quoted for a remote shell.
+"""Bash scripts that run on a host over SSH: constants, so only an argument list must be quoted for a remote
+shell.
 
-A mark is NAME=VALUE in the environment of every program that we start, which its children inherit. A program that cleans its own
-environment is found by its session, which sshd made for it alone. Folders contain no blanks: `cluster.Work` checks that.
+A mark is NAME=VALUE in the environment of every program that we start, which its children inherit. A program
+that cleans its own environment is found by its session, which sshd made for it alone. Folders contain no
+blanks: `cluster.Work` checks that.
 """
 
 from perjoule.machine.mapped import UNMAP
@@ -13,7 +15,8 @@ from perjoule.testbeds.cluster.units import JOINED, UNITS
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 MOST_ERRORS_BYTES = 1024**2  # and of its errors
 HELPER = "/usr/local/sbin/perjoule-host"  # which a host's administrator may have installed (`cluster.judge`)
-# Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
+# Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever
+# removed.
 
 _SWEEP = (
     UNMAP
@@ -90,15 +93,16 @@ helper={HELPER}
 permit() {{ argv=("$@"); }}
 permit_look() {{ :; }}
 """
-# $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN DEAD...": before,
-# it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by the host's power states and "stated".
-# From then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything. The keeper of a
-# DEAD run, which may still wait for its own, is ended.
-# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N COUNT BYTES" with as many words
-# after it, each with a NUL at its end, and the bytes of its input, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and
-# its children). Nothing that it hears is parsed as a shell's text or an expression. It answers "answer N CODE BYTES BYTES" with
-# the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon left
-# behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A program's
+# $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN
+# DEAD...": before, it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by
+# the host's power states and "stated". From then on it lives as long as its perjoule: its end, or two minutes
+# without a word from it, end everything. The keeper of a DEAD run, which may still wait for its own, is
+# ended. Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N COUNT
+# BYTES" with as many words after it, each with a NUL at its end, and the bytes of its input, "ask N" (SIGTERM
+# for program N), "end M N" (SIGKILL for it and its children). Nothing that it hears is parsed as a shell's
+# text or an expression. It answers "answer N CODE BYTES BYTES" with the bytes of output and of errors.
+# Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon left behind can't hold
+# the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A program's
 # marks are in its environment before it has a session of its own.
 KEEPING = (
     _SWEEP
@@ -353,7 +357,8 @@ exit 1
 """
 )
 
-# $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
+# $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it
+# is started with.
 LAUNCHING = (
     JOINED
     + r"""

@@ -1,10 +1,12 @@
-"""A run's unit of systemd on a host, for bash: a control group that holds the keeper and all programs, and ends as a whole.
+"""A run's unit of systemd on a host, for bash: a control group that holds the keeper and all programs, and
+ends as a whole.
 
-https://www.freedesktop.org/software/systemd/man/org.freedesktop.systemd1.html (StartTransientUnit, AttachProcessesToUnit)
-https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.kill, since Linux 5.14)
+https://www.freedesktop.org/software/systemd/man/org.freedesktop.systemd1.html (StartTransientUnit,
+AttachProcessesToUnit) https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.kill, since Linux 5.14)
 
-No program that leaves its session or cleans its environment leaves its control group. Each program has one of its own, below that
-for all programs: who removes that has ended them all, and nothing more can begin. The keeper is beside them, without limits.
+No program that leaves its session or cleans its environment leaves its control group. Each program has one of
+its own, below that for all programs: who removes that has ended them all, and nothing more can begin. The
+keeper is beside them, without limits.
 """
 
 from typing import NamedTuple

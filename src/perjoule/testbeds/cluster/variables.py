@@ -1,4 +1,5 @@
-"""What an Ansible inventory says of a login: honoured, or refused in a sentence; what only Ansible needs is left out.
+"""What an Ansible inventory says of a login: honoured, or refused in a sentence; what only Ansible needs is
+left out.
 
 https://docs.ansible.com/ansible/latest/collections/ansible/builtin/ssh_connection.html
 """
@@ -28,12 +29,21 @@ _FORBIDDEN = re.compile(
     r"ansible_(ssh_|become_)?(pass|password|password_file)|ansible_become_(exe|flags)|ansible_ssh_executable|.*pkcs11.*"
 )
 _JUMP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]*(,[A-Za-z0-9][A-Za-z0-9_.@:-]*)*")
-_LEFT_OUT = ("controlmaster", "controlpath", "controlpersist", "connecttimeout", "serveraliveinterval", "serveralivecountmax")
+_LEFT_OUT = (
+    "controlmaster",
+    "controlpath",
+    "controlpersist",
+    "connecttimeout",
+    "serveraliveinterval",
+    "serveralivecountmax",
+)
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
 
 def login(variables: Mapping[str, str | int]) -> dict[str, str | int | bool]:
-    """Return the keys of a host's table that these variables stand for, and in `REFUSED` why it can't be used, if so."""
+    """Return the keys of a host's table that these variables stand for, and in `REFUSED` why it can't be
+    used, if so.
+    """
     keys: dict[str, str | int | bool] = {}
     for name, value in variables.items():
         text = str(value).strip()
@@ -64,7 +74,8 @@ def _keys(name: str, text: str) -> dict[str, str | int | bool]:
         raise ValueError(f"perjoule knows only {_ONE[name][0]} (change it, or use other hosts)")
     if is_secret(name):
         raise ValueError(
-            "perjoule takes neither passwords nor programs from an inventory (use keys, or an agent, and sudo without)"
+            "perjoule takes neither passwords nor programs from an inventory (use keys, or an agent, and "
+            "sudo without)"
         )
     key = _OURS.get(name, "")
     if key == "sudo" and text.lower() not in (*_TRUE, *_FALSE):
@@ -75,17 +86,27 @@ def _keys(name: str, text: str) -> dict[str, str | int | bool]:
 
 
 def _arguments(text: str) -> dict[str, str | int | bool]:
-    """Return what arguments of ssh stand for: a jump host. Raises ValueError: another, which could run programs here."""
+    """Return what arguments of ssh stand for: a jump host.
+
+    Raises ValueError: another, which could run programs here.
+    """
     options: dict[str, str | int | bool] = {}
     arguments = iter(shlex.split(text))
     for argument in arguments:
-        option = next(arguments, "") if argument in ("-o", "-J") else argument[2:] if argument[:2] in ("-o", "-J") else ""
+        option = (
+            next(arguments, "")
+            if argument in ("-o", "-J")
+            else argument[2:]
+            if argument[:2] in ("-o", "-J")
+            else ""
+        )
         key, _, value = option.replace("=", " ", 1).strip().partition(" ")
         jump = option if argument.startswith("-J") else value.strip() if key.lower() == "proxyjump" else ""
         if jump and _JUMP.fullmatch(jump):
             options["jump"] = jump
         elif argument != "-C" and (jump or not argument.startswith("-o") or key.lower() not in _LEFT_OUT):
             raise ValueError(
-                f'"{argument} {option}" is left to your own configuration of ssh (remove it here, and add it there: --ssh-config)'
+                f'"{argument} {option}" is left to your own configuration of ssh (remove it here, and add '
+                "it there: --ssh-config)"
             )
     return options

@@ -1,4 +1,5 @@
-"""Perjoule's own scripts for a host, each by a name that stands in its command: the one place from which hosts run them.
+"""Perjoule's own scripts for a host, each by a name that stands in its command: the one place from which
+hosts run them.
 
 An installed helper (`cluster.judge`) has these texts, and runs no other text as root.
 """
@@ -19,8 +20,9 @@ if [ -d "/sys/module/$1" ] || grep -qsF "[$1]" /proc/mdstat || modprobe --dry-ru
 fi
 if type -P -- "$2" > /dev/null; then echo tool; fi
 """
-# $1 a file, $2 its mode, $3 its owner or nothing, $4 the host's folder. Below $4 no link is followed, because daemons' users own
-# folders there: the file is made in a folder of ours, and then takes the place of whatever has its name.
+# $1 a file, $2 its mode, $3 its owner or nothing, $4 the host's folder. Below $4 no link is followed, because
+# daemons' users own folders there: the file is made in a folder of ours, and then takes the place of whatever
+# has its name.
 _PUT = r"""
 umask 077
 folder=${1%/*} name=${1##*/} here=$4
@@ -48,8 +50,9 @@ code=$?
 rm -f -- content && cd .. && rmdir -- "$new"
 exit "$code"
 """
-# $1 the link to a device, $2 the columns of lsblk, $3 what counts the devices of a btrfs. Prints KIND, NAME and TEXT, each with a
-# NUL at its end. What can't be read is left out or empty, and whoever judges misses it; "end" comes last.
+# $1 the link to a device, $2 the columns of lsblk, $3 what counts the devices of a btrfs. Prints KIND, NAME
+# and TEXT, each with a NUL at its end. What can't be read is left out or empty, and whoever judges misses it;
+# "end" comes last.
 _REPORT = r"""
 shopt -s nullglob
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -101,7 +104,8 @@ find -L /proc/[0-9]*/fd -mindepth 1 -maxdepth 1 -type b -print0 2> /dev/null |
   done
 say end "" ""
 """
-# Its argument is a device. Perl, because it is part of every Debian, and no tool of util-linux just holds a device.
+# Its argument is a device. Perl, because it is part of every Debian, and no tool of util-linux just holds a
+# device.
 HOLD = r"""
 use Fcntl;
 $| = 1;
@@ -121,12 +125,13 @@ mkdir -m 755 -- "$1" && cat > "$1.tar" && tar -t -v -f "$1.tar" > "$1.list" || e
 if grep -v '^-' "$1.list" >&2; then echo "an archive has more than files" >&2; exit 1; fi
 tar -x --no-same-owner --no-same-permissions -f "$1.tar" -C "$1" && rm -f -- "$1.tar" "$1.list"
 """
-# A script that whoever removes a run's folder runs: `_ENDING` fills in its arguments before it. Busy while the kernel takes the
-# last mount down.
+# A script that whoever removes a run's folder runs: `_ENDING` fills in its arguments before it. Busy while
+# the kernel takes the last mount down.
 _PATIENTLY = r"""
 for _ in {1..50}; do "$@" 2> /dev/null && exit; sleep 0.1; done
 """
-# $1 a device, $2 its number, $3 its sequence number or "-", $4 the host's start, then what removes our file system from it.
+# $1 a device, $2 its number, $3 its sequence number or "-", $4 the host's start, then what removes our file
+# system from it.
 _SAME_DEVICE = r"""
 name=${1##*/} sequence=-
 read -r boot < /proc/sys/kernel/random/boot_id
@@ -135,8 +140,8 @@ read -r boot < /proc/sys/kernel/random/boot_id
 shift 4
 """
 _ELSE_STAYS = "exit 1\n"  # an array that is not stopped shows by its loop devices
-# $1 the file for the script, $2 "device" or "array", then as above. It undoes what unmounting leaves, and nothing if the device
-# is another by then.
+# $1 the file for the script, $2 "device" or "array", then as above. It undoes what unmounting leaves, and
+# nothing if the device is another by then.
 _ENDING = f"""
 file=$1 what=$2
 shift 2

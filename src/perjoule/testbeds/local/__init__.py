@@ -58,7 +58,9 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
     beside_production: bool = False
     """Whether this machine may be used although its kernel's NFS server exports folders of a site's own."""
     power: Power | None = None
-    """Power states of this machine to set during the campaign, as {cpu_governor = "powersave"}; they are put back afterwards."""
+    """Power states of this machine to set during the campaign, as {cpu_governor = "powersave"}; they are
+    put back afterwards.
+    """
 
     @model_validator(mode="after")
     def _here(self) -> Self:
@@ -95,13 +97,16 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
 
         Raises:
             CampaignError: more than one client is requested.
-            MachineError: the folder can't be made, or power states can't be set or, of a killed run, put back.
+            MachineError: the folder can't be made, or power states can't be set or, of a killed run, put
+                back.
         """
         self.planned(clients_count)
         with contextlib.ExitStack() as stack:
             within = Path(self.work) if self.work else None
             if failures := clean()[1]:
-                raise MachineError(f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`")
+                raise MachineError(
+                    f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`"
+                )
             try:
                 if os.geteuid() == 0:
                     guarded.require(self.folder)
@@ -113,7 +118,9 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
             host = LocalHost(folder)
             stack.callback(host.stop)
             states = stack.enter_context(power.held(host, self.power)) if self.power else _power.facts(host)
-            yield Hosts((host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,)))
+            yield Hosts(
+                (host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,))
+            )
 
     @classmethod
     def clean(cls) -> Cleaned:
@@ -123,29 +130,43 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
         return Cleaned(tuple(map(str, swept)), tuple(put_back), left_folders, tuple(failures))
 
     def checks(self) -> tuple[Check, ...]:
-        """Check the permission to drop caches, which reads need, the folder `work`, and whether there are the power states."""
+        """Check the permission to drop caches, which reads need, the folder `work`, and whether there are
+        the power states.
+        """
         able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
         detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
         all_checks = [Check("page cache", able, detail, "run it with sudo", needed=False)]
         if self.work:
-            all_checks.append(folder_check(Path(self.work), "set work to a folder that this user can write to"))
+            all_checks.append(
+                folder_check(Path(self.work), "set work to a folder that this user can write to")
+            )
         if self.power:
             lack = _power.lack(LocalHost(self.folder), self.power)
-            all_checks.append(Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
+            all_checks.append(
+                Check(
+                    "power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""
+                )
+            )
         return tuple(all_checks)
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
-        """Return the check for exports of a site's own, if there are some and the campaign exports beside them."""
+        """Return the check for exports of a site's own, if there are some and the campaign exports beside
+        them.
+        """
         return () if self.beside_production else exports.lacking(wanted)
 
 
 def clean() -> tuple[list[str], list[str]]:
-    """Put back power states that killed runs have set; return what was put back, and why something could not be."""
+    """Put back power states that killed runs have set; return what was put back, and why something could
+    not be.
+    """
     return power.clean(LocalHost(Path(tempfile.gettempdir())))
 
 
 def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Remove the scratch folders of killed runs, their programs, and disks that no guard has removed; see `removal.sweep`."""
+    """Remove the scratch folders of killed runs, their programs, and disks that no guard has removed; see
+    `removal.sweep`.
+    """
     return removal.sweep(within, free=_free)
 
 
@@ -168,7 +189,13 @@ class LocalHost(Host, LendsDevices):
     """The machine that perjoule runs on."""
 
     def __init__(self, directory: Path) -> None:
-        self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
+        self.name, self.role, self.address, self.node, self.directory = (
+            "local",
+            "client",
+            "127.0.0.1",
+            None,
+            directory,
+        )
         self.mark = _owned(directory)
         self._programs: list[_process.Program] = []
         self._disks: dict[str, Guarded] = {}
@@ -183,10 +210,17 @@ class LocalHost(Host, LendsDevices):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command to its end."""
-        return _process.run((), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=self._marked(env))
+        return _process.run(
+            (), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=self._marked(env)
+        )
 
     def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> Process:
         """Start a program that keeps running."""
         program = _process.Program((), argv, where=self.name, log=log, env=self._marked(env), text=text)

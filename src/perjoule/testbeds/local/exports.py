@@ -1,4 +1,6 @@
-"""What the kernel's NFS server of this machine exports. https://man7.org/linux/man-pages/man8/exportfs.8.html"""
+"""What the kernel's NFS server of this machine exports.
+https://man7.org/linux/man-pages/man8/exportfs.8.html
+"""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +21,9 @@ def lacking(wanted: Sequence[Check]) -> tuple[Check, ...]:
     export_checks = [check for check in wanted if check.look == "unexported"]
     exported = ", ".join(_exported()) if export_checks else ""
     problem = f"the kernel's NFS server exports folders of a site's own: {exported}"
-    return tuple(replace(check, name="this machine", ok=False, detail=problem) for check in export_checks if exported)
+    return tuple(
+        replace(check, name="this machine", ok=False, detail=problem) for check in export_checks if exported
+    )
 
 
 def _exported() -> tuple[str, ...]:
@@ -43,4 +47,6 @@ def withdraw(folder: Path) -> None:
         for line in EXPORTS[0].read_text(errors="replace").splitlines():
             path, _, clients = line.partition("\t")
             if Path(path).is_relative_to(folder):
-                _process.captured(["exportfs", "-u", f"{clients.partition('(')[0]}:{path}"], timeout_s=_SHORT_S)
+                _process.captured(
+                    ["exportfs", "-u", f"{clients.partition('(')[0]}:{path}"], timeout_s=_SHORT_S
+                )

@@ -1,4 +1,6 @@
-"""A disk on this machine itself, where no namespace ends with us: a guard process that outlives perjoule removes it."""
+"""A disk on this machine itself, where no namespace ends with us: a guard process that outlives perjoule
+removes it.
+"""
 
 import contextlib
 import os
@@ -11,8 +13,9 @@ from perjoule.testbeds import _disk, _format, _process
 from perjoule.testbeds._device import DeviceClaim
 from perjoule.testbeds._device.view import HERE, MachineView
 
-# $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on it, if any: nothing
-# else is ever wiped here. It waits for the end of perjoule and of every tool that perjoule started.
+# $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on
+# it, if any: nothing else is ever wiped here. It waits for the end of perjoule and of every tool that
+# perjoule started.
 _GUARD = """
 read -r _
 trap '' TERM INT HUP
@@ -39,7 +42,9 @@ _TIMEOUT_S = 60.0
 class Guarded:
     """A file or a named device that is ours until `remove`, or until perjoule ends for any reason."""
 
-    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: MachineView, *, made: str = "") -> None:
+    def __init__(
+        self, place: Path, device: str, named: Sequence[Permit], view: MachineView, *, made: str = ""
+    ) -> None:
         """Claim the device, if one is named, and start the guard.
 
         Args:
@@ -72,7 +77,10 @@ class Guarded:
 
     @contextlib.contextmanager
     def _made(self) -> Generator[None]:
-        """Remove everything again if it can't be made. Raises MachineError, for example if the disk is full."""
+        """Remove everything again if it can't be made.
+
+        Raises MachineError, for example if the disk is full.
+        """
         try:
             yield
         except OSError as error:
@@ -95,7 +103,8 @@ class Guarded:
 
 
 def free(folder: Path) -> None:
-    """Unmount and detach the disks in files of a killed run whose guard has ended, too: where no process can be started, it does.
+    """Unmount and detach the disks in files of a killed run whose guard has ended, too: where no process can
+    be started, it does.
 
     Nothing happens while the guard lives, or if anything else is mounted there.
     """
@@ -120,8 +129,13 @@ def _has_guard(folder: Path) -> bool:
 class GuardedDisk(Guarded):
     """A file system, made and mounted at once."""
 
-    def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: MachineView = HERE) -> None:
-        """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or kernel support is missing or failed."""
+    def __init__(
+        self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: MachineView = HERE
+    ) -> None:
+        """Make it; see `Guarded`.
+
+        Raises CampaignError, MachineError: a tool or kernel support is missing or failed.
+        """
         if wanted.mirror != "none":
             problem = f'mirror = "{wanted.mirror}" does not work on this machine itself'
             raise CampaignError(problem, where=str(place), next="remove mirror, or use testbed virtual")
@@ -147,7 +161,14 @@ class GuardedDisk(Guarded):
 class GuardedDevice(Guarded):
     """A raw block device: a named one, which stays claimed, or a sparse file as a loop device."""
 
-    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: MachineView = HERE) -> None:
+    def __init__(
+        self,
+        place: Path,
+        size_bytes: int,
+        device: str,
+        named: Sequence[Permit] = (),
+        view: MachineView = HERE,
+    ) -> None:
         """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
         super().__init__(place, device, named, view)
         with self._made():

@@ -1,4 +1,6 @@
-"""Power states of this machine: a guard process that outlives perjoule puts them back; if it is killed, the next command does."""
+"""Power states of this machine: a guard process that outlives perjoule puts them back; if it is killed,
+the next command does.
+"""
 
 import contextlib
 import fcntl
@@ -24,16 +26,26 @@ _PUT_BACK_S = 60.0
 
 @contextlib.contextmanager
 def held(host: Host, wanted: Power) -> Generator[Mapping[str, Json]]:
-    """Set states of this machine during the block; yields them as facts. Raises MachineError: see `applied`, or in use."""
+    """Set states of this machine during the block; yields them as facts.
+
+    Raises MachineError: see `applied`, or in use.
+    """
     if refusal := lack(host, wanted):
         raise refusal
-    with removal.scratch("perjoule-power-") as folder, _guarded(sysfs(), folder), applied(host, wanted, folder) as facts:
+    with (
+        removal.scratch("perjoule-power-") as folder,
+        _guarded(sysfs(), folder),
+        applied(host, wanted, folder) as facts,
+    ):
         yield facts
 
 
 @contextlib.contextmanager
 def _guarded(root: Path, folder: Path) -> Generator[None]:
-    """Hold the machine's states, and put them back once this process has ended. Raises MachineError: another run has them."""
+    """Hold the machine's states, and put them back once this process has ended.
+
+    Raises MachineError: another run has them.
+    """
     stdin, lifeline = os.pipe2(os.O_CLOEXEC)
     answers, stdout = os.pipe2(os.O_CLOEXEC)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -49,7 +61,9 @@ def _guarded(root: Path, folder: Path) -> Generator[None]:
     try:
         answer = os.read(answers, 64) if select.select([answers], [], [], _ANSWER_S)[0] else b""
         if answer != b"held\n":
-            raise MachineError("another run has set power states of this machine", where=str(root), next="wait for its end")
+            raise MachineError(
+                "another run has set power states of this machine", where=str(root), next="wait for its end"
+            )
         yield
     finally:
         os.close(lifeline)

@@ -1,7 +1,9 @@
-"""Nodes of a Slurm cluster: those of the allocation around perjoule, or of a job that it asks for. https://slurm.schedmd.com
+"""Nodes of a Slurm cluster: those of the allocation around perjoule, or of a job that it asks for.
+https://slurm.schedmd.com
 
-perjoule runs inside an allocation (started by `sbatch`, or in the shell of `salloc`), or where jobs are submitted. Nobody logs in
-to a node: programs start by `srun` as steps of the job, without root. Everything ends with the job.
+perjoule runs inside an allocation (started by `sbatch`, or in the shell of `salloc`), or where jobs are
+submitted. Nobody logs in to a node: programs start by `srun` as steps of the job, without root. Everything
+ends with the job.
 """
 
 import contextlib
@@ -67,7 +69,9 @@ class Share:
     node: NodeName = ""
     """Their hardware in the catalogue, such as "odroid-hc4/A"."""
     login: bool = True
-    """Whether they are nodes of the allocation; false for servers of a mounted file system, which only power meters know."""
+    """Whether they are nodes of the allocation; false for servers of a mounted file system, which only
+    power meters know.
+    """
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -78,17 +82,23 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
-    """Nodes of a Slurm cluster, uncapped, in an allocation of ours or around us; each needs bash, procps and util-linux."""
+    """Nodes of a Slurm cluster, uncapped, in an allocation of ours or around us; each needs bash, procps
+    and util-linux.
+    """
 
     nodes_count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to ask for; inside an allocation, how many of its nodes to use: all by default."""
     hosts: tuple[Share, ...] = (Share(role="client"),)
-    """The nodes' roles, as [{role = "storage", count = 2}, {role = "client"}]; by default all are clients. Servers of a mounted
+    """The nodes' roles, as [{role = "storage", count = 2}, {role = "client"}]; by default all are clients.
+    Servers of a mounted
     file system are not nodes: {name = "oss-[1-4]", role = "storage", login = false}."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """How many storage hosts to use, the first ones; all by default."""
     partition: str = ""
-    """The partition; Slurm's default one if not set. This and what follows is for a job that perjoule asks for."""
+    """The partition; Slurm's default one if not set.
+
+    This and what follows is for a job that perjoule asks for.
+    """
     account: str = ""
     """The account to charge."""
     time_s: Annotated[Seconds, Field(ge=60)] | None = None
@@ -98,7 +108,8 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
     exclusive: bool = True
     """Whether no other job may share the nodes; a meter can't separate the power of several jobs."""
     arguments: Annotated[tuple[str, ...], passed_on(require_permitted)] = ()
-    """More arguments for salloc, such as ["--qos=high"]: only what nodes to ask for, and by which account of resources
+    """More arguments for salloc, such as ["--qos=high"]: only what nodes to ask for, and by which account of
+    resources
     (docs/reference/permitted.md)."""
     wait_s: Seconds = 3600.0
     """For how long the job may be pending."""
@@ -120,16 +131,23 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         return self.time_s or math.inf
 
     def planned(self, clients_count: int) -> Hosts:
-        """The first clients, the first storage hosts if `servers` limits them, and all others, on nodes yet unknown."""
+        """The first clients, the first storage hosts if `servers` limits them, and all others, on nodes
+        yet unknown.
+        """
         count = self.nodes_count or int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
         if not count:
-            raise CampaignError("not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE)
+            raise CampaignError(
+                "not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE
+            )
         names = [name for share in self.hosts if share.name and share.login for name in unfold(share.name)]
         names += [f"node-{number}" for number in range(1, 1 + count - len(names))]
         return self._bed({name: name for name in names}, "").planned(clients_count)
 
     def awaited(self) -> Generator[str]:
-        """Ask for a job and wait for its nodes, outside of an allocation; yields what it waits for. Raises MachineError."""
+        """Ask for a job and wait for its nodes, outside of an allocation; yields what it waits for.
+
+        Raises MachineError.
+        """
         if _around() or self in _granted:
             return
         clean()
@@ -150,7 +168,8 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
 
         Raises:
             CampaignError: too few nodes for these roles, or neither an allocation nor `nodes`.
-            MachineError: Slurm refuses the job, or a node can't be reached, lacks something, or is in use by another perjoule.
+            MachineError: Slurm refuses the job, or a node can't be reached, lacks something, or is in use by
+                another perjoule.
         """
         for _ in self.awaited():
             pass
@@ -186,7 +205,14 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         """Check for Slurm's commands and an allocation that can be had; inside of one, check its nodes."""
         lacking = [tool for tool in _TOOLS if shutil.which(tool) is None]
         if lacking:
-            return (Check("Slurm", False, f"no {', '.join(lacking)}", "run perjoule on a node of the cluster, or a login node"),)
+            return (
+                Check(
+                    "Slurm",
+                    False,
+                    f"no {', '.join(lacking)}",
+                    "run perjoule on a node of the cluster, or a login node",
+                ),
+            )
         try:
             if id := _around():
                 job = commands.job(id)
@@ -207,9 +233,13 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         if not id:
             return ()
         # srun starts ranks as well
-        checks_asked = [replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted]
+        checks_asked = [
+            replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted
+        ]
         try:
-            return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(clients_count, checks_asked)
+            return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(
+                clients_count, checks_asked
+            )
         except MachineError:  # `checks` says so
             return ()
 
@@ -220,7 +250,9 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         fitting = [partition for partition in partitions if self.partition in ("", partition.name)]
         if not fitting:
             names = ", ".join(partition.name for partition in partitions) or "none"
-            return Check("Slurm", False, f'no partition "{self.partition}"', f"set partition to one of: {names}")
+            return Check(
+                "Slurm", False, f'no partition "{self.partition}"', f"set partition to one of: {names}"
+            )
         largest_count, longest_s = (
             max(partition.nodes_count for partition in fitting),
             max(partition.limit_s for partition in fitting),
@@ -230,24 +262,40 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
             return Check("Slurm", False, problem, "ask for fewer nodes")
         if self.time_s and self.time_s > longest_s:
             problem = f"{seconds_text(self.time_s)} requested, the partition allows {seconds_text(longest_s)}"
-            return Check("Slurm", False, problem, "ask for less time: `perjoule resume` continues in the next job")
-        return Check("Slurm", True, f"{largest_count} nodes; perjoule will ask for {self.nodes_count}, and look at them then")
+            return Check(
+                "Slurm", False, problem, "ask for less time: `perjoule resume` continues in the next job"
+            )
+        return Check(
+            "Slurm",
+            True,
+            f"{largest_count} nodes; perjoule will ask for {self.nodes_count}, and look at them then",
+        )
 
     def _wanted(self) -> list[str]:
-        """Return the arguments of salloc. Raises CampaignError: there is neither an allocation nor `nodes`."""
+        """Return the arguments of salloc.
+
+        Raises CampaignError: there is neither an allocation nor `nodes`.
+        """
         if self.nodes_count is None:
-            raise CampaignError("not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE)
+            raise CampaignError(
+                "not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE
+            )
         values = {"partition": self.partition, "account": self.account, "constraint": self.constraint}
         values["nodelist"] = ",".join(share.name for share in self.hosts if share.name and share.login)
         values["time"] = str(math.ceil(self.time_s / 60)) if self.time_s else ""
-        arguments = [f"--nodes={self.nodes_count}", *(f"--{key}={value}" for key, value in values.items() if value)]
+        arguments = [
+            f"--nodes={self.nodes_count}",
+            *(f"--{key}={value}" for key, value in values.items() if value),
+        ]
         return [*arguments, *(["--exclusive"] if self.exclusive else []), *self.arguments]
 
     def _bed(self, nodes: dict[str, str], job: str) -> Allocated:
         if self.nodes_count is not None:
             if len(nodes) < self.nodes_count:
                 problem = f"{self.nodes_count} nodes requested, {len(nodes)} allocated"
-                raise CampaignError(problem, where="testbed slurm", next="lower nodes, or start a larger allocation")
+                raise CampaignError(
+                    problem, where="testbed slurm", next="lower nodes, or start a larger allocation"
+                )
             nodes = dict(list(nodes.items())[: self.nodes_count])
         roles = [
             {key: value for key, value in (("count", share.count), ("node", share.node)) if value}
@@ -258,7 +306,8 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         return allocated(nodes, roles, job, work=work, servers=self.servers_count)
 
 
-_granted: dict[Slurm, tuple[Allocation, SlurmJob]] = {}  # jobs that are waited for, for who holds their nodes next
+# jobs that are waited for, for who holds their nodes next
+_granted: dict[Slurm, tuple[Allocation, SlurmJob]] = {}
 
 
 def _around() -> str:

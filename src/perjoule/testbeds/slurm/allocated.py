@@ -23,12 +23,18 @@ class Allocated(SshCluster):
         return Srun(machine.name, self.job)
 
 
-def allocated(nodes: Mapping[str, str], roles: Sequence[Mapping[str, object]], job: str, **options: Any) -> Allocated:
+def allocated(
+    nodes: Mapping[str, str], roles: Sequence[Mapping[str, object]], job: str, **options: Any
+) -> Allocated:
     """Give nodes (names and addresses) their roles, by tables as `Cluster` has them. Raises CampaignError."""
     text = "".join(f"{name} ansible_host={address}\n" for name, address in nodes.items())
     hosts: Any = [dict(role) for role in roles]
     try:
         return Allocated(inventory=AttachedText("allocation", text), hosts=hosts, job=job, **options)
     except ValidationError as error:
-        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace('hosts of "@all"', "hosts of the allocation")
+        problem = (
+            error.errors()[0]["msg"]
+            .removeprefix("Value error, ")
+            .replace('hosts of "@all"', "hosts of the allocation")
+        )
         raise CampaignError(problem, where="testbed slurm", next="see hosts and nodes") from None

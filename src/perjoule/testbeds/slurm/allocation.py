@@ -1,7 +1,8 @@
 """A job of ours: requested by salloc, and cancelled at the end. https://slurm.schedmd.com/salloc.html
 
-Its name holds the run, and a file of that name, locked while its perjoule lives, says that the job is in use. So the next command
-finds jobs of a perjoule that was killed, even one that was killed before it knew the job's number.
+Its name holds the run, and a file of that name, locked while its perjoule lives, says that the job is in use.
+So the next command finds jobs of a perjoule that was killed, even one that was killed before it knew the
+job's number.
 """
 
 import atexit
@@ -55,7 +56,9 @@ class Allocation:
             self._child = _process.Child(command, stdin=nothing, stdout=nothing, stderr=self._said)
         except OSError as error:
             self._forget()
-            raise MachineError(f"salloc could not be started ({error.strerror})", next="install Slurm's commands") from None
+            raise MachineError(
+                f"salloc could not be started ({error.strerror})", next="install Slurm's commands"
+            ) from None
         finally:
             os.close(nothing)
 
@@ -69,7 +72,11 @@ class Allocation:
         while not self._child.ended(look_s):
             look_s = min(2 * look_s, _LOOK_S)
             waiting = next((job for job in self._jobs() if job.waits), None)
-            if waiting and (sentence := f"Slurm job {waiting.id} is pending ({waiting.reason or 'no reason given'})") != last:
+            if (
+                waiting
+                and (sentence := f"Slurm job {waiting.id} is pending ({waiting.reason or 'no reason given'})")
+                != last
+            ):
                 last = sentence
                 yield sentence
             if time.monotonic() - began_s > limit_s:
@@ -78,8 +85,13 @@ class Allocation:
         if self._child.returncode != 0:
             text = os.pread(self._said, os.fstat(self._said).st_size, 0).decode(errors="replace")
             sentence = (commands.message(text) or ["salloc said nothing"])[0]
-            fix = next((fix for sign, fix in _FIXES.items() if sign in sentence.lower()), "see `sinfo` and your limits")
-            raise MachineError(f"Slurm refuses the job: {sentence.removeprefix('Job submit/allocate failed: ')}", next=fix)
+            fix = next(
+                (fix for sign, fix in _FIXES.items() if sign in sentence.lower()),
+                "see `sinfo` and your limits",
+            )
+            raise MachineError(
+                f"Slurm refuses the job: {sentence.removeprefix('Job submit/allocate failed: ')}", next=fix
+            )
         for job in self._jobs():
             if not job.end:
                 return job

@@ -1,4 +1,5 @@
-"""The further arguments of salloc that a campaign may give: what to ask Slurm for. https://slurm.schedmd.com/salloc.html
+"""The further arguments of salloc that a campaign may give: what to ask Slurm for.
+https://slurm.schedmd.com/salloc.html
 
 None of them names a file or a program, acts as another user, restarts nodes, or changes which job is ours.
 """
@@ -10,10 +11,16 @@ from perjoule.model.permitted import NUMBER, Forms, each, permits
 _WORD = r"=[A-Za-z0-9][A-Za-z0-9_.,:@%+*&|()\[\]-]*"
 _NODES = r"=[A-Za-z0-9_.,\[\]-]+"
 ARGUMENTS: Forms = {
-    **each("--qos --reservation --wckey --licenses --gres --gpus --gpus-per-node --prefer --comment --gpu-freq", _WORD),
+    **each(
+        "--qos --reservation --wckey --licenses --gres --gpus --gpus-per-node --prefer --comment --gpu-freq",
+        _WORD,
+    ),
     **each("--cpu-freq --hint --distribution --extra-node-info --dependency", _WORD),
     **each("--mem --mem-per-cpu --tmp --core-spec --thread-spec", "=[0-9]{1,12}[KMGT]?"),
-    **each("--cpus-per-task --ntasks --ntasks-per-node --sockets-per-node --cores-per-socket --threads-per-core", NUMBER),
+    **each(
+        "--cpus-per-task --ntasks --ntasks-per-node --sockets-per-node --cores-per-socket --threads-per-core",
+        NUMBER,
+    ),
     **each("--priority --mincpus --delay-boot", NUMBER),
     "--nice": "(=-?[0-9]{1,9})?",
     "--switches": r"=[0-9]{1,4}(@[0-9:-]{1,16})?",

@@ -1,4 +1,6 @@
-"""What Slurm's own commands answer. https://slurm.schedmd.com/squeue.html, https://slurm.schedmd.com/sinfo.html"""
+"""What Slurm's own commands answer. https://slurm.schedmd.com/squeue.html,
+https://slurm.schedmd.com/sinfo.html
+"""
 
 import math
 import re
@@ -62,21 +64,35 @@ def ask(*argv: str) -> str:
     try:
         code, out, err = _process.captured(argv, timeout_s=ANSWER_S)
     except OSError as error:
-        raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
+        raise MachineError(
+            f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands"
+        ) from None
     if code != 0:
-        problem = " | ".join(message(err.decode(errors="replace"))) or f"{argv[0]} did not answer within {ANSWER_S:g} s"
-        raise MachineError(f"Slurm: {problem}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node")
+        problem = (
+            " | ".join(message(err.decode(errors="replace")))
+            or f"{argv[0]} did not answer within {ANSWER_S:g} s"
+        )
+        raise MachineError(
+            f"Slurm: {problem}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node"
+        )
     return out.decode(errors="replace")
 
 
 def message(output: str) -> list[str]:
     """Return the errors among what a command of Slurm printed, without its name."""
-    lines = [re.sub(r"^\w+: (?:error: |fatal: )?", "", line.strip()) for line in output.splitlines() if line.strip()]
+    lines = [
+        re.sub(r"^\w+: (?:error: |fatal: )?", "", line.strip())
+        for line in output.splitlines()
+        if line.strip()
+    ]
     return lines[-1:]
 
 
 def jobs(*arguments: str) -> list[SlurmJob]:
-    """Return the jobs that squeue's arguments choose, of all states that Slurm still knows. Raises MachineError."""
+    """Return the jobs that squeue's arguments choose, of all states that Slurm still knows.
+
+    Raises MachineError.
+    """
     return parsed_jobs(ask("squeue", "--noheader", "--states=all", f"--format={_JOB}", *arguments))
 
 
@@ -84,7 +100,9 @@ def parsed_jobs(output: str) -> list[SlurmJob]:
     """Parse the output of squeue."""
     rows = [line.split("|") for line in output.splitlines() if line.count("|") >= 5]
     return [
-        SlurmJob(id.strip(), state, limit_s(time_left), limit_s(ran), "|".join(tail[:-1]).strip("()"), tail[-1])
+        SlurmJob(
+            id.strip(), state, limit_s(time_left), limit_s(ran), "|".join(tail[:-1]).strip("()"), tail[-1]
+        )
         for id, state, time_left, ran, *tail in rows
     ]
 
@@ -101,13 +119,17 @@ def job(id: str) -> SlurmJob:
 
 
 def over(id: str) -> Callable[[], str]:
-    """Return a function for how a job has ended, or for how long it was suspended after now; both raise MachineError."""
+    """Return a function for how a job has ended, or for how long it was suspended after now; both raise
+    MachineError.
+    """
     ran_s, since_s = job(id).ran_s, time.time()  # squeue goes by this machine's clock, too
 
     def ending() -> str:
         job_now = job(id)
         paused_s = time.time() - since_s - (job_now.ran_s - ran_s)
-        return job_now.end or (f"was suspended for {seconds_text(round(paused_s))}" if paused_s > _PAUSE_S else "")
+        return job_now.end or (
+            f"was suspended for {seconds_text(round(paused_s))}" if paused_s > _PAUSE_S else ""
+        )
 
     return ending
 
@@ -118,7 +140,10 @@ def partitions() -> list[Partition]:
 
 
 def parsed_partitions(output: str) -> list[Partition]:
-    """Parse the output of sinfo: nodes of one partition may be on several lines. Other lines are skipped, such as warnings."""
+    """Parse the output of sinfo: nodes of one partition may be on several lines.
+
+    Other lines are skipped, such as warnings.
+    """
     partitions: dict[str, Partition] = {}
     for line in output.splitlines():
         if match := _PARTITION.fullmatch(line):
@@ -130,7 +155,11 @@ def parsed_partitions(output: str) -> list[Partition]:
 
 def configured_energy() -> str:
     """Return by what Slurm itself counts its nodes' energy, or "not configured". Raises MachineError."""
-    match = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\S+)", ask("scontrol", "show", "config"), re.MULTILINE)
+    match = re.search(
+        r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\S+)",
+        ask("scontrol", "show", "config"),
+        re.MULTILINE,
+    )
     return match[1] if match and match[1] != "none" else "not configured"
 
 
@@ -151,7 +180,9 @@ def parsed_addresses(output: str) -> dict[str, str]:
 
 
 def limit_s(text: str) -> float:
-    """Parse a time as Slurm writes it, [days-]hours:minutes:seconds; inf if it is none (UNLIMITED, NOT_SET)."""
+    """Parse a time as Slurm writes it, [days-]hours:minutes:seconds; inf if it is none (UNLIMITED,
+    NOT_SET).
+    """
     match = re.fullmatch(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9})", text.strip())
     if match is None:
         return math.inf if text.strip() != "INVALID" else 0.0

@@ -13,10 +13,19 @@ from perjoule.testbeds import _process
 from perjoule.testbeds.slurm import commands
 
 # Ranks may be more than CPUs, and all of them end when one fails.
-_STEP = ("--quiet", "--overlap", "--overcommit", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1", "--export=ALL")
+_STEP = (
+    "--quiet",
+    "--overlap",
+    "--overcommit",
+    "--cpu-bind=none",
+    "--mem=0",
+    "--kill-on-bad-exit=1",
+    "--export=ALL",
+)
 _USELESS = ("none", "openmpi")  # these start ranks that don't know each other
 _PASSED = "SLURM_CONF"
-# $1 the run, then each host's name, the number of words of its prefix, and these; "" and the program. A rank bears its mark.
+# $1 the run, then each host's name, the number of words of its prefix, and these; "" and the program. A rank
+# bears its mark.
 RANK = r"""
 export PERJOULE_HOST=$1-$SLURMD_NODENAME
 shift
@@ -58,7 +67,13 @@ class RankLauncher(Launcher):
         # Ranks in the order of these nodes, not in Slurm's.
         hostfile = {"SLURM_HOSTFILE": str(log.with_name(f"{log.stem}-hosts"))}
         Path(hostfile["SLURM_HOSTFILE"]).write_text("".join(f"{name}\n" * count for name in prefixes))
-        command = ["env", "-i", *(f"{name}={value}" for name, value in {**env, **passed, **hostfile}.items()), "srun", *_STEP]
+        command = [
+            "env",
+            "-i",
+            *(f"{name}={value}" for name, value in {**env, **passed, **hostfile}.items()),
+            "srun",
+            *_STEP,
+        ]
         command += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
         command += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
         command += ranked(self._run, prefixes, argv)
@@ -67,13 +82,22 @@ class RankLauncher(Launcher):
 
 def ranked(run: str, prefixes: Mapping[str, Sequence[str]], argv: Sequence[str]) -> list[str]:
     """Return the command of each rank, which looks up the prefix of its host."""
-    prefixes_flat = [argument for name, prefix in prefixes.items() for argument in (name, str(len(prefix)), *prefix)]
+    prefixes_flat = [
+        argument for name, prefix in prefixes.items() for argument in (name, str(len(prefix)), *prefix)
+    ]
     return ["bash", "--norc", "-c", RANK, "perjoule-rank", run, *prefixes_flat, "", *argv]
 
 
 def kinds(output: str) -> list[str]:
-    """Parse kinds of MPI that `srun --mpi=list` prints, the best first. One of several versions of PMIx may be the right one."""
+    """Parse kinds of MPI that `srun --mpi=list` prints, the best first.
+
+    One of several versions of PMIx may be the right one.
+    """
     general = re.findall(r"^\s+(\w+)$", output, re.MULTILINE)
     versions = re.findall(r"pmix_\w+", output.partition("specific pmix")[2])
     usable = [name for name in dict.fromkeys(general) if name not in _USELESS]
-    return [*(name for name in usable if name == "pmix"), *versions, *(name for name in usable if name != "pmix")]
+    return [
+        *(name for name in usable if name == "pmix"),
+        *versions,
+        *(name for name in usable if name != "pmix"),
+    ]

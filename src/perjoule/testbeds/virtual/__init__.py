@@ -51,7 +51,9 @@ EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndis
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Virtual(Testbed, Cleans, HasEvents, HasExtras):
-    """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
+    """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times
+    `scale`.
+    """
 
     reality: ClassVar[Reality] = "emulated"
     deployment_s: ClassVar[float] = 12.0  # from the first runs on two cores
@@ -63,30 +65,41 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
     server_cpu_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
-    """Speed of the servers' CPUs relative to the catalogue's, to stand for other boards; their watts stay the same."""
+    """Speed of the servers' CPUs relative to the catalogue's, to stand for other boards; their watts stay
+    the same.
+    """
     server_network_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The same of their networks."""
     server_disk_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The same of their disks."""
     latency_s: Annotated[Seconds, Field(le=10)] | None = None
-    """Round-trip time that the network adds between two hosts, in their own time: at scale 0.5 it takes twice as long. Needs a
+    """Round-trip time that the network adds between two hosts, in their own time: at scale 0.5 it takes twice
+    as long. Needs a
     kernel with netem."""
     loss_ratio: Annotated[Ratio, Field(lt=1)] = 0.0
-    """Share of packets that the network loses on their way from one host to another. Needs a kernel with netem."""
+    """Share of packets that the network loses on their way from one host to another.
+
+    Needs a kernel with netem.
+    """
     disk: Literal["directory", "ext4", "xfs", "btrfs"] = "ext4"
-    """Where a server's data are stored: a folder of this machine, or a disk in a file with its own file system."""
+    """Where a server's data are stored: a folder of this machine, or a disk in a file with its own file
+    system.
+    """
     disk_size_bytes: Annotated[Bytes, Field(ge=_disk.LEAST_BYTES)] = 8 * 1024**3
     """Size of each server's disk; the file is sparse."""
     disk_cap: bool = True
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
     disk_latency_s: Annotated[Seconds, Field(gt=0, le=1)] | Literal["catalogue"] | None = None
-    """Time that each request to a disk takes besides its bytes, in the hosts' own time; needs a kernel with dm-delay.
-    "catalogue": the seek time of each host's disks, for loads at random; on a kernel without dm-delay they are doubted.
+    """Time that each request to a disk takes besides its bytes, in the hosts' own time; needs a kernel with
+    dm-delay. "catalogue": the seek time of each host's disks, for loads at random; on a kernel without
+    dm-delay they are doubted.
     Requests in flight wait side by side."""
     cpu_cap: bool = True
     """Cap CPUs to the catalogue's 7-zip rating."""
     memory_ratio: Annotated[Ratio, Field(gt=0)] = 1.0
-    """Memory of each host, page cache included, relative to the catalogue's; choose it as small as the data are."""
+    """Memory of each host, page cache included, relative to the catalogue's; choose it as small as the
+    data are.
+    """
     memory_cap: bool = False
     """Cap the memory of hosts whose board has one in the catalogue, as far as this kernel can."""
 
@@ -119,10 +132,14 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's servers but for `servers`, and the clients."""
         host_places = self._places(clients_count)
-        hosts = dataclasses.replace(planned(place.role for place in host_places), machine=ThisMachine(), reality=self.reality)
+        hosts = dataclasses.replace(
+            planned(place.role for place in host_places), machine=ThisMachine(), reality=self.reality
+        )
         for host, place in zip(hosts.all, host_places, strict=True):
             host.memory_bytes = place.memory_bytes
-            host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
+            host.disk_bytes = (
+                self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
+            )
         return hosts
 
     def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[CatalogueHost]:
@@ -137,7 +154,8 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
 
     @contextlib.contextmanager
     def hold(self, clients_count: int, *, keep: bool = False) -> Generator[Hosts]:
-        """Hold the hosts for the duration of the block; with `keep` they outlive it and this process, unless the block fails.
+        """Hold the hosts for the duration of the block; with `keep` they outlive it and this process, unless
+        the block fails.
 
         Raises:
             MachineError: this machine lacks something, with the fix.
@@ -160,10 +178,15 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             if rated:
                 rack.hosts[0].doubt("rating", rated.doubt)
             facts["run"] = rack.run.id
-            facts["network_cap"] = f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
+            facts["network_cap"] = (
+                f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
+            )
             if not self._link.bare:
                 facts["network_delay"] = "netem where each host sends"
-                facts["network_delay_s"], facts["network_loss_ratio"] = self._link.delay_s, self._link.loss_ratio
+                facts["network_delay_s"], facts["network_loss_ratio"] = (
+                    self._link.delay_s,
+                    self._link.loss_ratio,
+                )
             facts["disk"] = self.disk
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
             if delays:
@@ -174,7 +197,9 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
             if keep:
                 rack.keep()
-            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine(), reality=self.reality)
+            yield Hosts(
+                rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine(), reality=self.reality
+            )
             is_up = True
         finally:
             rack.close(remove=not (keep and is_up))
@@ -193,7 +218,9 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
         """Check what virtual hosts need on this machine."""
         caps = {"cpu_cap": self.cpu_cap, "disk_cap": self.disk_cap, "memory_cap": self.memory_cap}
         delays = filter(None, map(self._delay, self.hardware.nodes))
-        return requirements.checks(self.disk, **caps, delayed_links=not self._link.bare, delay=next(delays, None))
+        return requirements.checks(
+            self.disk, **caps, delayed_links=not self._link.bare, delay=next(delays, None)
+        )
 
     def optional_checks(self) -> tuple[Check, ...]:
         """Check for netem, dm-delay and caps of memory."""
@@ -237,7 +264,9 @@ def _delayed(delays: Mapping[str, Delay]) -> str:
 
 def _cpu_caps(host_places: Sequence[CatalogueHost]) -> tuple[dict[str, float], dict[str, Json]]:
     """Return cores by host, for hosts weaker than this machine, and the record's fact about caps."""
-    cores = {place.name: place.cpu_capacity_cores for place in host_places if place.cpu_capacity_cores is not None}
+    cores = {
+        place.name: place.cpu_capacity_cores for place in host_places if place.cpu_capacity_cores is not None
+    }
     if not cores:
         return {}, {"cpu_cap": "none: not requested"}
     here_count = len(os.sched_getaffinity(0))

@@ -19,7 +19,8 @@ from perjoule.testbeds._machine import working_s
 TOOLS = ("7zz", "7z", "7zr")
 _BENCHMARK = ("b", "1", "-mmt1", "-md22")  # one pass of one thread over one dictionary: some 7 s
 _TIMEOUT_S = 120.0
-BUSY_RATIO = 0.1  # of the machine's CPU time taken by others, above which a rating is doubted and not remembered
+# of the machine's CPU time taken by others, above which a rating is doubted and not remembered
+BUSY_RATIO = 0.1
 
 
 def tool() -> str | None:
@@ -30,8 +31,9 @@ def tool() -> str | None:
 def rating(text: str) -> float:
     """Read the total rating per core of CPU time from the report of `7zz b`: the column R/U of the line Tot.
 
-    R/U is the rating divided by the CPU time used. Other programs on the machine lower it nevertheless, because caches and the
-    two threads of a core are shared: at a load of 9 on two cores it is 2817 instead of 4405 on a quiet machine.
+    R/U is the rating divided by the CPU time used. Other programs on the machine lower it nevertheless,
+    because caches and the two threads of a core are shared: at a load of 9 on two cores it is 2817 instead of
+    4405 on a quiet machine.
 
     Raises:
         ValueError: there is no such line.
@@ -56,7 +58,9 @@ def cache_file() -> Path:
 
 @dataclass(frozen=True)
 class Rating:
-    """7-zip MIPS per second of CPU time, how they were found, and a doubt if others used the CPUs meanwhile."""
+    """7-zip MIPS per second of CPU time, how they were found, and a doubt if others used the CPUs
+    meanwhile.
+    """
 
     mips: float
     source: str
@@ -64,14 +68,18 @@ class Rating:
 
 
 def mips_per_core() -> Rating:
-    """Rate this machine. A rating measured on a quiet machine is cached; on a busy one it is measured again the next time.
+    """Rate this machine. A rating measured on a quiet machine is cached; on a busy one it is measured again
+    the next time.
 
     Raises:
         MachineError: 7-zip is missing or its report can't be read.
     """
     path = tool()
     if path is None:
-        raise MachineError("7-zip is missing; without it, CPUs can't be capped", next="apt-get install 7zip, or cpu_cap = false")
+        raise MachineError(
+            "7-zip is missing; without it, CPUs can't be capped",
+            next="apt-get install 7zip, or cpu_cap = false",
+        )
     real = Path(path).resolve()
     key = f"{cpu_model()} | {real} {real.stat().st_size} {int(real.stat().st_mtime)} | {' '.join(_BENCHMARK)}"
     remembered = _remembered()
@@ -79,10 +87,14 @@ def mips_per_core() -> Rating:
         return Rating(remembered[key], key)
     try:
         before = _used_s()
-        completed = subprocess.run([path, *_BENCHMARK], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+        completed = subprocess.run(
+            [path, *_BENCHMARK], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
         mips, busy_ratio = rating(completed.stdout), strangers_ratio(before, _used_s())
     except (subprocess.SubprocessError, ValueError, OSError) as error:
-        raise MachineError(f"7-zip's benchmark failed ({error})", next="try `7zz b`, or cpu_cap = false") from None
+        raise MachineError(
+            f"7-zip's benchmark failed ({error})", next="try `7zz b`, or cpu_cap = false"
+        ) from None
     if busy_ratio > BUSY_RATIO:
         return Rating(mips, key, MACHINE.rated_while_busy(busy_ratio=busy_ratio))
     _remember({**remembered, key: mips})
@@ -96,7 +108,9 @@ def _used_s() -> tuple[float, float, float]:
 
 
 def strangers_ratio(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
-    """Return the share of the machine's CPU time that programs other than ours took between two results of `_used_s`."""
+    """Return the share of the machine's CPU time that programs other than ours took between two results of
+    `_used_s`.
+    """
     wall_s, working, own_s = (b - a for a, b in zip(before, after, strict=True))
     return max(0.0, working - own_s) / (wall_s * (os.cpu_count() or 1))
 

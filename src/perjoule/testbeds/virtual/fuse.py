@@ -1,4 +1,5 @@
-"""FUSE connections of a run: a daemon that waits for its own mount outlives SIGKILL until its connection is aborted.
+"""FUSE connections of a run: a daemon that waits for its own mount outlives SIGKILL until its connection is
+aborted.
 
 https://docs.kernel.org/filesystems/fuse.html#control-filesystem
 """
@@ -14,7 +15,8 @@ CONTROL = Path("/sys/fs/fuse/connections")  # a folder for each: its number is t
 _PROC = Path("/proc")
 _KINDS = (b"fuse", b"fuseblk")
 _ESCAPED = re.compile(rb"\\(\d{3})")  # blanks and backslashes in a path
-_SERVES = re.compile(r"^fuse_connection:\s*(\d+)$", re.MULTILINE)  # of an open /dev/fuse; older kernels don't say it
+# of an open /dev/fuse; older kernels don't say it
+_SERVES = re.compile(r"^fuse_connection:\s*(\d+)$", re.MULTILINE)
 # Its mount of the control file system is seen by this shell alone, and goes with it. $0 is where it belongs.
 _ABORT = """
 mount -t fusectl fusectl "$0" 2> /dev/null
@@ -26,22 +28,27 @@ _ABORT_S = 10.0
 def connections(folder: Path, pids: Iterable[int]) -> set[int]:
     """Find the FUSE connections that are a run's alone.
 
-    One is the run's if a process of the run serves it, or if it is mounted below the run's folder where only the run's processes
-    see it. What any other process has mounted is not.
+    One is the run's if a process of the run serves it, or if it is mounted below the run's folder where only
+    the run's processes see it. What any other process has mounted is not.
 
     Args:
         folder: the run's.
         pids: the run's processes, ended ones included whose threads still wait.
     """
     ours = [place for pid in pids for place in (_PROC / str(pid) / "task").glob("*")]
-    served = {int(number) for place in ours for text in _descriptors(place) for number in _SERVES.findall(text)}
-    spaces: dict[str, list[tuple[int, Path]]] = {}  # name spaces of mounts, each with its own; threads that end show none
+    served = {
+        int(number) for place in ours for text in _descriptors(place) for number in _SERVES.findall(text)
+    }
+    # name spaces of mounts, each with its own; threads that end show none
+    spaces: dict[str, list[tuple[int, Path]]] = {}
     for place in ours:
         if (space := _space(place)) and not spaces.get(space):
             spaces[space] = _mounts(place)
     for process in (_PROC / "self", _PROC / "1"):  # a process of ours that has not left them yet
         spaces.pop(_space(process), None)
-    numbers = served | {number for mounts in spaces.values() for number, target in mounts if folder in target.parents}
+    numbers = served | {
+        number for mounts in spaces.values() for number, target in mounts if folder in target.parents
+    }
     if not numbers:
         return numbers
     other_spaces = {space: place for place in _PROC.glob("[0-9]*") if (space := _space(place)) not in spaces}
@@ -49,10 +56,23 @@ def connections(folder: Path, pids: Iterable[int]) -> set[int]:
 
 
 def abort(numbers: Iterable[int]) -> None:
-    """Abort connections: whoever waits for one gets an error, and can end. Does nothing where the kernel has no FUSE."""
+    """Abort connections: whoever waits for one gets an error, and can end.
+
+    Does nothing where the kernel has no FUSE.
+    """
     arguments = [str(number) for number in sorted(numbers)]
     if arguments and CONTROL.is_dir():
-        argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ABORT, str(CONTROL), *arguments]
+        argv = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            _ABORT,
+            str(CONTROL),
+            *arguments,
+        ]
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ABORT_S, check=False)
 
@@ -64,7 +84,10 @@ def parse(mountinfo: bytes) -> Iterator[tuple[int, Path]]:
         if kind.split(b" ")[0].split(b".")[0] in _KINDS:
             device, _, target = place.split(b" ")[2:5]
             major, minor = map(int, device.split(b":"))
-            yield major << 20 | minor, Path(os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), target)))
+            yield (
+                major << 20 | minor,
+                Path(os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), target))),
+            )
 
 
 def _mounts(process: Path) -> list[tuple[int, Path]]:

@@ -23,7 +23,8 @@ shift
 exec "$@"
 """
 # For bash, as pid 1 has to reap what its children leave behind, and dash does not.
-# $0 to $5 are the mark, $6 is the address ("" for the switch), $7 shapes what the host sends, for `tc -batch`.
+# $0 to $5 are the mark, $6 is the address ("" for the switch), $7 shapes what the host sends, for `tc
+# -batch`.
 _HOLD = """
 set -e
 hostname "$4"
@@ -93,7 +94,9 @@ class Holder:
             output += got
         if output.decode() != f"{word}\n":
             last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
-            raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
+            raise MachineError(
+                f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`"
+            )
 
     def say(self, word: str) -> None:
         """Send the holder a word."""

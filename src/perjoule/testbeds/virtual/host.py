@@ -58,7 +58,8 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._lock = lock  # of its run
         self._goodput_bytes_per_s, self._link = place.goodput_bytes_per_s, link  # of what it sends
         self._delay = delay
-        self._delay_ms = delay.first_ms if delay else None  # of each request to its disks; None: that can't be changed
+        # of each request to its disks; None: that can't be changed
+        self._delay_ms = delay.first_ms if delay else None
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, OpenText] = {}
@@ -66,7 +67,18 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._switches = ContextSwitches(lambda: groups.pids_of(place.name))
         self._doubts: dict[str, Doubt | None] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
-        self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
+        self._enter = (
+            *joining(groups, self.name),
+            "nsenter",
+            "-t",
+            str(pid),
+            "-n",
+            "-m",
+            "-u",
+            "-i",
+            "-p",
+            "--",
+        )
         self._programs: list[_process.Program] = []
 
     def run(
@@ -79,10 +91,17 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command to its end inside the host, from its root folder."""
-        return _process.run(self._enter, argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+        return _process.run(
+            self._enter, argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env
+        )
 
     def spawn(
-        self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
+        self,
+        argv: Sequence[str | Path],
+        *,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        text: str | None = None,
     ) -> Process:
         """Start a program that keeps running inside the host."""
         program = _process.Program(self._enter, argv, where=self.name, log=log, env=env, text=text)
@@ -155,7 +174,9 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         """Make a disk in a sparse file of the run's folder, replacing an earlier one of that name."""
         if wanted.device:
             fix = "remove device (its disks are files), or use testbed local"
-            raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=fix)
+            raise CampaignError(
+                f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=fix
+            )
         place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
         if old := self._disks.pop(name, None):
@@ -169,22 +190,32 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
                 removal.remove_file(leg)
             place.mkdir(parents=True, exist_ok=True)
             if wanted.mirror == "none":
-                made = _disk.make(image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
+                made = _disk.make(
+                    image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms
+                )
                 self._attach(name, (made,))
             elif self._delay_ms is not None:
                 problem = "mirrored disks can't be delayed"
-                raise CampaignError(problem, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
+                raise CampaignError(
+                    problem,
+                    where=self.name,
+                    next="remove mirror from beneath, or disk_latency from the testbed",
+                )
             else:
                 self._attach(name, _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside))
         except OSError as error:
-            raise MachineError(f"can't make a disk ({error.strerror})", where=f"{self.name} {image}") from None
+            raise MachineError(
+                f"can't make a disk ({error.strerror})", where=f"{self.name} {image}"
+            ) from None
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
         """Lend a loop device on a sparse file of the run's folder, replacing an earlier one of that name."""
         if device:
             fix = "remove device (a file stands in for it), or use testbed local"
-            raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=fix)
+            raise CampaignError(
+                f'device = "{device}" does not work on a virtual host', where=self.name, next=fix
+            )
         image = self.directory.parent / "disks" / f"{self.name}-{name}.img"
         if old := self._disks.pop(name, None):
             _disk.detach(old[0])
@@ -194,7 +225,9 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
             self._attach(name, (_disk.Loop(path.name, number, image),))
         except OSError as error:
-            raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None
+            raise MachineError(
+                f"can't make a device ({error.strerror})", where=f"{self.name} {image}"
+            ) from None
         return path
 
     @property
@@ -212,21 +245,41 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._doubts[about] = found
 
     def cap_disks(self, scale: float) -> str:
-        """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times `scale`; return how."""
+        """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times
+        `scale`; return how.
+        """
         self._disk_scale = scale
         return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
 
     def connect(self, *, up: bool) -> None:
         """Take the link down at its own end, as its switch would see a cable that is pulled."""
-        argv = ["nsenter", "-t", str(self.pid), "-n", "ip", "link", "set", "dev", "eth0", "up" if up else "down"]
+        argv = [
+            "nsenter",
+            "-t",
+            str(self.pid),
+            "-n",
+            "ip",
+            "link",
+            "set",
+            "dev",
+            "eth0",
+            "up" if up else "down",
+        ]
         _process.run([], argv, where=self.name, timeout_s=_LINK_S, check=True, text=None, env=None)
 
     def lose_packets(self, loss_ratio: float) -> None:
-        """Have what it sends lost by netem. Connections that exist learn of it by their routes, which are looked up again."""
+        """Have what it sends lost by netem.
+
+        Connections that exist learn of it by their routes, which are looked up again.
+        """
         link = replace(self._link, loss_ratio=1 - (1 - self._link.loss_ratio) * (1 - loss_ratio))
         batch = network.sent_batch(self._goodput_bytes_per_s, link, "replace")
         segments = ["ip", "link", "set", "dev", "eth0", *network.segments(link).split()]
-        for argv, text in ((segments, None), (["ip", "route", "flush", "cache"], None), (["tc", "-batch", "-"], batch)):
+        for argv, text in (
+            (segments, None),
+            (["ip", "route", "flush", "cache"], None),
+            (["tc", "-batch", "-"], batch),
+        ):
             inside = ["nsenter", "-t", str(self.pid), "-n", *argv]
             _process.run([], inside, where=self.name, timeout_s=_LINK_S, check=True, text=text, env=None)
 
@@ -237,7 +290,9 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             raise WorkloadError("its disks have no caps, so they can't be slowed down", where=self.name)
 
     def seek(self, *, at_random: bool) -> None:
-        """Delay the requests of a load at random, if its disks seek; if this kernel can't, such a load is doubted."""
+        """Delay the requests of a load at random, if its disks seek; if this kernel can't, such a load is
+        doubted.
+        """
         if self._delay is None or not self._delay.at_random:
             return
         if self._delay_ms is None:
@@ -252,7 +307,11 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
 
     def limit_dirty_pages(self, disks: tuple[_disk.Loop, ...] | None = None) -> None:
         """Limit those of its disks to a share of its memory, where that is capped and the kernel can."""
-        for disk in (disk_of_host for pair in self._disks.values() for disk_of_host in pair) if disks is None else disks:
+        for disk in (
+            (disk_of_host for pair in self._disks.values() for disk_of_host in pair)
+            if disks is None
+            else disks
+        ):
             if self.memory_bytes is not None:
                 memory.limit(disk.device, self.memory_bytes)
 
@@ -274,10 +333,16 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             self._killed_count = self._groups.killed_count(self.name)
         count = self._killed_count - before
         programs = f"{count} of its programs" if count > 1 else "one of its programs"
-        return f"the kernel killed {programs}, because the host has {bytes_text(self.memory_bytes)} of memory" if count else ""
+        return (
+            f"the kernel killed {programs}, because the host has {bytes_text(self.memory_bytes)} of memory"
+            if count
+            else ""
+        )
 
     def drop_caches(self) -> None:
-        """Write back and drop what the kernel of the whole machine caches, because virtual hosts share one kernel."""
+        """Write back and drop what the kernel of the whole machine caches, because virtual hosts share one
+        kernel.
+        """
         _process.drop_caches(where=self.name)
 
     def reap(self) -> None:

@@ -1,8 +1,9 @@
-"""What is ours: a run's folder with its lock, and the mark that every process of its hosts bears in its argument list.
+"""What is ours: a run's folder with its lock, and the mark that every process of its hosts bears in its
+argument list.
 
-A run is alive while a perjoule holds its lock, which nobody else may open. Nothing here trusts a state file: processes are found
-by their mark, control groups by their name, loop devices by their files, folders by their path; a file only says where else to
-look.
+A run is alive while a perjoule holds its lock, which nobody else may open. Nothing here trusts a state file:
+processes are found by their mark, control groups by their name, loop devices by their files, folders by their
+path; a file only says where else to look.
 """
 
 import contextlib
@@ -20,8 +21,10 @@ from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup
 
 MARK = "perjoule-host"
-REGISTRY = Path("/run/perjoule")  # links to run folders, wherever they are; PERJOULE_WORK may differ from run to run
-# Of run folders: daemons that run as users of their own pass through; others can't look into them, and see no name in them.
+# links to run folders, wherever they are; PERJOULE_WORK may differ from run to run
+REGISTRY = Path("/run/perjoule")
+# Of run folders: daemons that run as users of their own pass through; others can't look into them, and see no
+# name in them.
 FOLDER_MODE = 0o711
 LETTING_GO_S = 2.0  # in which tools that a dead perjoule started end, and release its lock
 _LOOK_S = 0.02
@@ -29,7 +32,9 @@ FOLDER = re.compile(r"(?P<folder>/.*/pj-(?P<run>[0-9a-f]{8}))(?:/.*)?")
 
 
 def work_root() -> Path:
-    """Return the parent of run folders: PERJOULE_WORK, or /var/tmp/perjoule (disks of gigabytes don't belong in a tmpfs)."""
+    """Return the parent of run folders: PERJOULE_WORK, or /var/tmp/perjoule (disks of gigabytes don't
+    belong in a tmpfs).
+    """
     return Path(os.environ.get("PERJOULE_WORK") or "/var/tmp/perjoule").absolute()
 
 
@@ -56,13 +61,17 @@ class Run:
         return self.folder / "kept"
 
     def alive(self, until_s: float | None = None) -> bool:
-        """Return whether its perjoule lives. The tools that a dead one started may still hold the lock until this time."""
+        """Return whether its perjoule lives.
+
+        The tools that a dead one started may still hold the lock until this time.
+        """
         until_s = let_go_s() if until_s is None else until_s
         while True:
             try:
                 with self.lock.open() as lock:
                     try:
-                        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # a perjoule's is exclusive; no other counts
+                        # a perjoule's is exclusive; no other counts
+                        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                     except BlockingIOError:
                         owner = lock.read().strip()
                         if not owner or Path("/proc", owner).exists():
@@ -78,14 +87,20 @@ class Run:
             time.sleep(_LOOK_S)
 
     def blocked(self, until_s: float) -> str:
-        """Return who holds the lock of a run whose perjoule is gone, still at that time; "" if nobody does."""
+        """Return who holds the lock of a run whose perjoule is gone, still at that time; "" if nobody
+        does.
+        """
         with contextlib.suppress(OSError, ValueError):
             owner = int(self.lock.read_text())
             if not Path("/proc", str(owner)).exists() and self.alive(until_s):
                 with self.lock.open() as lock:
                     holder = locks.holders(lock.fileno())
                 gone = f"its perjoule (process {owner}) is gone"
-                return f"{gone}, but {holder} holds its lock" if holder else f"{gone}, or in another container: its lock is held"
+                return (
+                    f"{gone}, but {holder} holds its lock"
+                    if holder
+                    else f"{gone}, or in another container: its lock is held"
+                )
         return ""
 
     def strange(self) -> str:
@@ -104,15 +119,22 @@ class Run:
         return ""
 
     def _elsewhere(self) -> str:
-        """Return who sees the files of a run that has none here: a container or a chroot shares processes and devices with us.
+        """Return who sees the files of a run that has none here: a container or a chroot shares processes and
+        devices with us.
 
         Only there is it visible whether the run is alive, so only there may it be taken down.
         """
         for process in marked():
             if process.mark.run.id == self.id and Path(f"/proc/{process.pid}/root{self.lock}").exists():
-                return f"process {process.pid} has it in a root of its own (a container, a chroot): run `perjoule down` there"
+                return (
+                    f"process {process.pid} has it in a root of its own (a container, a chroot): run "
+                    "`perjoule down` there"
+                )
         if any(not loop.deleted for loop in _disk.below(self.folder)):
-            return "a loop device has its file in another root (a container, a chroot): run `perjoule down` there"
+            return (
+                "a loop device has its file in another root (a container, a chroot): run `perjoule down` "
+                "there"
+            )
         if cgroup.groups(self.id).unseen():
             return "its processes are those of a container: run `perjoule down` there"
         return ""
@@ -141,7 +163,9 @@ class Marked:
 
 
 def parse(cmdline: bytes) -> tuple[Mark, bool] | None:
-    """Parse the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None if the process is not ours."""
+    """Parse the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None if the
+    process is not ours.
+    """
     arguments = cmdline.decode(errors="replace").split("\0")
     if arguments[0].rpartition("/")[2] not in ("sh", "unshare", "bash") or MARK not in arguments:
         return None

@@ -1,7 +1,8 @@
-"""The memory of virtual hosts: where it can be capped, and the dirty pages of a host's disks, limited as its own kernel would.
+"""The memory of virtual hosts: where it can be capped, and the dirty pages of a host's disks, limited as its
+own kernel would.
 
-Without that limit, cgroup v1 kills writers: no page of a full group is clean, and nothing makes them wait for a disk.
-https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-bdi
+Without that limit, cgroup v1 kills writers: no page of a full group is clean, and nothing makes them wait for
+a disk. https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-bdi
 """
 
 import contextlib
@@ -40,8 +41,9 @@ def limit(device: str, memory_bytes: int, sysfs: Path = SYSFS) -> bool:
         for folder in _folders(device, sysfs):
             (folder / "strict_limit").write_text("1")
             (folder / "max_bytes").write_text(limit_bytes)
-            # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at once. It refuses more
-            # than all dirty pages that this machine may have; those disks then begin small.
+            # Otherwise a new disk begins with a small share of that limit, and the kernel writes back at
+            # once. It refuses more than all dirty pages that this machine may have; those disks then begin
+            # small.
             with contextlib.suppress(OSError):
                 (folder / "min_bytes").write_text(limit_bytes)
     except OSError:
@@ -67,9 +69,18 @@ def _folders(device: str, sysfs: Path) -> Iterator[Path]:
 
 
 def facts(host_places: Sequence[CatalogueHost], why_not: str, *, limited: bool) -> dict[str, Json]:
-    """Return what a record says of the memory of hosts; `limited` says whether dirty pages of their disks are limited."""
+    """Return what a record says of the memory of hosts; `limited` says whether dirty pages of their disks
+    are limited.
+    """
     capped = {place.name: place.memory_bytes for place in host_places if place.memory_bytes is not None}
     if not capped:
         return {"memory_cap": f"none: {why_not or 'no host has memory in the catalogue'}"}
-    dirty = f"of a disk at most {DIRTY_RATIO:.0%} of it" if limited else "as the kernel limits those of a control group"
-    return {"memory_cap": f"page cache included, without swap; dirty pages {dirty}", "memory_cap_bytes": dict[str, Json](capped)}
+    dirty = (
+        f"of a disk at most {DIRTY_RATIO:.0%} of it"
+        if limited
+        else "as the kernel limits those of a control group"
+    )
+    return {
+        "memory_cap": f"page cache included, without swap; dirty pages {dirty}",
+        "memory_cap_bytes": dict[str, Json](capped),
+    }

@@ -1,10 +1,13 @@
-"""The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a cable per host, a rate in both directions."""
+"""The network of a virtual cluster as text for `ip -batch` and `tc -batch`: a cable per host, a rate in
+both directions.
+"""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-# A full TCP segment with timestamps on a 1500-byte link: 1448 bytes of payload in 1514 bytes, which is what tbf counts.
+# A full TCP segment with timestamps on a 1500-byte link: 1448 bytes of payload in 1514 bytes, which is what
+# tbf counts.
 _PAYLOAD_BYTES = 1448
 _FRAME_RATIO = 1514 / _PAYLOAD_BYTES
 _QUEUE_COUNT = 1000  # netem's own limit of packets, besides those that are under way
@@ -18,7 +21,9 @@ def tbf_rate_bits_per_s(goodput_bytes_per_s: float) -> int:
 
 
 def burst_bytes(rate_bits_per_s: float) -> int:
-    """Return the bucket size: 2 ms of the rate, at least half a segmentation-offload packet and at most four of them."""
+    """Return the bucket size: 2 ms of the rate, at least half a segmentation-offload packet and at most
+    four of them.
+    """
     low, high = _BURST_LIMITS_BYTES
     return round(min(max(rate_bits_per_s / 8 * 0.002, low), high))
 
@@ -31,7 +36,8 @@ def tbf_text(goodput_bytes_per_s: float) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """What the way from one host to another adds, by netem: https://man7.org/linux/man-pages/man8/tc-netem.8.html
+    """What the way from one host to another adds, by netem:
+    https://man7.org/linux/man-pages/man8/tc-netem.8.html
 
     Both are of one direction, and are added where a host sends.
     """
@@ -53,7 +59,9 @@ def sent_batch(goodput_bytes_per_s: float, link: Link, do: Literal["add", "repla
     if link.bare:
         return f"qdisc {do} dev eth0 root {tbf_text(goodput_bytes_per_s)}"
     under_way_count = math.ceil(goodput_bytes_per_s * link.delay_s / _PAYLOAD_BYTES)  # packets
-    shape = f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
+    shape = (
+        f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
+    )
     return (
         f"qdisc {do} dev eth0 root handle 1: netem {shape}\n"
         f"qdisc {do} dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
@@ -74,7 +82,10 @@ class Cable:
 
 
 def address(index: int) -> str:
-    """Return the address of the n-th host, from 1. The network exists only inside namespaces, so clusters can share addresses."""
+    """Return the address of the n-th host, from 1.
+
+    The network exists only inside namespaces, so clusters can share addresses.
+    """
     return f"10.99.{index // 250}.{index % 250 + 1}"
 
 
@@ -82,14 +93,17 @@ PREFIX = 16
 
 
 def segments(link: Link) -> str:
-    """Return how many segments a host may send as one packet: one if packets are lost, or all of them would be lost at once."""
+    """Return how many segments a host may send as one packet: one if packets are lost, or all of them
+    would be lost at once.
+    """
     return f"gso_max_segs {1 if link.loss_ratio else _SEGMENTS_COUNT}"
 
 
 def plug_batch(cables: list[Cable], link: Link = DIRECT) -> str:
     """Return the `ip -batch` input that plugs every cable in, in the switch's namespace.
 
-    Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB at once.
+    Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB
+    at once.
     """
     lines: list[str] = []
     alone = f" {segments(link)}" if link.loss_ratio else ""
@@ -103,7 +117,11 @@ def plug_batch(cables: list[Cable], link: Link = DIRECT) -> str:
 
 def shape_batch(cables: list[Cable]) -> str:
     """Return the `tc -batch` input that limits what each host receives, in the switch's namespace."""
-    return "".join(f"qdisc add dev {c.host} root {tbf_text(c.goodput_bytes_per_s)}\n" for c in cables if c.goodput_bytes_per_s)
+    return "".join(
+        f"qdisc add dev {c.host} root {tbf_text(c.goodput_bytes_per_s)}\n"
+        for c in cables
+        if c.goodput_bytes_per_s
+    )
 
 
 def eth0_bytes(net_dev: str) -> tuple[int, int]:

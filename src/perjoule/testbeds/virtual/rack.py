@@ -22,7 +22,9 @@ _TIMEOUT_S = 20.0
 
 
 class Rack:
-    """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
+    """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was
+    interrupted.
+    """
 
     def __init__(self, mode: Literal["run", "keep"], link: network.Link, delays: Mapping[str, Delay]) -> None:
         self.run, self._lock = runs.fresh(), -1
@@ -34,8 +36,13 @@ class Rack:
         self.disks: Mapping[str, _disk.Loop] = {}
         self.hosts: tuple[VirtualHost, ...] = ()
 
-    def start(self, host_places: Sequence[CatalogueHost], caps: Mapping[str, float], wanted: Disk | None) -> None:
-        """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
+    def start(
+        self, host_places: Sequence[CatalogueHost], caps: Mapping[str, float], wanted: Disk | None
+    ) -> None:
+        """Bring everything up: `caps` are cores by host, `wanted` is every server's disk.
+
+        Raises MachineError.
+        """
         try:
             self._lock = runs.claim(self.run)
         except OSError as error:
@@ -77,13 +84,24 @@ class Rack:
     def _power_on(self, host_places: Sequence[CatalogueHost]) -> None:
         switch = self._hold(_SWITCH, "", "")
         sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in host_places]
-        holders = [self._hold(place.name, place.address, shape) for place, shape in zip(host_places, sent, strict=True)]
+        holders = [
+            self._hold(place.name, place.address, shape)
+            for place, shape in zip(host_places, sent, strict=True)
+        ]
         for holder in (switch, *holders):
             holder.expect("ready")
-        cables = [network.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(host_places, holders, strict=True)]
-        for tool, text in (("ip", network.plug_batch(cables, self._link)), ("tc", network.shape_batch(cables))):
+        cables = [
+            network.Cable(p.name, h.pid, p.goodput_bytes_per_s)
+            for p, h in zip(host_places, holders, strict=True)
+        ]
+        for tool, text in (
+            ("ip", network.plug_batch(cables, self._link)),
+            ("tc", network.shape_batch(cables)),
+        ):
             argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
-            completed = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+            completed = subprocess.run(
+                argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            )
             if completed.returncode:
                 raise MachineError(f"{tool}: {completed.stderr.strip()}", where=_SWITCH, next=_FIX)
         for holder in holders:
@@ -117,7 +135,9 @@ class Rack:
             return "none: there is no io controller on this machine"
         capped = [capped_text for host in self.hosts if (capped_text := host.cap_disks(scale))]
         if not self.disks:
-            return 'none: disk = "directory" has no device of its own; disks made for a file system are capped'
+            return (
+                'none: disk = "directory" has no device of its own; disks made for a file system are capped'
+            )
         return (
             f"{capped[0]}; disks of hosts that have none in the catalogue are not"
             if capped
@@ -130,7 +150,11 @@ class Rack:
         return {
             "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
             "network": "eth0; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
-            "disk": "the loop device" if self.disks else "unknown (cgroup v1)" if unknown else "control group",
+            "disk": "the loop device"
+            if self.disks
+            else "unknown (cgroup v1)"
+            if unknown
+            else "control group",
         }
 
     def keep(self) -> None:

@@ -15,12 +15,15 @@ from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup, cpu, memory
 
 _TRIAL = (
-    "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
+    "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev "
+    "one master br0"
     " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
 _TRIAL_S = 120.0  # a moment, but in an emulated machine
 _SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
-FIX_NETEM = "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed], and events lossy"
+FIX_NETEM = (
+    "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed], and events lossy"
+)
 _PACKAGES = {
     "bash": "bash",
     "ip": "iproute2",
@@ -33,11 +36,24 @@ _PACKAGES = {
 
 
 def checks(
-    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, delayed_links: bool = False, delay: Delay | None = None
+    disk: str,
+    *,
+    cpu_cap: bool,
+    disk_cap: bool,
+    memory_cap: bool,
+    delayed_links: bool = False,
+    delay: Delay | None = None,
 ) -> tuple[Check, ...]:
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
-    tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
+    tools = [
+        "bash",
+        "ip",
+        "tc",
+        "unshare",
+        "nsenter",
+        *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ()),
+    ]
     all_checks = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
     all_checks += [_tool(name) for name in tools]
     if all(check.ok for check in all_checks):
@@ -50,7 +66,9 @@ def checks(
     if cpu_cap:
         all_checks.append(_cpu(version, able))
         path = cpu.tool()
-        all_checks.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
+        all_checks.append(
+            Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip")
+        )
     if disk_cap:
         all_checks.append(_disk_cap(version, able))
     if memory_cap:
@@ -59,7 +77,9 @@ def checks(
 
 
 def optional(disk: str) -> tuple[Check, ...]:
-    """Check what only options need that are off by default: latency and loss of links, latency of disks, caps of memory."""
+    """Check what only options need that are off by default: latency and loss of links, latency of disks,
+    caps of memory.
+    """
     tried = os.geteuid() == 0 and shutil.which("unshare") is not None
     links = (replace(netem(), needed=False),) if tried else ()
     return (*links, _delayed(Delay(0, at_random=True)), _memory_cap(disk))
@@ -73,7 +93,13 @@ def _tool(name: str) -> Check:
 def _tried(script: str) -> "subprocess.CompletedProcess[str]":
     """Run a script in namespaces of its own."""
     spaces = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return subprocess.run(["unshare", *spaces, "sh", "-c", script], capture_output=True, text=True, timeout=_TRIAL_S, check=False)
+    return subprocess.run(
+        ["unshare", *spaces, "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=_TRIAL_S,
+        check=False,
+    )
 
 
 @cache
@@ -88,14 +114,23 @@ def netem() -> Check:
 def _namespaces() -> Check:
     completed = _tried(_TRIAL)
     name = "namespaces, bridge, veth, tbf"
-    return Check(name, True, "work") if completed.returncode == 0 else Check(name, False, *refusal(completed.stderr))
+    return (
+        Check(name, True, "work")
+        if completed.returncode == 0
+        else Check(name, False, *refusal(completed.stderr))
+    )
 
 
 def refusal(output: str) -> tuple[str, str]:
     """Return why namespaces don't work, from the last output of the trial, and the fix."""
     if "cannot change root filesystem propagation" in output:
-        problem = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
-        return problem, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+        problem = (
+            "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+        )
+        return (
+            problem,
+            "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root",
+        )
     last = " ".join(output.strip().splitlines()[-1:])
     return last or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
 
@@ -103,7 +138,10 @@ def refusal(output: str) -> tuple[str, str]:
 def _loops() -> Check:
     available = Path("/dev/loop-control").exists()
     return Check(
-        "loop devices", available, "there" if available else "no /dev/loop-control", 'modprobe loop, or disk = "directory"'
+        "loop devices",
+        available,
+        "there" if available else "no /dev/loop-control",
+        'modprobe loop, or disk = "directory"',
     )
 
 
@@ -116,7 +154,9 @@ def _delayed(delay: Delay) -> Check:
 
 def _cpu(version: int, able: frozenset[str]) -> Check:
     if cgroup.read_only():
-        return Check("CPU caps", False, "control groups are mounted read-only", "in a container: run it privileged")
+        return Check(
+            "CPU caps", False, "control groups are mounted read-only", "in a container: run it privileged"
+        )
     detail = f"cgroup v{version}" if "cpu" in able else "no CPU controller that can cap"
     fix = "mount cgroup2 on /sys/fs/cgroup (kernel with CONFIG_CFS_BANDWIDTH), or cpu_cap = false"
     return Check("CPU caps", "cpu" in able, detail, fix)
@@ -125,14 +165,21 @@ def _cpu(version: int, able: frozenset[str]) -> Check:
 def _disk_cap(version: int, able: frozenset[str]) -> Check:
     available = "io" in able
     detail = (
-        f"cgroup v{version}" if available else "no io controller: disks are as fast as this machine's, which the facts record"
+        f"cgroup v{version}"
+        if available
+        else "no io controller: disks are as fast as this machine's, which the facts record"
     )
-    fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
+    fix = (
+        "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
+    )
     return Check("disk caps", available, detail, fix, needed=False)
 
 
 def _memory_cap(disk: str) -> Check:
     why_not = memory.lack(disk)
     detail = f"none, hosts share this machine's: {why_not}" if why_not else "page cache included"
-    fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2) and cgroup_enable=memory, or a kernel from 6.2 on"
+    fix = (
+        "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2) and cgroup_enable=memory, or a kernel "
+        "from 6.2 on"
+    )
     return Check("memory caps", not why_not, detail, fix, needed=False)

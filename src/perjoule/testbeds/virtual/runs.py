@@ -33,7 +33,9 @@ def _registry() -> Generator[None]:
 
 
 def fresh() -> Run:
-    """Return an unused name for a run and make nothing, so its claimer can take it down whenever it is interrupted."""
+    """Return an unused name for a run and make nothing, so its claimer can take it down whenever it is
+    interrupted.
+    """
     name = secrets.token_hex(4)
     return Run(name, mark.work_root() / f"pj-{name}")
 
@@ -93,7 +95,9 @@ def kept() -> dict[Run, dict[str, int]]:
 
 
 def dead(*, everything: bool = False) -> tuple[Run, ...]:
-    """Return every run that left something and whose perjoule is gone; with `everything` also kept clusters."""
+    """Return every run that left something and whose perjoule is gone; with `everything` also kept
+    clusters.
+    """
     spared = set[str]() if everything else {run.id for run in kept()}
     until_s = mark.let_go_s()
     return tuple(run for run in runs() if run.id not in spared and not run.alive(until_s))
@@ -112,7 +116,9 @@ def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
         dead_runs = [dead_run for dead_run in dead(everything=everything) if run in ("", dead_run.id)]
         if dead_runs and not root:
             raise MachineError(
-                f"run {dead_runs[0].id} can't be removed", where=str(dead_runs[0].folder), next="sudo perjoule down"
+                f"run {dead_runs[0].id} can't be removed",
+                where=str(dead_runs[0].folder),
+                next="sudo perjoule down",
             )
         return tuple(remove(dead_run) for dead_run in dead_runs)
 
@@ -128,7 +134,8 @@ def remove(run: Run) -> str:
     ours = [process for process in mark.marked() if process.mark.run.id == run.id]
     _disk.unplug_inside(run.folder, [process.pid for process in ours if process.holder])
     holders = [process.pid for process in ours if process.holder]
-    mounts = fuse.connections(run.folder, {*holders, *groups.pids()})  # a daemon that has ended no longer says which it served
+    # a daemon that has ended no longer says which it served
+    mounts = fuse.connections(run.folder, {*holders, *groups.pids()})
 
     def end(pids: Sequence[int]) -> None:
         if not _kill(pids):  # a FUSE daemon that waits for its own mount ends only with its connection
@@ -149,7 +156,8 @@ def remove(run: Run) -> str:
         _disk.remove(run.folder)
     except MachineError as error:
         return f"{summary} ({error})"
-    lock = run.lock.name if run.lock.is_file() else ""  # an older perjoule's removal did not leave it to the end
+    # an older perjoule's removal did not leave it to the end
+    lock = run.lock.name if run.lock.is_file() else ""
     if (remaining := removal.remove_folder(run.folder, mark=lock)) or not gone:
         problem = f"{remaining[0]} could not be removed" if remaining else "something is still busy"
         return f"{summary} ({problem}: run `perjoule down` again)"

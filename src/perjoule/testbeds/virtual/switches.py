@@ -1,4 +1,5 @@
-"""Context switches of a virtual host: a control group doesn't count them, so they are added up over its tasks.
+"""Context switches of a virtual host: a control group doesn't count them, so they are added up over its
+tasks.
 
 https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 """
@@ -13,7 +14,10 @@ PERIOD_S = 0.5  # between two looks: one takes about 20 µs for each task
 
 
 class ContextSwitches:
-    """A host's context switches since the first look. Those of a task that began and ended between two looks are missing."""
+    """A host's context switches since the first look.
+
+    Those of a task that began and ended between two looks are missing.
+    """
 
     def __init__(self, pids: Callable[[], Iterable[int]], proc: str = "/proc") -> None:
         self._pids, self._proc = pids, proc

@@ -18,7 +18,8 @@ class CatalogueHost:
     node: Node
     address: str
     goodput_bytes_per_s: float
-    cpu_capacity_cores: float | None = None  # cores of this machine that its board is worth at this scale; None: not rated
+    # cores of this machine that its board is worth at this scale; None: not rated
+    cpu_capacity_cores: float | None = None
     memory_bytes: int | None = None  # of its programs and their page cache; None: not capped
 
 
@@ -31,7 +32,8 @@ def places(
     machine_mips_per_core: float | None = None,
     memory_ratio: float | None = None,
 ) -> list[CatalogueHost]:
-    """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage hosts.
+    """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage
+    hosts.
 
     Memory is the catalogue's times `memory_ratio`, where it has a value; None caps no host.
 
@@ -40,7 +42,9 @@ def places(
     """
     asked_count = clients_count + (servers_count or 0)
     if asked_count > MOST_COUNT:
-        raise CampaignError(f"{asked_count} hosts are too many for one machine", next=f"use at most {MOST_COUNT}")
+        raise CampaignError(
+            f"{asked_count} hosts are too many for one machine", next=f"use at most {MOST_COUNT}"
+        )
     nodes = [node for node in cluster.nodes if node.role != "client" for _ in range(node.count)]
     if servers_count is not None:
         storage = [node for node in nodes if node.role == "storage"]
@@ -50,7 +54,9 @@ def places(
         nodes = [*storage[:servers_count], *(node for node in nodes if node.role != "storage")]
     client = next((node for node in cluster.nodes if node.role == "client"), None)
     if client is None:
-        raise CampaignError(f'cluster "{cluster.name}" has no client', next="add a node of role client to its file")
+        raise CampaignError(
+            f'cluster "{cluster.name}" has no client', next="add a node of role client to its file"
+        )
     places_found: list[CatalogueHost] = []
     for node in [*nodes, *[client] * clients_count]:
         number = 1 + sum(place.role == node.role for place in places_found)
@@ -59,5 +65,7 @@ def places(
         memory = node.board.memory_bytes if memory_ratio else None
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
         address = network.address(len(places_found) + 1)
-        places_found.append(CatalogueHost(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
+        places_found.append(
+            CatalogueHost(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes)
+        )
     return places_found

@@ -1,4 +1,6 @@
-"""Aged file systems: what each went through, and what it does over the same one that is new, where left of 1 is lower."""
+"""Aged file systems: what each went through, and what it does over the same one that is new, where left of
+1 is lower.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
@@ -17,15 +19,24 @@ from perjoule.views.view import Flag, Shown, View
 
 
 def figure(worn: Sequence[Worn], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the ratio of each pair with its interval, a panel for each metric, a row for each aged file system and load."""
+    """Draw the ratio of each pair with its interval, a panel for each metric, a row for each aged file
+    system and load.
+    """
     metrics = list(dict.fromkeys(pair.metric for pair in worn))
     names = list(dict.fromkeys(pair.aged.filesystem for pair in worn))
-    ends = [end for pair in worn for end in (pair.ratio.mean, pair.ratio.low, pair.ratio.high) if isfinite(end) and end > 0]
+    ends = [
+        end
+        for pair in worn
+        for end in (pair.ratio.mean, pair.ratio.low, pair.ratio.high)
+        if isfinite(end) and end > 0
+    ]
     domain = [min([*ends, 0.9]) / 1.05, max([*ends, 1.1]) * 1.05]
     loads = load_names((pair.aged.workload, pair.aged.direction) for pair in worn)
     several = len({pair.aged.clients_count for pair in worn}) > 1
     rows = [_row(pair, loads[pair.aged.workload, pair.aged.direction], several=several) for pair in worn]
-    panels = [_panel(metric, [row for row in rows if row["metric"] == metric], names, domain) for metric in metrics]
+    panels = [
+        _panel(metric, [row for row in rows if row["metric"] == metric], names, domain) for metric in metrics
+    ]
     return titled({"vconcat": panels, "spacing": 18}, "Aged and new file systems", notes)
 
 
@@ -41,7 +52,12 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
         "yOffset": {"field": "name", "scale": {"domain": list(names)}},
         "color": labels(names, "category", columns=1),
     }
-    shape: Spec = {"field": "name", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "legend": {}}
+    shape: Spec = {
+        "field": "name",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": "symbol"},
+        "legend": {},
+    }
     fields = {"name": "aged", "new": "new", "row": "load", "text": "ratio"}
     tooltip = [{"field": field, "title": title} for field, title in fields.items()]
     layers: list[Spec] = [
@@ -74,15 +90,28 @@ if TYPE_CHECKING:
     from perjoule.trial.ageing import AgeingFact
 
 
-_WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
+_WENT_THROUGH = (
+    "file system",
+    "full before",
+    "full",
+    "GiB usable",
+    "files",
+    "GiB written",
+    "GiB deleted",
+    "GiB overwritten",
+)
 _GIB = BYTES["GiB"]
 
 
 def ageing_table(records: Sequence[Record]) -> Table:
-    """Lay out what file systems went through before their trials, a row for each deployment; empty if all were new."""
+    """Lay out what file systems went through before their trials, a row for each deployment; empty if all
+    were new.
+    """
     from perjoule.trial.ageing import ageing
 
-    by_folder = {(record.trial.filesystem.label, age.folder): age for record in records if (age := ageing(record))}
+    by_folder = {
+        (record.trial.filesystem.label, age.folder): age for record in records if (age := ageing(record))
+    }
     rows = (_went_through(label, age) for (label, _), age in by_folder.items())
     return Table((*_WENT_THROUGH, "rounds", "seed", "s", "kJ"), tuple(rows))
 
@@ -96,12 +125,16 @@ def _went_through(label: str, age: "AgeingFact") -> tuple[str, ...]:
 
 
 def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
-    """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
+    """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in
+    their age alone.
+    """
     rows: list[tuple[str, ...]] = []
     for before, after, metric, verdict in _compared(records, cells):
         values = (row_text(cell, metric) for cell in (before, after))
         ratio = ("–", "–") if verdict.refused else pair_texts(verdict)
-        rows.append((*place(after), metric_of(metric).label, *values, *ratio, verdict.sentence(before.filesystem)))
+        rows.append(
+            (*place(after), metric_of(metric).label, *values, *ratio, verdict.sentence(before.filesystem))
+        )
     headers = (*PLACE, "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
     return Table(headers, tuple(rows), (*NAMES, "metric", "verdict"))
 
@@ -109,10 +142,16 @@ def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
 def worn(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Worn, ...]:
     """Return the rows of `wear_table` that have a ratio."""
     compared = _compared(records, cells)
-    return tuple(Worn(new, aged, metric, verdict.ratio) for new, aged, metric, verdict in compared if not verdict.refused)
+    return tuple(
+        Worn(new, aged, metric, verdict.ratio)
+        for new, aged, metric, verdict in compared
+        if not verdict.refused
+    )
 
 
-def _compared(records: Sequence[Record], cells: Sequence[Cell]) -> "Iterator[tuple[Cell, Cell, str, Verdict]]":
+def _compared(
+    records: Sequence[Record], cells: Sequence[Cell]
+) -> "Iterator[tuple[Cell, Cell, str, Verdict]]":
     """Judge each aged cell against the new one that did the same work, in each metric that both have."""
     from perjoule.statistics.better import Judge
 
@@ -125,7 +164,9 @@ def _compared(records: Sequence[Record], cells: Sequence[Cell]) -> "Iterator[tup
 
 
 def _pairs(filesystems: Sequence[model.Spec], servers_counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Pair labels of file systems that differ in `aged` alone: the least full one, and each aged one of the others."""
+    """Pair labels of file systems that differ in `aged` alone: the least full one, and each aged one of
+    the others.
+    """
     families: dict[str, dict[str, model.Spec]] = {}
     for spec in filesystems:
         options = {key: value for key, value in spec.options.items() if key not in ("aged", "seed")}
@@ -145,15 +186,22 @@ def _full(spec: model.Spec) -> float:
 
 
 def _same_work(cells: Sequence[Cell], new: str, aged: str) -> Iterator[tuple[Cell, Cell]]:
-    work = {(cell.workload, cell.direction, cell.clients_count): cell for cell in cells if cell.filesystem == new}
+    work = {
+        (cell.workload, cell.direction, cell.clients_count): cell for cell in cells if cell.filesystem == new
+    }
     for cell in cells:
-        if cell.filesystem == aged and (before := work.get((cell.workload, cell.direction, cell.clients_count))):
+        if cell.filesystem == aged and (
+            before := work.get((cell.workload, cell.direction, cell.clients_count))
+        ):
             yield before, cell
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if pairs := worn(content.records, content.cells):
-        yield "ageing", figure(pairs, notes=["dashed: no difference; mean and 95 % interval", *content.power_notes])
+        yield (
+            "ageing",
+            figure(pairs, notes=["dashed: no difference; mean and 95 % interval", *content.power_notes]),
+        )
 
 
 VIEW = View(
@@ -172,8 +220,10 @@ VIEW = View(
             "What file systems went through",
             style="last",
             note="Aged: before the trials, clients filled the file system to this share of its usable capacity, and in each "
-            "round deleted a third of the files, overwrote a quarter of another third, and filled it up again. s and kJ: "
-            "from the first file to the last; kJ is of the servers, without switch and clients. Trials of one deployment "
+            "round deleted a third of the files, overwrote a quarter of another third, and filled it up "
+            "again. s and kJ: "
+            "from the first file to the last; kJ is of the servers, without switch and clients. Trials of "
+            "one deployment "
             "share one ageing.",
         ),
     ),

@@ -21,24 +21,35 @@ HEIGHT = 190
 
 
 def events(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw each cell with stages: a panel each for throughput, power and latency, the stages on x, means with 95 % intervals."""
+    """Draw each cell with stages: a panel each for throughput, power and latency, the stages on x, means
+    with 95 % intervals.
+    """
     names = _names(cells)
-    stages = [stage for stage in STAGES if any(key.format(stage) in cell.metrics for cell in cells for key in PANELS.values())]
+    stages = [
+        stage
+        for stage in STAGES
+        if any(key.format(stage) in cell.metrics for cell in cells for key in PANELS.values())
+    ]
     panels = [_panel(title, key, cells, names, stages) for title, key in PANELS.items()]
-    drawn = [panel for panel in panels if panel["data"]["values"]]  # without a load there are no throughput and no latency
+    # without a load there are no throughput and no latency
+    drawn = [panel for panel in panels if panel["data"]["values"]]
     return titled({"concat": drawn, "columns": 2, "spacing": 24}, "Before, during and after events", notes)
 
 
 def drawable(cells: Sequence[Cell]) -> bool:
     """Whether any cell has a stage."""
-    return any(key.format(stage) in cell.metrics for cell in cells for stage in STAGES for key in PANELS.values())
+    return any(
+        key.format(stage) in cell.metrics for cell in cells for stage in STAGES for key in PANELS.values()
+    )
 
 
 def _names(cells: Sequence[Cell]) -> list[str]:
     """Name each cell by its file system, and by what else tells cells apart."""
     parts = [(cell.workload, cell.direction, clients_text(cell.clients_count)) for cell in cells]
     telling = [n for n in range(3) if len({part[n] for part in parts}) > 1]
-    return [", ".join([cell.legend, *(part[n] for n in telling)]) for cell, part in zip(cells, parts, strict=True)]
+    return [
+        ", ".join([cell.legend, *(part[n] for n in telling)]) for cell, part in zip(cells, parts, strict=True)
+    ]
 
 
 def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], stages: Sequence[str]) -> Spec:
@@ -51,7 +62,9 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
                 low, high = (interval.low / unit.per, interval.high / unit.per) if bounded else (None, None)
                 value = interval.mean / unit.per
                 text = f"{any_number(value)} {unit.symbol}"
-                rows.append({"name": name, "stage": stage, "value": value, "low": low, "high": high, "text": text})
+                rows.append(
+                    {"name": name, "stage": stage, "value": value, "low": low, "high": high, "text": text}
+                )
     x: Spec = {"field": "stage", "type": "nominal", "title": None, "scale": {"domain": list(stages)}}
     y: Spec = {"field": "value", "type": "quantitative", "title": unit.symbol, "scale": {"zero": True}}
     both: Spec = {
@@ -59,8 +72,17 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
         "xOffset": {"field": "name", "scale": {"domain": list(names)}},
         "color": labels(names, "category", columns=1),
     }
-    shape: Spec = {"field": "name", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "legend": {}}
-    tooltip = [{"field": "name", "title": "file system"}, {"field": "stage"}, {"field": "text", "title": title}]
+    shape: Spec = {
+        "field": "name",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": "symbol"},
+        "legend": {},
+    }
+    tooltip = [
+        {"field": "name", "title": "file system"},
+        {"field": "stage"},
+        {"field": "text", "title": title},
+    ]
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
@@ -73,7 +95,13 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
         },
     ]
     heading = {"text": title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
-    return {"title": heading, "width": PANEL_WIDTH - 40, "height": HEIGHT, "data": {"values": rows}, "layer": layers}
+    return {
+        "title": heading,
+        "width": PANEL_WIDTH - 40,
+        "height": HEIGHT,
+        "data": {"values": rows},
+        "layer": layers,
+    }
 
 
 _COLUMNS = (*(key for key, metric in METRICS.items() if metric.event), "latency_p99_s")
@@ -90,7 +118,8 @@ def events_table(cells: Sequence[Cell]) -> Table:
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if drawable(content.cells):
         stages = (
-            "first and last event, and healthy, divide the load; stages of less than a second are left out; mean, 95 % interval"
+            "first and last event, and healthy, divide the load; stages of less than a second are left out; "
+            "mean, 95 % interval"
         )
         yield "events", events(content.cells, notes=[stages, *content.power_notes])
 
@@ -110,8 +139,10 @@ VIEW = View(
             lambda content: events_table(content.cells),
             "Events",
             note="Events happened while clients loaded. Before the first event, during the time from the first to the last "
-            "event, healing until the file system said that it was healthy, or had finished, and after that; W and J are of "
-            "the servers, without switch and clients. Stalled: no call of a client returned. The timeline of a trial marks "
+            "event, healing until the file system said that it was healthy, or had finished, and after "
+            "that; W and J are of "
+            "the servers, without switch and clients. Stalled: no call of a client returned. The timeline "
+            "of a trial marks "
             "its events.",
         ),
     ),

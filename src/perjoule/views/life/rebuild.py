@@ -12,7 +12,9 @@ from perjoule.views.content import Content
 from perjoule.views.life.events import FLAG
 from perjoule.views.view import Shown, View
 
-WAYS = {key: metric.label for key, metric in METRICS.items() if metric.rebuild and f"derived_{key}" in METRICS}
+WAYS = {
+    key: metric.label for key, metric in METRICS.items() if metric.rebuild and f"derived_{key}" in METRICS
+}
 UNIT = metric_of(next(iter(WAYS))).unit.symbol
 
 
@@ -44,7 +46,17 @@ def _rows(cell: Cell, key: str, label: str) -> Sequence[Spec]:
     text = any_number(interval.mean) + (f" ({any_number(due)})" if due is not None else "")
     low, high = (interval.low, interval.high) if bounded else (None, None)
     name = f"{cell.legend}, {cell.workload}"
-    return [{"name": name, "way": label, "value": interval.mean, "low": low, "high": high, "derived": due, "text": text}]
+    return [
+        {
+            "name": name,
+            "way": label,
+            "value": interval.mean,
+            "low": low,
+            "high": high,
+            "derived": due,
+            "text": text,
+        }
+    ]
 
 
 def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
@@ -66,12 +78,21 @@ def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
         },
     ]
     heading = {"text": name, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
-    return {"title": heading, "width": FULL_WIDTH - 150, "height": {"step": 24}, "data": {"values": rows}, "layer": layers}
+    return {
+        "title": heading,
+        "width": FULL_WIDTH - 150,
+        "height": {"step": 24},
+        "data": {"values": rows},
+        "layer": layers,
+    }
 
 
 _COLUMNS = tuple(key for key, metric in METRICS.items() if metric.rebuild)
 _ENERGY = "rebuild_energy_per_byte_j"
-_BYTES = tuple(f"rebuild_{movement}_{{}}_bytes" for movement in ("network_received", "network_sent", "disk_read", "disk_written"))
+_BYTES = tuple(
+    f"rebuild_{movement}_{{}}_bytes"
+    for movement in ("network_received", "network_sent", "disk_read", "disk_written")
+)
 
 
 def rebuild_table(cells: Sequence[Cell]) -> Table:
@@ -97,7 +118,9 @@ def rebuilt_bytes_table(cells: Sequence[Cell]) -> Table:
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if drawable(content.cells):
-        explained = "bar: mean and 95 % interval; tick, and number in brackets: what redundancy alone explains"
+        explained = (
+            "bar: mean and 95 % interval; tick, and number in brackets: what redundancy alone explains"
+        )
         yield "rebuild", rebuild(content.cells, notes=[explained, *content.notes])
 
 
@@ -111,13 +134,17 @@ VIEW = View(
             "Rebuild",
             note="What failed disks held was rebuilt from redundancy. Network, disk read and disk written: bytes that data "
             "hosts received, read and wrote for that, by byte lost, beside what redundancy alone explains. "
-            f"{metric_of(_ENERGY).unit.symbol}: energy of the servers from the failure until healthy, by TiB lost; "
+            f"{metric_of(_ENERGY).unit.symbol}: energy of the servers from the failure until healthy, by "
+            "TiB lost; "
             "added: beyond what they drew before.",
         ),
         Shown(
             lambda content: rebuilt_bytes_table(content.cells),
             "Bytes moved during the rebuild",
-            note="From the failure until what was rebuilt was on disk, with the bytes of the load, if there was one.",
+            note=(
+                "From the failure until what was rebuilt was on disk, with the bytes of the load, if there "
+                "was one."
+            ),
         ),
     ),
     figures=_figures,

@@ -1,4 +1,6 @@
-"""A paper's figures of results, each drawn from our measurements with the paper's numbers in it, and its tables with both."""
+"""A paper's figures of results, each drawn from our measurements with the paper's numbers in it, and its
+tables with both.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 PREFIX = "paper-"  # of the names of these figures
 NUMBERS = (" there", " here", ", mean here")  # of a quantity: how its columns end
-_AGAINST_CLIENTS: Mapping[str, tuple[str, Callable[..., Spec]]] = {  # by quantity: the metric, and what draws it
+# by quantity: the metric, and what draws it
+_AGAINST_CLIENTS: Mapping[str, tuple[str, Callable[..., Spec]]] = {
     "throughput": (RATES[0], throughput),
     "efficiency": (PER_JOULE[0], efficiency),
     "energy-delay product": (EDP.key, edp),
@@ -47,7 +50,11 @@ class Reprint:
 def reprints(content: Content, drawn: Mapping[str, Spec]) -> tuple[Reprint, ...]:
     """Return the paper's figures that were drawn."""
     return tuple(
-        Reprint(name, figure, tuple(claim for claim in content.claims if claim.claim.among.get("quantity") == figure.quantity))
+        Reprint(
+            name,
+            figure,
+            tuple(claim for claim in content.claims if claim.claim.among.get("quantity") == figure.quantity),
+        )
         for figure in _figures(content)
         if (name := _name(figure)) in drawn
     )
@@ -65,7 +72,10 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
         notes = content.power_notes if figure.quantity != "throughput" else content.notes
         if content.has(metric):
             printed = [_printed(pair) for pair in content.pairs if pair.measured.metric == metric]
-            yield _name(figure), draw(content.cells, notes=[f"here: {INTERVALS}", _said(printed), *notes], printed=printed)
+            yield (
+                _name(figure),
+                draw(content.cells, notes=[f"here: {INTERVALS}", _said(printed), *notes], printed=printed),
+            )
         elif figure.quantity == "power" and content.power:
             yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
 
@@ -97,7 +107,9 @@ def _name(figure: Figure) -> str:
 
 
 def tables(content: Content) -> dict[str, Table]:
-    """Lay out the paper's tables that have a number of which we measured the same: as printed, and ours beside it."""
+    """Lay out the paper's tables that have a number of which we measured the same: as printed, and ours
+    beside it.
+    """
     if not content.reproduces:
         return {}
     pair_of = {pair.number.id: pair for pair in content.pairs}
@@ -105,7 +117,11 @@ def tables(content: Content) -> dict[str, Table]:
     for entry in published.paper(content.reproduces).numbers:
         if entry.place.startswith("Table"):
             places.setdefault(entry.place, []).append(entry)
-    return {place: _table(numbers, pair_of) for place, numbers in places.items() if any(entry.id in pair_of for entry in numbers)}
+    return {
+        place: _table(numbers, pair_of)
+        for place, numbers in places.items()
+        if any(entry.id in pair_of for entry in numbers)
+    }
 
 
 def _table(printed: Sequence[PrintedNumber], pair_of: Mapping[str, "NumberPair"]) -> Table:
@@ -114,13 +130,18 @@ def _table(printed: Sequence[PrintedNumber], pair_of: Mapping[str, "NumberPair"]
     rows: list[tuple[tuple[str, ...], dict[str, PrintedNumber]]] = []
     for entry in printed:
         names = tuple(str(_row(entry).get(fact, "–")) for fact in facts)
-        row = next((of for names_of_row, of in rows if names_of_row == names and _column(entry) not in of), None)
+        row = next(
+            (of for names_of_row, of in rows if names_of_row == names and _column(entry) not in of), None
+        )
         if row is None:
             rows.append((names, row := {}))
         row[_column(entry)] = entry
     headers = [f"{column}{end}" for column in columns for end in NUMBERS]
     name_headers = tuple("file system" if fact == "filesystem" else fact for fact in facts)
-    laid = tuple((*names, *(text for column in columns for text in _texts(of.get(column), pair_of))) for names, of in rows)
+    laid = tuple(
+        (*names, *(text for column in columns for text in _texts(of.get(column), pair_of)))
+        for names, of in rows
+    )
     return Table((*name_headers, *headers), laid, name_headers)
 
 
@@ -129,13 +150,17 @@ def _column(entry: PrintedNumber) -> str:
 
 
 def _row(number: PrintedNumber) -> dict[str, Fact]:
-    """Return the facts that tell a row from others: its own, and its configuration's file system and cluster."""
+    """Return the facts that tell a row from others: its own, and its configuration's file system and
+    cluster.
+    """
     given = {fact: number.facts[fact] for fact in ("filesystem", "cluster") if fact in number.facts}
     return given | {fact: value for fact, value in number.own.items() if fact not in ("configuration", "of")}
 
 
 def _texts(from_paper: PrintedNumber | None, pair_of: Mapping[str, "NumberPair"]) -> tuple[str, str, str]:
-    """Print a number as in the paper, the measured one of the same statistic, and the mean with its interval."""
+    """Print a number as in the paper, the measured one of the same statistic, and the mean with its
+    interval.
+    """
     if from_paper is None:
         return "–", "–", "–"
     if from_paper.id not in pair_of:

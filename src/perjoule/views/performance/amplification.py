@@ -8,12 +8,16 @@ from perjoule.views.view import Flag, Shown, View
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
-    """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
+    """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy
+    is unknown.
+    """
     from perjoule.measures.amplification import MEASURED, SUBJECTS
 
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in MEASURED.values()]
+        pairs = [
+            (cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in MEASURED.values()
+        ]
         if any(derived for _, derived in pairs):
             texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
             rows.append((*place(cell), *texts))
@@ -35,7 +39,8 @@ VIEW = View(
             lambda content: amplification_table(content.cells),
             "Bytes per user byte",
             note="Measured from the baseline to the end of the tail; in parentheses, what redundancy alone explains. Network "
-            "bytes include headers: up to 4.6 % more than the data, and 2.3 % of them in the other direction for "
+            "bytes include headers: up to 4.6 % more than the data, and 2.3 % of them in the other "
+            "direction for "
             "acknowledgements.",
         ),
     ),

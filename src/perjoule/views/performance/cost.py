@@ -54,13 +54,19 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
             "y": {"field": "bar", "type": "nominal", "title": None, "sort": None},
             "order": {"field": "order"},
             "color": labels(ROLES, "role"),
-            "tooltip": [{"field": "bar"}, {"field": "name", "title": "role"}, {"field": "text", "title": title}],
+            "tooltip": [
+                {"field": "bar"},
+                {"field": "name", "title": "role"},
+                {"field": "text", "title": title},
+            ],
         },
     }
 
 
 def _known_to(cell: Cell, metric: Metric) -> str:
-    """Return how well CPU time is known, where readings of counters lie beside the window's ends; "" of bytes."""
+    """Return how well CPU time is known, where readings of counters lie beside the window's ends; "" of
+    bytes.
+    """
     key, unit = metric.key.removesuffix("_s_per_byte"), metric.unit
     error = cell.metrics.get(f"{key}_uncertainty_s_per_byte")
     return f" ± {any_number(error.mean / unit.per)}" if error else ""

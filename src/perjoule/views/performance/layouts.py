@@ -21,16 +21,24 @@ def layouts(results: Results) -> Sequence[tuple[Trial, Layout]]:
 
 
 def layout_tables(results: Results) -> tuple[Table, Table]:
-    """Lay out each read with its layout, and each row with how many distinct ones its repetitions read; empty without reads."""
+    """Lay out each read with its layout, and each row with how many distinct ones its repetitions read;
+    empty without reads.
+    """
     trial_layouts = layouts(results)
     each = tuple(
-        (*_place(trial), str(trial.repetition), layout.layout, layout.placement or _UNKNOWN) for trial, layout in trial_layouts
+        (*_place(trial), str(trial.repetition), layout.layout, layout.placement or _UNKNOWN)
+        for trial, layout in trial_layouts
     )
     rows: dict[tuple[str, ...], list[Layout]] = {}
     for trial, layout in trial_layouts:
         rows.setdefault(_place(trial), []).append(layout)
     counted = tuple(
-        (*place, str(len(row_layouts)), str(len({layout.layout for layout in row_layouts})), _placements(row_layouts))
+        (
+            *place,
+            str(len(row_layouts)),
+            str(len({layout.layout for layout in row_layouts})),
+            _placements(row_layouts),
+        )
         for place, row_layouts in rows.items()
     )
     place = tuple(header for header in PLACE if header != "direction")
@@ -59,5 +67,8 @@ VIEW = View(
         none="no trial here read files that this version laid out",
         advice="see docs/explanations/how-numbers-are-made.md",
     ),
-    tables=(Shown(lambda content: layout_tables(content.results)[0]), Shown(lambda content: layout_tables(content.results)[1])),
+    tables=(
+        Shown(lambda content: layout_tables(content.results)[0]),
+        Shown(lambda content: layout_tables(content.results)[1]),
+    ),
 )

@@ -32,7 +32,9 @@ def dimuon(spectrum: MassSpectrum, *, notes: Sequence[str] = ()) -> Spec:
         },
     }
     panels = [_panel(peak) for peak in spectrum.peaks.values()]
-    return titled({"vconcat": [full, {"hconcat": panels, "spacing": 24}], "spacing": 24}, "Mass of muon pairs", notes)
+    return titled(
+        {"vconcat": [full, {"hconcat": panels, "spacing": 24}], "spacing": 24}, "Mass of muon pairs", notes
+    )
 
 
 def _panel(peak: Peak) -> Spec:
@@ -40,7 +42,10 @@ def _panel(peak: Peak) -> Spec:
     x, y = _axis("mass of the pair in GeV", "linear"), _axis("pairs per GeV", "linear")
     layers: list[Spec] = [
         {"mark": {"type": "rule"}, "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}}},
-        {"mark": {"type": "point", "filled": True, "size": 14, "opacity": 1}, "encoding": {"y": {"field": "pairs", **y}}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 14, "opacity": 1},
+            "encoding": {"y": {"field": "pairs", **y}},
+        },
         {
             "data": {"values": [{"mass": m, "pairs": n} for m, n in peak.fitted]},
             "mark": {"type": "line", "strokeWidth": 1.6},
@@ -64,9 +69,15 @@ def _axis(title: str, kind: str) -> Spec:
 
 
 COLUMNS = (  # header, metric, what one unit of it is
-    *((metric.label, metric.key, metric.unit.per) for metric in map(metric_of, ("events_per_s", "energy_per_event_j"))),
+    *(
+        (metric.label, metric.key, metric.unit.per)
+        for metric in map(metric_of, ("events_per_s", "energy_per_event_j"))
+    ),
     ("Wh/job", "energy_j", JOULES["Wh"]),  # a job is the analysis of the whole data set
-    *((metric.label, metric.key, metric.unit.per) for metric in map(metric_of, ("locality_ratio", "network_locality_ratio"))),
+    *(
+        (metric.label, metric.key, metric.unit.per)
+        for metric in map(metric_of, ("locality_ratio", "network_locality_ratio"))
+    ),
 )
 
 
@@ -104,7 +115,9 @@ def mass_spectrum(results: Results, records: Sequence[Record]) -> MassSpectrum |
     for record in records:
         if record.outcome:
             try:
-                spectrum = drivers.workload(record.trial.workload).mass_spectrum(results.folder_of(record) / "raw")
+                spectrum = drivers.workload(record.trial.workload).mass_spectrum(
+                    results.folder_of(record) / "raw"
+                )
             except (OSError, ValueError, LookupError):
                 continue  # `perjoule verify` reports what is wrong with it
             if spectrum:
@@ -114,7 +127,10 @@ def mass_spectrum(results: Results, records: Sequence[Record]) -> MassSpectrum |
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if spectrum := mass_spectrum(content.results, content.records):
-        pairs = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
+        pairs = (
+            "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a "
+            "background"
+        )
         yield "dimuon", dimuon(spectrum, notes=[pairs, *content.notes])
 
 
@@ -126,8 +142,10 @@ VIEW = View(
             lambda content: muons_table(content.cells),
             "The muon analysis",
             note="A job is the analysis of the whole data set. J and Wh are those of the servers, without switch and "
-            "clients: an analysis that runs on clients looks cheaper than it is. Local by placement: the share read on a "
-            "host that holds the file; local by network: the share that the analysing hosts did not receive from other "
+            "clients: an analysis that runs on clients looks cheaper than it is. Local by placement: the "
+            "share read on a "
+            "host that holds the file; local by network: the share that the analysing hosts did not receive "
+            "from other "
             "hosts. Masses have standard errors.",
         ),
     ),

@@ -1,4 +1,5 @@
-"""Network traffic of servers against traffic of their disks (received and written, sent and read) over time, and disk use.
+"""Network traffic of servers against traffic of their disks (received and written, sent and read) over time,
+and disk use.
 
 Like figures 5.6 to 5.8 of "Benchmarking Storage Access Patterns: BeeGFS and CephFS".
 """
@@ -31,7 +32,9 @@ def overhead(trials: Sequence["Overhead"], *, notes: Sequence[str] = ()) -> Spec
     ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))
     panels = [_panel(trial) for trial in ordered]
     resolve: Spec = {"scale": ALONE}
-    return titled({"concat": panels, "columns": 2, "spacing": 24, "resolve": resolve}, "Network and disk traffic", notes)
+    return titled(
+        {"concat": panels, "columns": 2, "spacing": 24, "resolve": resolve}, "Network and disk traffic", notes
+    )
 
 
 def _panel(trial: "Overhead") -> Spec:
@@ -47,7 +50,9 @@ def _panel(trial: "Overhead") -> Spec:
     series: Spec = {"field": "name", "type": "nominal", "legend": legend}
     color: Spec = {**series, "scale": {"domain": list(names), "range": "category"}}
     dash: Spec = {**series, "scale": {"domain": list(names), "range": DASHES}}
-    highest = 1.06 * max((v for values in (trial.network, trial.disk) for v in values if v is not None), default=1.0)
+    highest = 1.06 * max(
+        (v for values in (trial.network, trial.disk) for v in values if v is not None), default=1.0
+    )
     tooltip = [
         {"field": "name", "title": " "},
         {"field": "value", "title": RATE, "format": ".1f"},
@@ -57,13 +62,31 @@ def _panel(trial: "Overhead") -> Spec:
     lines: Spec = {
         "data": {"values": rows},
         "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {"x": _time(labelled=not use), "y": rate, "color": color, "strokeDash": dash, "tooltip": tooltip},
+        "encoding": {
+            "x": _time(labelled=not use),
+            "y": rate,
+            "color": color,
+            "strokeDash": dash,
+            "tooltip": tooltip,
+        },
     }
-    heading = {"text": f"{trial.title}, {trial.direction}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    heading = {
+        "text": f"{trial.title}, {trial.direction}",
+        "fontSize": 12,
+        "anchor": "start",
+        "frame": "group",
+        "offset": 4,
+    }
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
     if use:
-        use_tooltip = [{"field": "value", "title": f"of {trial.use}", "format": ".0%"}, {"field": "t", "title": "s"}]
-        y = _y("disk use") | {"scale": {"domain": [0, 1], "clamp": True}, "axis": {"labelExpr": PERCENT, "tickCount": 2}}
+        use_tooltip = [
+            {"field": "value", "title": f"of {trial.use}", "format": ".0%"},
+            {"field": "t", "title": "s"},
+        ]
+        y = _y("disk use") | {
+            "scale": {"domain": [0, 1], "clamp": True},
+            "axis": {"labelExpr": PERCENT, "tickCount": 2},
+        }
         area: Spec = {
             "data": {"values": use},
             "mark": {"type": "area", "opacity": 0.5, "line": True},

@@ -39,8 +39,17 @@ def laws_table(curves: Sequence["Scaling"]) -> Table:
     """Lay out the fitted laws with their intervals, and why others were not fitted."""
     rows: list[tuple[str, ...]] = []
     for curve in curves:
-        key = (curve.filesystem, curve.workload, curve.direction, str(curve.clients_count), metric_of(curve.metric).unit.symbol)
-        rows += [(*key, law_text(law), "; ".join(curve.doubts) if law.kind == "power law" else "") for law in curve.laws]
+        key = (
+            curve.filesystem,
+            curve.workload,
+            curve.direction,
+            str(curve.clients_count),
+            metric_of(curve.metric).unit.symbol,
+        )
+        rows += [
+            (*key, law_text(law), "; ".join(curve.doubts) if law.kind == "power law" else "")
+            for law in curve.laws
+        ]
         rows += [(*key, reason, "") for reason in curve.refused]
     return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
 
@@ -70,7 +79,10 @@ def _percent(ratio: Interval | None) -> str:
 
 def growths(curves: Sequence["Scaling"]) -> list[Growth]:
     """Return the figure's data: the law of speed-ups if there is one, else the power law."""
-    return [_growth(curve) for curve in sorted(curves, key=lambda curve: (curve.workload, curve.direction, curve.clients_count))]
+    return [
+        _growth(curve)
+        for curve in sorted(curves, key=lambda curve: (curve.workload, curve.direction, curve.clients_count))
+    ]
 
 
 def _growth(curve: "Scaling") -> Growth:
@@ -94,7 +106,8 @@ def _growth(curve: "Scaling") -> Growth:
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if grown := growths(content.scaling):
         drawn = (
-            "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small mark for each repetition"
+            "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small "
+            "mark for each repetition"
         )
         title, axis = "Scaling with storage hosts", "storage hosts"
         yield "scaling", growth(grown, title=title, axis=axis, notes=[drawn, *content.power_notes])
@@ -115,7 +128,8 @@ VIEW = View(
             lambda content: laws_table(content.scaling),
             "Laws of scaling",
             note="The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and "
-            "work per joule stays the same. Hosts whose number does not grow (metadata, management) let work per joule rise "
+            "work per joule stays the same. Hosts whose number does not grow (metadata, management) let "
+            "work per joule rise "
             "above the ideal.",
         ),
     ),

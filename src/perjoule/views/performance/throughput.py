@@ -13,7 +13,9 @@ from perjoule.views.now import Now
 from perjoule.views.view import Live, View
 
 
-def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:
+def throughput(
+    cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()
+) -> Spec:
     """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:
@@ -44,4 +46,9 @@ def _now(moment: Now) -> dict[str, float]:
     return {client: rate / metric_of(RATES[0]).unit.per for client, rate in rates.items() if rate is not None}
 
 
-VIEW = View(rank=30, figures=_figures, live=Live("Network of each client", metric_of(RATES[0]).unit.symbol, _now), lead=2)
+VIEW = View(
+    rank=30,
+    figures=_figures,
+    live=Live("Network of each client", metric_of(RATES[0]).unit.symbol, _now),
+    lead=2,
+)

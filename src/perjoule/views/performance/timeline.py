@@ -30,14 +30,16 @@ def timeline(*, notes: Sequence[str] = ()) -> Spec:
     """Draw phases and four rows from the datasets that `completed` adds."""
     rows = [_row(name, title, last=name == "network") for name, title in ROWS.items()]
     resolve: Spec = {"scale": {"color": "independent", "strokeDash": "independent", "x": "shared"}}
-    return titled({"vconcat": [_phases(), *rows], "spacing": 14, "resolve": resolve}, "One trial over time", notes)
+    return titled(
+        {"vconcat": [_phases(), *rows], "spacing": 14, "resolve": resolve}, "One trial over time", notes
+    )
 
 
 def completed(spec: Spec, line: "Timeline") -> Spec:
     """Add the data to `timeline` and keep the rows that have any: Vega finds no finite size for an empty one.
 
-    The last row gets the time axis, every host one style in all rows, and lines stay inside of their frames. The report's page
-    does the same in JavaScript.
+    The last row gets the time axis, every host one style in all rows, and lines stay inside of their frames.
+    The report's page does the same in JavaScript.
     """
     rows_of, copy = datasets(line), deepcopy(spec)
     first, *others_specs = copy["vconcat"]
@@ -64,17 +66,26 @@ def top(rows: Sequence[Mapping[str, Any]], *, stacked: bool) -> float:
     """Return the highest value of a row, or of a row's stack."""
     sums: dict[float, float] = {}
     for row in rows:
-        sums[row["t"]] = sums.get(row["t"], 0.0) + row["value"] if stacked else max(sums.get(row["t"], 0.0), row["value"])
+        sums[row["t"]] = (
+            sums.get(row["t"], 0.0) + row["value"] if stacked else max(sums.get(row["t"], 0.0), row["value"])
+        )
     return max(sums.values(), default=0.0)
 
 
 def datasets(line: "Timeline") -> Spec:
     """Lay a timeline out as the data rows that `timeline` draws."""
-    whole_s = max((end_s for _, end_s in line.phases.values()), default=0) - min((t for t, _ in line.phases.values()), default=0)
+    whole_s = max((end_s for _, end_s in line.phases.values()), default=0) - min(
+        (t for t, _ in line.phases.values()), default=0
+    )
     rows_of: Spec = {
         "window": [{"begin": 0, "end": line.duration_s}],
         "phases": [
-            {"begin": begin_s, "end": end_s, "name": name, "label": name if _has_room(name, end_s - begin_s, whole_s) else ""}
+            {
+                "begin": begin_s,
+                "end": end_s,
+                "name": name,
+                "label": name if _has_room(name, end_s - begin_s, whole_s) else "",
+            }
             for name, (begin_s, end_s) in line.phases.items()
         ],
         "marks": [{"t": t, "name": name} for name, t in line.marks.items()],
@@ -98,7 +109,10 @@ def _phases() -> Spec:
     x: Spec = {"field": "begin", "type": "quantitative", "title": None, "axis": None}
     tooltip = [{"field": "name", "title": "phase"}, {"field": "begin", "title": "from s", "format": ".2f"}]
     tooltip.append({"field": "end", "title": "to s", "format": ".2f"})
-    strip: Spec = {"mark": {"type": "rect", "style": "phase"}, "encoding": {"x": x, "x2": {"field": "end"}, "tooltip": tooltip}}
+    strip: Spec = {
+        "mark": {"type": "rect", "style": "phase"},
+        "encoding": {"x": x, "x2": {"field": "end"}, "tooltip": tooltip},
+    }
     text: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "style": "panel"}
     names: Spec = {"mark": text, "encoding": {"x": x, "text": {"field": "label"}}}
     return {"width": FULL_WIDTH, "height": 16, "data": {"name": "phases"}, "layer": [strip, names]}
@@ -106,7 +120,11 @@ def _phases() -> Spec:
 
 def _row(name: str, title: str, *, last: bool) -> Spec:
     stacked = name == "watts"
-    x: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the first client's start" if last else None}
+    x: Spec = {
+        "field": "t",
+        "type": "quantitative",
+        "title": "seconds since the first client's start" if last else None,
+    }
     x["axis"] = {"labels": last, "ticks": last, "grid": False}
     y: Spec = {"field": "value", "type": "quantitative", "title": title, "stack": "zero" if stacked else None}
     legend: Spec = {"orient": "top", "columns": 6, "symbolType": "square" if stacked else "stroke"}
@@ -118,15 +136,28 @@ def _row(name: str, title: str, *, last: bool) -> Spec:
     }
     tooltip = [{"field": "name", "title": " "}, {"field": "value", "title": title, "format": ".2f"}]
     tooltip.append({"field": "t", "title": "s", "format": ".2f"})
-    mark: Spec = {"type": "area", "opacity": 0.85} if stacked else {"type": "line", "strokeWidth": 1.8, "point": {"size": 6}}
+    mark: Spec = (
+        {"type": "area", "opacity": 0.85}
+        if stacked
+        else {"type": "line", "strokeWidth": 1.8, "point": {"size": 6}}
+    )
     window: Spec = {
         "data": {"name": "window"},
         "mark": {"type": "rect", "style": "window"},
         "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
     }
-    lines: Spec = {"data": {"name": name}, "mark": mark, "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip}}
+    lines: Spec = {
+        "data": {"name": name},
+        "mark": mark,
+        "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip},
+    }
     if not stacked:
-        lines["encoding"]["strokeDash"] = {"field": "name", "type": "nominal", "legend": legend, "scale": {"range": DASHES}}
+        lines["encoding"]["strokeDash"] = {
+            "field": "name",
+            "type": "nominal",
+            "legend": legend,
+            "scale": {"range": DASHES},
+        }
     at: Spec = {
         "x": {"field": "t", "type": "quantitative"},
         "tooltip": [{"field": "name", "title": " "}, {"field": "t", "title": "s"}],
@@ -137,7 +168,11 @@ def _row(name: str, title: str, *, last: bool) -> Spec:
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if content.timelines:
-        hit = "; and each event, and when the file system was healthy again" if any(r.events for r in content.records) else ""
+        hit = (
+            "; and each event, and when the file system was healthy again"
+            if any(r.events for r in content.records)
+            else ""
+        )
         dashed = f"grey: the headline window; dashed: the end of a write's burst and of its write-back{hit}"
         yield NAME, timeline(notes=[dashed, *content.power_notes])
 

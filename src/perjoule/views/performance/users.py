@@ -31,7 +31,9 @@ class Users:
 
 
 def users(mixes: Sequence[Users], *, axis: str, notes: Sequence[str] = ()) -> Spec:
-    """Draw a panel for each mix, and in it two bars for each user, with the 95 % interval and a mark for each repetition."""
+    """Draw a panel for each mix, and in it two bars for each user, with the 95 % interval and a mark for
+    each repetition.
+    """
     panels = [_panel(mix, axis) for mix in mixes]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, "Users together and alone", notes)
 
@@ -63,7 +65,10 @@ def _panel(mix: Users, axis: str) -> Spec:
         {"field": "interval", "title": "95 % interval"},
     ]
     y: Spec = {"type": "quantitative", "title": axis}
-    bars: Spec = {"mark": {"type": "bar", "width": {"band": 0.9}}, "encoding": {"y": {"field": "mean", **y}, "tooltip": tooltip}}
+    bars: Spec = {
+        "mark": {"type": "bar", "width": {"band": 0.9}},
+        "encoding": {"y": {"field": "mean", **y}, "tooltip": tooltip},
+    }
     spread: Spec = {
         "mark": {"type": "rule", "strokeWidth": 2, "style": "ink"},
         "transform": [{"filter": "isValid(datum.low)"}],
@@ -96,7 +101,9 @@ FAIRNESS = "fairness_ratio"
 
 
 def users_table(mixes: Sequence["Mix"]) -> Table:
-    """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
+    """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was
+    measured alone.
+    """
     operations = any(user.rate_name == RATES[1] for mix in mixes for user in mix.users)
     rates = [metric_of(key).label for key in RATES[: 2 if operations else 1]]
     share, latency, per_j, fair = (metric_of(key).label for key in (SHARE, LATENCY, PER_JOULE[0], FAIRNESS))
@@ -115,11 +122,23 @@ def _all(mix: "Mix", operations: bool) -> tuple[str, ...]:
     rates = [value_text(of(key), key) for key in RATES[: 2 if operations else 1]]
     fair = (value_text(interval, FAIRNESS) for interval in (mix.fairness, mix.progress_fairness))
     count = max(len(interval.values) for interval in mix.total.values())
-    return (*rates, "100", "–", "–", _latency(of(LATENCY)), value_text(of(PER_JOULE[0]), PER_JOULE[0]), *fair, str(count))
+    return (
+        *rates,
+        "100",
+        "–",
+        "–",
+        _latency(of(LATENCY)),
+        value_text(of(PER_JOULE[0]), PER_JOULE[0]),
+        *fair,
+        str(count),
+    )
 
 
 def _one(user: "MixUser", operations: bool) -> tuple[str, ...]:
-    rates = [value_text(user.rate, key) if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
+    rates = [
+        value_text(user.rate, key) if key == user.rate_name else "–"
+        for key in RATES[: 2 if operations else 1]
+    ]
     share = number(user.share.mean / metric_of(SHARE).unit.per) if user.share else "–"
     compared = (value_text(user.alone, user.rate_name), _ratio(user.slowdown))
     return (*rates, share, *compared, _latency(user.latency), "–", "–", "–", str(len(user.rate.values)))
@@ -130,7 +149,9 @@ def _ratio(interval: Interval | None) -> str:
     if interval is None:
         return "–"
     single = len(interval.values) < 2
-    return f"{number(interval.mean)} x" + (" ± ?" if single else f" ({number(interval.low)} to {number(interval.high)})")
+    return f"{number(interval.mean)} x" + (
+        " ± ?" if single else f" ({number(interval.low)} to {number(interval.high)})"
+    )
 
 
 def _latency(interval: Interval | None) -> str:
@@ -138,12 +159,16 @@ def _latency(interval: Interval | None) -> str:
 
 
 def bars(several: Sequence["Mix"]) -> list[Users]:
-    """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in the table."""
+    """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in
+    the table.
+    """
     drawn: list[Users] = []
     per = metric_of(RATES[0]).unit.per
     for mix in several:
         moving = [user for user in mix.users if user.rate_name == RATES[0]]
-        pairs = [(user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving]
+        pairs = [
+            (user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving
+        ]
         fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""
         clients = clients_text(mix.clients_count)
         if pairs:
@@ -153,7 +178,10 @@ def bars(several: Sequence["Mix"]) -> list[Users]:
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if pairs := bars(content.mixes):
-        drawn = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
+        drawn = (
+            "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is "
+            "Jain's index"
+        )
         yield "users", users(pairs, axis=metric_of(RATES[0]).unit.symbol, notes=[drawn, *content.notes])
 
 
@@ -171,7 +199,8 @@ VIEW = View(
             lambda content: users_table(content.mixes),
             "Users together and alone",
             note="A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput "
-            "by fair share and once of each user's throughput relative to running alone. Joules are those of all users "
+            "by fair share and once of each user's throughput relative to running alone. Joules are those "
+            "of all users "
             "together and can't be divided among users.",
         ),
     ),

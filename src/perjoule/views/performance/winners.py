@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 
 def winners_table(findings: Sequence["Finding"]) -> Table:
-    """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict.
+    """Lay out which file system is best for each workload, its lead over the average of the others, and the
+    verdict.
 
-    Columns that say nothing are left out: among whom, if always among all, and the direction, if each workload's name has it.
+    Columns that say nothing are left out: among whom, if always among all, and the direction, if each
+    workload's name has it.
     """
     classes, directed = (
         any(finding.among for finding in findings),
@@ -56,8 +58,10 @@ VIEW = View(
             "Best for each workload",
             style="last",
             note="Over the average of the others, with its 95 % interval. Over the second: the ratio of geometric means, "
-            "with interval and p corrected for all pairs of file systems in all rows (Holm's rule). Significantly better: "
-            "that interval excludes 1, and the ratio is at least 2 %. A class of workloads gives each of them the same "
+            "with interval and p corrected for all pairs of file systems in all rows (Holm's rule). "
+            "Significantly better: "
+            "that interval excludes 1, and the ratio is at least 2 %. A class of workloads gives each of "
+            "them the same "
             "weight.",
         ),
     ),

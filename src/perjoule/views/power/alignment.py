@@ -1,4 +1,6 @@
-"""How a meter's clock was aligned: its samples with the fitted load pattern, and the offset at each pattern."""
+"""How a meter's clock was aligned: its samples with the fitted load pattern, and the offset at each
+pattern.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ PATTERNS_COUNT = 6  # in one figure
 
 @dataclass(frozen=True)
 class AlignedPattern:
-    """One pattern in one meter: times (of the hosts' clock, from the pattern's start), samples and fit, all of shape (N,)."""
+    """One pattern in one meter: times (of the hosts' clock, from the pattern's start), samples and fit,
+    all of shape (N,).
+    """
 
     name: str  # "lmg, pattern 1"
     channel: str  # the offsets of one are joined by a line
@@ -27,9 +31,13 @@ class AlignedPattern:
 
 
 def alignment(patterns: Sequence[AlignedPattern], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw each pattern with its fit, and below them the offsets in ms with 95 % intervals and the line between them."""
+    """Draw each pattern with its fit, and below them the offsets in ms with 95 % intervals and the line
+    between them.
+    """
     return titled(
-        {"vconcat": [*(_pattern(pattern) for pattern in patterns), _offsets(patterns)], "spacing": 24}, "Clock alignment", notes
+        {"vconcat": [*(_pattern(pattern) for pattern in patterns), _offsets(patterns)], "spacing": 24},
+        "Clock alignment",
+        notes,
     )
 
 
@@ -49,10 +57,17 @@ def _pattern(pattern: AlignedPattern) -> Spec:
         "height": 120,
         "data": {"values": rows},
         "layer": [
-            {"mark": {"type": "line", "interpolate": "step-before", "style": ["bound"]}, "encoding": {"x": x, "y": y("fit")}},
+            {
+                "mark": {"type": "line", "interpolate": "step-before", "style": ["bound"]},
+                "encoding": {"x": x, "y": y("fit")},
+            },
             {
                 "mark": {"type": "point", "filled": True, "size": 22},
-                "encoding": {"x": x, "y": y("watts"), "tooltip": [{"field": "t"}, {"field": "watts"}, {"field": "fit"}]},
+                "encoding": {
+                    "x": x,
+                    "y": y("watts"),
+                    "tooltip": [{"field": "t"}, {"field": "watts"}, {"field": "fit"}],
+                },
             },
         ],
     }
@@ -70,7 +85,12 @@ def _offsets(patterns: Sequence[AlignedPattern]) -> Spec:
         }
         for pattern in patterns
     ]
-    x: Spec = {"field": "at", "type": "quantitative", "title": "s since the first pattern", "scale": {"padding": 20}}
+    x: Spec = {
+        "field": "at",
+        "type": "quantitative",
+        "title": "s since the first pattern",
+        "scale": {"padding": 20},
+    }
     axis: Spec = {"type": "quantitative", "title": "ms ahead", "scale": {"zero": False}}
     return {
         "width": FULL_WIDTH,
@@ -98,13 +118,18 @@ def _offsets(patterns: Sequence[AlignedPattern]) -> Spec:
 
 
 def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[AlignedPattern, ...]:
-    """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
+    """Find each load pattern in each channel of power or energy recorded with it; channels that show none
+    are left out.
+    """
     from perjoule.energy.alignment import expected, offset
 
     aligned: list[AlignedPattern] = []
     for index, (load, series) in enumerate(patterns, start=1):
         for readings in series:
-            if readings.channel.quantity in ("power", "energy") and (shift := offset(readings, load.edges_s)) is not None:
+            if (
+                readings.channel.quantity in ("power", "energy")
+                and (shift := offset(readings, load.edges_s)) is not None
+            ):
                 t_s, watts, fit_w = expected(readings, load.edges_s, shift)
                 times_s = t_s - shift.offset_s - load.edges_s[0]
                 near = (times_s > -2) & (times_s < load.edges_s[-1] - load.edges_s[0] + 2)
@@ -113,14 +138,26 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
                 channel = readings.channel.name
                 title = f"{channel}, pattern {index}"
                 aligned.append(
-                    AlignedPattern(title, channel, rounded[0], rounded[1], rounded[2], at_s, shift.offset_s, shift.uncertainty_s)
+                    AlignedPattern(
+                        title,
+                        channel,
+                        rounded[0],
+                        rounded[1],
+                        rounded[2],
+                        at_s,
+                        shift.offset_s,
+                        shift.uncertainty_s,
+                    )
                 )
     return tuple(aligned)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if patterns := alignments(read_patterns(content.results.folder)):
-        note = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
+        note = (
+            "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % "
+            "intervals"
+        )
         yield "alignment", alignment(patterns[:PATTERNS_COUNT], notes=[note, *content.notes])
 
 

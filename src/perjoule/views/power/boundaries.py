@@ -1,4 +1,6 @@
-"""The devices that the meters cover: the cluster's from top to bottom, and for each channel a bar of watts beside its own."""
+"""The devices that the meters cover: the cluster's from top to bottom, and for each channel a bar of watts
+beside its own.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,13 +20,23 @@ HEADING = 13  # the height of a line of a column's name
 STRIP = 8  # the width of the strip that says a device's role
 
 
-def boundaries(devices: Sequence["MeteredDevice"], bars: Sequence["Bar"], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw devices from top to bottom in the given order, and each channel's bar beside the devices that it covers."""
+def boundaries(
+    devices: Sequence["MeteredDevice"], bars: Sequence["Bar"], *, notes: Sequence[str] = ()
+) -> Spec:
+    """Draw devices from top to bottom in the given order, and each channel's bar beside the devices that
+    it covers.
+    """
     place = {device.name: index for index, device in enumerate(devices)}
     columns = list(dict.fromkeys(bar.row for bar in bars))
     roles = list(dict.fromkeys(device.role for device in devices))
     strips = [
-        {"y": place[d.name] + 0.06, "middle": place[d.name] + 0.5, "y2": place[d.name] + 0.94, "device": d.name, "name": d.role}
+        {
+            "y": place[d.name] + 0.06,
+            "middle": place[d.name] + 0.5,
+            "y2": place[d.name] + 0.94,
+            "device": d.name,
+            "name": d.role,
+        }
         for d in devices
     ]
     scale: Spec = {"domain": [0, len(devices)], "nice": False, "reverse": True}
@@ -39,9 +51,18 @@ def boundaries(devices: Sequence["MeteredDevice"], bars: Sequence["Bar"], *, not
     }
     x["axis"] |= {"labelPadding": 4 + HEADING * max((column.count(", ") for column in columns), default=0)}
     x["scale"] = {"paddingInner": 0.08, "paddingOuter": 0}
-    tooltip = [{"field": "row", "title": "channel"}, {"field": "covers"}, {"field": "grade"}, {"field": "text", "title": "power"}]
+    tooltip = [
+        {"field": "row", "title": "channel"},
+        {"field": "covers"},
+        {"field": "grade"},
+        {"field": "text", "title": "power"},
+    ]
     grade = labels(
-        list(dict.fromkeys(bar.grade for bar in bars)), "category", title="power is", titleOrient="left", orient="bottom"
+        list(dict.fromkeys(bar.grade for bar in bars)),
+        "category",
+        title="power is",
+        titleOrient="left",
+        orient="bottom",
     )
     layers: list[Spec] = [
         {
@@ -59,11 +80,21 @@ def boundaries(devices: Sequence["MeteredDevice"], bars: Sequence["Bar"], *, not
         {
             "data": {"values": strips},
             "mark": {"type": "text", "fontSize": 11, "align": "right"},
-            "encoding": {"x": {"value": -STRIP - 8}, "y": {**y, "field": "middle"}, "text": {"field": "device"}},
+            "encoding": {
+                "x": {"value": -STRIP - 8},
+                "y": {**y, "field": "middle"},
+                "text": {"field": "device"},
+            },
         },
         {
             "mark": {"type": "rect", "cornerRadius": 2, "opacity": PALE},
-            "encoding": {"x": x, "y": y, "y2": {"field": "y2"}, "color": {**grade, "field": "grade"}, "tooltip": tooltip},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "y2": {"field": "y2"},
+                "color": {**grade, "field": "grade"},
+                "tooltip": tooltip,
+            },
         },
         {
             "transform": [{"filter": "datum.first"}],
@@ -93,7 +124,13 @@ def _pieces(bar: "Bar", place: dict[str, int]) -> list[Spec]:
     text = "refused" if bar.watts is None else f"{number(bar.watts)} W"
     shared = {"row": bar.row, "grade": bar.grade, "text": text, "covers": ", ".join(bar.devices)}
     return [
-        {"y": run[0] + 0.06, "y2": run[-1] + 0.94, "middle": (run[0] + run[-1] + 1) / 2, "first": run is runs[0], **shared}
+        {
+            "y": run[0] + 0.06,
+            "y2": run[-1] + 0.94,
+            "middle": (run[0] + run[-1] + 1) / 2,
+            "first": run is runs[0],
+            **shared,
+        }
         for run in runs
     ]
 

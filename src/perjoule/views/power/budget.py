@@ -1,4 +1,6 @@
-"""Uncertainty of energies: the terms of each budget in % of the energy, and as a stack of variances, with the largest named."""
+"""Uncertainty of energies: the terms of each budget in % of the energy, and as a stack of variances, with
+the largest named.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
@@ -23,7 +25,9 @@ TERMS_COUNT = len(THEMES["light"]["range"]["component"])  # a colour for each
 
 
 def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw each budget's share of the variance by term, and next to it the total in % of the energy (one standard deviation)."""
+    """Draw each budget's share of the variance by term, and next to it the total in % of the energy (one
+    standard deviation).
+    """
     rows: list[Spec] = []
     totals: list[Spec] = []
     names = _names(budgets)
@@ -35,7 +39,13 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         if lesser := [u for name, u in terms.items() if name not in names]:
             parts[OTHERS] = hypot(*lesser)
         rows += [
-            {"what": title, "name": name, "order": order, "share": u**2 / variance, "u": f"{uncertainty_text(u)} % of the energy"}
+            {
+                "what": title,
+                "name": name,
+                "order": order,
+                "share": u**2 / variance,
+                "u": f"{uncertainty_text(u)} % of the energy",
+            }
             for order, (name, u) in enumerate(parts.items())
         ]
         totals.append({"what": title, "text": f"{uncertainty_text(variance**0.5)} %"})
@@ -52,9 +62,15 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         "encoding": {
             "y": y,
             "x": {**x, "stack": "zero", "scale": {"domain": [0, 1]}},
-            "color": labels([*names, *([OTHERS] if any(row["name"] == OTHERS for row in rows) else [])], "component"),
+            "color": labels(
+                [*names, *([OTHERS] if any(row["name"] == OTHERS for row in rows) else [])], "component"
+            ),
             "order": {"field": "order"},
-            "tooltip": [{"field": "what"}, {"field": "name", "title": "term"}, {"field": "u", "title": "standard uncertainty"}],
+            "tooltip": [
+                {"field": "what"},
+                {"field": "name", "title": "term"},
+                {"field": "u", "title": "standard uncertainty"},
+            ],
         },
     }
     text: Spec = {
@@ -85,7 +101,9 @@ Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
 def budget_table(metered: Sequence["MeteredTrial"]) -> Table:
-    """Lay out the uncertainty budgets: for each cell and boundary each term in % of the energy, the mean of repetitions."""
+    """Lay out the uncertainty budgets: for each cell and boundary each term in % of the energy, the mean
+    of repetitions.
+    """
     from perjoule.energy.budget import SHRINK
     from perjoule.measures.energies import UNBUDGETED
 
@@ -94,8 +112,14 @@ def budget_table(metered: Sequence["MeteredTrial"]) -> Table:
         for direction, energy in trial.energies.items():
             for kind in BOUNDARIES:
                 if kind in energy.budgets and energy.grades.get(kind, energy.grade) not in UNBUDGETED:
-                    rows.setdefault(((*trial.key[:2], direction, trial.key[2]), kind), []).append(energy.budgets[kind])
-    names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
+                    rows.setdefault(((*trial.key[:2], direction, trial.key[2]), kind), []).append(
+                        energy.budgets[kind]
+                    )
+    names = [
+        name
+        for name in SHRINK
+        if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)
+    ]
     headers = (*PLACE, "energy", "J", "± %", "k", *names, "largest term", "unknown")
     laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
     return Table(headers, tuple(laid), (*NAMES, "energy", "largest term", "unknown"))
@@ -136,16 +160,19 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     from perjoule.statistics.cells import as_read
 
     shares = {
-        ", ".join((*trial.key[:2], *(() if direction in trial.key[1] else (direction,)), clients_text(trial.key[2]))): relative(
-            [energy.budgets[NET]]
-        )
+        ", ".join(
+            (*trial.key[:2], *(() if direction in trial.key[1] else (direction,)), clients_text(trial.key[2]))
+        ): relative([energy.budgets[NET]])
         for trial in sorted(content.metered, key=lambda trial: [as_read(str(part)) for part in trial.key])
         for direction, energy in trial.energies.items()
         if NET in energy.budgets and energy.grade not in UNBUDGETED and energy.budgets[NET].terms
     }
     if shares:
         of_one = "net energy of one trial each; right: one standard uncertainty in % of the energy"
-        yield "budget", budget(dict(list(shares.items())[:BUDGETS_COUNT]), notes=[of_one, *content.power_notes])
+        yield (
+            "budget",
+            budget(dict(list(shares.items())[:BUDGETS_COUNT]), notes=[of_one, *content.power_notes]),
+        )
 
 
 FLAG = Flag(
@@ -164,7 +191,8 @@ VIEW = View(
             lambda content: budget_table(content.metered),
             "Uncertainty of the energies",
             note="± is half of the 95 % interval of one trial and k its coverage factor; the terms are standard "
-            "uncertainties in % of the energy, averaged over repetitions. Net: the servers; gross: with the switch; all: "
+            "uncertainties in % of the energy, averaged over repetitions. Net: the servers; gross: with the "
+            "switch; all: "
             "with the clients; dynamic: net without idle; controller: net without disks.",
         ),
     ),

@@ -12,7 +12,9 @@ from perjoule.views.view import View
 
 def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Sequence[str] = ()) -> Spec:
     """Draw TiB/W as a bar per cluster; `highlighted` is the measured one."""
-    rows = [{"cluster": n, "value": v, "text": number(v), "here": n == highlighted} for n, v in tib_per_w.items()]
+    rows = [
+        {"cluster": n, "value": v, "text": number(v), "here": n == highlighted} for n, v in tib_per_w.items()
+    ]
     best_first = sorted(tib_per_w, key=lambda name: -tib_per_w[name])
     y: Spec = {"field": "cluster", "type": "nominal", "scale": {"domain": best_first}, "title": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": "TiB/W"}
@@ -34,12 +36,19 @@ def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Se
         "mark": {"type": "text", "align": "left", "dx": 4},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    spec: Spec = {"width": FULL_WIDTH, "height": {"step": 30}, "data": {"values": rows}, "layer": [bars, text]}
+    spec: Spec = {
+        "width": FULL_WIDTH,
+        "height": {"step": 30},
+        "data": {"values": rows},
+        "layer": [bars, text],
+    }
     return titled(spec, "Capacity per watt", notes)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if any(catalogue.servers(catalogue.cluster(name)) for name in content.clusters if name in catalogue.names()):
+    if any(
+        catalogue.servers(catalogue.cluster(name)) for name in content.clusters if name in catalogue.names()
+    ):
         yield "capacity", _of_catalogue(content.clusters)
 
 
@@ -50,7 +59,10 @@ def _of_catalogue(clusters: Sequence[str]) -> Spec:
     with_servers = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
     values = {c.title: capacity_bytes_per_idle_w(c) / BYTES["TiB"] for c in with_servers.values()}
     highlighted = with_servers[clusters[0]].title if clusters[0] in with_servers else ""
-    notes = ["raw capacity of the data disks per watt that the servers draw idle, without switch; from the catalogue"]
+    notes = [
+        "raw capacity of the data disks per watt that the servers draw idle, without switch; from the "
+        "catalogue"
+    ]
     return capacity(values, highlighted=highlighted, notes=notes)
 
 

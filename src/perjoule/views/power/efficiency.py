@@ -11,7 +11,9 @@ from perjoule.views.content import Content
 from perjoule.views.view import View
 
 
-def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:
+def efficiency(
+    cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()
+) -> Spec:
     """Draw `efficiency_bytes_per_j` of the cells."""
     return against_clients(
         cells,

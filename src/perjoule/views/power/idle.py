@@ -1,4 +1,6 @@
-"""Idle file systems: what each role draws, does by itself, and for how long its disks could sleep; and the watts by piece."""
+"""Idle file systems: what each role draws, does by itself, and for how long its disks could sleep; and the
+watts by piece.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -27,7 +29,9 @@ def idle(cells: Sequence[Cell], *, notes: Sequence[str]) -> Spec:
                 rows.append({"bar": bar, "name": name, "order": order, "value": value_w, "text": text})
         if whole_w := sum(pieces_w.values()):
             totals.append({"bar": bar, "value": whole_w, "text": f"{any_number(whole_w)} {_UNIT}"})
-    panel = stacked(rows, totals, f"power in {_UNIT} without a load", list(PIECES.values()), {"text": "power"})
+    panel = stacked(
+        rows, totals, f"power in {_UNIT} without a load", list(PIECES.values()), {"text": "power"}
+    )
     return titled({"vconcat": [panel]}, "What an idle file system draws", notes)
 
 
@@ -67,7 +71,9 @@ def idle_table(cells: Sequence[Cell]) -> Table:
             intervals = {column: cell.metrics.get(column.format(role)) for column in _COLUMNS}
             if any(intervals.values()):
                 texts = (
-                    value_text(interval, column.format(role), with_interval if column == _WITH_INTERVAL else mean)
+                    value_text(
+                        interval, column.format(role), with_interval if column == _WITH_INTERVAL else mean
+                    )
                     for column, interval in intervals.items()
                 )
                 rows.append((cell.filesystem, cell.workload, role, str(cell.clients_count), *texts))
@@ -96,8 +102,10 @@ VIEW = View(
             lambda content: idle_table(content.cells),
             "Idle",
             note="Without a load: what each role draws, and what it does by itself, all of its hosts together, by second. "
-            "CPU: 100 % is one core of the machine that ran it. Longest gap: the longest time without an access to the disks "
-            "of one host; sleepable: the share of the time in gaps of at least the least gap of the campaign.",
+            "CPU: 100 % is one core of the machine that ran it. Longest gap: the longest time without an "
+            "access to the disks "
+            "of one host; sleepable: the share of the time in gaps of at least the least gap of the "
+            "campaign.",
         ),
     ),
     figures=_figures,

@@ -19,7 +19,8 @@ WORK = dict(zip(RATES, ("MiB", "operation"), strict=True))
 
 
 def joules(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the joules for a unit of work as a stacked bar for each file system and load, with the total next to it.
+    """Draw the joules for a unit of work as a stacked bar for each file system and load, with the total next
+    to it.
 
     Args:
         cells: of one number of clients; those without a known piece, or without work, are left out.
@@ -39,7 +40,12 @@ def _pieces_j(cell: Cell, rate: str) -> Mapping[str, float]:
     if rate not in cell.metrics:
         return {}
     per = metric_of(rate).unit.per
-    work = fmean(a * b for a, b in zip(cell.metrics[rate].values, cell.metrics["duration_s"].values, strict=False)) / per
+    work = (
+        fmean(
+            a * b for a, b in zip(cell.metrics[rate].values, cell.metrics["duration_s"].values, strict=False)
+        )
+        / per
+    )
     keys = {piece: f"part_{piece}_j" for piece in PIECES}
     return {piece: cell.metrics[key].mean / work for piece, key in keys.items() if key in cell.metrics}
 
@@ -54,24 +60,44 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
         whole_j = sum(pieces_j.values())
         for order, (piece, name) in enumerate(PIECES.items()):
             if value_j := pieces_j.get(piece):
-                texts = {"text": f"{any_number(value_j)} J per {unit}", "share": f"{percent(value_j / whole_j, 1)} %"}
+                texts = {
+                    "text": f"{any_number(value_j)} J per {unit}",
+                    "share": f"{percent(value_j / whole_j, 1)} %",
+                }
                 rows.append({"bar": bar, "name": name, "order": order, "value": value_j, **texts})
         if pieces_j:
             totals.append({"bar": bar, "value": whole_j, "text": f"{any_number(whole_j)} J"})
-    return stacked(rows, totals, f"energy in J per {unit}", list(PIECES.values()), {"text": "energy", "share": "share"})
+    return stacked(
+        rows, totals, f"energy in J per {unit}", list(PIECES.values()), {"text": "energy", "share": "share"}
+    )
 
 
-SIDES = {boundary.name: boundary.prefix for boundary in BOUNDARIES if boundary.name in ("net", "clients", "all")}
+SIDES = {
+    boundary.name: boundary.prefix for boundary in BOUNDARIES if boundary.name in ("net", "clients", "all")
+}
 _PLAIN = ("{}energy_j", "{}mean_w")
-_COLUMNS = (*_PLAIN, *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])), *(f"burst_{{}}{key}" for key in PER_JOULE))
+_COLUMNS = (
+    *_PLAIN,
+    *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])),
+    *(f"burst_{{}}{key}" for key in PER_JOULE),
+)
 
 
 def sides_table(cells: Sequence[Cell]) -> Table:
-    """Lay out grade, energy, power and work per joule of servers, clients and all; a row for each that a cell has."""
+    """Lay out grade, energy, power and work per joule of servers, clients and all; a row for each that a
+    cell has.
+    """
     rows_of_sides = [
-        (cell, name, prefix) for cell in cells for name, prefix in SIDES.items() if f"{prefix}energy_j" in cell.metrics
+        (cell, name, prefix)
+        for cell in cells
+        for name, prefix in SIDES.items()
+        if f"{prefix}energy_j" in cell.metrics
     ]
-    columns = [column for column in _COLUMNS if any(column.format(prefix) in cell.metrics for cell, _, prefix in rows_of_sides)]
+    columns = [
+        column
+        for column in _COLUMNS
+        if any(column.format(prefix) in cell.metrics for cell, _, prefix in rows_of_sides)
+    ]
     texts = {column: mean if column in _PLAIN else with_interval for column in columns}
     rows = (
         (
@@ -110,14 +136,22 @@ def _notes(cells: Sequence[Cell]) -> Iterator[str]:
     from perjoule.energy.baseline import OMITTED, UNSETTLED
 
     grades = {
-        name: sorted({grade for cell in cells if f"{prefix}energy_j" in cell.metrics and (grade := cell.grade_of(name))})
+        name: sorted(
+            {
+                grade
+                for cell in cells
+                if f"{prefix}energy_j" in cell.metrics and (grade := cell.grade_of(name))
+            }
+        )
         for name, prefix in SIDES.items()
     }
     sides = (("servers", grades["net"]), ("clients", grades["clients"]))
     powers = ", ".join(f"{side} {'+'.join(of_side)}" for side, of_side in sides if of_side)
     clients = clients_text(cells[0].clients_count)
     yield f"{clients}; headline window, mean of the repetitions" + (f"; power: {powers}" if powers else "")
-    yield from dict.fromkeys(text for cell in cells for text in cell.omitted if text not in (OMITTED, UNSETTLED))
+    yield from dict.fromkeys(
+        text for cell in cells for text in cell.omitted if text not in (OMITTED, UNSETTLED)
+    )
 
 
 FLAG = Flag(
@@ -138,8 +172,10 @@ VIEW = View(
             lambda content: split_table(content.cells),
             "Where the joules went",
             note="Clients are those that ran the load. All: servers and clients, each host once, without the switch. A host "
-            "that ran the load and served it counts in all alone, and with the servers. Below: where the joules of both "
-            "sides and the switch went, in %. The rest of a side is what its processors and the servers' disks leave: "
+            "that ran the load and served it counts in all alone, and with the servers. Below: where the "
+            "joules of both "
+            "sides and the switch went, in %. The rest of a side is what its processors and the servers' "
+            "disks leave: "
             "boards, fans, losses of supplies. Not split: the meters can't tell.",
         ),
     ),

@@ -24,7 +24,9 @@ PALE = 0.35
 
 
 def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw a bar for each part in the given order, with its joules and watts; those that are refused are left out."""
+    """Draw a bar for each part in the given order, with its joules and watts; those that are refused are
+    left out.
+    """
     joules_known = [part for part in energies if _joules(part) is not None]
     most = sorted(joules_known, key=lambda part: -(_joules(part) or 0.0))[:PARTS_COUNT]
     drawn = [part for part in joules_known if part in most]
@@ -34,8 +36,18 @@ def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
         notes = [*notes, f"the {len(drawn)} of {len(joules_known)} parts with the most joules"]
     largest_j = max((row["value"] for row in rows), default=0.0)
     y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
-    x: Spec = {"field": "value", "type": "quantitative", "title": "energy in J", "scale": {"domainMax": 1.25 * largest_j}}
-    tooltip = [{"field": "bar"}, {"field": "meter"}, {"field": "name", "title": "grade"}, {"field": "text", "title": "energy"}]
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "title": "energy in J",
+        "scale": {"domainMax": 1.25 * largest_j},
+    }
+    tooltip = [
+        {"field": "bar"},
+        {"field": "meter"},
+        {"field": "name", "title": "grade"},
+        {"field": "text", "title": "energy"},
+    ]
     bars: Spec = {
         "mark": {"type": "bar", "height": 14},
         "encoding": {
@@ -50,7 +62,12 @@ def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    spec: Spec = {"width": FULL_WIDTH - 150, "height": {"step": ROW}, "data": {"values": rows}, "layer": [bars, text]}
+    spec: Spec = {
+        "width": FULL_WIDTH - 150,
+        "height": {"step": ROW},
+        "data": {"values": rows},
+        "layer": [bars, text],
+    }
     return titled(spec, "One trial's joules by device", notes)
 
 
@@ -66,8 +83,19 @@ def _joules(part: PartEnergy) -> float | None:
 def _row(part: PartEnergy, *, several: bool) -> Spec:
     value_j = _joules(part)
     name = f"{part.host} {part.part.removeprefix(DRIVE)}" + (f", {part.meter}" if several else "")
-    text = f"at most {_number(value_j)} J" if part.mean_w is None else f"{_number(value_j)} J, {_number(part.mean_w)} W"
-    return {"bar": name, "value": value_j, "text": text, "name": part.grade, "meter": part.meter, "bound": part.energy_j is None}
+    text = (
+        f"at most {_number(value_j)} J"
+        if part.mean_w is None
+        else f"{_number(value_j)} J, {_number(part.mean_w)} W"
+    )
+    return {
+        "bar": name,
+        "value": value_j,
+        "text": text,
+        "name": part.grade,
+        "meter": part.meter,
+        "bound": part.energy_j is None,
+    }
 
 
 def _number(value: float | None) -> str:
@@ -75,7 +103,9 @@ def _number(value: float | None) -> str:
 
 
 def parts_table(metered: Sequence["MeteredTrial"]) -> Table:
-    """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest bound."""
+    """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest
+    bound.
+    """
     rows: dict[tuple[str, ...], list[PartEnergy]] = {}
     for trial in metered:
         for part in trial.parts:
@@ -87,7 +117,11 @@ def parts_table(metered: Sequence["MeteredTrial"]) -> Table:
 
 
 def _joules_texts(several: Sequence[PartEnergy]) -> tuple[str, str]:
-    exact = [(part.energy_j, part.mean_w) for part in several if part.energy_j is not None and part.mean_w is not None]
+    exact = [
+        (part.energy_j, part.mean_w)
+        for part in several
+        if part.energy_j is not None and part.mean_w is not None
+    ]
     bounds = [part.most_j for part in several if part.most_j is not None]
     if len(exact) == len(several):
         return number(fmean(joules for joules, _ in exact)), number(fmean(watts for _, watts in exact))
@@ -100,7 +134,10 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     trial = max(content.metered, key=lambda trial: trial.key[2], default=None)
     if trial and drawable(trial.parts):
         filesystem, workload, clients_count = trial.key
-        of = f"{filesystem}, {workload}, {clients_text(clients_count)}: the measured window of one trial; pale: an upper bound"
+        of = (
+            f"{filesystem}, {workload}, {clients_text(clients_count)}: the measured window of one trial; "
+            "pale: an upper bound"
+        )
         yield "parts", parts(trial.parts, notes=[of, *content.notes])
 
 
@@ -114,7 +151,8 @@ VIEW = View(
             lambda content: parts_table(content.metered),
             "Joules by device",
             note="Measured parts of hosts, the mean over repetitions: they may overlap, and two meters may measure the same "
-            'one, so they don\'t add up. "At most": only the power state of a drive is known, which bounds its power.',
+            'one, so they don\'t add up. "At most": only the power state of a drive is known, which bounds '
+            "its power.",
         ),
     ),
     figures=_figures,

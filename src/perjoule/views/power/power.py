@@ -1,4 +1,6 @@
-"""The distribution of power during the measured windows, as box plots with the mean (Fig. 5 of "Green Storage")."""
+"""The distribution of power during the measured windows, as box plots with the mean (Fig. 5 of "Green
+Storage").
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,13 +18,15 @@ LETTER_WIDTH, ROW = 7, 36  # px: of names, and the distance of boxes that lie
 
 
 def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the distribution of power samples in watts: a panel for each load, reads first, with a box for each file system.
+    """Draw the distribution of power samples in watts: a panel for each load, reads first, with a box for
+    each file system.
 
     Boxes lie, one above the other, if the names of file systems are too long to stand side by side.
     """
     names = list(dict.fromkeys(name for name, _, _ in samples))
     values = [w for watts in samples.values() for w in watts]
-    # Never less than the watts are rounded to: a mark outside of the scale would stretch the figure over many screens.
+    # Never less than the watts are rounded to: a mark outside of the scale would stretch the figure over many
+    # screens.
     margin = max(0.08 * (max(values) - min(values)), 0.002 * max(values), 0.01) if values else 1.0
     domain = [min(values, default=0.0) - margin, max(values, default=1.0) + margin]
     of_watts: Spec = {"field": "watts", "type": "quantitative", "title": "W, servers without switch"}
@@ -44,12 +48,21 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
         )
         for load, title in load_names(loads).items()
     ]
-    return titled({"concat": panels, "columns": 1 if lying else 2, "spacing": 24}, "Power while measuring", notes)
+    return titled(
+        {"concat": panels, "columns": 1 if lying else 2, "spacing": 24}, "Power while measuring", notes
+    )
 
 
-def _panel(samples: Mapping[str, Sequence[float]], names: Sequence[str], title: str, of_watts: Spec, *, lying: bool) -> Spec:
+def _panel(
+    samples: Mapping[str, Sequence[float]], names: Sequence[str], title: str, of_watts: Spec, *, lying: bool
+) -> Spec:
     rows = [{"filesystem": n, "watts": round(w, 3)} for n, watts in samples.items() for w in watts]
-    of_name: Spec = {"field": "filesystem", "type": "nominal", "title": None, "scale": {"domain": list(names)}}
+    of_name: Spec = {
+        "field": "filesystem",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": list(names)},
+    }
     size = ROW / 2 if lying else 38
     box = {
         "type": "boxplot",
@@ -58,7 +71,12 @@ def _panel(samples: Mapping[str, Sequence[float]], names: Sequence[str], title: 
         "median": {"style": ["paper"]},
         "outliers": {"size": 14, "opacity": 0.5},
     }
-    of_mean: Spec = {"aggregate": "mean", "field": "watts", "type": "quantitative", "title": of_watts["title"]}
+    of_mean: Spec = {
+        "aggregate": "mean",
+        "field": "watts",
+        "type": "quantitative",
+        "title": of_watts["title"],
+    }
     name, watts = ("y", "x") if lying else ("x", "y")
     mean: Spec = {
         "mark": {"type": "point", "shape": "diamond", "size": 60, "filled": True, "style": ["ink", "mean"]},
@@ -72,7 +90,10 @@ def _panel(samples: Mapping[str, Sequence[float]], names: Sequence[str], title: 
         "title": {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8},
         "data": {"values": rows},
         "layer": [
-            {"mark": box, "encoding": {name: of_name, watts: of_watts, "color": {**colour(names), "legend": None}}},
+            {
+                "mark": box,
+                "encoding": {name: of_name, watts: of_watts, "color": {**colour(names), "legend": None}},
+            },
             mean,
         ],
     }
@@ -80,7 +101,9 @@ def _panel(samples: Mapping[str, Sequence[float]], names: Sequence[str], title: 
 
 def spread(content: Content) -> str:
     """Say what a box is of."""
-    return f"samples of all repetitions with {clients_text(content.most_count)}; box: quartiles, diamond: mean"
+    return (
+        f"samples of all repetitions with {clients_text(content.most_count)}; box: quartiles, diamond: mean"
+    )
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:

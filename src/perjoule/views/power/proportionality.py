@@ -25,7 +25,9 @@ _PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
 
 def loads_table(proportionalities: Sequence["Proportionality"]) -> Table:
     """Lay out rate, power, gap to the ideal and energy per byte at each load."""
-    columns = tuple(metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE))
+    columns = tuple(
+        metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE)
+    )
     rows = [
         (
             *_place(curve),
@@ -47,7 +49,12 @@ def proportionality_table(proportionalities: Sequence["Proportionality"]) -> Tab
     """Lay out how proportional each file system's power is, or why that is not known."""
     keys = list(dict.fromkeys(key for curve in proportionalities for key in curve.numbers))
     rows = [
-        (*_place(curve), *(value_text(curve.numbers.get(key), key) for key in keys), curve.grade, curve.refused)
+        (
+            *_place(curve),
+            *(value_text(curve.numbers.get(key), key) for key in keys),
+            curve.grade,
+            curve.refused,
+        )
         for curve in proportionalities
     ]
     headers = (*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted")
@@ -59,18 +66,25 @@ def curves(proportionalities: Sequence["Proportionality"]) -> list[Growth]:
     per, unit = metric_of("load_ratio").unit.per, metric_of(_POWER).unit
     drawn: list[Growth] = []
     for curve in sorted(proportionalities, key=lambda curve: (curve.workload, curve.clients_count)):
-        points = [(level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in curve.levels]
+        points = [
+            (level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in curve.levels
+        ]
         top = points[-1]
         ep = curve.numbers.get("proportionality_ratio")
         drawn.append(
             Growth(
-                panel=f"{curve.workload}, {clients_text(curve.clients_count)}: {unit.symbol}, servers without switch",
+                panel=(
+                    f"{curve.workload}, {clients_text(curve.clients_count)}: {unit.symbol}, servers "
+                    "without switch"
+                ),
                 axis=unit.symbol,
                 filesystem=curve.filesystem,
                 values=dict(points),
                 ideal=[(0.0, 0.0), (top[0], top[1].mean)] if curve.numbers else [],
                 law=[(load, power.mean) for load, power in points],
-                law_text=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}" if ep else curve.refused,
+                law_text=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}"
+                if ep
+                else curve.refused,
             )
         )
     return drawn
@@ -104,8 +118,10 @@ VIEW = View(
             "Energy proportionality",
             style="last",
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
-            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve to load, 0 "
-            f"if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, without switch and clients.",
+            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve to "
+            "load, 0 "
+            f"if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, without switch "
+            "and clients.",
         ),
     ),
     figures=_figures,

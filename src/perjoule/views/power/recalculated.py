@@ -1,4 +1,6 @@
-"""What a recalculation moved: the coefficients of modelled watts, and the rows that rest on them, before and now."""
+"""What a recalculation moved: the coefficients of modelled watts, and the rows that rest on them, before
+and now.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,7 +21,11 @@ NONE = Table((), ())
 def coefficients_table(recalculation: Recalculation) -> Table:
     """Lay out each coefficient that has another value, with both."""
     rows = tuple(
-        (cluster, name, *(f"{estimate(value)}{'' if name == EFFICIENCY else ' W'}" for value in (move.before, move.now)))
+        (
+            cluster,
+            name,
+            *(f"{estimate(value)}{'' if name == EFFICIENCY else ' W'}" for value in (move.before, move.now)),
+        )
         for cluster, moves in recalculation.coefficients.items()
         for name, move in moves.items()
     )
@@ -33,7 +39,9 @@ def rows_table(recalculation: Recalculation, cells: Sequence[Cell]) -> Table:
     keys = [key for key in MOVED if any(key in cell.metrics for _, cell in pairs)]
     headers = [f"{heading(key)} {when}" for key in keys for when in ("before", "now")]
     rows = tuple(
-        (*place(now), *(_text(cell, key) for key in keys for cell in (before, now))) for before, now in pairs if now.metrics
+        (*place(now), *(_text(cell, key) for key in keys for cell in (before, now)))
+        for before, now in pairs
+        if now.metrics
     )
     return Table((*PLACE, *headers), rows, NAMES)
 
@@ -46,11 +54,15 @@ def _intro(content: Content) -> str:
     recalculation = recalculation_of(content.results.folder)
     if recalculation is None:
         return ""
-    days = sorted({f"{datetime.fromtimestamp(record.clock.utc_s, UTC):%Y-%m-%d}" for record in content.records})
+    days = sorted(
+        {f"{datetime.fromtimestamp(record.clock.utc_s, UTC):%Y-%m-%d}" for record in content.records}
+    )
     measured = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "an unknown day"
     return (
-        f"Counters and loads were measured on {measured}. Their watts, which are modelled, were recalculated on "
-        f"{recalculation.date} by {recalculation.by} with the coefficients that the catalogue corrected. The journal of the "
+        f"Counters and loads were measured on {measured}. Their watts, which are modelled, were "
+        "recalculated on "
+        f"{recalculation.date} by {recalculation.by} with the coefficients that the catalogue corrected. "
+        "The journal of the "
         f"original has the SHA-256 {recalculation.original}."
     )
 
@@ -72,6 +84,10 @@ VIEW = View(
     intro=_intro,
     tables=(
         Shown(_coefficients, "Coefficients of modelled watts"),
-        Shown(_rows, "What moved", note="Watts and work per joule of the servers without the switch, by today's definitions."),
+        Shown(
+            _rows,
+            "What moved",
+            note="Watts and work per joule of the servers without the switch, by today's definitions.",
+        ),
     ),
 )

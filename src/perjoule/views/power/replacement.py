@@ -12,7 +12,8 @@ from perjoule.views.view import Flag, Shown, View
 
 
 def replacement(replacements: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each workload.
+    """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each
+    workload.
 
     Args:
         found: in the order of the panels; those whose power is not compared are left out.
@@ -26,14 +27,22 @@ def replacement(replacements: Sequence[Replacement], *, notes: Sequence[str] = (
     servers = list(dict.fromkeys(replaced.server for replaced, *_ in comparable))
     names = list(dict.fromkeys(replaced.low_power for replaced, *_ in comparable))
     ends = [power.mean for _, power, _ in comparable]
-    ends += [end for _, power, _ in comparable for end in (power.low, power.high) if isfinite(end) and end > 0]
+    ends += [
+        end for _, power, _ in comparable for end in (power.low, power.high) if isfinite(end) and end > 0
+    ]
     domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
-    panels = [_panel(server, [row for row in comparable if row[0].server == server], names, domain) for server in servers]
+    panels = [
+        _panel(server, [row for row in comparable if row[0].server == server], names, domain)
+        for server in servers
+    ]
     return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
 
 
 def _panel(
-    server: str, rows_of: Sequence[tuple[Replacement, Interval, Interval]], names: Sequence[str], domain: Sequence[float]
+    server: str,
+    rows_of: Sequence[tuple[Replacement, Interval, Interval]],
+    names: Sequence[str],
+    domain: Sequence[float],
 ) -> Spec:
     rows = [_row(*row) for row in rows_of]
     x: Spec = {
@@ -58,12 +67,28 @@ def _panel(
         *ratio_intervals(x, both),
         {
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-            "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in fields]},
+            "encoding": {
+                **both,
+                "x": {"field": "ratio", **x},
+                "tooltip": [{"field": name} for name in fields],
+            },
         },
     ]
-    heading = {"text": f"instead of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    heading = {
+        "text": f"instead of {server}",
+        "fontSize": 12,
+        "anchor": "start",
+        "frame": "group",
+        "offset": 4,
+    }
     height = {"step": max(16, 7 * len(names)), "for": "position"}
-    return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
+    return {
+        "title": heading,
+        "width": FULL_WIDTH - 200,
+        "height": height,
+        "data": {"values": rows},
+        "layer": layers,
+    }
 
 
 def _row(replaced: Replacement, power: Interval, whole_ratio: Interval) -> Spec:
@@ -83,7 +108,9 @@ def _row(replaced: Replacement, power: Interval, whole_ratio: Interval) -> Spec:
 
 
 def replacement_table(replacements: Sequence[Replacement]) -> Table:
-    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
+    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative
+    power.
+    """
     rows = tuple(
         (
             replaced.server,
@@ -99,12 +126,16 @@ def replacement_table(replacements: Sequence[Replacement]) -> Table:
         for replaced in replacements
     )
     headers = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
-    return Table((*headers, "whole machines", "power / server's", "verdict"), rows, (*NAMES, *headers[:2], "verdict"))
+    return Table(
+        (*headers, "whole machines", "power / server's", "verdict"), rows, (*NAMES, *headers[:2], "verdict")
+    )
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if any(replaced.power_ratio for replaced in content.replacements):
-        as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
+        as_many = (
+            "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
+        )
         yield "replacement", replacement(content.replacements, notes=[as_many, *content.power_notes])
 
 

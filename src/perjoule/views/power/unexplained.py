@@ -24,7 +24,17 @@ def unexplained_table(metered: Sequence["MeteredTrial"]) -> Table:
         count = len(pairs)
         total_w, parts_w = sum(p.total_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
         share = percent((total_w - parts_w) / total_w, 1) if total_w else "–"
-        rows.append((total, ", ".join(parts), number(total_w), number(parts_w), number(total_w - parts_w), share, str(count)))
+        rows.append(
+            (
+                total,
+                ", ".join(parts),
+                number(total_w),
+                number(parts_w),
+                number(total_w - parts_w),
+                share,
+                str(count),
+            )
+        )
     name_headers = ("meter", "others of the same devices")
     return Table((*name_headers, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), name_headers)
 
@@ -34,5 +44,7 @@ VIEW = View(
     flag=FLAG,
     title="Power that the meters do not explain",
     folded=True,
-    tables=(Shown(lambda content: unexplained_table(content.metered), "Power that the meters do not explain"),),
+    tables=(
+        Shown(lambda content: unexplained_table(content.metered), "Power that the meters do not explain"),
+    ),
 )

@@ -33,7 +33,9 @@ def has_api(path: str, api: str) -> Check:
     """Return whether a build of IOR has this I/O interface, according to its help."""
     with removal.scratch("perjoule-mpi-") as folder:  # MPI leaves one of its own where TMPDIR is
         env = {**os.environ, "TMPDIR": str(folder)}
-        help_text = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
+        help_text = subprocess.run(
+            [path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env
+        ).stdout
     has = any(api in line for line in help_text.splitlines() if "API for I/O" in line)
     fix = "" if has else "build it with MPI-IO, or use another api"
     return Check(f"ior {api}", has, "built in" if has else "not built in", fix)
@@ -44,7 +46,9 @@ def _mpirun() -> Check:
     fix, look = "apt-get install openmpi-bin", "program mpirun"
     if path is None:
         return Check("mpirun", False, "not found", fix, look=look)
-    stdout = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
+    stdout = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False
+    ).stdout
     version = stdout.strip().partition("\n")[0]
     if "(Open MPI) 4." not in version:
         return Check("mpirun", False, f"{path} is not Open MPI 4 ({version or 'no output'})", fix, look=look)
@@ -66,7 +70,8 @@ def run(
     log: Path,
     time_limit_s: float,
 ) -> None:
-    """Run a program to its end with this many ranks per client, each in its client's folder in the file system.
+    """Run a program to its end with this many ranks per client, each in its client's folder in the file
+    system.
 
     Ranks are numbered client by client. The program's output goes to `log`.
 
@@ -81,7 +86,8 @@ def run(
 
 
 def ready(clients: Sequence[Host], mounted: Mounted, program: str, folder: Path) -> None:
-    """Find out what starts a program's ranks on these clients, before the measured window; logs go to `folder`.
+    """Find out what starts a program's ranks on these clients, before the measured window; logs go to
+    `folder`.
 
     Raises:
         WorkloadError: nothing does.

@@ -1,8 +1,9 @@
 """Ranks by Open MPI 4's mpirun. https://www.open-mpi.org/doc/v4.1/man1/mpirun.1.php
 
-mpirun runs on the first client. For each of the others it calls an agent, usually ssh, to start its daemon (orted) there. Our
-agent only writes down the command; perjoule reads it and starts it on the client like any other program. So it needs no ssh,
-works wherever hosts are, and every process is a child of ours, ended with its host at the latest.
+mpirun runs on the first client. For each of the others it calls an agent, usually ssh, to start its daemon
+(orted) there. Our agent only writes down the command; perjoule reads it and starts it on the client like any
+other program. So it needs no ssh, works wherever hosts are, and every process is a child of ours, ended with
+its host at the latest.
 """
 
 import shlex
@@ -63,18 +64,31 @@ def _at_home(argv: Sequence[str], first: Host, client: Host) -> list[str]:
 
 def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
     """Check the daemons: mpirun waits forever for one that failed to start."""
-    failed = next((name for name, process in running.items() if process is not mpirun and process.returncode), "")
+    failed = next(
+        (name for name, process in running.items() if process is not mpirun and process.returncode), ""
+    )
     if failed:
         try:
             mpirun.wait(timeout_s=STUCK_S)  # it may be about to say why
         except TimeoutError:
             message = last_words(running[failed].output())
-            raise WorkloadError(f"MPI's daemon ended with {running[failed].returncode}: {message}", where=failed) from None
+            raise WorkloadError(
+                f"MPI's daemon ended with {running[failed].returncode}: {message}", where=failed
+            ) from None
 
 
 def _command(addresses: Mapping[str, str], clients: Sequence[Host], ranks: Ranks) -> list[str | Path]:
     net = network(addresses.values())
-    argv: list[str | Path] = ["mpirun", *GLOBALS, "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
+    argv: list[str | Path] = [
+        "mpirun",
+        *GLOBALS,
+        "--mca",
+        "btl_tcp_if_include",
+        net,
+        "--mca",
+        "oob_tcp_if_include",
+        net,
+    ]
     argv += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
     for client in clients:
         host = ["--host", f"{addresses[client.name]}:{ranks.count}"]
@@ -83,7 +97,12 @@ def _command(addresses: Mapping[str, str], clients: Sequence[Host], ranks: Ranks
 
 
 def _clean(client: Host) -> list[str]:
-    return ["env", "-i", *(f"{name}={value}" for name, value in environment().items()), f"TMPDIR={room(client)}"]
+    return [
+        "env",
+        "-i",
+        *(f"{name}={value}" for name, value in environment().items()),
+        f"TMPDIR={room(client)}",
+    ]
 
 
 def _asked(first: Host, path: Path) -> str:
@@ -101,5 +120,7 @@ def daemon(command: str) -> list[str]:
     argv = shlex.split(command)
     starts = [number for number, argument in enumerate(argv) if Path(argument).name == "orted"]
     if not starts:
-        raise WorkloadError(f"mpirun tried to start something other than its daemon: {command.strip()}", next="use Open MPI 4")
+        raise WorkloadError(
+            f"mpirun tried to start something other than its daemon: {command.strip()}", next="use Open MPI 4"
+        )
     return argv[starts[0] :]

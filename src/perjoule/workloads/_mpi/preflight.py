@@ -1,8 +1,8 @@
 """Which launcher starts ranks here: each one is tried with two ranks before it starts a load.
 
-A batch system starts ranks itself (`Host.launcher`), in ways of which some fail or hang with some MPI libraries. The two ranks
-load the library that the program is linked with, and wait for each other. What worked is kept in the hosts' facts, and used from
-then on.
+A batch system starts ranks itself (`Host.launcher`), in ways of which some fail or hang with some MPI
+libraries. The two ranks load the library that the program is linked with, and wait for each other. What
+worked is kept in the hosts' facts, and used from then on.
 """
 
 import re
@@ -55,7 +55,11 @@ def ready(clients: Sequence[Host], ranks: Ranks) -> str:
     if name := tried.get("launcher"):
         return str(name)
     failed = tried["failed"]
-    reasons = "; ".join(f"{tried_way}: {why}" for tried_way, why in failed.items()) if isinstance(failed, dict) else ""
+    reasons = (
+        "; ".join(f"{tried_way}: {why}" for tried_way, why in failed.items())
+        if isinstance(failed, dict)
+        else ""
+    )
     advice = "load the MPI module that the program was built with, or ask who runs the cluster"
     raise WorkloadError(f"nothing starts two ranks of MPI here: {reasons}", next=advice)
 
@@ -63,12 +67,16 @@ def ready(clients: Sequence[Host], ranks: Ranks) -> str:
 def _tried(launcher: Launcher, clients: Sequence[Host], ranks: Ranks) -> dict[str, Json]:
     """Try one way after the other; return the first that works, and why others failed."""
     stdout = (
-        clients[0].run(["bash", "--norc", "-c", _LINKED, "perjoule-ldd", ranks.argv[0]], timeout_s=SHORT_S, check=False).stdout
+        clients[0]
+        .run(["bash", "--norc", "-c", _LINKED, "perjoule-ldd", ranks.argv[0]], timeout_s=SHORT_S, check=False)
+        .stdout
     )
     library = linked(stdout)
     if not library:
         why = (
-            "python3 is missing on the nodes" if "no python3" in stdout else "the program is linked with no shared library of MPI"
+            "python3 is missing on the nodes"
+            if "no python3" in stdout
+            else "the program is linked with no shared library of MPI"
         )
         return {"launcher": MPIRUN, "preflight": f"none: {why}"}
     failed: dict[str, Json] = {}
@@ -108,4 +116,7 @@ def apart(stdout: str) -> str:
     ranks_of = sorted(re.findall(r"^perjoule: rank (\d+) of (\d+)$", stdout, re.MULTILINE))
     if ranks_of == [("0", "2"), ("1", "2")]:
         return ""
-    return f"the ranks did not find each other ({', '.join(f'rank {rank} of {size}' for rank, size in ranks_of) or 'no output'})"
+    return (
+        "the ranks did not find each other "
+        f"({', '.join(f'rank {rank} of {size}' for rank, size in ranks_of) or 'no output'})"
+    )

@@ -18,7 +18,12 @@ KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH")  # of the environment
 OPEN_MPI = {"pml": "ob1", "btl": "self,tcp"}  # its parameters
 SHORT_S = 20.0
 # What a mount says whose daemon is gone
-GONE = ("Transport endpoint is not connected", "Input/output error", "Stale file handle", "Connection timed out")
+GONE = (
+    "Transport endpoint is not connected",
+    "Input/output error",
+    "Stale file handle",
+    "Connection timed out",
+)
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,17 @@ def room(client: Host) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return an environment that is the same whoever runs perjoule, because IOR prints all of it into its log."""
+    """Return an environment that is the same whoever runs perjoule, because IOR prints all of it into its
+    log.
+    """
     return {name: os.environ[name] for name in KEPT if name in os.environ} | {"LC_ALL": "C.UTF-8"}
 
 
 def ipv4(client: Host, clients: Sequence[Host]) -> str:
     """Return a client's IPv4 address; if its address is a name, another client looks it up.
 
-    On the client itself its name is often 127.0.1.1. mpirun gets numbers because it would call its agent with a shortened name.
+    On the client itself its name is often 127.0.1.1. mpirun gets numbers because it would call its agent with
+    a shortened name.
 
     Raises:
         WorkloadError: it has no address that others reach.
@@ -66,7 +74,8 @@ def ipv4(client: Host, clients: Sequence[Host]) -> str:
     addresses = answer.stdout.split()[:1] if answer.returncode == 0 else []
     if not addresses or (ipaddress.IPv4Address(addresses[0]).is_loopback and len(clients) > 1):
         problem = (
-            f'MPI needs an IPv4 address, and {resolver.name} finds {addresses[0] if addresses else "none"} for "{client.address}"'
+            f"MPI needs an IPv4 address, and {resolver.name} finds {addresses[0] if addresses else 'none'} "
+            f'for "{client.address}"'
         )
         raise WorkloadError(problem, where=client.name, next="set its IPv4 address in the testbed's table")
     return addresses[0]
@@ -80,11 +89,18 @@ def network(addresses: Iterable[str]) -> str:
 
 
 def check(program: str, returncode: int, log: str) -> None:
-    """Judge how a run ended. Raises WorkloadError with the program's message, TransientError if a mount is gone."""
+    """Judge how a run ended.
+
+    Raises WorkloadError with the program's message, TransientError if a mount is gone.
+    """
     if returncode == 0:
         return
-    complaints = [line for line in log.splitlines() if any(sign in line for sign in ("ERROR", "failed", "Assertion"))]
-    message = " | ".join(dict.fromkeys(line.strip() for line in complaints[:2])) or last_words(log.replace("---", ""))
+    complaints = [
+        line for line in log.splitlines() if any(sign in line for sign in ("ERROR", "failed", "Assertion"))
+    ]
+    message = " | ".join(dict.fromkeys(line.strip() for line in complaints[:2])) or last_words(
+        log.replace("---", "")
+    )
     sentence = f"{program} failed (exit code {returncode}): {message}"
     if any(reason in message for reason in GONE):
         raise TransientError(sentence, next="check the file system's logs, kept with the trial")

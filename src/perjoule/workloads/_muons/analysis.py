@@ -1,6 +1,8 @@
-"""The muon analysis of a file or a part of it: the masses of pairs of opposite charge, as a histogram. Runs on Dask's workers.
+"""The muon analysis of a file or a part of it: the masses of pairs of opposite charge, as a histogram. Runs
+on Dask's workers.
 
-Uproot reads (https://uproot.readthedocs.io), Awkward Array and Vector compute, Hist counts (https://scikit-hep.org).
+Uproot reads (https://uproot.readthedocs.io), Awkward Array and Vector compute, Hist counts
+(https://scikit-hep.org).
 """
 
 import importlib
@@ -19,7 +21,9 @@ READ = ("pt", "eta", "phi", "mass", "charge")  # of a muon's columns
 
 
 def counted(events: Any) -> NDArray[np.int64]:
-    """Count the pairs of opposite charge in bins of their mass; `events` has the columns Muon_pt and so on."""
+    """Count the pairs of opposite charge in bins of their mass; `events` has the columns Muon_pt and so
+    on.
+    """
     awkward: Any = importlib.import_module("awkward")
     vector: Any = importlib.import_module("vector")
     hist: Any = importlib.import_module("hist")
@@ -37,12 +41,19 @@ def warm() -> None:
     """Load all libraries and run the analysis once, so the measured window doesn't include that."""
     awkward: Any = importlib.import_module("awkward")
     importlib.import_module("uproot")
-    event = {"pt": [40.0, 30.0], "eta": [0.1, -0.2], "phi": [0.0, 3.0], "mass": [MUON_GEV, MUON_GEV], "charge": [1, -1]}
+    event = {
+        "pt": [40.0, 30.0],
+        "eta": [0.1, -0.2],
+        "phi": [0.0, 3.0],
+        "mass": [MUON_GEV, MUON_GEV],
+        "charge": [1, -1],
+    }
     counted(awkward.Array([{f"Muon_{name}": values for name, values in event.items()}]))
 
 
 def analyse(places: dict[str, tuple[str, str]], file: str, part: int, parts_count: int) -> dict[str, Any]:
-    """Analyse a part of a file on this worker; `places` has its host and folder of the data set by the worker's address.
+    """Analyse a part of a file on this worker; `places` has its host and folder of the data set by the
+    worker's address.
 
     Bytes are those requested from the file, as stored. Times are UTC.
     """
@@ -60,5 +71,10 @@ def analyse(places: dict[str, tuple[str, str]], file: str, part: int, parts_coun
             events_count += len(events)
             counts += counted(events)
         read_bytes = int(tree.file.source.num_requested_bytes)
-    task = {"began_utc_s": began_utc_s, "ended_utc_s": time.time(), "bytes": read_bytes, "events": events_count}
+    task = {
+        "began_utc_s": began_utc_s,
+        "ended_utc_s": time.time(),
+        "bytes": read_bytes,
+        "events": events_count,
+    }
     return {"task": {"file": file, "part": part, "worker": name, **task}, "counts": counts.tolist()}

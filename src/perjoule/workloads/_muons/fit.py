@@ -18,10 +18,11 @@ PEAKS: dict[str, Particle] = {"z": Z, "jpsi": JPSI}
 
 @dataclass(frozen=True)
 class PeakFit:
-    """A peak over a background that falls like a power of the mass, slightly curved; errors are standard errors.
+    """A peak over a background that falls like a power of the mass, slightly curved; errors are standard
+    errors.
 
-    The width is the natural one (full, at half maximum) for the Z, whose resolution is known, and the resolution (standard
-    deviation) for the J/psi, whose natural width is invisible.
+    The width is the natural one (full, at half maximum) for the Z, whose resolution is known, and the
+    resolution (standard deviation) for the J/psi, whose natural width is invisible.
     """
 
     mass_gev: float
@@ -32,7 +33,9 @@ class PeakFit:
 
 
 def density(name: str, mass_gev: Array, *parameters: float) -> Array:
-    """Return counts per GeV at a mass: of the peak (area, mass and width come first), and of the background."""
+    """Return counts per GeV at a mass: of the peak (area, mass and width come first), and of the
+    background.
+    """
     special: Any = importlib.import_module("scipy.special")
     area, mass, width, height, power, bend = parameters
     gauss, lorentz = (Z.resolution_gev, width / 2) if name == "z" else (width, 0.0)
@@ -44,7 +47,8 @@ def density(name: str, mass_gev: Array, *parameters: float) -> Array:
 def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> PeakFit:
     """Fit a peak ("z", "jpsi") in its window.
 
-    Iterates least squares with the model's own counts as variances: the fixed point is the maximum of the likelihood.
+    Iterates least squares with the model's own counts as variances: the fixed point is the maximum of the
+    likelihood.
 
     Raises:
         ValueError: it does not converge, or there are too few counts.
@@ -60,16 +64,26 @@ def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> PeakFit:
 
     def model(middles: Array, *parameters: float) -> Array:
         at_edges = density(name, lows, *parameters) + density(name, highs, *parameters)
-        return (at_edges + 4 * density(name, middles, *parameters)) / 6 * widths  # Simpson's integral over each bin
+        # Simpson's integral over each bin
+        return (at_edges + 4 * density(name, middles, *parameters)) / 6 * widths
 
     edge = window_counts[:5].sum() / widths[:5].sum()
     width = truth.width_gev or truth.resolution_gev
-    parameters: Any = (window_counts.sum() - edge * (high - low) / 2, truth.mass_gev, width, edge / 2 + 1, -1.0, 0.0)
+    parameters: Any = (
+        window_counts.sum() - edge * (high - low) / 2,
+        truth.mass_gev,
+        width,
+        edge / 2 + 1,
+        -1.0,
+        0.0,
+    )
     error: Any = None
     try:
         for _ in range(ROUNDS_COUNT):
             sigma = np.sqrt(np.maximum(model(middles, *parameters), 1.0))
-            parameters, error = optimize.curve_fit(model, middles, window_counts, p0=parameters, sigma=sigma, absolute_sigma=True)
+            parameters, error = optimize.curve_fit(
+                model, middles, window_counts, p0=parameters, sigma=sigma, absolute_sigma=True
+            )
     except RuntimeError as failure:
         raise ValueError(str(failure)) from failure
     errors = np.sqrt(np.diag(error))

@@ -1,7 +1,9 @@
-"""The Dask job that analyses a data set: `python -m perjoule.workloads._muons.job JOB.json`, on the first client.
+"""The Dask job that analyses a data set: `python -m perjoule.workloads._muons.job JOB.json`, on the first
+client.
 
-It writes `tasks.jsonl` (a line for each task as it ends) and `histogram.json` next to the job's file. It is a separate program,
-so the job runs in the client's network and Dask stays out of perjoule's process. https://distributed.dask.org
+It writes `tasks.jsonl` (a line for each task as it ends) and `histogram.json` next to the job's file. It is a
+separate program, so the job runs in the client's network and Dask stays out of perjoule's process.
+https://distributed.dask.org
 """
 
 import importlib
@@ -34,12 +36,16 @@ def main(path: str) -> None:
         workers = chosen(client.run(own_name), hosts)
         places = {address: (host, job["directories"][host]) for host, address in workers.items()}
         client.run(analysis.warm, workers=list(places))
-        # One message for each set of workers: of tasks sent one by one, a fast worker ends the first before the second is placed.
+        # One message for each set of workers: of tasks sent one by one, a fast worker ends the first before
+        # the second is placed.
         futures: list[Any] = []
         for hosts_of, tasks in together(job["tasks"]).items():
             futures += client.map(
                 analysis.analyse,
-                *zip(*((places, task["file"], task["part"], job["tasks_per_file"]) for task in tasks), strict=True),
+                *zip(
+                    *((places, task["file"], task["part"], job["tasks_per_file"]) for task in tasks),
+                    strict=True,
+                ),
                 workers=[workers[host] for host in hosts_of],
                 allow_other_workers=False,
                 pure=False,

@@ -1,9 +1,10 @@
 """A load at a share of the maximum throughput, steady, in bursts, or along a day's profile, by fio.
 
-The graduated loads of SPECpower, https://www.spec.org/power_ssj2008/, for file systems. fio: https://fio.readthedocs.io
+The graduated loads of SPECpower, https://www.spec.org/power_ssj2008/, for file systems. fio:
+https://fio.readthedocs.io
 
-The maximum (100 %) is measured first in each trial, before the meters start, or stated. The paced load follows: at one share,
-or at those of a profile in turn. A share of 0 means no load.
+The maximum (100 %) is measured first in each trial, before the meters start, or stated. The paced load
+follows: at one share, or at those of a profile in turn. A share of 0 means no load.
 """
 
 import json
@@ -52,8 +53,10 @@ duration = "20 s"
 """
 
 FULL, STEP, RAW = "full-{}", "step-{}", "duty.json"
-ATTEMPTS, GROWTH = 4, 4  # to measure the maximum for long enough, and the most by which the bytes grow from one to the next
-GROWN_RATIO = 0.25  # of what its files may take, to which they grow at most: copies and parity may be counted in neither
+# to measure the maximum for long enough, and the most by which the bytes grow from one to the next
+ATTEMPTS, GROWTH = 4, 4
+# of what its files may take, to which they grow at most: copies and parity may be counted in neither
+GROWN_RATIO = 0.25
 MARGIN = 2  # times the bytes of a step: a file of this size is never at its end before the time is
 
 
@@ -93,13 +96,17 @@ class Duty(Workload):
     """Bytes per I/O call."""
 
     size_bytes: Bytes = 256 * MIB
-    """Bytes that each client moves to measure the maximum, for at most `duration`; more if they take less than half of it."""
+    """Bytes that each client moves to measure the maximum, for at most `duration`; more if they take less
+    than half of it.
+    """
 
     direct: bool = False
     """Bypass the client's page cache (O_DIRECT). Otherwise writes may stay in it until the closing fsync."""
 
     full_bytes_per_s: BytesPerSecond | None = None
-    """The maximum of all clients together, per second of wall time; measured first in each trial if omitted."""
+    """The maximum of all clients together, per second of wall time; measured first in each trial if
+    omitted.
+    """
 
     load_ratio: Ratio = 0.5
     """The share of the maximum; at 0 % there is no load, at 100 % clients are not limited."""
@@ -108,13 +115,19 @@ class Duty(Workload):
     """How long the load lasts, in wall time."""
 
     burst_s: Seconds | None = None
-    """Length of bursts at full speed, with pauses between them that give the share; a steady pace if omitted."""
+    """Length of bursts at full speed, with pauses between them that give the share; a steady pace if
+    omitted.
+    """
 
     tolerate_errors: bool = False
-    """Continue after I/O errors of lost servers and count them, for campaigns with events, as `tolerate_errors` of fio does."""
+    """Continue after I/O errors of lost servers and count them, for campaigns with events, as
+    `tolerate_errors` of fio does.
+    """
 
     profile: ProfileFile | None = None
-    """A CSV file with the columns hour and load, relative to the campaign, instead of `load` and `duration`: a day's shares."""
+    """A CSV file with the columns hour and load, relative to the campaign, instead of `load` and
+    `duration`: a day's shares.
+    """
 
     hour_s: Seconds = 10.0
     """Wall time for an hour of the profile."""
@@ -155,12 +168,20 @@ class Duty(Workload):
     @property
     def pattern(self) -> Pattern:
         """As configured."""
-        return Pattern(self.transfer_bytes, "random" if self.operation.startswith("rand") else "sequential", self.direct)
+        return Pattern(
+            self.transfer_bytes, "random" if self.operation.startswith("rand") else "sequential", self.direct
+        )
 
     def moved_bytes(self, clients_count: int) -> int:
-        """Return what it would move at the full rate, if that is stated or else what `size` says; not more than it will."""
+        """Return what it would move at the full rate, if that is stated or else what `size` says; not more
+        than it will.
+        """
         seconds = sum(step.load_ratio * step.duration_s for step in self.steps)
-        return round(seconds * self.full_bytes_per_s) if self.full_bytes_per_s else clients_count * self.size_bytes
+        return (
+            round(seconds * self.full_bytes_per_s)
+            if self.full_bytes_per_s
+            else clients_count * self.size_bytes
+        )
 
     def stored_bytes(self, clients_count: int) -> int:
         """Return what its files hold if `size` is enough to measure the maximum, or the rate is stated.
@@ -171,7 +192,9 @@ class Duty(Workload):
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """Its duration, whatever the speed, and that of the first measurement."""
-        return sum(step.duration_s for step in self.steps) + (0.0 if self.full_bytes_per_s else self.duration_s)
+        return sum(step.duration_s for step in self.steps) + (
+            0.0 if self.full_bytes_per_s else self.duration_s
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check what its engine needs."""
@@ -189,25 +212,32 @@ class Duty(Workload):
         if (needed_bytes := len(clients) * self._file_bytes(paced)) > room_bytes:
             rate, room = f"{bytes_text(full_bytes_per_s)}/s", bytes_text(room_bytes)
             problem = f"its files need {bytes_text(needed_bytes)} at {rate}, and there is room for {room}"
-            raise WorkloadError(problem, where=clients[0].name, next="free space, or choose a shorter duration")
+            raise WorkloadError(
+                problem, where=clients[0].name, next="free space, or choose a shorter duration"
+            )
         (folder / RAW).write_text(json.dumps(asdict(paced)))
         self.step(0, paced).prepare(clients, mounted, _made(folder / STEP.format(0)))
 
     def _maximum(self, clients: Sequence[Host], mounted: Mounted, folder: Path, room_bytes: float) -> float:
-        """Measure the maximum in B/s for at least half of `duration`: caches and bursts are faster than a longer load.
+        """Measure the maximum in B/s for at least half of `duration`: caches and bursts are faster than a
+        longer load.
 
         If the file system lacks room for that many bytes, fewer have to do.
         """
         size_bytes, rate, most_bytes = self.size_bytes, 0.0, GROWN_RATIO * room_bytes / len(clients)
         for attempt in range(1, ATTEMPTS + 1):
-            load, room = self._load(1.0, 0.0, size_bytes, self.duration_s), _made(folder / FULL.format(attempt))
+            load, room = (
+                self._load(1.0, 0.0, size_bytes, self.duration_s),
+                _made(folder / FULL.format(attempt)),
+            )
             load.prepare(clients, mounted, room)
             outcome = load.run(clients, mounted, room)
             rate = rate_bytes_per_s(outcome.results)
             if outcome.ended_s - outcome.began_s >= self.duration_s / 2 or size_bytes >= most_bytes:
                 break
             needed_bytes = round(MARGIN * rate * self.duration_s / len(clients))
-            larger_bytes = min(max(size_bytes, needed_bytes), GROWTH * size_bytes)  # a cache's speed would ask for too much
+            # a cache's speed would ask for too much
+            larger_bytes = min(max(size_bytes, needed_bytes), GROWTH * size_bytes)
             size_bytes = int(min(larger_bytes, most_bytes))
         return rate
 
@@ -232,8 +262,14 @@ class Duty(Workload):
         joined_outcome = outcomes[0] if len(outcomes) == 1 else joined(outcomes)
         share = mean([step.load_ratio for step in self.steps], [step.duration_s for step in self.steps])
         times_s = [step_outcome.ended_s - step_outcome.began_s for step_outcome in outcomes]
-        reached = mean([rate_bytes_per_s(step_outcome.results) / paced.full_bytes_per_s for step_outcome in outcomes], times_s)
-        full = f"{bytes_text(paced.full_bytes_per_s)}/s, {'stated' if self.full_bytes_per_s else 'measured before'}"
+        reached = mean(
+            [rate_bytes_per_s(step_outcome.results) / paced.full_bytes_per_s for step_outcome in outcomes],
+            times_s,
+        )
+        full = (
+            f"{bytes_text(paced.full_bytes_per_s)}/s, "
+            f"{'stated' if self.full_bytes_per_s else 'measured before'}"
+        )
         doubted = (*joined_outcome.doubts, *pace_doubts(share, reached, outcomes))
         return replace(
             joined_outcome,
@@ -250,24 +286,43 @@ class Duty(Workload):
     def _paced(self, folder: Path) -> Paced:
         with reading("what a paced load left", folder):
             paced = read_as(Paced, folder / RAW)
-            if paced.steps_count != len(self.steps) or paced.clients_count < 1 or not paced.full_bytes_per_s > 0:
-                raise ValueError(f"{paced.steps_count} steps of {paced.clients_count} clients at {paced.full_bytes_per_s} B/s")
+            if (
+                paced.steps_count != len(self.steps)
+                or paced.clients_count < 1
+                or not paced.full_bytes_per_s > 0
+            ):
+                raise ValueError(
+                    f"{paced.steps_count} steps of {paced.clients_count} clients at "
+                    f"{paced.full_bytes_per_s} B/s"
+                )
             return paced
 
     def step(self, number: int, paced: Paced) -> Workload:
         """Return the load of a step. All are on files of the same size, so that one layout does for reads."""
         load_ratio, duration_s = self.steps[number]
         if not load_ratio:
-            return drivers.workload(Spec("idle", {"duration": exact_text(duration_s, SECONDS), "rest": "0 s"}, ""))
+            return drivers.workload(
+                Spec("idle", {"duration": exact_text(duration_s, SECONDS), "rest": "0 s"}, "")
+            )
         size_bytes = self._file_bytes(paced)
-        return self._load(load_ratio, paced.client_bytes_per_s, size_bytes, duration_s, tolerant=self.tolerate_errors)
+        return self._load(
+            load_ratio, paced.client_bytes_per_s, size_bytes, duration_s, tolerant=self.tolerate_errors
+        )
 
     def _file_bytes(self, paced: Paced) -> int:
         """Return the size of each client's file: that of the largest step."""
-        return round(MARGIN * max(step.load_ratio * step.duration_s for step in self.steps) * paced.client_bytes_per_s)
+        return round(
+            MARGIN * max(step.load_ratio * step.duration_s for step in self.steps) * paced.client_bytes_per_s
+        )
 
     def _load(
-        self, load_ratio: float, client_bytes_per_s: float, size_bytes: int, duration_s: float, *, tolerant: bool = False
+        self,
+        load_ratio: float,
+        client_bytes_per_s: float,
+        size_bytes: int,
+        duration_s: float,
+        *,
+        tolerant: bool = False,
     ) -> Workload:
         """Return a load of the engine at this share of the maximum of each client."""
         blocks_count = max(1, -(-size_bytes // self.transfer_bytes))
@@ -283,7 +338,9 @@ class Duty(Workload):
             options |= {"direct": self.direct, "time_limit": exact_text(self.time_limit_s, SECONDS)}
             options |= {"tolerate_errors": True} if tolerant else {}
         if load_ratio < 1 and self.burst_s and self.engine != "simulated":
-            options["burst"] = exact_text(max(self.transfer_bytes, round(client_bytes_per_s * self.burst_s)), BYTES)
+            options["burst"] = exact_text(
+                max(self.transfer_bytes, round(client_bytes_per_s * self.burst_s)), BYTES
+            )
             options["pause"] = exact_text(self.burst_s * (1 - load_ratio) / load_ratio, SECONDS)
         elif load_ratio < 1:
             options["rate"] = exact_text(max(1, round(load_ratio * client_bytes_per_s)), RATES)

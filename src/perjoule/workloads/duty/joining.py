@@ -1,4 +1,6 @@
-"""The steps of a paced load as one outcome: what they moved together, the share they reached, and what is doubtful about it."""
+"""The steps of a paced load as one outcome: what they moved together, the share they reached, and what is
+doubtful about it.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +24,9 @@ def mean(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Join steps: each client moved the bytes of all, from the first step's beginning to the last one's end."""
+    """Join steps: each client moved the bytes of all, from the first step's beginning to the last one's
+    end.
+    """
     began_s, ended_s = outcomes[0].began_s, outcomes[-1].ended_s
     loads: dict[str, list[ClientResult]] = {}
     for result in (result for step in outcomes for result in step.results if result.direction != "idle"):
@@ -38,13 +42,19 @@ def joined(outcomes: Sequence[Outcome]) -> Outcome:
         )
         for host, host_results in loads.items()
     )
-    engine = next(step.engine for step in outcomes if any(result.direction != "idle" for result in step.results))
+    engine = next(
+        step.engine for step in outcomes if any(result.direction != "idle" for result in step.results)
+    )
     doubts = tuple(dict.fromkeys(doubt for step in outcomes for doubt in step.doubts))
-    return Outcome(engine, results, doubts, Series.joined(series for step in outcomes for series in step.series))
+    return Outcome(
+        engine, results, doubts, Series.joined(series for step in outcomes for series in step.series)
+    )
 
 
 def pace_doubts(share: float, reached: float, outcomes: Sequence[Outcome]) -> Iterator[Doubt]:
-    """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far apart."""
+    """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far
+    apart.
+    """
     if share < 1 and abs(reached - share) > MISSED_RATIO * share:
         yield UNLIKE.share_missed(reached_ratio=reached, asked_ratio=share)
     if share == 1 and reached < 1 - UNSTEADY_RATIO:

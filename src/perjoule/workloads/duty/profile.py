@@ -16,7 +16,10 @@ class LoadStep(NamedTuple):
 
 
 def profile_steps(text: str, hour_s: float) -> tuple[LoadStep, ...]:
-    """Parse a day's profile: lines "hour,load" with the hour from which a share holds. Raises ValueError, with the line."""
+    """Parse a day's profile: lines "hour,load" with the hour from which a share holds.
+
+    Raises ValueError, with the line.
+    """
     rows = list(csv.reader(text.splitlines()))
     if not rows or [header.strip() for header in rows[0]] != ["hour", "load"]:
         raise ValueError('line 1: write "hour,load"')
@@ -32,4 +35,6 @@ def profile_steps(text: str, hour_s: float) -> tuple[LoadStep, ...]:
     if not points or not any(load for _, load in points):
         raise ValueError("it has no line with a load")
     ends = [*(hour for hour, _ in points[1:]), DAY_HOURS]
-    return tuple(LoadStep(load, (end - hour) * hour_s) for (hour, load), end in zip(points, ends, strict=True))
+    return tuple(
+        LoadStep(load, (end - hour) * hour_s) for (hour, load), end in zip(points, ends, strict=True)
+    )

@@ -1,8 +1,8 @@
 """fio, the flexible I/O tester, as the load engine: https://fio.readthedocs.io
 
-One fio and one file per client. All clients start at the same instant; the measured window runs from the first I/O to the end of
-the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and cold caches. With `round`, the load runs until
-it is steady, and only the steady rounds count.
+One fio and one file per client. All clients start at the same instant; the measured window runs from the
+first I/O to the end of the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, and
+cold caches. With `round`, the load runs until it is steady, and only the steady rounds count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,13 @@ class Fio(FioOptions):
             bare = [client for client, is_laid in zip(clients, laid_out, strict=True) if not is_laid]
             each(bare, lambda client: self._remove(client, mounted))
             transfer_bytes = self.transfer_bytes if self.verify else min(size_bytes, LAYOUT_TRANSFER_BYTES)
-            layout = ["rw=write", f"bs={transfer_bytes}", "ioengine=psync", "end_fsync=1", *self._checksums("write")]
+            layout = [
+                "rw=write",
+                f"bs={transfer_bytes}",
+                "ioengine=psync",
+                "end_fsync=1",
+                *self._checksums("write"),
+            ]
             self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
         self._cool(clients, mounted, folder)
 
@@ -70,17 +76,26 @@ class Fio(FioOptions):
 
         Raises:
             TransientError: a daemon died, or a client was not done within the time limit.
-            WorkloadError: a client moved less than requested, or read something else than was written; the message ends in fio's
-                own.
+            WorkloadError: a client moved less than requested, or read something else than was written; the
+                message ends in fio's own.
         """
         if self.job is not None:
             with noted(folder, clients) as run:
                 ahead_s = None if delayed(self.job.text) else run.ahead_s
-                run.start_utc_s = run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s, ahead_s=ahead_s)
+                run.start_utc_s = run_file(
+                    clients, mounted, folder, "", time_limit_s=self.time_limit_s, ahead_s=ahead_s
+                )
             return self.outcome(folder)
-        load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._pace(), *self._checksums(self.operation)]
+        load = [
+            f"rw={self.operation}",
+            *self._how(clients),
+            *self._limits(),
+            *self._pace(),
+            *self._checksums(self.operation),
+        ]
         if self.tolerate_errors:
-            load += ["continue_on_error=io", f"ignore_error={report.TOLERATED},{report.TOLERATED}"]  # of reads, of writes
+            # of reads, of writes
+            load += ["continue_on_error=io", f"ignore_error={report.TOLERATED},{report.TOLERATED}"]
         if self._mixed:
             load.append(f"rwmixread={self._read_percent}")
         with noted(folder, clients) as run:
@@ -100,7 +115,9 @@ class Fio(FioOptions):
         return [*how, f"direct={self.direct:d}", f"size={self.client_bytes(len(clients))}"]
 
     def _limits(self) -> list[str]:
-        """Return the fio options that end the load: after its rounds, or after size or time, and then with an fsync."""
+        """Return the fio options that end the load: after its rounds, or after size or time, and then with
+        an fsync.
+        """
         if self.round_s:
             return ["time_based=1", f"runtime={(self.rounds_count + MORE_ROUNDS) * self.round_s:.0f}"]
         return ["end_fsync=1", *([f"runtime={self.duration_s * 1e6:.0f}us"] if self.duration_s else [])]
@@ -125,7 +142,10 @@ class Fio(FioOptions):
         return self.verify is not None and "write" in self.operation
 
     def outcome(self, folder: Path) -> Outcome:
-        """Parse a raw folder. Raises WorkloadError if a client moved less than requested, or a file is damaged."""
+        """Parse a raw folder.
+
+        Raises WorkloadError if a client moved less than requested, or a file is damaged.
+        """
         with reading("fio's raw output", folder):
             return self._outcome(folder)
 
@@ -148,7 +168,9 @@ class Fio(FioOptions):
             notes.append(f"read back and verified ({self.verify}) after the measured window")
         return replace(outcome, doubts=tuple(dict.fromkeys(doubts)), measured=measured, note="; ".join(notes))
 
-    def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
+    def _ended_by(
+        self, client: str, moved: Sequence[ClientResult], size_bytes: int
+    ) -> Literal["size", "duration"]:
         """Compare a report with the request. Raises WorkloadError if it reached neither size nor duration."""
         moved_bytes, took_s = (
             sum(result.moved_bytes for result in moved),
@@ -159,12 +181,21 @@ class Fio(FioOptions):
         if self.duration_s and 0 < moved_bytes < size_bytes and took_s >= self.duration_s - report.UNSURE_S:
             return "duration"
         after = f" after {seconds_text(took_s)} of {seconds_text(self.duration_s)}" if self.duration_s else ""
-        problem = f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
+        problem = (
+            f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
+        )
         raise WorkloadError(problem, where=client)
 
     def _file(self, client: Host, mounted: Mounted) -> Path:
-        # What random writes leave has holes until all is written: it must never pass for a layout, nor what has no checksums.
-        kind = f"{self.verify}-{self.transfer_bytes}" if self.verify else "holes" if self.operation == "randwrite" else "data"
+        # What random writes leave has holes until all is written: it must never pass for a layout, nor what
+        # has no checksums.
+        kind = (
+            f"{self.verify}-{self.transfer_bytes}"
+            if self.verify
+            else "holes"
+            if self.operation == "randwrite"
+            else "data"
+        )
         return mounted.directories[client.name] / f"{client.name}.{kind}"
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
@@ -177,7 +208,12 @@ class Fio(FioOptions):
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
         """Write back and drop all caches, and record the doubts."""
-        each(clients, lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s))
+        each(
+            clients,
+            lambda client: client.run(
+                ["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s
+            ),
+        )
         keep_doubts(folder, cold(clients, mounted), prefix)
 
     def _load(
@@ -202,7 +238,8 @@ class Fio(FioOptions):
             ahead_s=ahead_s,
             by_server=self.client_server,
             steady=Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None,
-            # of its servers' histograms, fio subtracts what it has already subtracted (3.33, __fio_append_iolog_gz_hist)
+            # of its servers' histograms, fio subtracts what it has already subtracted (3.33,
+            # __fio_append_iolog_gz_hist)
             duration_s=self.duration_s if not prefix and not self.client_server else None,
         )
 

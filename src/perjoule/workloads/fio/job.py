@@ -1,7 +1,8 @@
 """A fio job file as it is: its permitted options, and the directions in which it moves bytes.
 
-It starts in a folder of its own in the file system. Its options are those of a positive list, and a value that would reach
-outside the folder is refused, too: other paths, devices, commands, jobs of other files. https://fio.readthedocs.io/en/latest/fio_doc.html#job-file-format
+It starts in a folder of its own in the file system. Its options are those of a positive list, and a value
+that would reach outside the folder is refused, too: other paths, devices, commands, jobs of other files.
+https://fio.readthedocs.io/en/latest/fio_doc.html#job-file-format
 """
 
 import re
@@ -11,38 +12,63 @@ from typing import Literal, NamedTuple
 from perjoule.model import Direction
 from perjoule.model.permitted import control_character, flags
 
-ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap", "splice")  # of files
-# Of fio 3.28 to 3.41, with their other names: none runs or loads a program, opens a device or a file by a name from elsewhere, or
-# acts as another user. What only one of the engines above has is at the end.
+# of files
+ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap", "splice")
+# Of fio 3.28 to 3.41, with their other names: none runs or loads a program, opens a device or a file by a
+# name from elsewhere, or acts as another user. What only one of the engines above has is at the end.
 OPTIONS = frozenset(
     flags(
-        "allow_file_create allrandrepeat atomic ba blockalign block_error_percentiles bs blocksize bs_unaligned"
-        " blocksize_unaligned bsrange blocksize_range bssplit buffer_compress_chunk buffer_compress_percentage buffer_pattern"
-        " buffered bwavgtime clat_percentiles clocksource continue_on_error cpumask cpus_allowed cpus_allowed_policy"
-        " create_fsync create_on_open create_only create_serialize dedupe_global dedupe_mode dedupe_percentage"
-        " dedupe_working_set_percentage description direct directory disable_bw disable_bw_measurement disable_clat"
-        " disable_lat disable_slat disk_util do_verify end_fsync error_dump exit_what exitall exitall_on_error"
-        " experimental_verify fadvise_hint fallocate fdatasync fdp fdp_pli file_append file_service_type filename"
-        " filename_format fileoffset filesize flow flow_id flow_sleep fsync fsync_on_close group_reporting gtod_cpu"
-        " gtod_reduce hugepage-size ignore_error invalidate io_limit io_size io_submit_mode iodepth iodepth_batch"
-        " iodepth_batch_complete iodepth_batch_complete_max iodepth_batch_complete_min iodepth_batch_submit iodepth_low"
-        " ioengine iomem iomem_align iopsavgtime kb_base lat_percentiles latency_percentile latency_run latency_target"
-        " latency_window lockfile lockmem log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec log_compression"
-        " log_compression_cpus log_entries log_hist_coarseness log_hist_msec log_issue_time log_max_value log_offset log_prio"
-        " log_store_compressed log_unix_epoch log_window_value loops max_latency mem mem_align new_group nice norandommap"
-        " nr_files nrfiles num_range number_ios numa_cpu_nodes numa_mem_policy numjobs offset offset_align offset_increment"
-        " openfiles overwrite per_job_logs percentage_random percentile_list pre_read prio prioclass priohint ramp_size"
-        " ramp_time random_distribution random_generator randrepeat randseed rate rate_cycle rate_ignore_thinktime rate_iops"
-        " rate_iops_min rate_min rate_process ratecycle ratemin readwrite refill_buffers runtime rw rw_sequencer rwmixread"
-        " rwmixwrite scramble_buffers serialize_overlap significant_figures size slat_percentiles softrandommap ss ss_dur"
-        " ss_ramp startdelay stats steadystate steadystate_check_interval steadystate_duration steadystate_ramp_time"
-        " stonewall sync sync_file_range thinkcycles thinktime thinktime_blocks thinktime_blocks_type thinktime_iotime"
-        " thinktime_spin thread time_based timeout unified_rw_reporting unique_filename unit_base unlink unlink_each_loop"
+        "allow_file_create allrandrepeat atomic ba blockalign block_error_percentiles bs blocksize "
+        "bs_unaligned"
+        " blocksize_unaligned bsrange blocksize_range bssplit buffer_compress_chunk "
+        "buffer_compress_percentage buffer_pattern"
+        " buffered bwavgtime clat_percentiles clocksource continue_on_error cpumask cpus_allowed "
+        "cpus_allowed_policy"
+        " create_fsync create_on_open create_only create_serialize dedupe_global dedupe_mode "
+        "dedupe_percentage"
+        " dedupe_working_set_percentage description direct directory disable_bw disable_bw_measurement "
+        "disable_clat"
+        " disable_lat disable_slat disk_util do_verify end_fsync error_dump exit_what exitall "
+        "exitall_on_error"
+        " experimental_verify fadvise_hint fallocate fdatasync fdp fdp_pli file_append file_service_type "
+        "filename"
+        " filename_format fileoffset filesize flow flow_id flow_sleep fsync fsync_on_close group_reporting "
+        "gtod_cpu"
+        " gtod_reduce hugepage-size ignore_error invalidate io_limit io_size io_submit_mode iodepth "
+        "iodepth_batch"
+        " iodepth_batch_complete iodepth_batch_complete_max iodepth_batch_complete_min iodepth_batch_submit "
+        "iodepth_low"
+        " ioengine iomem iomem_align iopsavgtime kb_base lat_percentiles latency_percentile latency_run "
+        "latency_target"
+        " latency_window lockfile lockmem log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec "
+        "log_compression"
+        " log_compression_cpus log_entries log_hist_coarseness log_hist_msec log_issue_time log_max_value "
+        "log_offset log_prio"
+        " log_store_compressed log_unix_epoch log_window_value loops max_latency mem mem_align new_group "
+        "nice norandommap"
+        " nr_files nrfiles num_range number_ios numa_cpu_nodes numa_mem_policy numjobs offset offset_align "
+        "offset_increment"
+        " openfiles overwrite per_job_logs percentage_random percentile_list pre_read prio prioclass "
+        "priohint ramp_size"
+        " ramp_time random_distribution random_generator randrepeat randseed rate rate_cycle "
+        "rate_ignore_thinktime rate_iops"
+        " rate_iops_min rate_min rate_process ratecycle ratemin readwrite refill_buffers runtime rw "
+        "rw_sequencer rwmixread"
+        " rwmixwrite scramble_buffers serialize_overlap significant_figures size slat_percentiles "
+        "softrandommap ss ss_dur"
+        " ss_ramp startdelay stats steadystate steadystate_check_interval steadystate_duration "
+        "steadystate_ramp_time"
+        " stonewall sync sync_file_range thinkcycles thinktime thinktime_blocks thinktime_blocks_type "
+        "thinktime_iotime"
+        " thinktime_spin thread time_based timeout unified_rw_reporting unique_filename unit_base unlink "
+        "unlink_each_loop"
         " verify verify_async verify_async_cpus verify_backlog verify_backlog_batch verify_dump verify_fatal"
         " verify_header_seed verify_interval verify_offset verify_only verify_pattern verify_pattern_interval"
-        " verify_write_sequence wait_for wait_for_previous write_barrier write_bw_log write_hint write_hist_log"
+        " verify_write_sequence wait_for wait_for_previous write_barrier write_bw_log write_hint "
+        "write_hist_log"
         " write_iops_log write_lat_log zero_buffers"
-        " cmdprio cmdprio_bssplit cmdprio_class cmdprio_hint cmdprio_percentage fixedbufs force_async hipri hipri_percentage"
+        " cmdprio cmdprio_bssplit cmdprio_class cmdprio_hint cmdprio_percentage fixedbufs force_async hipri "
+        "hipri_percentage"
         " nonvectored nowait registerfiles sqthread_poll sqthread_poll_cpu thp uncached userspace_reap"
     )
 )
@@ -64,7 +90,8 @@ OUTSIDE = {  # what people ask for beside those, and why it can't be
     "allow_mounted_write": "is for devices",
     "zonemode": "is for devices",
 }
-KEYWORDS = ("$jobname", "$jobnum", "$filenum", "$clientuid")  # all that a `$` may begin: others fio hands to a shell
+# all that a `$` may begin: others fio hands to a shell
+KEYWORDS = ("$jobname", "$jobnum", "$filenum", "$clientuid")
 SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 MOVES = {
     **dict.fromkeys(("read", "randread"), ("read",)),
@@ -93,7 +120,9 @@ def lines(text: str) -> Iterator[JobLine]:
         if heading := re.fullmatch(r"\[(.*)\]", line):
             section = heading[1].strip()
             if "/" in section:
-                raise ValueError(f'line {number}: the job "{section}" would put its files outside the client\'s folder')
+                raise ValueError(
+                    f'line {number}: the job "{section}" would put its files outside the client\'s folder'
+                )
         elif not section or line.split()[0] == "include" or line.startswith("["):
             raise ValueError(f'line {number}: "{line}" is in no section of this file')
         else:
@@ -102,7 +131,10 @@ def lines(text: str) -> Iterator[JobLine]:
 
 
 def check(text: str, *, to_run: bool) -> None:
-    """Check that a job file moves bytes and, if it is `to_run`, that it stays in its folder. Raises ValueError with the line."""
+    """Check that a job file moves bytes and, if it is `to_run`, that it stays in its folder.
+
+    Raises ValueError with the line.
+    """
     if to_run:
         _require_inside(text)
     if not moves(text):
@@ -113,7 +145,8 @@ def _require_inside(text: str) -> None:
     for number, line in enumerate(text.split("\n"), start=1):
         if character := control_character(line.rstrip("\r").replace("\t", " ")):
             raise ValueError(
-                f"line {number}: has a control character ({character}), which fio reads in another way than it looks"
+                f"line {number}: has a control character ({character}), which fio reads in another way than "
+                "it looks"
             )
     for line in lines(text):
         if reason := _outside(line):
@@ -157,13 +190,17 @@ def _jobs(text: str) -> dict[str, dict[str, str]]:
 
 
 def directions(text: str) -> tuple[Direction, ...]:
-    """Return how its points are reported: several jobs that read and write are users whose load is "mixed"."""
+    """Return how its points are reported: several jobs that read and write are users whose load is
+    "mixed".
+    """
     return ("mixed",) if len(_jobs(text)) > 1 and len(moves(text)) > 1 else moves(text)
 
 
 def moves(text: str) -> tuple[Literal["write", "read"], ...]:
     """Return the directions in which a job file moves bytes, "write" first."""
-    patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]
+    patterns = [
+        options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()
+    ]
     directions = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}
     return tuple(direction for direction in ("write", "read") if direction in directions)
 
@@ -177,7 +214,9 @@ def waiting(text: str) -> frozenset[str]:
     """Return the jobs that start only when those before them in the file have ended."""
     options_waiting = ("stonewall", "wait_for_previous")
     return frozenset(
-        name for name, options in _jobs(text).items() if any(options.get(option, "0") != "0" for option in options_waiting)
+        name
+        for name, options in _jobs(text).items()
+        if any(options.get(option, "0") != "0" for option in options_waiting)
     )
 
 
@@ -185,7 +224,9 @@ def moved_bytes(text: str) -> int:
     """Return the bytes of its jobs by their sizes, as far as known without fio; for plans only."""
     total = 0
     for options in _jobs(text).values():
-        size = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", options.get("io_size", options.get("size", "")).lower())
+        size = re.fullmatch(
+            r"(\d+)([kmgt]?)(?:i?b)?", options.get("io_size", options.get("size", "")).lower()
+        )
         count = options.get("numjobs", "1")
         total += int(size[1]) * SIZES[size[2]] * (int(count) if count.isdigit() else 1) if size else 0
     return total

@@ -13,7 +13,8 @@ SHORT_RATIO = 0.02  # of a window, above which that is reported
 
 
 def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> list[float]:
-    """Return when each job began, computed from the moment of the report and the run times, which is all it contains.
+    """Return when each job began, computed from the moment of the report and the run times, which is all it
+    contains.
 
     The jobs named in `waiting` begin when those before them have ended.
     """
@@ -31,20 +32,26 @@ def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) ->
 
 
 def _ran_s(job: Job) -> float:
-    """Return how long a job ran, by its directions: `job_runtime` is the sum over clones that are reported as a group."""
+    """Return how long a job ran, by its directions: `job_runtime` is the sum over clones that are reported
+    as a group.
+    """
     return (
         max([job.get(direction, {}).get("runtime", 0) for direction in ("read", "write", "trim")]) / 1e3
         or job["job_runtime"] / 1e3
     )
 
 
-def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> tuple[ClientResult, ...]:
+def results(
+    host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float
+) -> tuple[ClientResult, ...]:
     """Return the results of one client's jobs, one for each job name and direction."""
     return placed_results(host, jobs, began_s(jobs, waiting, reported_s))
 
 
 def placed_results(host: str, jobs: Sequence[Job], starts: Sequence[float]) -> tuple[ClientResult, ...]:
-    """Return the results of one client's jobs that began at known times, one for each job name and direction."""
+    """Return the results of one client's jobs that began at known times, one for each job name and
+    direction.
+    """
     parts: dict[tuple[str, str], list[ClientResult]] = {}
     for job, start_s in zip(jobs, starts, strict=True):
         for result in report.results(host, job, start_s):
@@ -57,7 +64,10 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
     """Return one result of the clones of a job; percentiles weighted by operations lie between theirs."""
     count = sum(part.operations_count for part in parts)
     names = [name for name in parts[0].latency_s if all(name in part.latency_s for part in parts)]
-    latency_s = {name: sum(part.latency_s[name] * part.operations_count for part in parts) / max(1, count) for name in names}
+    latency_s = {
+        name: sum(part.latency_s[name] * part.operations_count for part in parts) / max(1, count)
+        for name in names
+    }
     if "max" in names:
         latency_s["max"] = max(part.latency_s["max"] for part in parts)
     return ClientResult(
@@ -73,7 +83,9 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 
 
 def doubts(host: str, jobs: Sequence[Job], results: Sequence[ClientResult]) -> tuple[Doubt, ...]:
-    """Return doubts about a report: errors that its job file ignores, and a window too short for computed starts."""
+    """Return doubts about a report: errors that its job file ignores, and a window too short for computed
+    starts.
+    """
     errors_count = sum(map(report.errors_count, jobs))
     doubts_of = [WORK.errors(host=host, count=errors_count)] if errors_count else []
     window_s = max(result.ended_s for result in results) - min(result.began_s for result in results)

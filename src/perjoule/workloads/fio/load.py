@@ -1,4 +1,6 @@
-"""Run fio on all clients together, by perjoule's own start or by fio's servers, with all its output in one folder."""
+"""Run fio on all clients together, by perjoule's own start or by fio's servers, with all its output in one
+folder.
+"""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -47,7 +49,8 @@ def run_jobs(
         prefix: distinguishes loads of one trial.
         wanted: by client, its load as lines of a job file.
         time_limit_s: by when all must have ended.
-        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
+        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon
+            as it can.
         by_server: whether fio's own client/server mode starts them.
         steady: when to end an endless load.
         duration_s: when the load ends at the latest, for which it then logs histograms of its latencies.
@@ -64,7 +67,10 @@ def run_jobs(
     with daemons_first(mounted):
         if by_server:
             return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
-        commands = {name: FioStart(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
+        commands = {
+            name: FioStart(client, partial(_argv, name, lines, steady))
+            for name, (client, lines) in jobs.items()
+        }
         enough = partial(_enough, steady.most_count) if steady else None
         return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
 
@@ -73,8 +79,12 @@ def _logs(name: str, duration_s: float | None) -> list[str]:
     return [*LOGS, f"write_bw_log={name}", *(latencies.asked(name, duration_s) if duration_s else ())]
 
 
-def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:
-    """Put a job file into `folder` as `job.fio`, and have fio make its files, on each client in an empty folder."""
+def prepare_file(
+    text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float
+) -> None:
+    """Put a job file into `folder` as `job.fio`, and have fio make its files, on each client in an empty
+    folder.
+    """
 
     def empty(client: Host) -> None:
         client.run(["rm", "-rf", job_room(client, mounted)], timeout_s=time_limit_s)
@@ -95,11 +105,13 @@ def run_file(
     ahead_s: Mapping[str, float] | None = None,
     options: Sequence[str] = (),
 ) -> float | None:
-    """Run `job.fio` of `folder` as it is, on each client in its `job_room`, after `options` and output options.
+    """Run `job.fio` of `folder` as it is, on each client in its `job_room`, after `options` and output
+    options.
 
-    fio takes options before a job file as defaults, which the file may overrule; a prerun it may not have. With `ahead_s` there
-    is one, so that the jobs that begin with fio wait for the common start. Its times go where the reports are: the `#` keeps fio
-    from writing a file for them into the file system. Returns and raises as `run_jobs` does.
+    fio takes options before a job file as defaults, which the file may overrule; a prerun it may not have.
+    With `ahead_s` there is one, so that the jobs that begin with fio wait for the common start. Its times go
+    where the reports are: the `#` keeps fio from writing a file for them into the file system. Returns and
+    raises as `run_jobs` does.
     """
     require_folders(clients, mounted, time_limit_s)
 
@@ -110,7 +122,9 @@ def run_file(
         gate = [f"--exec_prerun={wait} >> {begun} #"] if wait else []
         return ["env", "-C", place, "fio", *output, *logs, *gate, *options, folder_there / JOB]
 
-    jobs = {prefix + c.name: FioStart(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
+    jobs = {
+        prefix + c.name: FioStart(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients
+    }
     with daemons_first(mounted):
         return together(jobs, folder, JOB, time_limit_s=time_limit_s, ahead_s=ahead_s)
 
@@ -121,10 +135,17 @@ def job_room(client: Host, mounted: Mounted) -> Path:
 
 
 def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: float) -> None:
-    """Check that the file system is mounted: fio makes missing folders, and without the mount it would fill the disk below."""
+    """Check that the file system is mounted: fio makes missing folders, and without the mount it would
+    fill the disk below.
+    """
 
     def has_none(client: Host) -> bool:
-        return client.run(["test", "-d", mounted.directories[client.name]], timeout_s=time_limit_s, check=False).returncode != 0
+        return (
+            client.run(
+                ["test", "-d", mounted.directories[client.name]], timeout_s=time_limit_s, check=False
+            ).returncode
+            != 0
+        )
 
     for client, gone in zip(clients, each(clients, has_none), strict=True):
         if gone:
@@ -133,17 +154,32 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
             raise TransientError(problem, where=client.name)
 
 
-def _argv(name: str, lines: Sequence[str], steady: Rounds | None, folder_there: Path, wait: str) -> list[str | Path]:
+def _argv(
+    name: str, lines: Sequence[str], steady: Rounds | None, folder_there: Path, wait: str
+) -> list[str | Path]:
     """Ask for one job, all its outputs in `there`, with interim reports after each round.
 
-    Last before its first I/O, fio runs the prerun: it waits for the start and prints the time. (fio's own startdelay is looked at
-    only every 100 ms.)
+    Last before its first I/O, fio runs the prerun: it waits for the start and prints the time. (fio's own
+    startdelay is looked at only every 100 ms.)
     """
     interim = ["--output-format=json"]
     if steady:
         interim = ["--output-format=json+", f"--status-interval={steady.round_s * 1e3:.0f}ms"]
-    argv: list[str | Path] = ["env", "-C", folder_there, "fio", "--eta=never", *interim, f"--output={name}.json"]
-    return [*argv, f"--name={name}", *([f"--exec_prerun={wait}"] if wait else []), *(f"--{line}" for line in lines)]
+    argv: list[str | Path] = [
+        "env",
+        "-C",
+        folder_there,
+        "fio",
+        "--eta=never",
+        *interim,
+        f"--output={name}.json",
+    ]
+    return [
+        *argv,
+        f"--name={name}",
+        *([f"--exec_prerun={wait}"] if wait else []),
+        *(f"--{line}" for line in lines),
+    ]
 
 
 def _enough(most_count: int, reports: Mapping[str, str]) -> bool:

@@ -12,15 +12,52 @@ from pydantic.fields import FieldInfo
 
 from perjoule.drivers.protocols import Check, Workload
 from perjoule.model import OPTIONS, Direction, Pattern, TextFile, is_to_run, option_name
-from perjoule.model.units import BYTES, MIB, Bytes, BytesPerSecond, Ratio, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.model.units import (
+    BYTES,
+    MIB,
+    Bytes,
+    BytesPerSecond,
+    Ratio,
+    Seconds,
+    bytes_text,
+    exact_text,
+    seconds_text,
+)
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
 SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 _ONLY_IN_A_JOB = (  # what people ask of fio that no option here stands for
-    *("fsync", "fdatasync", "end_fsync", "sync", "fallocate", "invalidate", "nrfiles", "openfiles", "filename", "directory"),
-    *("offset", "io_size", "bssplit", "bsrange", "norandommap", "randrepeat", "random_distribution", "random_generator"),
-    *("rate_iops", "iodepth_batch", "refill_buffers", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage"),
+    *(
+        "fsync",
+        "fdatasync",
+        "end_fsync",
+        "sync",
+        "fallocate",
+        "invalidate",
+        "nrfiles",
+        "openfiles",
+        "filename",
+        "directory",
+    ),
+    *(
+        "offset",
+        "io_size",
+        "bssplit",
+        "bsrange",
+        "norandommap",
+        "randrepeat",
+        "random_distribution",
+        "random_generator",
+    ),
+    *(
+        "rate_iops",
+        "iodepth_batch",
+        "refill_buffers",
+        "zero_buffers",
+        "buffer_compress_percentage",
+        "dedupe_percentage",
+    ),
     *("group_reporting", "zonemode"),
 )
 
@@ -70,7 +107,9 @@ class FioOptions(Workload):
     """I/O calls that a client has in flight at once: 1 with psync, more with libaio (direct) or io_uring."""
 
     duration_s: Seconds | None = None
-    """End the load after this time even if not all is moved: the first of time and size ends it; a note says which."""
+    """End the load after this time even if not all is moved: the first of time and size ends it; a note
+    says which.
+    """
 
     rate_bytes_per_s: BytesPerSecond | None = None
     """The most that each client moves per second of wall time; as fast as it can by default."""
@@ -82,15 +121,18 @@ class FioOptions(Workload):
     """How long a client pauses after each burst, in wall time."""
 
     tolerate_errors: bool = False
-    """Continue after I/O errors of lost servers (EIO, ENOTCONN, ECONNREFUSED, ETIMEDOUT and the like) and count them, for
+    """Continue after I/O errors of lost servers (EIO, ENOTCONN, ECONNREFUSED, ETIMEDOUT and the like) and
+    count them, for
     campaigns with events; needs `duration`. Otherwise the first error ends the load, and the trial fails."""
 
     verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
-    """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
+    """Give every block a checksum: a write is read back and verified after the measured window, a read while
+    it is measured, both
     over cold caches. A mismatch makes the trial fail."""
 
     round_s: Seconds | None = None
-    """Run over the file again and again until five consecutive rounds of this length are steady by the SNIA's rule (range at most
+    """Run over the file again and again until five consecutive rounds of this length are steady by the SNIA's
+    rule (range at most
     20 % of the mean, fitted line at most 10 %). These are measured; earlier rounds are kept as warm-up."""
 
     rounds_count: int = Field(default=25, ge=ROUNDS_COUNT, le=1000)
@@ -100,7 +142,8 @@ class FioOptions(Workload):
     """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first."""
 
     job: TextFile | None = None
-    """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file system; then time_limit
+    """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file
+    system; then time_limit
     is the only other option. A file that would reach outside that folder is refused."""
 
     time_limit_s: Seconds = 600.0
@@ -115,8 +158,12 @@ class FioOptions(Workload):
     def _possible_job(self, info: ValidationInfo) -> Self:
         if self.job is not None:
             fields: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
-            defaults = {name: info.default for name, info in fields.items() if name not in ("job", "time_limit_s")}
-            if more := next((name for name, default in defaults.items() if getattr(self, name) != default), ""):
+            defaults = {
+                name: info.default for name, info in fields.items() if name not in ("job", "time_limit_s")
+            }
+            if more := next(
+                (name for name, default in defaults.items() if getattr(self, name) != default), ""
+            ):
                 raise ValueError(f"a job file is run as it is (remove {option_name(more)})")
             try:
                 file.check(self.job.text, to_run=is_to_run(info))
@@ -128,14 +175,23 @@ class FioOptions(Workload):
     def _possible(self) -> Self:
         size, transfer = bytes_text(self.size_bytes), bytes_text(self.transfer_bytes)
         if self.transfer_bytes > self.size_bytes:
-            raise ValueError(f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)')
+            raise ValueError(
+                f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)'
+            )
         if self.size_bytes % self.transfer_bytes:
             size_whole = exact_text(self.size_bytes // self.transfer_bytes * self.transfer_bytes, BYTES)
-            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{size_whole}")')
+            raise ValueError(
+                f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{size_whole}")'
+            )
         if self.direct and self.transfer_bytes % 512:
-            raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
+            raise ValueError(
+                f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of '
+                '"512 B")'
+            )
         if self.read_share_ratio is not None and not self._mixed:
-            raise ValueError(f'read_share is for operation "rw" or "randrw", not "{self.operation}" (remove it)')
+            raise ValueError(
+                f'read_share is for operation "rw" or "randrw", not "{self.operation}" (remove it)'
+            )
         if self.read_share_ratio is not None and abs(self.read_share_ratio * 100 - self._read_percent) > 1e-6:
             raise ValueError("read_share must be a whole percentage")
         limit = seconds_text(self.time_limit_s)
@@ -144,10 +200,13 @@ class FioOptions(Workload):
         if self.tolerate_errors and not self.duration_s:
             raise ValueError("tolerate_errors is for a load that ends at a known time (add duration)")
         if self.tolerate_errors and self.client_server:
-            raise ValueError("fio's client/server mode ends at the first error (remove client_server or tolerate_errors)")
+            raise ValueError(
+                "fio's client/server mode ends at the first error (remove client_server or tolerate_errors)"
+            )
         if self.verify and (self._mixed or self.duration_s or self.round_s):
             raise ValueError(
-                "verify is for whole files, written or read once (remove duration and round, and do not mix operations)"
+                "verify is for whole files, written or read once (remove duration and round, and do not mix "
+                "operations)"
             )
         if (self.burst_bytes is None) != (self.pause_s is None):
             raise ValueError("a load in bursts needs both burst and pause (write both, or neither)")
@@ -157,7 +216,9 @@ class FioOptions(Workload):
 
     def _possible_rounds(self, round_s: float, limit: str) -> None:
         if self.duration_s or self.client_server:
-            raise ValueError("rounds end when they are steady, with fio on each client (remove duration and client_server)")
+            raise ValueError(
+                "rounds end when they are steady, with fio on each client (remove duration and client_server)"
+            )
         if round_s < SHORTEST_ROUND_S:
             raise ValueError(f"a round takes at least {seconds_text(SHORTEST_ROUND_S)}")
         if (self.rounds_count + 1) * round_s >= self.time_limit_s:
@@ -189,20 +250,30 @@ class FioOptions(Workload):
 
     @property
     def streaming_calls_count(self) -> int | None:
-        """Not of a job file, nor of rounds, which go over the file again; checksums are work of the client's."""
-        plain = self.job is None and self.operation in ("write", "read") and not self.verify and not self.round_s
+        """Not of a job file, nor of rounds, which go over the file again; checksums are work of the
+        client's.
+        """
+        plain = (
+            self.job is None and self.operation in ("write", "read") and not self.verify and not self.round_s
+        )
         paced = self.rate_bytes_per_s is not None or self.pause_s is not None
         return self.in_flight_count if plain and not paced else None
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """No longer than `duration`."""
         whole_s = super().loading_s(clients_count, bytes_per_s)
-        paced_s = max(whole_s, self.client_bytes(clients_count) / self.rate_bytes_per_s) if self.rate_bytes_per_s else whole_s
+        paced_s = (
+            max(whole_s, self.client_bytes(clients_count) / self.rate_bytes_per_s)
+            if self.rate_bytes_per_s
+            else whole_s
+        )
         return min(paced_s, self.duration_s or paced_s)
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, both directions together."""
-        return clients_count * (self.client_bytes(clients_count) if self.job is None else file.moved_bytes(self.job.text))
+        return clients_count * (
+            self.client_bytes(clients_count) if self.job is None else file.moved_bytes(self.job.text)
+        )
 
     def client_bytes(self, clients_count: int) -> int:
         """Return the bytes of each of this many clients."""
@@ -213,7 +284,9 @@ class FioOptions(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for fio, and for io_uring if it is requested."""
         path = shutil.which("fio")
-        checked = [Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")]
+        checked = [
+            Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")
+        ]
         if self._engine == "io_uring":
             switch = Path("/proc/sys/kernel/io_uring_disabled")
             off = switch.exists() and switch.read_text().strip() != "0"

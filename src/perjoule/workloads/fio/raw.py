@@ -35,7 +35,9 @@ class Raw:
     def began_s(self) -> dict[str, float]:
         """When each client made its first I/O: the first of its jobs, each of which noted when it began."""
         noted = {name: text_of(self.folder / f"{name}.prerun.txt").split() for name in self.names}
-        return {name: min(map(float, moments)) + self.ran.offset_of_s(name) for name, moments in noted.items()}
+        return {
+            name: min(map(float, moments)) + self.ran.offset_of_s(name) for name, moments in noted.items()
+        }
 
     @cached_property
     def errors_count(self) -> int:
@@ -58,7 +60,13 @@ class Raw:
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
-            doubts=(*prepared_doubts(self.folder), *self.ran.doubts(self.began_s), *timed, *unlogged, *contradicted),
+            doubts=(
+                *prepared_doubts(self.folder),
+                *self.ran.doubts(self.began_s),
+                *timed,
+                *unlogged,
+                *contradicted,
+            ),
             series=(*series, *histograms),
         )
 
@@ -75,7 +83,9 @@ class Raw:
         doubts = (WORK.log_contradicts(host=name) for name in unlike)
         return tuple(series for series in series_of.values() if series is not None), tuple(doubts)
 
-    def _latencies(self, moved: Mapping[str, Sequence[ClientResult]]) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
+    def _latencies(
+        self, moved: Mapping[str, Sequence[ClientResult]]
+    ) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
         """Each client's latencies over time, of loads that log them, and whose logs contradict the report."""
         paths = {name: self.folder / f"{name}_clat_hist.1.log" for name in self.names}
         series_of = {
@@ -83,8 +93,14 @@ class Raw:
             for name, path in paths.items()
             if path.exists()
         }
-        doubts = (WORK.latencies_contradict(host=name) for name, client_series in series_of.items() if client_series is None)
-        return tuple(series for client_series in series_of.values() for series in client_series or ()), tuple(doubts)
+        doubts = (
+            WORK.latencies_contradict(host=name)
+            for name, client_series in series_of.items()
+            if client_series is None
+        )
+        return tuple(series for client_series in series_of.values() for series in client_series or ()), tuple(
+            doubts
+        )
 
     def steady(self, most_count: int) -> Outcome:
         """Return the results of the steady rounds of a load, with the goodput of the whole load."""
@@ -92,27 +108,42 @@ class Raw:
         read_rounds = rounds.read({name: self.report(name) for name in self.names})
         start, doubt = read_rounds.window(most_count)
         results = [
-            result for name, jobs in read_rounds.jobs.items() for result in rounds.results(name, jobs, start, self.began_s[name])
+            result
+            for name, jobs in read_rounds.jobs.items()
+            for result in rounds.results(name, jobs, start, self.began_s[name])
         ]
         warmed = rounds.warm_up(read_rounds, start)
         doubts = (*outcome.doubts, *([doubt] if doubt else []))
         note = rounds.note(start, warmed)
-        return replace(outcome, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
+        return replace(
+            outcome, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True
+        )
 
     def jobs(self) -> Outcome:
         """Return the results of a job file's jobs."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
-        ended_s = {name: client_jobs[0]["timestamp_ms"] / 1e3 + self.ran.offset_of_s(name) for name, client_jobs in jobs.items()}
+        ended_s = {
+            name: client_jobs[0]["timestamp_ms"] / 1e3 + self.ran.offset_of_s(name)
+            for name, client_jobs in jobs.items()
+        }
         waiting = file.waiting(text_of(self.folder / "job.fio"))
-        moved = {name: job_report.results(name, client_jobs, waiting, ended_s[name]) for name, client_jobs in jobs.items()}
+        moved = {
+            name: job_report.results(name, client_jobs, waiting, ended_s[name])
+            for name, client_jobs in jobs.items()
+        }
         doubts = prepared_doubts(self.folder)
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
         # a job file may put its logs elsewhere, or average them over another time
-        own_logging = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {"log_avg_msec", "bwavgtime"}
-        paths = {name: [] if own_logging else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
+        own_logging = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {
+            "log_avg_msec",
+            "bwavgtime",
+        }
+        paths = {
+            name: [] if own_logging else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names
+        }
         logs = {name: [text_of(path) for path in log_paths] for name, log_paths in paths.items()}
         results = tuple(result for client_results in moved.values() for result in client_results)
         require_time(results)
@@ -128,9 +159,14 @@ class Raw:
         return (self.folder / f"{BACK}prepared.json").exists()
 
     def read_back(self, size_bytes: int) -> tuple[Doubt, ...]:
-        """Check that everything was read back, which fio compared, and return doubts. Raises WorkloadError."""
+        """Check that everything was read back, which fio compared, and return doubts.
+
+        Raises WorkloadError.
+        """
         for name in self.names:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
             if back_bytes != size_bytes:
-                raise WorkloadError(f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name)
+                raise WorkloadError(
+                    f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name
+                )
         return prepared_doubts(self.folder, BACK)

@@ -17,19 +17,21 @@ SHORTEST_S = 0.1  # fio counts whole milliseconds: below this they are more than
 UNSURE_S = 0.01  # by which fio's report may fall short of the requested duration
 AVERAGED_S = 0.5  # length of the bandwidth log's samples, as requested
 ROUNDED_S = 0.01  # how early two of its samples may come
-ROUNDED_RATIO = 0.02  # by which it may exceed the bytes moved: whole milliseconds and KiB/s, and fio's own start
+# by which it may exceed the bytes moved: whole milliseconds and KiB/s, and fio's own start
+ROUNDED_RATIO = 0.02
 MERGED_S = 0.1  # a shorter last window joins the one before: one transfer would look like a burst
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = frozenset({5, 19, 103, 107, 110, 111, 116})
-# What a load may continue after: these but ENODEV, which is a disk's, with ECONNRESET, EHOSTDOWN, EHOSTUNREACH, and ERANGE, as
-# which pvfs2fuse reports a transfer that broke off
+# What a load may continue after: these but ENODEV, which is a disk's, with ECONNRESET, EHOSTDOWN,
+# EHOSTUNREACH, and ERANGE, as which pvfs2fuse reports a transfer that broke off
 TOLERATED = "5:34:103:104:107:110:111:112:113:116"
 KEPT = "fio's full output is kept with the trial"
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
 
 
 def documents(text: str) -> list[Mapping[str, Any]]:
-    """Find the JSON reports in fio's output: one, or several with a status interval; warnings may precede each.
+    """Find the JSON reports in fio's output: one, or several with a status interval; warnings may precede
+    each.
 
     Raises:
         ValueError: the first is missing or truncated. (A later one may still be being written.)
@@ -52,7 +54,10 @@ def documents(text: str) -> list[Mapping[str, Any]]:
 
 
 def jobs(text: str) -> Sequence[Mapping[str, Any]]:
-    """Find the jobs in the last report, each with fio's version; the sum of all clients is not one. Raises ValueError."""
+    """Find the jobs in the last report, each with fio's version; the sum of all clients is not one.
+
+    Raises ValueError.
+    """
     return jobs_of(documents(text)[-1])
 
 
@@ -82,10 +87,11 @@ def words(report: str, log: str) -> str:
 
 
 def check(client: str, returncode: int, report: str, log: str, *, stopped: bool = False) -> None:
-    """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only this decides.
+    """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only
+    this decides.
 
-    A job that was allowed to continue after errors has `total_err`, and the first of them as its `error`: then the exit code
-    decides.
+    A job that was allowed to continue after errors has `total_err`, and the first of them as its `error`:
+    then the exit code decides.
 
     Args:
         client: its host.
@@ -128,8 +134,8 @@ def fail(client: str, returncode: int, errno: int, message: str) -> NoReturn:
 def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
     """Return the results of one client, in each direction that moved anything; bytes exact, times to 1 ms.
 
-    fio's runtime counts from its first I/O to the end of the closing fsync. Its `total_ios` include calls that failed, its bytes
-    and latencies don't; a job file may leave latencies out.
+    fio's runtime counts from its first I/O to the end of the closing fsync. Its `total_ios` include calls
+    that failed, its bytes and latencies don't; a job file may leave latencies out.
     """
     failed = bool(errors_count(entry))
     return tuple(
@@ -139,8 +145,11 @@ def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[Client
             began_s=began_s,
             ended_s=began_s + entry[direction]["runtime"] / 1e3,
             moved_bytes=entry[direction]["io_bytes"],
-            operations_count=(entry[direction]["lat_ns"].get("N", 0) if failed else 0) or entry[direction]["total_ios"],
-            latency_s=_latency_s(entry[direction], own_list="percentile_list" in entry.get("job options", {})),
+            operations_count=(entry[direction]["lat_ns"].get("N", 0) if failed else 0)
+            or entry[direction]["total_ios"],
+            latency_s=_latency_s(
+                entry[direction], own_list="percentile_list" in entry.get("job options", {})
+            ),
         )
         for direction in DIRECTIONS
         if entry[direction]["io_bytes"]
@@ -150,7 +159,9 @@ def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[Client
 def _latency_s(counts: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
     latency = counts["lat_ns"] if "percentile" in counts["lat_ns"] else counts["clat_ns"]
     percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
-    chosen_percentiles = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
+    chosen_percentiles = {
+        f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles
+    }
     return {
         name: ns / 1e9
         for name, ns in {"mean": latency["mean"], **chosen_percentiles, "max": latency["max"]}.items()
@@ -159,13 +170,15 @@ def _latency_s(counts: Mapping[str, Any], *, own_list: bool) -> dict[str, float]
 
 
 def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
-    """Parse the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions together.
+    """Parse the bandwidth logs of one client (`log_avg_msec`, `log_unix_epoch`): all jobs and both directions
+    together.
 
-    `value` is the rate over the sample's own window, of `duration_s` ending at `t_s`: sum(value * duration_s) is the client's
-    total. fio logs no last, partial window; whatever the logs lack of `moved` is added there, however much: after a stall most of
-    a file may arrive at once. That window begins at fio's last look: of a read, the last half second after the last line that the
-    load saw through, since no call had returned at a look without a line. During the closing fsync of writes fio doesn't look, so
-    theirs is the half second right behind the last line. None if the logs hold more than `moved`.
+    `value` is the rate over the sample's own window, of `duration_s` ending at `t_s`: sum(value * duration_s)
+    is the client's total. fio logs no last, partial window; whatever the logs lack of `moved` is added there,
+    however much: after a stall most of a file may arrive at once. That window begins at fio's last look: of a
+    read, the last half second after the last line that the load saw through, since no call had returned at a
+    look without a line. During the closing fsync of writes fio doesn't look, so theirs is the half second
+    right behind the last line. None if the logs hold more than `moved`.
 
     Args:
         logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
@@ -202,9 +215,10 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
 def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tuple[Floats, Floats]]:
     """Return what a log reports over time, for each direction: times and bytes so far.
 
-    fio looks every half second and divides the I/O that has ended since its last look by the time since. It logs no look at which
-    nothing had ended, so after a stall a line's rate holds for its own half second, and not since the line before
-    (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may be late, and its window longer.
+    fio looks every half second and divides the I/O that has ended since its last look by the time since. It
+    logs no look at which nothing had ended, so after a stall a line's rate holds for its own half second, and
+    not since the line before (https://github.com/axboe/fio/blob/fio-3.33/stat.c, `__add_samples`). A look may
+    be late, and its window longer.
     """
     import numpy as np
 
@@ -212,7 +226,9 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
     for line in log.splitlines():
         fields = line.split(",")
         if len(fields) >= 3:  # a line that a killed fio tore has fewer
-            samples_of.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
+            samples_of.setdefault(fields[2].strip(), []).append(
+                (float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024)
+            )
     lines: list[tuple[Floats, Floats]] = []
     for samples in samples_of.values():
         times, so_far = [began_s], [0.0]
@@ -238,7 +254,9 @@ def doubts(moved: Sequence[ClientResult]) -> tuple[Doubt, ...]:
 
 def ended_by_text(ended_by: Mapping[str, str]) -> str:
     """Say which limit came first: "ended by duration", or for which clients each did."""
-    groups = {limit: [client for client, by in ended_by.items() if by == limit] for limit in ("size", "duration")}
+    groups = {
+        limit: [client for client, by in ended_by.items() if by == limit] for limit in ("size", "duration")
+    }
     if all(groups.values()):
         return "; ".join(f"{', '.join(clients)} ended by {limit}" for limit, clients in groups.items())
     return next(f"ended by {limit}" for limit, clients in groups.items() if clients)

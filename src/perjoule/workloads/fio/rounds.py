@@ -1,4 +1,6 @@
-"""fio in rounds until steady: one load without a break, whose rounds are the intervals between its interim reports."""
+"""fio in rounds until steady: one load without a break, whose rounds are the intervals between its interim
+reports.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ Job = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RoundReports:
-    """All clients' interim reports; round n lies between reports n and n + 1, and fio starts up before report 0."""
+    """All clients' interim reports; round n lies between reports n and n + 1, and fio starts up before
+    report 0.
+    """
 
     jobs: Mapping[str, Sequence[Job]]  # by client, cumulative since its first I/O
 
@@ -24,7 +28,9 @@ class RoundReports:
     def rates_bytes_per_s(self) -> list[float]:
         """The rate of all clients together, in each round that all of them have completed."""
         count = min(len(jobs) for jobs in self.jobs.values()) - 1
-        return [sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)]
+        return [
+            sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)
+        ]
 
     def window(self, most_count: int) -> tuple[int, Doubt | None]:
         """The number of the window's first round, and its doubt: the first steady ones, else the last."""
@@ -51,19 +57,25 @@ class RoundReports:
 
 
 def read(texts: Mapping[str, str]) -> RoundReports:
-    """Parse the reports so far (by client), without those from before the first I/O, or still being written."""
+    """Parse the reports so far (by client), without those from before the first I/O, or still being
+    written.
+    """
     jobs_of: dict[str, list[Job]] = {}
     for name, text in texts.items():
         try:
             jobs: list[Job] = [document["jobs"][0] for document in report.documents(text)]
         except ValueError:
             jobs = []
-        jobs_of[name] = [job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)]
+        jobs_of[name] = [
+            job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)
+        ]
     return RoundReports(jobs_of)
 
 
 def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple[ClientResult, ...]:
-    """Return a client's results in the window of rounds from `start` on; latencies from fio's histograms, within 2 %."""
+    """Return a client's results in the window of rounds from `start` on; latencies from fio's histograms,
+    within 2 %.
+    """
     before, after = jobs[start], jobs[start + ROUNDS_COUNT]
     return tuple(
         ClientResult(
@@ -93,7 +105,10 @@ def warm_up(rounds: RoundReports, start: int) -> dict[str, float]:
 def note(start: int, warmed: Mapping[str, float]) -> str:
     """Say which rounds count, and how many came before."""
     moved, took = bytes_text(warmed[WARM_UP_BYTES]), seconds_text(warmed[WARM_UP])
-    return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no final fsync"
+    return (
+        f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no "
+        "final fsync"
+    )
 
 
 def _moved_bytes(job: Job) -> int:
@@ -101,7 +116,9 @@ def _moved_bytes(job: Job) -> int:
 
 
 def _rate_bytes_per_s(before: Job, after: Job) -> float:
-    return (_moved_bytes(after) - _moved_bytes(before)) / max(1e-3, (after["job_runtime"] - before["job_runtime"]) / 1e3)
+    return (_moved_bytes(after) - _moved_bytes(before)) / max(
+        1e-3, (after["job_runtime"] - before["job_runtime"]) / 1e3
+    )
 
 
 def _latency_s(before: Job, after: Job) -> dict[str, float]:

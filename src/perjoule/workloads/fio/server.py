@@ -34,9 +34,9 @@ def together(
 ) -> float | None:
     """Run the jobs (by name: a host, lines of a job file) to their end, by a server on each host.
 
-    fio starts its clients one after another; with `ahead_s`, by how much the clock of each host is ahead, they wait for a common
-    start. Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs in `folder`; the report is
-    `<prefix>servers.json`.
+    fio starts its clients one after another; with `ahead_s`, by how much the clock of each host is ahead,
+    they wait for a common start. Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs
+    in `folder`; the report is `<prefix>servers.json`.
 
     Returns:
         The moment of the common start, in this machine's UTC.
@@ -65,7 +65,9 @@ def together(
         client_options: list[str] = []
         for name, (host, lines) in jobs.items():
             prerun = gates.command(name) if gates else NOTE_START
-            (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={prerun}", *lines]) + "\n")
+            (folder / f"{name}.fio").write_text(
+                "\n".join([f"[{name}]", f"exec_prerun={prerun}", *lines]) + "\n"
+            )
             client_options += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
         with first.room(folder, *(f"{name}.fio" for name in jobs)) as folder_there:
             argv = [
@@ -78,10 +80,14 @@ def together(
                 f"--output={prefix}{REPORT}",
                 *client_options,
             ]
-            running["the controlling fio"] = controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
+            running["the controlling fio"] = controller = first.spawn(
+                argv, log=folder / f"{prefix}servers.log"
+            )
             if gates and ahead_s is not None:
                 moment_s = gates.open(dict.fromkeys(jobs, controller), ahead_s, until_s=until_s)
-            code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
+            code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[
+                first.name
+            ]
     finally:
         stop(reversed(running.values()))
         for host, _ in jobs.values():
@@ -94,17 +100,22 @@ def together(
 
 
 def _room(host: Host) -> Path:
-    """Return a server's working folder: fio writes a prerun's output there, and an empty file named like the report."""
+    """Return a server's working folder: fio writes a prerun's output there, and an empty file named like
+    the report.
+    """
     return host.directory / "fio"
 
 
 def _end_children(host: Host, port: int) -> None:
     """End what a server leaves behind: a child for its connection, whose jobs keep running."""
-    pids = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
+    pids = host.run(
+        ["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False
+    ).stdout.split()
     for pid in pids:  # by the random port; the folder distinguishes them from another run's
         folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
         if folder == str(_room(host)):
-            host.run(["kill", "-KILL", "--", pid, f"-{pid}"], timeout_s=SHORT_S, check=False)  # a job leads a group: its prerun
+            # a job leads a group: its prerun
+            host.run(["kill", "-KILL", "--", pid, f"-{pid}"], timeout_s=SHORT_S, check=False)
 
 
 def _wait_listening(host: Host, server: Process, port: int) -> None:
@@ -113,7 +124,8 @@ def _wait_listening(host: Host, server: Process, port: int) -> None:
         if server.returncode is not None or time.monotonic() > until_s:
             message = " | ".join(server.output().strip().splitlines()[-3:]) or "nothing"
             problem = (
-                f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it last said: {message}"
+                f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it "
+                f"last said: {message}"
             )
             raise TransientError(problem, where=host.name)
         time.sleep(0.02)
@@ -133,7 +145,9 @@ def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> 
         try:
             errno = int(report.job(text, name)["error"])
         except ValueError as error:
-            raise WorkloadError(f"{error} (exit code {code}): {message}", where=name, next=report.KEPT) from error
+            raise WorkloadError(
+                f"{error} (exit code {code}): {message}", where=name, next=report.KEPT
+            ) from error
         if errno:
             report.fail(name, code, errno, message)
     if code:
@@ -142,5 +156,9 @@ def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> 
 
 def _words(text: str) -> str:
     """Return fio's error messages, or else its last message, without the host's name before each line."""
-    lines = [re.sub(r"^<\S+> ?", "", line) for line in text.partition("\n{")[0].splitlines() if PRERUN_WORDS not in line]
+    lines = [
+        re.sub(r"^<\S+> ?", "", line)
+        for line in text.partition("\n{")[0].splitlines()
+        if PRERUN_WORDS not in line
+    ]
     return last_words("\n".join([line for line in lines if "err" in line] or lines))

@@ -17,7 +17,9 @@ REPORT_S = 30.0  # for a fio that is ended to write its report
 
 
 class FioStart(NamedTuple):
-    """One fio: its host, and its command, given the folder of the trial's files and the command to run before its first I/O."""
+    """One fio: its host, and its command, given the folder of the trial's files and the command to run
+    before its first I/O.
+    """
 
     host: Host
     argv: Callable[[Path, str], Sequence[str | Path]]
@@ -38,7 +40,8 @@ def together(
         folder: for their output.
         files: of that folder which they read.
         time_limit_s: by when all must have ended.
-        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
+        ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon
+            as it can.
         enough: polled with their reports so far (by name) while they run; once it is true, they are ended.
 
     Returns:
@@ -63,13 +66,17 @@ def together(
             if enough is not None:
                 reports = {name: (host, room_of[host.name] / f"{name}.json") for name, host in hosts.items()}
                 stopped = _wait_enough(
-                    running, until_s, lambda: enough({n: _so_far(*report_files) for n, report_files in reports.items()})
+                    running,
+                    until_s,
+                    lambda: enough({n: _so_far(*report_files) for n, report_files in reports.items()}),
                 )
             ended = codes("fio", running, until_s=until_s, time_limit_s=time_limit_s)
         finally:
             stop(running.values())
     for name, code in ended.items():
-        check(name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), stopped=stopped)
+        check(
+            name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), stopped=stopped
+        )
     return moment_s
 
 

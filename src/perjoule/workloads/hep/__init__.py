@@ -1,9 +1,10 @@
-"""The muon analysis of high energy physics, with Dask on the hosts that hold the data: https://distributed.dask.org,
-https://uproot.readthedocs.io
+"""The muon analysis of high energy physics, with Dask on the hosts that hold the data:
+https://distributed.dask.org, https://uproot.readthedocs.io
 
-After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster" (https://doi.org/10.1088/1742-6596/664/5/052032), section 4: the
-invariant mass of muon pairs, one task per file, each on a host that holds the file. The data set is generated with known peaks,
-so the physics results can be checked.
+After M. J. Schnepf et al., "Benchmark of a Cubieboard cluster"
+(https://doi.org/10.1088/1742-6596/664/5/052032), section 4: the invariant mass of muon pairs, one task per
+file, each on a host that holds the file. The data set is generated with known peaks, so the physics results
+can be checked.
 """
 
 import json
@@ -38,7 +39,8 @@ locality = [true, false]
 """
 
 LIBRARIES = ("uproot", "awkward", "vector", "hist", "distributed")
-READ_RATIO = 0.67  # of the bytes of a file, as only the columns are read that the analysis needs; in the paper 0.74
+# of the bytes of a file, as only the columns are read that the analysis needs; in the paper 0.74
+READ_RATIO = 0.67
 SHORT_S = 60.0  # for commands on one file
 
 
@@ -53,22 +55,30 @@ class Hep(Workload):
     """Number of files; the paper's were 644."""
 
     tasks_per_file: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Tasks that share a file, each with as many of its events, so that few files give work to many workers. Each reads only its
+    """Tasks that share a file, each with as many of its events, so that few files give work to many workers.
+    Each reads only its
     own part of the data. The paper had one task per file."""
 
     compression: Literal["none", "zlib", "lz4", "zstd"] = "zlib"
-    """How the files are compressed; zlib is ROOT's default. The paper's cluster read uncompressed files, to save CPU time."""
+    """How the files are compressed; zlib is ROOT's default.
+
+    The paper's cluster read uncompressed files, to save CPU time.
+    """
 
     workers: Literal["storage", "clients"] = "storage"
-    """Where the analysis runs, with one worker of one thread per host: on the storage hosts, or on the clients."""
+    """Where the analysis runs, with one worker of one thread per host: on the storage hosts, or on the
+    clients.
+    """
 
     locality: bool = True
-    """Whether a task runs on a host that holds its file's data; otherwise tasks go to workers in turn, in an order independent of
+    """Whether a task runs on a host that holds its file's data; otherwise tasks go to workers in turn, in an
+    order independent of
     where the data are."""
 
     scheduler_file: Annotated[InstalledFolder, Field(pattern=r"^(/.*)?$")] = ""
-    """The scheduler file of a Dask that already runs, as the first client sees it. Its workers do the analysis, one on each host;
-    perjoule neither starts nor ends them, and trusts what they send: the file is below a folder that --programs names. By default
+    """The scheduler file of a Dask that already runs, as the first client sees it. Its workers do the
+    analysis, one on each host; perjoule neither starts nor ends them, and trusts what they send: the file is
+    below a folder that --programs names. By default
     each trial has a Dask of its own."""
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
@@ -110,7 +120,9 @@ class Hep(Workload):
         if absent := [host.name for host in workers if host.name not in mounted.directories]:
             problem = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
             raise WorkloadError(problem, where="hep", next='write workers = "clients"')
-        require_common("the analysis", [host for host in clients if host.name in mounted.directories], mounted)
+        require_common(
+            "the analysis", [host for host in clients if host.name in mounted.directories], mounted
+        )
         first, files = clients[0], [file_name(number) for number in range(self.files_count)]
         place = self._place(mounted, first)
         if first.run(["test", "-e", place / "complete"], timeout_s=SHORT_S, check=False).returncode != 0:
@@ -123,7 +135,11 @@ class Hep(Workload):
         doubts += cold(clients, mounted)
         if (tasks_count := self.files_count * self.tasks_per_file) < len(workers):
             doubts.append(UNLIKE.few_tasks(tasks_count=tasks_count, workers_count=len(workers)))
-        prepared = {"doubts": [doubt.data for doubt in doubts], "holders": holders, "tasks_per_file": self.tasks_per_file}
+        prepared = {
+            "doubts": [doubt.data for doubt in doubts],
+            "holders": holders,
+            "tasks_per_file": self.tasks_per_file,
+        }
         (folder / "prepared.json").write_text(json.dumps(prepared))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
@@ -142,12 +158,17 @@ class Hep(Workload):
         }
         with noted(folder, workers), daemons_first(mounted):
             limits = {"time_limit_s": self.time_limit_s}
-            received_bytes = dask.job(clients[0], workers, job_options, folder, **limits, scheduler_file=self.scheduler_file)
+            received_bytes = dask.job(
+                clients[0], workers, job_options, folder, **limits, scheduler_file=self.scheduler_file
+            )
         (folder / "received.json").write_text(json.dumps(received_bytes))
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
-        """Parse a raw folder, and repeat the fits. Raises WorkloadError if a file was not analysed, or an output is damaged."""
+        """Parse a raw folder, and repeat the fits.
+
+        Raises WorkloadError if a file was not analysed, or an output is damaged.
+        """
         with reading("the raw output of the analysis", folder):
             return report.outcome(folder)
 
@@ -155,11 +176,13 @@ class Hep(Workload):
         """Return the histogram of a raw folder, and its peaks. Raises OSError, ValueError, LookupError."""
         return peaks.peaks(report.spectrum(folder))
 
-    def placed(self, holders: Mapping[str, Sequence[str]], workers: Sequence[str]) -> dict[tuple[str, int], list[str]]:
+    def placed(
+        self, holders: Mapping[str, Sequence[str]], workers: Sequence[str]
+    ) -> dict[tuple[str, int], list[str]]:
         """Choose the workers that may do each task: a part (from 0) of a file.
 
-        With locality, those that hold the file's data. If none does, and without locality: tasks in turns, in an order that is
-        independent of where data lie and always the same.
+        With locality, those that hold the file's data. If none does, and without locality: tasks in turns, in
+        an order that is independent of where data lie and always the same.
 
         Args:
             holders: names of the hosts that hold each file's data.
@@ -168,7 +191,9 @@ class Hep(Workload):
         tasks = [(file, part) for file in sorted(holders) for part in range(self.tasks_per_file)]
         shuffled = random.Random(self.seed).sample(tasks, len(tasks))
         turns = {task: [workers[n % len(workers)]] for n, task in enumerate(shuffled)}
-        local = {file: [name for name in workers if name in holders[file]] for file in holders if self.locality}
+        local = {
+            file: [name for name in workers if name in holders[file]] for file in holders if self.locality
+        }
         return {(file, part): local.get(file) or turns[file, part] for file, part in tasks}
 
     def _workers(self, hosts: Sequence[Host]) -> list[Host]:
@@ -176,7 +201,9 @@ class Hep(Workload):
         matching = [host for host in hosts if host.role == role]
         if not matching:
             raise WorkloadError(
-                "there are no storage hosts to run the analysis on", where="hep", next='write workers = "clients"'
+                "there are no storage hosts to run the analysis on",
+                where="hep",
+                next='write workers = "clients"',
             )
         return matching
 
@@ -197,14 +224,18 @@ class Hep(Workload):
                 arguments = [self._place(mounted, client), *counts, self.compression, *numbers]
                 argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *arguments]
                 running[client.name] = client.spawn(argv, log=folder / f"layout-{client.name}.log")
-            ended = codes("the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s)
+            ended = codes(
+                "the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s
+            )
         finally:
             stop(running.values())
         for name, code in ended.items():
             if code:
                 mounted.alive()
                 raise WorkloadError(
-                    f"the data set could not be made (exit code {code}): {last_words(running[name].output())}", where=name
+                    f"the data set could not be made (exit code {code}): "
+                    f"{last_words(running[name].output())}",
+                    where=name,
                 )
 
 

@@ -1,4 +1,6 @@
-"""Dask on the hosts of a job: a scheduler, a worker per host, the job, and their end. https://distributed.dask.org"""
+"""Dask on the hosts of a job: a scheduler, a worker per host, the job, and their end.
+https://distributed.dask.org
+"""
 
 import json
 import secrets
@@ -35,8 +37,8 @@ def job(
 ) -> dict[str, int]:
     """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
 
-    The scheduler and the job run on the first client. With a scheduler file there, the job runs on the workers of that scheduler.
-    Returns the bytes that each worker's host received meanwhile, if it knows.
+    The scheduler and the job run on the first client. With a scheduler file there, the job runs on the
+    workers of that scheduler. Returns the bytes that each worker's host received meanwhile, if it knows.
 
     Raises:
         TransientError: a process of Dask ended, or the time limit passed.
@@ -51,10 +53,14 @@ def job(
         while (result := ready()) is None:
             for name, process in running.items():
                 if process.returncode is not None:
-                    raise TransientError(f"{name} ended while waiting for {name_awaited}: {last_words(process.output())}")
+                    raise TransientError(
+                        f"{name} ended while waiting for {name_awaited}: {last_words(process.output())}"
+                    )
             if time.monotonic() > until_s:
                 what_now = f"{name_awaited} did not appear within {seconds_text(time_limit_s)}"
-                raise TransientError(what_now, next="raise time_limit, or check the logs in the trial's raw folder")
+                raise TransientError(
+                    what_now, next="raise time_limit, or check the logs in the trial's raw folder"
+                )
             time.sleep(LOOK_S)
         return result
 
@@ -74,8 +80,24 @@ def job(
         scheduler = wait("Dask's scheduler", lambda: _address(first, address))
         for host in workers if not scheduler_file else ():
             place = ["--host", host.address, "--name", host.name, "--local-directory", rooms[host.name]]
-            size = ["--nthreads", "1", "--nworkers", "1", "--no-nanny", "--memory-limit", "0", "--no-dashboard"]
-            arguments = ("distributed.cli.dask_worker", scheduler, *place, *size, "--death-timeout", f"{time_limit_s:.0f}")
+            size = [
+                "--nthreads",
+                "1",
+                "--nworkers",
+                "1",
+                "--no-nanny",
+                "--memory-limit",
+                "0",
+                "--no-dashboard",
+            ]
+            arguments = (
+                "distributed.cli.dask_worker",
+                scheduler,
+                *place,
+                *size,
+                "--death-timeout",
+                f"{time_limit_s:.0f}",
+            )
             running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *arguments)
         addresses = {host.name: host.address for host in workers}
         job = {"scheduler": scheduler, "time_limit_s": time_limit_s, "addresses": addresses, **options}
@@ -88,7 +110,9 @@ def job(
             finally:
                 stop([worker_job])
         if code:
-            raise WorkloadError(f"the analysis failed (exit code {code}): {last_words(worker_job.output())}", where=first.name)
+            raise WorkloadError(
+                f"the analysis failed (exit code {code}): {last_words(worker_job.output())}", where=first.name
+            )
         after = {host.name: host.counters().network_received_bytes for host in workers}
     finally:
         stop(running.values())
@@ -96,7 +120,9 @@ def job(
             with suppress(WorkloadError):
                 host.run(["rm", "-rf", "--one-file-system", "--", rooms[host.name]], timeout_s=SHORT_S)
     both_counts = {name: (before[name], after[name]) for name in before}
-    return {name: new - old for name, (old, new) in both_counts.items() if old is not None and new is not None}
+    return {
+        name: new - old for name, (old, new) in both_counts.items() if old is not None and new is not None
+    }
 
 
 def _address(host: Host, path: Path) -> str | None:

@@ -14,7 +14,9 @@ STEPS_COUNT = 150  # of a fitted curve
 def peaks(spectrum: Spectrum) -> MassSpectrum:
     """Return the whole spectrum in wider bins, and each peak that can be fitted."""
     wide_counts = (
-        spectrum.counts[: len(spectrum.counts) // TOGETHER_COUNT * TOGETHER_COUNT].reshape(-1, TOGETHER_COUNT).sum(axis=1)
+        spectrum.counts[: len(spectrum.counts) // TOGETHER_COUNT * TOGETHER_COUNT]
+        .reshape(-1, TOGETHER_COUNT)
+        .sum(axis=1)
     )
     edges_gev = spectrum.edges_gev[::TOGETHER_COUNT][: len(wide_counts) + 1]
     rows = _per_gev(edges_gev, wide_counts)
@@ -38,7 +40,10 @@ def _peak(name: str, spectrum: Spectrum) -> Peak | None:
 def _per_gev(edges_gev: NDArray[np.float64], counts: NDArray[np.int64]) -> list[tuple[float, float, float]]:
     """Return the middle of each bin, its counts per GeV, and their standard error."""
     middles, widths = (edges_gev[1:] + edges_gev[:-1]) / 2, np.diff(edges_gev)
-    return [(_short(m), _short(n / w), _short(n**0.5 / w)) for m, n, w in zip(middles, counts, widths, strict=True)]
+    return [
+        (_short(m), _short(n / w), _short(n**0.5 / w))
+        for m, n, w in zip(middles, counts, widths, strict=True)
+    ]
 
 
 def _short(value: float) -> float:

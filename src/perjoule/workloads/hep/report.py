@@ -19,7 +19,8 @@ from perjoule.workloads._raw import RunClocks
 SHORTEST_S = 0.1
 MOST_BINS = 1_000_000
 PLACED_RATIO, REMOTE_RATIO = 0.9, 0.1  # this local by placement, yet this much over the network: a doubt
-MOST_PULL = 4.0  # errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
+# errors between a peak and its truth, above which it is doubted; chance alone gives one in 16 000
+MOST_PULL = 4.0
 EV = 1e9  # electronvolts in a GeV
 
 
@@ -36,9 +37,12 @@ def spectrum(folder: Path) -> Spectrum:
     bins = json_of(folder / "histogram.json")
     if not 0 < bins["bins_count"] <= MOST_BINS or not 0 < bins["low_gev"] < bins["high_gev"]:
         raise ValueError(
-            f"a histogram of {bins['bins_count']} bins from {bins['low_gev']} to {bins['high_gev']} GeV is not valid"
+            f"a histogram of {bins['bins_count']} bins from {bins['low_gev']} to {bins['high_gev']} GeV is "
+            "not valid"
         )
-    edges_gev = np.exp(np.linspace(math.log(bins["low_gev"]), math.log(bins["high_gev"]), bins["bins_count"] + 1))
+    edges_gev = np.exp(
+        np.linspace(math.log(bins["low_gev"]), math.log(bins["high_gev"]), bins["bins_count"] + 1)
+    )
     counts = np.asarray(bins["counts"], dtype=np.int64)
     if counts.shape != (bins["bins_count"],):
         raise ValueError(f"the histogram has {len(counts)} bins, not {bins['bins_count']}")
@@ -53,7 +57,10 @@ def outcome(folder: Path) -> Outcome:
     expected = [(file, part) for file in sorted(prepared["holders"]) for part in range(each)]
     if sorted((task["file"], task.get("part", 0)) for task in tasks) != expected:
         raise ValueError(f"{len(tasks)} tasks, not {each} for each of {len(prepared['holders'])} files")
-    tasks_of = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
+    tasks_of = {
+        name: [task for task in tasks if task["worker"] == name]
+        for name in sorted({task["worker"] for task in tasks})
+    }
     ran, received_bytes = _ran(folder, list(tasks_of))
     own_s = {name: ran.offset_of_s(name) for name in tasks_of}
     results = tuple(result(name, worker_tasks, own_s[name]) for name, worker_tasks in tasks_of.items())
@@ -78,40 +85,52 @@ def outcome(folder: Path) -> Outcome:
 
 
 def _ran(folder: Path, workers: list[str]) -> tuple[RunClocks, Mapping[str, int]]:
-    """Return the clocks and the received bytes; older folders keep these in run.json, and hosts' clocks only before the run."""
+    """Return the clocks and the received bytes; older folders keep these in run.json, and hosts' clocks
+    only before the run.
+    """
     run = json_of(folder / "run.json")
     if "received_bytes" not in run:
         return read_as(RunClocks, folder / "run.json"), json_of(folder / "received.json")
-    ahead_s: dict[str, Json] = {name: [before_s, before_s] for name, before_s in run.get("ahead_s", {}).items()}
-    return from_json(RunClocks, {"clients": list[Json](workers), "clocks": run["clocks"], "ahead_s": ahead_s}), run[
-        "received_bytes"
-    ]
+    ahead_s: dict[str, Json] = {
+        name: [before_s, before_s] for name, before_s in run.get("ahead_s", {}).items()
+    }
+    return from_json(
+        RunClocks, {"clients": list[Json](workers), "clocks": run["clocks"], "ahead_s": ahead_s}
+    ), run["received_bytes"]
 
 
 def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:
-    """Return the result of one worker, from its first task's start to its last one's end; an operation is a task."""
+    """Return the result of one worker, from its first task's start to its last one's end; an operation is
+    a task.
+    """
     began_s, ended_s = min(task["began_utc_s"] for task in tasks), max(task["ended_utc_s"] for task in tasks)
     moved_bytes = sum(task["bytes"] for task in tasks)
     return ClientResult(worker, "read", began_s + offset_s, ended_s + offset_s, moved_bytes, len(tasks))
 
 
 def goodput(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> Series:
-    """Return one worker's bytes per second over each window, up to each task's end, like fio's; their sum is exact."""
+    """Return one worker's bytes per second over each window, up to each task's end, like fio's; their sum
+    is exact.
+    """
     ordered = sorted(tasks, key=lambda task: task["ended_utc_s"])
     ends_s = np.array([task["ended_utc_s"] for task in ordered]) + offset_s
     duration_s = np.diff(ends_s, prepend=min(task["began_utc_s"] for task in tasks) + offset_s)
     channel = Channel("hep", worker, "all", "goodput", "B/s", "window mean", "counter")
-    return Series(channel, ends_s, duration_s, np.array([float(task["bytes"]) for task in ordered]) / duration_s)
+    return Series(
+        channel, ends_s, duration_s, np.array([float(task["bytes"]) for task in ordered]) / duration_s
+    )
 
 
 def localities(
-    tasks: Sequence[Mapping[str, Any]], holders: Mapping[str, Sequence[str]], received_bytes: Mapping[str, int]
+    tasks: Sequence[Mapping[str, Any]],
+    holders: Mapping[str, Sequence[str]],
+    received_bytes: Mapping[str, int],
 ) -> dict[str, float]:
     """Return the share of bytes that were read where they lie, by placement and by network traffic.
 
-    By placement a file is local on every host that holds a part of it, which overstates striped files. By network all bytes that
-    the workers' hosts received count as data, including Dask's own messages, which understates it. No share by placement if the
-    place of a file is not known.
+    By placement a file is local on every host that holds a part of it, which overstates striped files. By
+    network all bytes that the workers' hosts received count as data, including Dask's own messages, which
+    understates it. No share by placement if the place of a file is not known.
     """
     read_bytes = sum(task["bytes"] for task in tasks)
     local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])
@@ -137,7 +156,8 @@ def physics(spectrum: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
             f"{name}_width_ev": fitted.width_gev,
             f"{name}_width_error_ev": fitted.width_error_gev,
         }
-        measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
+        # another numpy gives other last digits
+        measured |= {key: round(value * EV, -3) for key, value in values.items()}
         pull = (fitted.mass_gev - peak.mass_gev) / fitted.mass_error_gev
         if abs(pull) > MOST_PULL:
             doubts.append(WORK.wrong_mass(peak=name, pull=float(pull)))

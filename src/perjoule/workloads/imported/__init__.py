@@ -1,5 +1,5 @@
-"""A run of another tool, imported with `perjoule import`; it can't be run again. fio, IOR, mdtest, IO500, rados bench:
-https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
+"""A run of another tool, imported with `perjoule import`; it can't be run again. fio, IOR, mdtest, IO500,
+rados bench: https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
 """
 
 import json
@@ -19,8 +19,24 @@ from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
 from perjoule.workloads.imported import fio, io500, ior, ior_text, mdtest, rados
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.io500 import BANDWIDTHS, RATES, Submission, SubmittedPhase, dated, recomputed, submission
-from perjoule.workloads.imported.run import DAMAGED, ImportedRun, Texts, Told, check_zone, local_zone, moment_s
+from perjoule.workloads.imported.io500 import (
+    BANDWIDTHS,
+    RATES,
+    Submission,
+    SubmittedPhase,
+    dated,
+    recomputed,
+    submission,
+)
+from perjoule.workloads.imported.run import (
+    DAMAGED,
+    ImportedRun,
+    Texts,
+    Told,
+    check_zone,
+    local_zone,
+    moment_s,
+)
 
 __all__ = [
     "BANDWIDTHS",
@@ -64,7 +80,9 @@ IO500_FILES = (io500.RESULT, io500.SUMMARY)  # one of them identifies the folder
 NEVER = "an imported workload can't be run"
 
 
-def _single(runs: Callable[[str, Told], tuple[ImportedRun, ...]]) -> Callable[[Texts, Told], tuple[ImportedRun, ...]]:
+def _single(
+    runs: Callable[[str, Told], tuple[ImportedRun, ...]],
+) -> Callable[[Texts, Told], tuple[ImportedRun, ...]]:
     """Return the reader of a format of one file."""
     return lambda texts, hints: runs(next(iter(texts.values())), hints)
 
@@ -132,11 +150,15 @@ class Imported(Workload):
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Refuse. Raises CampaignError."""
-        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+        raise CampaignError(
+            NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)"
+        )
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Refuse. Raises CampaignError."""
-        raise CampaignError(NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)")
+        raise CampaignError(
+            NEVER, where="workload imported", next="name the tool itself as a workload (`perjoule drivers`)"
+        )
 
     def outcome(self, folder: Path) -> Outcome:
         """Parse the tool's own files. Raises WorkloadError."""
@@ -153,7 +175,9 @@ def read(format: str, texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
     try:
         return tuple(_timed(run) for run in FORMATS[format](texts, hints))
     except UNEXPECTED as error:
-        raise WorkloadError(f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md") from error
+        raise WorkloadError(
+            f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md"
+        ) from error
 
 
 def _timed(run: ImportedRun) -> ImportedRun:
@@ -187,7 +211,10 @@ def joined(runs: Sequence[ImportedRun]) -> Outcome:
 
 def manifest(parts: Sequence[RunPart]) -> str:
     """Write how a raw folder is read."""
-    listed = [{"format": part.format, "files": part.files, "number": part.number, **_told(part.told)} for part in parts]
+    listed = [
+        {"format": part.format, "files": part.files, "number": part.number, **_told(part.told)}
+        for part in parts
+    ]
     return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
 
 

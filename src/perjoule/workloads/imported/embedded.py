@@ -1,4 +1,6 @@
-"""The JSON of a tool in a file that has other text, too: progress and warnings around it, or inside it, and "nan" for numbers."""
+"""The JSON of a tool in a file that has other text, too: progress and warnings around it, or inside it,
+and "nan" for numbers.
+"""
 
 import re
 from typing import Any

@@ -1,7 +1,7 @@
 """IOR's JSON, from any run: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 4.1)
 
-It reports the start of a test to a second, in local time, and how long each operation took; operations are placed one after the
-other.
+It reports the start of a test to a second, in local time, and how long each operation took; operations are
+placed one after the other.
 """
 
 from collections.abc import Iterator
@@ -41,13 +41,25 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
         for test in document["tests"]
     ]
     starts = COMMENCING.findall(text)  # with -v
-    ways = [document["access"] for _, test in tests for document in test["Results"] if document["access"] in ("write", "read")]
+    ways = [
+        document["access"]
+        for _, test in tests
+        for document in test["Results"]
+        if document["access"] in ("write", "read")
+    ]
     dates = iter([date for _, date in starts]) if [direction for direction, _ in starts] == ways else None
-    return tuple(run for version, test in tests for run in _test(version, test, text, moved_counts, dates, hints))
+    return tuple(
+        run for version, test in tests for run in _test(version, test, text, moved_counts, dates, hints)
+    )
 
 
 def _test(
-    version: str, test: dict[str, Any], text: str, moved_counts: list[int], dates: Iterator[str] | None, hints: Told
+    version: str,
+    test: dict[str, Any],
+    text: str,
+    moved_counts: list[int],
+    dates: Iterator[str] | None,
+    hints: Told,
 ) -> Iterator[ImportedRun]:
     parameters, how = test["Parameters"], test["Options"]
     nodes_count = int(how["nodes"])
@@ -78,11 +90,17 @@ def _test(
         results = ior.results(windows, operation, moved_bytes, int(parameters["transferSize"]))
         if nodes_count > 1:
             doubts += (DERIVED.equal_shares(program="IOR"),)
-        against = (TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(), *doubts, *ior.doubts(text, results, equal=True))
+        against = (
+            TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(),
+            *doubts,
+            *ior.doubts(text, results, equal=True),
+        )
         yield ImportedRun(*work, Outcome(version, results, against))
 
 
-def _moved(rate_mib_per_s: float, took_s: float, candidates: tuple[int, ...]) -> tuple[int, tuple[Doubt, ...]]:
+def _moved(
+    rate_mib_per_s: float, took_s: float, candidates: tuple[int, ...]
+) -> tuple[int, tuple[Doubt, ...]]:
     """Return the bytes of an operation: of the known candidates, the one on which rate and time agree."""
     for count in candidates:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
@@ -95,7 +113,11 @@ def _details(parameters: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
     if tasks_count > 1:
         yield f"{tasks_count} ranks"
     yield from filter(
-        None, (str(parameters["api"]) if parameters["api"] != "POSIX" else "", "" if parameters["filePerProc"] else "shared file")
+        None,
+        (
+            str(parameters["api"]) if parameters["api"] != "POSIX" else "",
+            "" if parameters["filePerProc"] else "shared file",
+        ),
     )
     total_bytes = int(parameters["segmentCount"]) * int(parameters["blockSize"])
     yield f"{total_bytes / MIB:g} MiB per rank"

@@ -1,7 +1,9 @@
-"""IOR's text, 2013 and later: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 3.0 to 4.1)
+"""IOR's text, 2013 and later: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 3.0
+to 4.1)
 
-A file may hold several commands, and a command several tests. Each test has its start and a table of results; the summary of all
-tests, at the end, has the request, and one more digit of the rates. With -v each operation has its start, too.
+A file may hold several commands, and a command several tests. Each test has its start and a table of results;
+the summary of all tests, at the end, has the request, and one more digit of the rates. With -v each operation
+has its start, too.
 """
 
 import re
@@ -30,11 +32,31 @@ _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
-_OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)  # with -vvv
+# with -vvv
+_OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
 # Names and places, what is printed, what the summary has, and whether a command also did the other operation.
 NOT_LOAD = frozenset(
-    ("-o", "-i", "-v", "-vv", "-vvv", "-vvvv", "-t", "-b", "-s", "-N", "-F", "-a", "-w", "-r", "-k", "-m", "-f", "-d")
+    (
+        "-o",
+        "-i",
+        "-v",
+        "-vv",
+        "-vvv",
+        "-vvvv",
+        "-t",
+        "-b",
+        "-s",
+        "-N",
+        "-F",
+        "-a",
+        "-w",
+        "-r",
+        "-k",
+        "-m",
+        "-f",
+        "-d",
+    )
 )
 Asked = Mapping[tuple[str, str], Mapping[str, str]]  # the summary's rows, by test and operation
 
@@ -55,7 +77,10 @@ def recognised(text: str) -> bool:
 
 
 def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
-    """Read all runs of an output, which may hold several commands. Raises ValueError, LookupError: it is truncated."""
+    """Read all runs of an output, which may hold several commands.
+
+    Raises ValueError, LookupError: it is truncated.
+    """
     begins = [match.start() for match in VERSION.finditer(text)]
     if not begins:
         raise ValueError("this is not IOR's text")
@@ -72,7 +97,10 @@ def machine(text: str) -> str:
 def _command(text: str, hints: Told) -> Iterator[ImportedRun]:
     version = VERSION.match(text)
     if version is None or version[2].startswith("2."):
-        raise ValueError(f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with IOR 3")
+        raise ValueError(
+            f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with "
+            "IOR 3"
+        )
     rows = _asked(text)
     read_count = 0
     command = tuple(options(command_of(text), NOT_LOAD))
@@ -96,17 +124,24 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
         head = table[0].split() if table else head
         if not start:
             raise ValueError("IOR's text does not say when it began")
-        yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
+        yield _Test(
+            next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head
+        )
 
 
-def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told) -> Iterator[ImportedRun]:
+def _test(
+    version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told
+) -> Iterator[ImportedRun]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0
     for match in _ROW.finditer(test.text):
         values = match[0].split()
         if len(values) != len(test.head):
-            raise ValueError(f"a row of IOR's table has {len(values)} columns, and its head {len(test.head)}: {match[0][:80]!r}")
+            raise ValueError(
+                f"a row of IOR's table has {len(values)} columns, and its head {len(test.head)}: "
+                f"{match[0][:80]!r}"
+            )
         row, around = dict(zip(test.head, values, strict=True)), test.text[before : match.start()]
         before = match.end()
         if match[1] == "remove":
@@ -133,7 +168,9 @@ def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str,
             moved_bytes = round(rate * MIB * took_s)
             doubts = (*doubts, DERIVED.ior_amount(digits="10 ms"))
         took_s = moved_bytes / (rate * MIB)
-        results = ior.results(dict.fromkeys(hosts, (at_s, at_s + took_s)), operation, moved_bytes, transfer_bytes)
+        results = ior.results(
+            dict.fromkeys(hosts, (at_s, at_s + took_s)), operation, moved_bytes, transfer_bytes
+        )
         at_s += took_s
         if len(hosts) > 1:
             doubts = (*doubts, DERIVED.equal_shares(program="IOR"))
@@ -141,9 +178,17 @@ def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str,
         yield ImportedRun(*work, Outcome(version, results, against))
 
 
-def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str) -> tuple[float, tuple[Doubt, ...]]:
-    """Return when an operation began (UTC), from the lines before its results: as a verbose IOR reports it, or as computed."""
-    opened = [float(t_s) for number, t_s, direction in _OPENED.findall(around) if (number, direction) == (iteration, operation)]
+def began_s(
+    around: str, operation: str, iteration: str, at_s: float, zone: str
+) -> tuple[float, tuple[Doubt, ...]]:
+    """Return when an operation began (UTC), from the lines before its results: as a verbose IOR reports
+    it, or as computed.
+    """
+    opened = [
+        float(t_s)
+        for number, t_s, direction in _OPENED.findall(around)
+        if (number, direction) == (iteration, operation)
+    ]
     if opened and abs(min(opened) - at_s) < DAY_S:
         return min(opened), ()
     dates = [date for direction, date in COMMENCING.findall(around) if direction == operation]
@@ -153,7 +198,9 @@ def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str)
 
 
 def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[Doubt, ...]]:
-    """Return the MiB/s of a row, with the digits of the summary if they are the same; IOR 3.2's are not, under a stonewall."""
+    """Return the MiB/s of a row, with the digits of the summary if they are the same; IOR 3.2's are not,
+    under a stonewall.
+    """
     printed = row["bw(MiB/s)"]
     if of["reps"] != "1":
         return float(printed), ()
@@ -177,7 +224,9 @@ def _asked(text: str) -> Asked:
             raise ValueError("a row in the summary of IOR's text is truncated")
         row = _row(columns, values)
         if (row["Test#"], values[0]) in rows:
-            raise ValueError(f"IOR's summary has two rows of {values[0]} of test {row['Test#']}: which is which is unknown")
+            raise ValueError(
+                f"IOR's summary has two rows of {values[0]} of test {row['Test#']}: which is which is unknown"
+            )
         rows[row["Test#"], values[0]] = row
     if not rows:
         raise ValueError("IOR's text is truncated: its summary is missing")

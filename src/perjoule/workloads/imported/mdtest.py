@@ -1,8 +1,9 @@
-"""mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 1.9 to 4.1)
+"""mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest
+1.9 to 4.1)
 
-It reports its start to a second, in local time, and the rate of each operation; operations are placed one after another. Its
-table is not always of iterations: before 3.3 a rate is that of the fastest rank, and 3.3 prints statistics over ranks. With -v
-it prints each iteration, which is then taken.
+It reports its start to a second, in local time, and the rate of each operation; operations are placed one
+after another. Its table is not always of iterations: before 3.3 a rate is that of the fastest rank, and 3.3
+prints statistics over ranks. With -v it prints each iteration, which is then taken.
 """
 
 import re
@@ -18,19 +19,27 @@ DATE = "%m/%d/%Y %H:%M:%S"
 SHORTEST_S = 0.1
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
 RANKS = (
-    "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its rates are unknown; run "
+    "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its "
+    "rates are unknown; run "
     "it with -v, or mdtest 4"
 )
-NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))  # names and places, and what is printed
+# names and places, and what is printed
+NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
-_LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
+_LAUNCHED = re.compile(
+    r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE
+)
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTILINE)
-_RATE = re.compile(r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
+_RATE = re.compile(
+    r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE
+)
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
-_TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)  # s, also where called ops/sec
-_EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/sec")  # with -v, of an iteration
+# s, also where called ops/sec
+_TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)
+# with -v, of an iteration
+_EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/sec")
 _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
@@ -44,7 +53,9 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
 
 
 def direction(operation: str) -> Literal["write", "read"]:
-    """Return "write" for operations that change a file system (create, rename, remove), "read" for those that only look."""
+    """Return "write" for operations that change a file system (create, rename, remove), "read" for those
+    that only look.
+    """
     return "read" if operation.rsplit(maxsplit=1)[-1] in ("stat", "read") else "write"
 
 
@@ -82,7 +93,8 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
     each = _each(text[: table.start()], int(table[1]), 0 if wall else items_count)
     over_ranks = not each and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
     rates_of = [
-        (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)
+        (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers)))
+        for name, *numbers in _RATE.findall(rates)
     ]
     fastest = (WORK.fastest_rank(),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
@@ -119,7 +131,8 @@ def _number(version: str) -> tuple[int, int]:
 
 
 def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[float]]:
-    """Return the rate of each iteration that a verbose mdtest prints, by operation; nothing if it does not print all of them.
+    """Return the rate of each iteration that a verbose mdtest prints, by operation; nothing if it does not
+    print all of them.
 
     Args:
         text: above the table.
@@ -135,14 +148,17 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
         unsure = SAME_RATIO * items_count + 0.5e-3 * per_s
         if items_count and per_s and abs(took_s * per_s - items_count) > unsure:
             raise ValueError(
-                f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: its verbose lines are wrong"
+                f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: its verbose "
+                "lines are wrong"
             )
         rates_of.setdefault(name, []).append(per_s)
     return rates_of if rates_of and all(len(rates) == iterations_count for rates in rates_of.values()) else {}
 
 
 def _over_ranks(version: str, iterations_count: int, rates: str) -> bool:
-    """Return whether a table has statistics over ranks: where its numbers can't be of iterations, or its version makes them."""
+    """Return whether a table has statistics over ranks: where its numbers can't be of iterations, or its
+    version makes them.
+    """
     rows = [tuple(map(float, numbers)) for _, *numbers in _RATE.findall(rates)]
     if iterations_count == 1:
         return any(most > least for most, least, _ in rows)
@@ -161,7 +177,9 @@ def _fits(iterations_count: int, most: float, least: float, mean: float) -> bool
 def _iterations(
     count: int, each: Sequence[float] | None, most: float, least: float, mean: float
 ) -> tuple[tuple[float, ...], tuple[Doubt, ...]]:
-    """Return the rate of each iteration, as stated, or as far as highest, lowest and mean determine it: of up to three, all."""
+    """Return the rate of each iteration, as stated, or as far as highest, lowest and mean determine it: of
+    up to three, all.
+    """
     if each:
         return tuple(each), ()
     if count == 1:

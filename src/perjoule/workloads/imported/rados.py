@@ -29,6 +29,9 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     in_flight = (f"{report['concurrent_ios']} in flight",) if "concurrent_ios" in report else ()
     size_bytes = int(report.get("write_size") or report["read_size"])
     outcome = Outcome(
-        "rados bench", (result,), (TIMES.rados_by_file(), *short), (rados.goodput(result, json.dumps(report)),) if took_s else ()
+        "rados bench",
+        (result,),
+        (TIMES.rados_by_file(), *short),
+        (rados.goodput(result, json.dumps(report)),) if took_s else (),
     )
     return (ImportedRun(operation, in_flight, size_bytes, "", outcome),)

@@ -13,7 +13,8 @@ from perjoule.model import Outcome
 MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
 DAMAGED = "damaged: "  # how a doubt about a part of a file begins
 _COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
-_OUTPUT = re.compile(r"--?(?:saveRank|O summary)|-O stoneWallingStatusFile")  # what an IOR or mdtest writes besides its load
+# what an IOR or mdtest writes besides its load
+_OUTPUT = re.compile(r"--?(?:saveRank|O summary)|-O stoneWallingStatusFile")
 Texts = Mapping[str, str]  # of the files that describe the same runs, by their names
 
 
@@ -64,12 +65,19 @@ def options(command: str, but: frozenset[str]) -> Iterator[str]:
     while arguments:
         option = arguments.pop(0)
         value = arguments.pop(0) if arguments and not arguments[0].startswith("-") else ""
-        if option.startswith("-") and option.partition("=")[0] not in but and not _OUTPUT.match(f"{option} {value}"):
+        if (
+            option.startswith("-")
+            and option.partition("=")[0] not in but
+            and not _OUTPUT.match(f"{option} {value}")
+        ):
             yield f"{option} {value}".strip()
 
 
 def moment_s(text: str, form: str, zone: str) -> float:
-    """Parse a local time without a zone, as seconds of UTC; if an hour occurs twice, its first. Raises ValueError."""
+    """Parse a local time without a zone, as seconds of UTC; if an hour occurs twice, its first.
+
+    Raises ValueError.
+    """
     return datetime.strptime(text.strip(), form).replace(tzinfo=_zone(zone)).timestamp()
 
 
@@ -91,8 +99,12 @@ def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
     if name[:1] in "+-" and len(name) == 5 and name[1:].isdigit():
-        return timezone((1 if name[0] == "+" else -1) * timedelta(hours=int(name[1:3]), minutes=int(name[3:])))
+        return timezone(
+            (1 if name[0] == "+" else -1) * timedelta(hours=int(name[1:3]), minutes=int(name[3:]))
+        )
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f'there is no time zone "{name}" (write it like Europe/Berlin, UTC or +0100)') from None
+        raise ValueError(
+            f'there is no time zone "{name}" (write it like Europe/Berlin, UTC or +0100)'
+        ) from None

@@ -1,8 +1,9 @@
-"""IOR: ranks of an MPI program that write or read files together. https://ior.readthedocs.io, https://github.com/hpc/ior
+"""IOR: ranks of an MPI program that write or read files together. https://ior.readthedocs.io,
+https://github.com/hpc/ior
 
-A trial is one operation and one iteration: `repetitions` of the campaign repeat it. Each rank reports when it opened its file and
-when it had closed it, so a client's window runs from its first rank's open to its last rank's close, fsync included. IOR reports
-no latencies.
+A trial is one operation and one iteration: `repetitions` of the campaign repeat it. Each rank reports when it
+opened its file and when it had closed it, so a client's window runs from its first rank's open to its last
+rank's close, fsync included. IOR reports no latencies.
 """
 
 import math
@@ -83,13 +84,17 @@ class Ior(Workload):
     """End a write with fsync, inside the measured window (`-e`)."""
 
     reorder: bool = False
-    """Read what the next client wrote (`-C`), so no client reads from its own cache; caches are dropped anyway."""
+    """Read what the next client wrote (`-C`), so no client reads from its own cache; caches are dropped
+    anyway.
+    """
 
     stonewall_s: Seconds | None = None
     """End the load after this time, in whole seconds (`-D`): the bytes moved until then count."""
 
     wear_out: bool = False
-    """After the stonewall, every rank continues until it has moved as much as the fastest, within the measured window."""
+    """After the stonewall, every rank continues until it has moved as much as the fastest, within the
+    measured window.
+    """
 
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
@@ -103,7 +108,10 @@ class Ior(Workload):
         if self.size_bytes % step:
             size_whole = exact_text(max(1, self.size_bytes // step) * step, BYTES)
             parts = f'{self.ranks_count} ranks\' transfers of "{bytes_text(self.transfer_bytes)}"'
-            raise ValueError(f'size "{bytes_text(self.size_bytes)}" is not a whole number of {parts} (write "{size_whole}")')
+            raise ValueError(
+                f'size "{bytes_text(self.size_bytes)}" is not a whole number of {parts} (write '
+                f'"{size_whole}")'
+            )
         if self.collective and self.api != "MPIIO":
             raise ValueError(f'collective is for api "MPIIO", not "{self.api}" (remove it)')
         if self.direct and self.api != "POSIX":
@@ -113,9 +121,13 @@ class Ior(Workload):
         if self.reorder and self.operation != "read":
             raise ValueError('reorder is for operation "read" (remove it)')
         if self.stonewall_s is not None and self.stonewall_s % 1:
-            raise ValueError(f'IOR counts in whole seconds (write stonewall = "{math.ceil(self.stonewall_s)} s")')
+            raise ValueError(
+                f'IOR counts in whole seconds (write stonewall = "{math.ceil(self.stonewall_s)} s")'
+            )
         if self.stonewall_s is not None and self.stonewall_s >= self.time_limit_s:
-            raise ValueError(f'stonewall must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+            raise ValueError(
+                f'stonewall must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)'
+            )
         if self.wear_out and self.stonewall_s is None:
             raise ValueError("wear_out needs a stonewall (set stonewall)")
         return self
@@ -142,7 +154,8 @@ class Ior(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for IOR, with MPI-IO if it is requested, and Open MPI."""
         checked = mpi.checks("ior", self.prefix)
-        if self.api == "MPIIO" and checked[0].ok and not self.prefix:  # only a load starts what a campaign names
+        # only a load starts what a campaign names
+        if self.api == "MPIIO" and checked[0].ok and not self.prefix:
             checked += (mpi.has_api(checked[0].detail, "MPIIO"),)
         return checked
 
@@ -157,7 +170,9 @@ class Ior(Workload):
             if self.shared_file:
                 self._create(clients, mounted)
             if self.operation == "read":
-                self._load(clients, mounted, folder, "layout-", ["-w", "-e", *self._pattern(), "-o", self._file()])
+                self._load(
+                    clients, mounted, folder, "layout-", ["-w", "-e", *self._pattern(), "-o", self._file()]
+                )
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
         keep_doubts(folder, cold(clients, mounted))
@@ -185,11 +200,15 @@ class Ior(Workload):
             summary = report.summary(text_of(folder / SUMMARY))
             log = text_of(folder / "ior.log")
             rank_of = mpi.client_of(ran.clients, self.ranks_count)
-            windows = report.windows(log, self.operation, rank_of, {name: ran.offset_of_s(name) for name in ran.clients})
+            windows = report.windows(
+                log, self.operation, rank_of, {name: ran.offset_of_s(name) for name in ran.clients}
+            )
             wanted_bytes = len(windows) * self.size_bytes
             moved_bytes = report.moved_bytes(summary, log, wanted_bytes)
             if not moved_bytes or (moved_bytes < wanted_bytes and self.stonewall_s is None):
-                problem = f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
+                problem = (
+                    f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
+                )
                 raise WorkloadError(problem, where=str(folder))
             results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
             equal = moved_bytes == wanted_bytes or self.wear_out
@@ -206,30 +225,47 @@ class Ior(Workload):
 
     def _file(self) -> str:
         # What a stonewalled write leaves must never pass for a layout.
-        kind = "part" if self.operation == "write" and self.stonewall_s else "shared" if self.shared_file else "rank"
+        kind = (
+            "part"
+            if self.operation == "write" and self.stonewall_s
+            else "shared"
+            if self.shared_file
+            else "rank"
+        )
         return f"ior.{kind}"
 
     def _create(self, clients: Sequence[Host], mounted: Mounted) -> None:
         """Create the file that all ranks share, and check that every client sees it.
 
-        If ranks on several mounts create one file at once, some randomly fail with "File exists"; `-E` keeps IOR from removing
-        it.
+        If ranks on several mounts create one file at once, some randomly fail with "File exists"; `-E` keeps
+        IOR from removing it.
         """
-        clients[0].run(["touch", mounted.directories[clients[0].name] / self._file()], timeout_s=self.time_limit_s)
+        clients[0].run(
+            ["touch", mounted.directories[clients[0].name] / self._file()], timeout_s=self.time_limit_s
+        )
         for client in clients:  # one may remember for a while that it was not there
             until_s = time.monotonic() + SEEN_S
             look = ["test", "-e", mounted.directories[client.name] / self._file()]
             while client.run(look, timeout_s=self.time_limit_s, check=False).returncode:
                 if time.monotonic() > until_s:
-                    problem = f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
-                    raise TransientError(problem, where=client.name, next="check the file system's logs, kept with the trial")
+                    problem = (
+                        f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
+                    )
+                    raise TransientError(
+                        problem, where=client.name, next="check the file system's logs, kept with the trial"
+                    )
                 time.sleep(LOOK_S)
 
     def _laid_out(self, clients: Sequence[Host], mounted: Mounted) -> bool:
         """Return whether every file exists in its full size."""
         ranks_count = len(clients) * self.ranks_count
-        whole_bytes = str(len(clients) * self.size_bytes if self.shared_file else self.size_bytes // self.ranks_count)
-        names = {rank: self._file() if self.shared_file else f"{self._file()}.{rank:08}" for rank in range(ranks_count)}
+        whole_bytes = str(
+            len(clients) * self.size_bytes if self.shared_file else self.size_bytes // self.ranks_count
+        )
+        names = {
+            rank: self._file() if self.shared_file else f"{self._file()}.{rank:08}"
+            for rank in range(ranks_count)
+        }
         for number, client in enumerate(clients):
             client_names = [names[number * self.ranks_count + rank] for rank in range(self.ranks_count)]
             files = [mounted.directories[client.name] / name for name in dict.fromkeys(client_names)]
@@ -238,7 +274,9 @@ class Ior(Workload):
                 return False
         return True
 
-    def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]) -> None:
+    def _load(
+        self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, load: Sequence[str]
+    ) -> None:
         summary = mpi.room(clients[0]) / SUMMARY  # not in `folder`, whose path may have a comma
         argv = [mpi.program("ior", self.prefix), "-vvv", *load]  # verbose: the ranks' moments
         argv += ["-O", "summaryFormat=JSON", "-O", f"summaryFile={summary}"]

@@ -1,4 +1,6 @@
-"""Parsers of IOR's output: pure functions from its JSON summary and its log (IOR 4.1) to values of `perjoule.model`."""
+"""Parsers of IOR's output: pure functions from its JSON summary and its log (IOR 4.1) to values of
+`perjoule.model`.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,11 +16,19 @@ from perjoule.workloads._raw import LATE_S
 SHORTEST_S = 0.1
 ROUNDED_MIB = 1e-4
 # With -vvv every rank reports its times in UTC, to the microsecond.
-_MOMENT = re.compile(r"^Test 0: Iter=0, Task=(\d+), Time=([\d.]+), (write|read) (open start|close stop)$", re.MULTILINE)
+_MOMENT = re.compile(
+    r"^Test 0: Iter=0, Task=(\d+), Time=([\d.]+), (write|read) (open start|close stop)$", re.MULTILINE
+)
 _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
 _WARNING = re.compile(r"^WARNING: (.*\S)", re.MULTILINE)
-# Of a stonewalled run, whose bytes are taken as moved anyway; and of a file that is read in another size than it has.
-_EXPECTED = ("Expected aggregate file size", "Stat() of aggregate file size", "Using actual aggregate bytes", "Maybe caused by")
+# Of a stonewalled run, whose bytes are taken as moved anyway; and of a file that is read in another size than
+# it has.
+_EXPECTED = (
+    "Expected aggregate file size",
+    "Stat() of aggregate file size",
+    "Using actual aggregate bytes",
+    "Maybe caused by",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ def summary(text: str) -> IorSummary:
 
 
 def moved_bytes(summary_of: IorSummary, log: str, wanted_bytes: int) -> int:
-    """Return the bytes of all ranks: from the log if they differ from the expected ones, a comparison that IOR makes itself.
+    """Return the bytes of all ranks: from the log if they differ from the expected ones, a comparison that
+    IOR makes itself.
 
     Raises:
         ValueError: the summary, within its rounding, contradicts it.
@@ -56,7 +67,8 @@ def moved_bytes(summary_of: IorSummary, log: str, wanted_bytes: int) -> int:
 def windows(
     log: str, operation: Literal["write", "read"], client_of: Mapping[int, str], offset_s: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
-    """Return each client's window, from the first open of its ranks to the last close, in the monotonic clock.
+    """Return each client's window, from the first open of its ranks to the last close, in the monotonic
+    clock.
 
     Args:
         log: of all ranks.
@@ -86,7 +98,10 @@ def windows(
 
 
 def results(
-    window_of: Mapping[str, tuple[float, float]], operation: Literal["write", "read"], total_bytes: int, transfer_bytes: int
+    window_of: Mapping[str, tuple[float, float]],
+    operation: Literal["write", "read"],
+    total_bytes: int,
+    transfer_bytes: int,
 ) -> tuple[ClientResult, ...]:
     """Give each client an equal share of the bytes; IOR reports only their sum."""
     share_bytes, rest_bytes = divmod(total_bytes, len(window_of))
@@ -105,7 +120,11 @@ def results(
 
 def doubts(log: str, results: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
-    doubts_of = [WORK.ior_warned(warning=warning) for warning in _WARNING.findall(log) if not warning.startswith(_EXPECTED)]
+    doubts_of = [
+        WORK.ior_warned(warning=warning)
+        for warning in _WARNING.findall(log)
+        if not warning.startswith(_EXPECTED)
+    ]
     first = min(results, key=lambda result: result.began_s)  # ranks leave MPI's barrier one by one
     for result in results:
         if (late_s := result.began_s - first.began_s) > LATE_S:

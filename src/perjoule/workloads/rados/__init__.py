@@ -1,8 +1,9 @@
-"""rados bench: objects in Ceph's object store, without a file system. https://docs.ceph.com/en/pacific/man/8/rados/
+"""rados bench: objects in Ceph's object store, without a file system.
+https://docs.ceph.com/en/pacific/man/8/rados/
 
-One rados per client, each on the client's own pool. All of them connect first; then they open their outputs, which are pipes that
-nobody reads before the common start. It tells a mean and a longest latency, no percentiles. What it
-reads is not compared with what was written (`--no-verify`).
+One rados per client, each on the client's own pool. All of them connect first; then they open their outputs,
+which are pipes that nobody reads before the common start. It tells a mean and a longest latency, no
+percentiles. What it reads is not compared with what was written (`--no-verify`).
 """
 
 import math
@@ -46,7 +47,9 @@ SHORT_S = 60.0  # for commands on one object
 
 @plain_dataclass(frozen=True)
 class Began:
-    """rados's version, when each client began (in the monotonic clock), and doubts about it; run.json of older folders."""
+    """rados's version, when each client began (in the monotonic clock), and doubts about it; run.json of
+    older folders.
+    """
 
     version: str
     began_s: Mapping[str, float]
@@ -66,7 +69,9 @@ class RadosBench(Workload):
     }
 
     operation: Literal["write", "seq", "rand"] = "write"
-    """Write new objects; read each once, in order (seq); or read random ones until the time is over (rand)."""
+    """Write new objects; read each once, in order (seq); or read random ones until the time is over
+    (rand).
+    """
 
     object_bytes: Bytes = 4 * MIB
     """Size of an object, which is also the size of one operation."""
@@ -89,12 +94,17 @@ class RadosBench(Workload):
             whole_bytes = max(1, self.size_bytes // self.object_bytes) * self.object_bytes
             size, object_size = bytes_text(self.size_bytes), bytes_text(self.object_bytes)
             raise ValueError(
-                f'size "{size}" is not a whole number of objects of "{object_size}" (write "{exact_text(whole_bytes, BYTES)}")'
+                f'size "{size}" is not a whole number of objects of "{object_size}" (write '
+                f'"{exact_text(whole_bytes, BYTES)}")'
             )
         if self.duration_s % 1:
-            raise ValueError(f'rados bench counts in whole seconds (write duration = "{math.ceil(self.duration_s)} s")')
+            raise ValueError(
+                f'rados bench counts in whole seconds (write duration = "{math.ceil(self.duration_s)} s")'
+            )
         if self.duration_s >= self.time_limit_s:
-            raise ValueError(f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)')
+            raise ValueError(
+                f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)'
+            )
         return self
 
     @property
@@ -122,20 +132,34 @@ class RadosBench(Workload):
         return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)
 
     def moved_bytes(self, clients_count: int) -> int:
-        """Return the bytes of all clients, if time suffices; the amount that `rand` reads is known only afterwards."""
+        """Return the bytes of all clients, if time suffices; the amount that `rand` reads is known only
+        afterwards.
+        """
         return clients_count * self.size_bytes
 
     def checks(self) -> tuple[Check, ...]:
         """Check for rados."""
         path = shutil.which("rados")
-        return (Check("rados", bool(path), path or "not found", fix="apt-get install ceph-common", look="program rados"),)
+        return (
+            Check(
+                "rados",
+                bool(path),
+                path or "not found",
+                fix="apt-get install ceph-common",
+                look="program rados",
+            ),
+        )
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old objects before a write, write missing ones before a read, then drop caches."""
-        bare = [client for client in clients if self.operation == "write" or not self._laid_out(client, mounted)]
+        bare = [
+            client for client in clients if self.operation == "write" or not self._laid_out(client, mounted)
+        ]
         each(bare, partial(self._remove, mounted=mounted))
         if self.operation != "write":
-            self._load(bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s), clock_offsets_s(bare))
+            self._load(
+                bare, mounted, folder, "layout-", "write", math.ceil(self.time_limit_s), clock_offsets_s(bare)
+            )
             for client in bare:
                 made = report((folder / f"layout-{client.name}.json").read_text())[1]
                 if made < self.objects_count:
@@ -147,7 +171,9 @@ class RadosBench(Workload):
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
         with noted(folder, clients) as run:
-            run.start_utc_s = self._load(clients, mounted, folder, "", self.operation, round(self.duration_s), run.ahead_s)
+            run.start_utc_s = self._load(
+                clients, mounted, folder, "", self.operation, round(self.duration_s), run.ahead_s
+            )
         (folder / VERSION).write_text(_version(clients[0]))
         outcome = self.outcome(folder)
         for client, result in zip(clients, outcome.results, strict=True):
@@ -166,7 +192,9 @@ class RadosBench(Workload):
             ran = _began(folder)
             all_doubts = (*prepared_doubts(folder), *ran.doubts)
             texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
-            results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
+            results = tuple(
+                result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items()
+            )
             require_time(results)
             series = tuple(goodput(client_result, texts[client_result.host]) for client_result in results)
             shortest_s = min(client_result.ended_s - client_result.began_s for client_result in results)
@@ -184,9 +212,19 @@ class RadosBench(Workload):
         duration_s: int,
         ahead_s: Mapping[str, float],
     ) -> float | None:
-        """Run one rados per client to its end, outputs named by prefix and client; gives the moment of the common start."""
+        """Run one rados per client to its end, outputs named by prefix and client; gives the moment of the
+        common start.
+        """
         writes = ["--no-cleanup", "-b", str(self.object_bytes), "--max-objects", str(self.objects_count)]
-        load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", _name(mounted)]
+        load = [
+            "bench",
+            str(duration_s),
+            operation,
+            "-t",
+            str(self.in_flight_count),
+            "--run-name",
+            _name(mounted),
+        ]
         load += writes if operation == "write" else ["--no-verify"]
         jobs = {prefix + client.name: (client, [*_rados(client, mounted), *load]) for client in clients}
         with daemons_first(mounted):
@@ -220,7 +258,9 @@ def _began(folder: Path) -> Began:
     if not (folder / VERSION).exists():
         return read_as(Began, folder / "run.json")
     ran = read_as(RunClocks, folder / "run.json")
-    began_s = {name: float(text_of(folder / f"{name}.began.txt")) + ran.offset_of_s(name) for name in ran.clients}
+    began_s = {
+        name: float(text_of(folder / f"{name}.began.txt")) + ran.offset_of_s(name) for name in ran.clients
+    }
     return Began(text_of(folder / VERSION), began_s, ran.doubts(began_s))
 
 
@@ -235,7 +275,8 @@ def _version(client: Host) -> str:
 
 
 def report(text: str) -> tuple[dict[str, Any], int]:
-    """Find the report and its number of objects; every number in it is a string, and "hints = 1" may precede it.
+    """Find the report and its number of objects; every number in it is a string, and "hints = 1" may precede
+    it.
 
     Raises:
         ValueError: it is missing or truncated.
@@ -248,7 +289,10 @@ def report(text: str) -> tuple[dict[str, Any], int]:
 
 
 def result(host: str, operation: str, text: str, began_s: float) -> ClientResult:
-    """Return the result of one client: bytes exact, its time to the microsecond. Raises ValueError if it moved nothing."""
+    """Return the result of one client: bytes exact, its time to the microsecond.
+
+    Raises ValueError if it moved nothing.
+    """
     document, operations_count = report(text)
     if not operations_count:
         raise ValueError(f"{host} moved nothing")
@@ -272,7 +316,9 @@ def goodput(moved: ClientResult, text: str) -> Series:
     finished = np.array([count for _, count in inner] + [moved.operations_count], dtype=np.float64)
     duration_s = np.diff(t_s, prepend=moved.began_s)
     channel = Channel("rados", moved.host, "all", "goodput", "B/s", "window mean", "counter")
-    return Series(channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(document) / duration_s)
+    return Series(
+        channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(document) / duration_s
+    )
 
 
 def _operation_bytes(document: dict[str, Any]) -> int:

@@ -9,21 +9,28 @@ from perjoule.model.errors import WorkloadError
 from perjoule.workloads._running import codes, last_words, rooms, stop
 from perjoule.workloads._start import BEGUN, WAIT, Gates
 
-CONNECTED_S = 1.0  # from the start of all until they wait at their pipes; a late one starts late, with a doubt
+# from the start of all until they wait at their pipes; a late one starts late, with a doubt
+CONNECTED_S = 1.0
 SHORT_S = 20.0
 FULL = ": a full OSD, or too few OSDs, block forever"
-# $1 is the gate, $2 the pipe that a rados waits at until it is read, $3 its outputs without their endings. A rados that never
-# comes leaves it waiting at the pipe, until it is stopped.
+# $1 is the gate, $2 the pipe that a rados waits at until it is read, $3 its outputs without their endings. A
+# rados that never comes leaves it waiting at the pipe, until it is stopped.
 _READ = WAIT + 'exec 4< "$2"\n' + BEGUN.replace("\n", ' > "$3.began.txt"\n') + 'exec cat <&4 > "$3.json"\n'
 
 
 def together(
-    jobs: Mapping[str, tuple[Host, Sequence[str | Path]]], folder: Path, ahead_s: Mapping[str, float], *, time_limit_s: float
+    jobs: Mapping[str, tuple[Host, Sequence[str | Path]]],
+    folder: Path,
+    ahead_s: Mapping[str, float],
+    *,
+    time_limit_s: float,
 ) -> float | None:
-    """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json`, `.began.txt` and `.log` in `folder`.
+    """Run the jobs (by name: a host, its arguments) to their end; each leaves `<name>.json`, `.began.txt` and
+    `.log` in `folder`.
 
-    rados opens its output once it is connected, right before its first operation, and opening a pipe waits for the other end: so
-    all start at the same moment. `.began.txt` has the time by the host's clock (UTC, in s).
+    rados opens its output once it is connected, right before its first operation, and opening a pipe waits
+    for the other end: so all start at the same moment. `.began.txt` has the time by the host's clock (UTC, in
+    s).
 
     Args:
         jobs: the programs to run.
@@ -50,9 +57,20 @@ def together(
             for name, (host, argv) in jobs.items():
                 pipe = Path(f"{gates.path(name)}.pipe")
                 host.run(["mkfifo", "-m", "600", pipe], timeout_s=SHORT_S)
-                read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, room_of[host.name] / name]
+                read = [
+                    "bash",
+                    "--norc",
+                    "-c",
+                    _READ,
+                    "perjoule-read",
+                    gates.path(name),
+                    pipe,
+                    room_of[host.name] / name,
+                ]
                 readers[name] = host.spawn(read, log=folder / f"{name}.start.log")
-                running[name] = host.spawn([*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log")
+                running[name] = host.spawn(
+                    [*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log"
+                )
             time.sleep(CONNECTED_S)
             moment_s = gates.open(readers, ahead_s, until_s=until_s)
             ended = codes("rados bench", running, until_s=until_s, time_limit_s=time_limit_s, why=FULL)

@@ -1,8 +1,9 @@
 """Several users at once: each with its own workload, on its own or shared clients, and its own arrivals.
 
-Arrivals follow a schedule that is drawn before, and a user does one thing at a time: a job that is due while the previous one
-runs starts when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
-write new. `perjoule.measures.users` evaluates the results (Jain's index: https://arxiv.org/abs/cs/9809099).
+Arrivals follow a schedule that is drawn before, and a user does one thing at a time: a job that is due while
+the previous one runs starts when that has ended. Each job has folders of its own, prepared before the window:
+every read is cold, every file of a write new. `perjoule.measures.users` evaluates the results (Jain's index:
+https://arxiv.org/abs/cs/9809099).
 """
 
 import json
@@ -47,10 +48,17 @@ class Starts:
     starts_s: Mapping[str, tuple[float, ...]]
 
 
-_TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
+_TABLE = {
+    "type": "object",
+    "required": ["user", "kind"],
+    "properties": {"user": {"type": "string"}, "kind": {"type": "string"}},
+}
 _USERS = ListsUsers(UserTable, tuple(UserTable.__dataclass_fields__))
 _Tables = Annotated[
-    tuple[Mapping[str, Any], ...], Field(min_length=1), WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE}), _USERS
+    tuple[Mapping[str, Any], ...],
+    Field(min_length=1),
+    WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE}),
+    _USERS,
 ]
 
 
@@ -59,18 +67,26 @@ class Together(Workload):
     """The workloads of several users, at the same time."""
 
     together: _Tables
-    """A table for each user: `user` is its name, `clients = [1, 2]` lists the trial's clients that run its load (all if omitted;
-    users may share them), `arrival` when its jobs arrive: "at once", "after 5 s", "every 10 s" or "poisson 10 s" (on average);
+    """A table for each user: `user` is its name, `clients = [1, 2]` lists the trial's clients that run its
+    load (all if omitted; users may share them), `arrival` when its jobs arrive: "at once", "after 5 s",
+    "every 10 s" or "poisson 10 s" (on average);
     and also `kind` and the options of its workload, one value each."""
 
     only: str = ""
-    """One user alone, for comparison with running together: ["", "analysis", "backup"] measures all together and each alone."""
+    """One user alone, for comparison with running together: ["", "analysis", "backup"] measures all
+    together and each alone.
+    """
 
     window_s: Seconds | None = None
-    """How long jobs arrive, in wall time; needed for "every" and "poisson". Jobs still running then run to their end."""
+    """How long jobs arrive, in wall time; needed for "every" and "poisson".
+
+    Jobs still running then run to their end.
+    """
 
     seed: Annotated[int, Field(ge=0)] = 1
-    """Seed of Poisson arrivals; the same in all trials, so a user alone has the same arrivals as with others."""
+    """Seed of Poisson arrivals; the same in all trials, so a user alone has the same arrivals as with
+    others.
+    """
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -82,10 +98,13 @@ class Together(Workload):
         for user, workload in self._users:
             if isinstance(workload, Together) or workload.needs != "folders":
                 raise ValueError(
-                    f"the workload of {user.user} can't be used for one of several users (use one that works on files)"
+                    f"the workload of {user.user} can't be used for one of several users (use one that "
+                    "works on files)"
                 )
             if user.repeats and self.window_s is None:
-                raise ValueError(f'arrival = "{user.arrival}" of {user.user} needs a window (write window = "60 s")')
+                raise ValueError(
+                    f'arrival = "{user.arrival}" of {user.user} needs a window (write window = "60 s")'
+                )
         self._jobs  # noqa: B018  # impossible arrivals are reported here
         return self
 
@@ -94,7 +113,9 @@ class Together(Workload):
         users: list[tuple[UserTable, Workload]] = []
         for table in self.together:
             user_options, options_of_workload = _USERS.split(table)
-            options = {key: value for key, value in options_of_workload.items() if key not in ("kind", "label")}
+            options = {
+                key: value for key, value in options_of_workload.items() if key not in ("kind", "label")
+            }
             kind = str(options_of_workload.get("kind", ""))
             try:
                 users.append((UserTable(**user_options), drivers.workload(Spec(kind, options))))
@@ -126,7 +147,9 @@ class Together(Workload):
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The one direction of all users, or "mixed"."""
-        directions: dict[Direction, None] = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
+        directions: dict[Direction, None] = dict.fromkeys(
+            d for jobs in self._jobs.values() for d in jobs[0].workload.directions
+        )
         return tuple(directions) if len(directions) == 1 else ("mixed",)
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
@@ -139,11 +162,15 @@ class Together(Workload):
 
     def stored_bytes(self, clients_count: int) -> int:
         """Return the bytes of all users' files, of all their jobs."""
-        return sum(job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs)
+        return sum(
+            job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check the requirements of the users' workloads."""
-        return tuple({check.name: check for _, workload in self._users for check in workload.checks()}.values())
+        return tuple(
+            {check.name: check for _, workload in self._users for check in workload.checks()}.values()
+        )
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Prepare every scheduled job, one after another, each in folders of its own."""
@@ -154,14 +181,18 @@ class Together(Workload):
                 host.put("", job_mounted.directories[host.name] / ".user")
             raw.mkdir(parents=True)
             _told(
-                job, lambda job=job, hosts=hosts, job_mounted=job_mounted, raw=raw: job.workload.prepare(hosts, job_mounted, raw)
+                job,
+                lambda job=job, hosts=hosts, job_mounted=job_mounted, raw=raw: job.workload.prepare(
+                    hosts, job_mounted, raw
+                ),
             )
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Run all users' jobs as they arrive, wait until all have ended, and read the reports.
 
         Raises:
-            WorkloadError, TransientError: a job failed; then no other starts, and the running ones end by their time limits.
+            WorkloadError, TransientError: a job failed; then no other starts, and the running ones end by
+                their time limits.
         """
         began_s, stop, failures = time.monotonic(), Event(), list[Exception]()
         starts_s: dict[str, list[float]] = {name: [] for name in self._jobs}
@@ -173,7 +204,12 @@ class Together(Workload):
                 starts_s[name].append(time.monotonic() - began_s)
                 hosts = job.user.hosts(clients, job.workload.using)
                 try:
-                    _told(job, lambda job=job, hosts=hosts: job.workload.run(hosts, job.mounted(mounted, hosts), job.raw(folder)))
+                    _told(
+                        job,
+                        lambda job=job, hosts=hosts: job.workload.run(
+                            hosts, job.mounted(mounted, hosts), job.raw(folder)
+                        ),
+                    )
                 except Exception as error:  # any: it is raised where the user is waited for
                     failures.append(error)
                     stop.set()
@@ -211,7 +247,10 @@ class Together(Workload):
         """Parse all jobs' raw outputs. Raises WorkloadError."""
         with reading("the times of the users' jobs", folder):
             starts_s = read_as(Starts, folder / "together.json").starts_s
-            waits_s = {n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)] for n, jobs in self._jobs.items()}
+            waits_s = {
+                n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)]
+                for n, jobs in self._jobs.items()
+            }
         outcomes = {
             n: [_told(job, lambda job=job: job.workload.outcome(job.raw(folder))) for job in jobs]
             for n, jobs in self._jobs.items()

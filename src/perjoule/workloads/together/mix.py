@@ -20,7 +20,11 @@ def mixed(outcomes_of: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Se
     """
     every = [(name, outcome) for name, outcomes in outcomes_of.items() for outcome in outcomes]
     results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
-    doubts = [*(d.about(n) for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
+    doubts = [
+        *(d.about(n) for n, outcome in every for d in outcome.doubts),
+        *_late(waits_s),
+        *_apart(results),
+    ]
     return Outcome(
         engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
         results=results,
@@ -32,7 +36,9 @@ def mixed(outcomes_of: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Se
 
 def _late(waits_s: Mapping[str, Sequence[float]]) -> list[Doubt]:
     late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
-    return [UNLIKE.jobs_waited(user=name, count=n, all_count=len(waits_s[name])) for name, n in late.items() if n]
+    return [
+        UNLIKE.jobs_waited(user=name, count=n, all_count=len(waits_s[name])) for name, n in late.items() if n
+    ]
 
 
 def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
@@ -49,7 +55,9 @@ def _of_user(name: str, series: Series) -> Series:
 
 
 def _measured(outcomes_of: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
-    """Return the extra measurements of each user's workload, as means over its jobs; and the number of jobs, if several."""
+    """Return the extra measurements of each user's workload, as means over its jobs; and the number of
+    jobs, if several.
+    """
     measured: dict[str, float] = {}
     for name, outcomes in outcomes_of.items():
         for key in dict.fromkeys(key for outcome in outcomes for key in outcome.measured):

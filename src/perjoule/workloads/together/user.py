@@ -51,7 +51,10 @@ class UserTable:
     """Its name; used for its results and folders."""
 
     clients: Annotated[tuple[_Client, ...], BeforeValidator(_listed)] = ()
-    """The numbers of the clients that run its load; all clients of the trial if omitted. Users may share clients."""
+    """The numbers of the clients that run its load; all clients of the trial if omitted.
+
+    Users may share clients.
+    """
 
     arrival: Annotated[str, AfterValidator(_arrival)] = "at once"
     """When its jobs arrive, in wall time from the start of the measured window."""
@@ -62,7 +65,8 @@ class UserTable:
         return self.arrival.startswith(("every", "poisson"))
 
     def arrivals_s(self, window_s: float, seed: int) -> tuple[float, ...]:
-        """Return the seconds at which its jobs arrive, from 0 up to the window's end; the same seed gives the same.
+        """Return the seconds at which its jobs arrive, from 0 up to the window's end; the same seed gives the
+        same.
 
         Raises:
             ValueError: no job arrives, or too many.
@@ -74,10 +78,13 @@ class UserTable:
         next_s = drawn.expovariate(1 / every_s) if manner == "poisson" else 0.0
         while next_s < window_s:
             arrivals.append(next_s)
-            next_s = next_s + drawn.expovariate(1 / every_s) if manner == "poisson" else len(arrivals) * every_s
+            next_s = (
+                next_s + drawn.expovariate(1 / every_s) if manner == "poisson" else len(arrivals) * every_s
+            )
             if len(arrivals) > MOST_JOBS:
                 raise ValueError(
-                    f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs less frequent)"
+                    f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs "
+                    "less frequent)"
                 )
         if not arrivals:
             problem = f'no job of {self.user} arrives by "{self.arrival}" within "{seconds_text(window_s)}"'
@@ -92,14 +99,18 @@ class UserTable:
         """
         loading = [host for host in clients if host.role == "client"]
         if self.clients and max(self.clients) > len(loading):
-            raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}")
+            raise WorkloadError(
+                f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}"
+            )
         own_clients = [loading[number - 1] for number in self.clients] if self.clients else loading
         return (*own_clients, *(host for host in clients if host.role in using))
 
 
 @plain_dataclass(frozen=True)
 class UserJob:
-    """One arrival of a user: its workload, the folder of its raw output, and its folders in the file system."""
+    """One arrival of a user: its workload, the folder of its raw output, and its folders in the file
+    system.
+    """
 
     user: UserTable
     workload: Workload

@@ -12,7 +12,9 @@ from places import EXAMPLES
 TEMPLATES = Path(published.__file__).parent / "campaigns"
 
 
-@pytest.mark.parametrize("paper", [name for name in published.names() if published.paper(name).kind == "paper"])
+@pytest.mark.parametrize(
+    "paper", [name for name in published.names() if published.paper(name).kind == "paper"]
+)
 def test_every_paper_has_a_campaign_that_says_whom_it_repeats_and_what_differs(paper: str) -> None:
     asked = campaign.parse(replication.written(paper))
     assert asked.reproduces == paper
@@ -43,7 +45,9 @@ def test_a_request_is_written_once() -> None:
     assert "run at 0.25 of their speed" in " ".join(document["description"].split())
 
 
-def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_are_the_papers(tmp_path: Path) -> None:
+def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_are_the_papers(
+    tmp_path: Path,
+) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('# ours\n[testbed]\nkind = "local"\n\n[[meter]]\nkind = "system"\n')
     document = tomllib.loads(replication.written("green-storage", testbed=own))
@@ -54,7 +58,9 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
     assert "divided" not in document["description"]
 
 
-@pytest.mark.parametrize("text", ['# [our] lab\n[testbed]\nkind = "local"\n', 'testbed = { kind = "local" }\n'])
+@pytest.mark.parametrize(
+    "text", ['# [our] lab\n[testbed]\nkind = "local"\n', 'testbed = { kind = "local" }\n']
+)
 def test_a_testbed_is_taken_from_any_toml(text: str, tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text(text)
@@ -82,4 +88,7 @@ def test_what_can_not_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="no paper is called"):
         replication.written("green-storag")
     with pytest.raises(CampaignError, match='no paper is called "green"'):
-        campaign.parse('reproduces = "green"\n' + (TEMPLATES / "green-storage.toml").read_text().replace("reproduces", "#"))
+        campaign.parse(
+            'reproduces = "green"\n'
+            + (TEMPLATES / "green-storage.toml").read_text().replace("reproduces", "#")
+        )

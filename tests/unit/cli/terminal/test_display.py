@@ -56,18 +56,24 @@ def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.Captur
 def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     trial = replace(trials(1)[0], clients_count=1)
     hosts = Hosts(
-        tuple(_host(name, role) for name, role in [("storage-1", "storage"), ("client-1", "client"), ("client-2", "client")])
+        tuple(
+            _host(name, role)
+            for name, role in [("storage-1", "storage"), ("client-1", "client"), ("client-2", "client")]
+        )
     )
     hosts = replace(hosts, scale=0.5)
     latest: dict[Channel, tuple[float, float, float]] = {}
-    notice = Notice("trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest)
+    notice = Notice(
+        "trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest
+    )
     progress = ProgressDisplay(Remaining({trial.id: 1.0}))
     progress(notice)
 
     def count(t_s: float, **sent_bytes: float) -> str:
         for name, value in sent_bytes.items():
             latest[_channel(name.replace("_", "-"), "network_sent")] = (t_s, value, 0.0)
-        latest[_channel("client-1", "network_received")] = (t_s, 1e12 + t_s, 0.0)  # of reads before; and now acknowledgements
+        # of reads before; and now acknowledgements
+        latest[_channel("client-1", "network_received")] = (t_s, 1e12 + t_s, 0.0)
         return progress._live_text(latest, notice)
 
     count(10.0, client_1=5e9, client_2=5e9, storage_1=5e9)
@@ -105,15 +111,22 @@ def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
     table = Table(headers, (tuple("1234567890" for _ in headers),))
     assert "max" in {headers[index] for index in display._fitting(table, 150)}
     assert "J" not in {headers[index] for index in display._fitting(table, 150)}
-    assert {"MiB/s", "MiB/J", "n"} <= {headers[index] for index in display._fitting(table, 10)}  # W follows from the two
+    # W follows from the two
+    assert {"MiB/s", "MiB/J", "n"} <= {headers[index] for index in display._fitting(table, 10)}
     assert display._fitting(table, 1000) == list(range(len(headers)))
 
 
 def test_a_table_says_which_columns_hold_words(capsys: pytest.CaptureFixture[str]) -> None:
     """Signs and bounds do not make words of numbers, nor do digits make numbers of words."""
-    laid = Table(("network", "g", "ratio"), (("1 GbE", "+0.5", "–"), ("100 GbE", "-18.1", "> 30")), ("network",))
+    laid = Table(
+        ("network", "g", "ratio"), (("1 GbE", "+0.5", "–"), ("100 GbE", "-18.1", "> 30")), ("network",)
+    )
     display.show(laid, (), ())
-    assert capsys.readouterr().out.splitlines() == ["network      g  ratio", "1 GbE     +0.5      –", "100 GbE  -18.1   > 30"]
+    assert capsys.readouterr().out.splitlines() == [
+        "network      g  ratio",
+        "1 GbE     +0.5      –",
+        "100 GbE  -18.1   > 30",
+    ]
 
 
 def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
@@ -131,7 +144,9 @@ def test_notes_that_differ_in_a_number_alone_are_one() -> None:
     ]
 
 
-def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_combination_that_needs_no_more_repetitions_is_named_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
     asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
     progress = ProgressDisplay(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
@@ -142,7 +157,9 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pyte
 
 def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     said = "\x1b]0;owned\x07 \x1b[2J\x9b31m \u202e\udcff end"
-    terminal = display.Terminal(force_terminal=True, color_system="truecolor", no_color=False, width=200, highlight=False)
+    terminal = display.Terminal(
+        force_terminal=True, color_system="truecolor", no_color=False, width=200, highlight=False
+    )
     table = RichTable("a")
     table.add_row(said)
     for one in (said, Text(said), table, Group(said)):

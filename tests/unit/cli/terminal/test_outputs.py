@@ -1,4 +1,6 @@
-"""A path that can't be written is refused before any work: no command here has a campaign, a meter or a result to work on."""
+"""A path that can't be written is refused before any work: no command here has a campaign, a meter or a
+result to work on.
+"""
 
 from pathlib import Path
 
@@ -47,7 +49,9 @@ def test_a_file_that_can_t_be_written_is_refused_before_any_work(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_folder_that_can_t_be_made_is_refused_before_any_work(command: click.Command, words: list[str], tmp_path: Path) -> None:
+def test_a_folder_that_can_t_be_made_is_refused_before_any_work(
+    command: click.Command, words: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     place = str(tmp_path / "file" / "results")
     argv = [place, *words[:1]] if command is import_command else [*words, place]
@@ -79,7 +83,9 @@ def test_what_can_be_written_is_written(tmp_path: Path) -> None:
 def test_permissions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write anywhere
     for require in (require_file, require_folder):
-        with pytest.raises(MachineError, match="it can't be written; choose another path, or change its permissions"):
+        with pytest.raises(
+            MachineError, match="it can't be written; choose another path, or change its permissions"
+        ):
             require(tmp_path / "new")
 
 

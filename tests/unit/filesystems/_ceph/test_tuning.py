@@ -32,21 +32,54 @@ TUNED = {
 }
 ATTACKS = {
     **dict.fromkeys(
-        ("osd_class_dir", "osd class dir", "osd-class-dir", "OSD_CLASS_DIR", "Osd Class Dir", " osd_class_dir"), "/d"
+        (
+            "osd_class_dir",
+            "osd class dir",
+            "osd-class-dir",
+            "OSD_CLASS_DIR",
+            "Osd Class Dir",
+            " osd_class_dir",
+        ),
+        "/d",
     ),
-    **dict.fromkeys(("erasure_code_dir", "plugin_dir", "mgr_module_path", "crash_dir", "run_dir", "mon_data", "keyring"), "/dir"),
+    **dict.fromkeys(
+        ("erasure_code_dir", "plugin_dir", "mgr_module_path", "crash_dir", "run_dir", "mon_data", "keyring"),
+        "/dir",
+    ),
     **dict.fromkeys(("osd_class_load_list", "osd_erasure_code_plugins", "osd_open_classes_on_start"), "*"),
-    **dict.fromkeys(("admin_socket", "log_file", "heartbeat_file", "pid_file", "lockdep", "osd_journal", "bdev_type"), "x"),
+    **dict.fromkeys(
+        ("admin_socket", "log_file", "heartbeat_file", "pid_file", "lockdep", "osd_journal", "bdev_type"), "x"
+    ),
     **dict.fromkeys(("auth_client_required", "auth_supported", "auth cluster required"), "none"),
-    **dict.fromkeys(("mon_host", "public_addr", "cluster_network", "ms_bind_port_min", "setuser_match_path"), "0"),
-    **dict.fromkeys(("bluestore_block_path", "bluestore_block_db_path", "bluestore_block_create"), "/dev/vdb"),
-    **dict.fromkeys(("osd_debug_inject_copyfrom_error", "bluestore_debug_omit_block_device_write", "bdev_inject_crash"), "true"),
+    **dict.fromkeys(
+        ("mon_host", "public_addr", "cluster_network", "ms_bind_port_min", "setuser_match_path"), "0"
+    ),
+    **dict.fromkeys(
+        ("bluestore_block_path", "bluestore_block_db_path", "bluestore_block_create"), "/dev/vdb"
+    ),
+    **dict.fromkeys(
+        ("osd_debug_inject_copyfrom_error", "bluestore_debug_omit_block_device_write", "bdev_inject_crash"),
+        "true",
+    ),
     **dict.fromkeys(("[osd]", "include", "#", "", "osd_op_num_shards ", "osd_op_num_shards\n"), "1"),
     **dict.fromkeys(("osd_op_num_shards=1\nkeyring"), "1"),
-    **dict.fromkeys(("OSD_op_num_shards", "osd op num shards", "osd-op-num-shards"), "1"),  # twice under two names
+    # twice under two names
+    **dict.fromkeys(("OSD_op_num_shards", "osd op num shards", "osd-op-num-shards"), "1"),
 }
 VALUES = [
-    *("", "1\nkeyring = /x", "1 # x", "1;x", "$host", "/etc/passwd", "1\\", "[osd]", "0x10", "1\0", "1\u2028"),
+    *(
+        "",
+        "1\nkeyring = /x",
+        "1 # x",
+        "1;x",
+        "$host",
+        "/etc/passwd",
+        "1\\",
+        "[osd]",
+        "0x10",
+        "1\0",
+        "1\u2028",
+    ),
     *("\u0663", "on", "1 2", '"1"'),
 ]
 
@@ -89,8 +122,12 @@ def test_nothing_at_random_begins_another_line() -> None:
     drawn, passed = random.Random(1), 0
     characters = string.ascii_lowercase + string.digits + "_- =\n\r\t$/[]#;\\\"'\0\u2028"
     for _ in range(20_000):
-        name = drawn.choice([*TUNED, *ATTACKS]) + "".join(drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3])))
-        value = drawn.choice([*TUNED.values(), *VALUES]) + "".join(drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3])))
+        name = drawn.choice([*TUNED, *ATTACKS]) + "".join(
+            drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3]))
+        )
+        value = drawn.choice([*TUNED.values(), *VALUES]) + "".join(
+            drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3]))
+        )
         try:
             require_permitted({name: value})
         except ValueError:

@@ -55,7 +55,9 @@ HOOKS_AND_PATHS = {
 
 
 def test_a_volume_is_tuned() -> None:
-    assert drivers.build("filesystems", "glusterfs", {"volume": VOLUME}, to_run=True) == GlusterFS(volume=VOLUME)
+    assert drivers.build("filesystems", "glusterfs", {"volume": VOLUME}, to_run=True) == GlusterFS(
+        volume=VOLUME
+    )
 
 
 @pytest.mark.parametrize("name", HOOKS_AND_PATHS)

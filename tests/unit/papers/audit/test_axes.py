@@ -1,4 +1,6 @@
-"""What the axes of figures bound, and the fit of the Odroid HC4: from the published file alone, not by the code of the audit."""
+"""What the axes of figures bound, and the fit of the Odroid HC4: from the published file alone, not by the
+code of the audit.
+"""
 
 import tomllib
 from dataclasses import replace
@@ -28,11 +30,15 @@ def written_mib_per_s(configuration: str) -> float:
 
 
 def last_tick(place: str) -> float:
-    return float(next(figure for figure in RAW["figure"] if figure["place"] == place)["axis"]["last"].split()[0])
+    return float(
+        next(figure for figure in RAW["figure"] if figure["place"] == place)["axis"]["last"].split()[0]
+    )
 
 
 def test_the_mean_of_the_load_lies_between_what_the_axes_and_the_gain_over_reference_2_leave():
-    """365.57 MiB/s stay below 8 MiB/J, and are 174 % more per joule than 2322.47 MiB/s at no more than 1057 W."""
+    """365.57 MiB/s stay below 8 MiB/J, and are 174 % more per joule than 2322.47 MiB/s at no more than
+    1057 W.
+    """
     rate = written_mib_per_s("arm-moosefs")
     low_w = max(printed("arm_idle"), rate / last_tick("Figure 3"))
     reference = written_mib_per_s("reference-2") / printed("ref2_peak")
@@ -42,14 +48,21 @@ def test_the_mean_of_the_load_lies_between_what_the_axes_and_the_gain_over_refer
     load = catalogue.cluster("odroid-hc4").load_w
     assert load is not None and load.low is not None and load.high is not None
     idle_w = printed("arm_idle")
-    assert (idle_w + load.low, idle_w + load.high) == (pytest.approx(low_w, abs=0.01), pytest.approx(high_w, abs=0.01))
+    assert (idle_w + load.low, idle_w + load.high) == (
+        pytest.approx(low_w, abs=0.01),
+        pytest.approx(high_w, abs=0.01),
+    )
     assert load.value == pytest.approx((low_w + high_w) / 2 - idle_w, abs=0.01)
     assert load.sigma == pytest.approx((high_w - low_w) / sqrt(12), abs=0.01)
 
 
 def test_the_highest_sample_is_without_the_switch():
-    """Samples with the switch could not begin at 40 W, and samples without it could not end at 62 W were it in the peak."""
-    first = float(next(figure for figure in RAW["figure"] if figure["place"] == "Figure 5")["axis"]["first"].split()[0])
+    """Samples with the switch could not begin at 40 W, and samples without it could not end at 62 W were
+    it in the peak.
+    """
+    first = float(
+        next(figure for figure in RAW["figure"] if figure["place"] == "Figure 5")["axis"]["first"].split()[0]
+    )
     step = 2
     assert first - step < printed("arm_idle") < printed("arm_idle_with_switch") - 5 * step
     assert (
@@ -82,7 +95,9 @@ def test_the_audit_finds_the_fit_within_the_bounds():
         ("highest_w", {"value": 90.0}, "highest sample"),
     ],
 )
-def test_the_audit_finds_a_fit_that_the_paper_contradicts(field: str, wrong: dict[str, float], what: str, monkeypatch):
+def test_the_audit_finds_a_fit_that_the_paper_contradicts(
+    field: str, wrong: dict[str, float], what: str, monkeypatch
+):
     own = catalogue.cluster("odroid-hc4")
     off = replace(own, **{field: replace(getattr(own, field), **wrong)})
     monkeypatch.setattr(catalogue, "cluster", lambda _name: off)
@@ -93,7 +108,11 @@ def test_the_audit_finds_a_fit_that_the_paper_contradicts(field: str, wrong: dic
 @pytest.mark.parametrize(
     ("was", "wrong", "rule"),
     [
-        ('printed = "63.68 W"', 'printed = "48.22 W"', "no axis continues beyond the highest sample (Figure 5)"),
+        (
+            'printed = "63.68 W"',
+            'printed = "48.22 W"',
+            "no axis continues beyond the highest sample (Figure 5)",
+        ),
         ('printed = "63.68 W"', 'printed = "79.14 W"', "at most the last tick of Figure 5 and a step"),
         ('"365.57", "82.08"', '"3655.7", "82.08"', "throughput <= highest power x the last tick of Figure 3"),
         ('"0.066 TiB/W", cluster', '"0.66 TiB/W", cluster', "at most the last tick of Figure 6 and a step"),
@@ -115,8 +134,16 @@ def test_a_claim_without_numbers_says_which_axis_bounds_it():
 @pytest.mark.parametrize(
     ("was", "wrong", "complaint"),
     [
-        ('first = "40 W", last = "62 W"', 'first = "62 W", last = "40 W"', 'an axis from "62 W" to "40 W" does not rise'),
-        ('first = "40 W", last = "62 W"', 'first = "40 W", last = "62 J"', "an axis of power has one unit at both ends"),
+        (
+            'first = "40 W", last = "62 W"',
+            'first = "62 W", last = "40 W"',
+            'an axis from "62 W" to "40 W" does not rise',
+        ),
+        (
+            'first = "40 W", last = "62 W"',
+            'first = "40 W", last = "62 J"',
+            "an axis of power has one unit at both ends",
+        ),
         ('first = "10 MiB/s"', 'first = "0 MiB/s"', "does not rise"),
         ('scale = "log", status = "bound"', 'scale = "log", status = "measured"', "Input should be 'bound'"),
         ('axis = { quantity = "power"', 'axis = { quantity = "watts"', 'unknown quantity "watts"'),

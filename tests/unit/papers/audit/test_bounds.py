@@ -1,4 +1,6 @@
-"""Physical bounds of a paper's throughputs and energies: what lies just inside of one agrees, what lies just outside does not."""
+"""Physical bounds of a paper's throughputs and energies: what lies just inside of one agrees, what lies
+just outside does not.
+"""
 
 import pytest
 
@@ -24,7 +26,8 @@ FIRST = ("clients", "client_nic", "servers", "server_nic")
 def paper(rate, direction="write", known=None, more="", facts="", bounds=""):
     known = KNOWN if known is None else known
     numbers = "".join(
-        f'  {{ id = "{id}", quantity = "{quantity}", printed = "{printed}", statistic = "nominal", what = "{id}" }},\n'
+        f'  {{ id = "{id}", quantity = "{quantity}", printed = "{printed}", statistic = "nominal", what = '
+        f'"{id}" }},\n'
         for id, (quantity, printed) in known.items()
     )
     said = "".join(f'{id} = "{id}"\n' for id in known)
@@ -69,7 +72,12 @@ def said(found, rule):
     ("direction", "rule", "most", "without"),
     [
         ("write", "throughput x what clients encode <= network of the clients", 3 * 100 / 1.25, ()),
-        ("write", "throughput x what clients encode <= network of the clients", 3 * 100, ("client_expansion",)),
+        (
+            "write",
+            "throughput x what clients encode <= network of the clients",
+            3 * 100,
+            ("client_expansion",),
+        ),
         ("read", "throughput <= network of the clients", 3 * 100, ()),
         ("write", "throughput x copies received <= network of the servers", 4 * 90 / 2 / 1.25, ()),
         ("read", "throughput <= network of the servers", 4 * 90, ()),
@@ -92,14 +100,19 @@ def test_a_throughput_is_bound_by_networks_disks_copies_and_requests(direction, 
 
 def test_copies_on_a_network_of_their_own_burden_no_other():
     rule = "throughput x copies received <= network of the servers"
-    for facts, kind in (('replication_network = "own"', "agrees"), ('replication_network = "shared"', "disagrees")):
+    for facts, kind in (
+        ('replication_network = "own"', "agrees"),
+        ('replication_network = "shared"', "disagrees"),
+    ):
         ((found, _),) = said(paper("200.0 MiB/s", facts=facts), rule)
         assert found == kind
 
 
 @pytest.mark.parametrize(("plus_minus", "kind"), [("6.1", "agrees"), ("5.8", "disagrees")])
 def test_what_a_printed_uncertainty_leaves_open_breaks_no_bound(plus_minus, kind):
-    ((found, _),) = said(paper(f"150.0 ± {plus_minus} MiB/s"), "throughput x copies received <= network of the servers")
+    ((found, _),) = said(
+        paper(f"150.0 ± {plus_minus} MiB/s"), "throughput x copies received <= network of the servers"
+    )
     assert found == kind
 
 
@@ -112,7 +125,11 @@ def test_how_many_more_it_would_take_is_stated(rate, cause):
 @pytest.mark.parametrize(("rate", "fits"), [("100", "2.88"), ("71", ""), ("73", "3.95")])
 def test_how_many_copies_would_fit_is_reported_where_it_is_fewer_than_four(rate, fits):
     known = {id: KNOWN[id] for id in (*FIRST, "client_expansion")}
-    (found,) = [v for v in audit(paper(f"{rate} MiB/s", known=known)) if v.rule.startswith("throughput x copies received")]
+    (found,) = [
+        v
+        for v in audit(paper(f"{rate} MiB/s", known=known))
+        if v.rule.startswith("throughput x copies received")
+    ]
     assert (found.kind, found.cause) == (
         "unchecked",
         "the number of copies is not given" + (fits and f"; no more than {fits} would fit"),
@@ -121,20 +138,33 @@ def test_how_many_copies_would_fit_is_reported_where_it_is_fewer_than_four(rate,
 
 
 def test_what_is_lacking_is_named_and_requests_in_flight_are_not_missed():
-    found = [v for v in audit(paper("100 MiB/s", "read", known={"clients": KNOWN["clients"]})) if v.kind == "unchecked"]
+    found = [
+        v
+        for v in audit(paper("100 MiB/s", "read", known={"clients": KNOWN["clients"]}))
+        if v.kind == "unchecked"
+    ]
     causes = {v.rule: v.cause for v in found}
     assert causes["throughput <= network of the clients"] == "the network of a client is not given"
-    assert causes["throughput <= disks"] == "the number of disks and the rate at which a disk reads are not given"
+    assert (
+        causes["throughput <= disks"]
+        == "the number of disks and the rate at which a disk reads are not given"
+    )
     assert not any("in flight" in rule for rule in causes)
 
 
 @pytest.mark.parametrize("whose", ["client", "server"])
-@pytest.mark.parametrize(("each", "direct", "told"), [("1.0 GB", "no", False), ("1.3 GB", "no", True), ("1.3 GB", "yes", True)])
+@pytest.mark.parametrize(
+    ("each", "direct", "told"), [("1.0 GB", "no", False), ("1.3 GB", "no", True), ("1.3 GB", "yes", True)]
+)
 def test_data_of_less_than_twice_the_memory_may_have_come_from_caches(whose, each, direct, told):
     """Three clients or four servers, and 7.6 or 10 GB."""
     data = {"client": "7.6 GB", "server": "10.0 GB"}[whose]
     known = {**KNOWN, "data": ("size", data), f"{whose}_memory": ("memory", each)}
-    found = [v.cause for v in audit(paper("10 MiB/s", known=known, facts=f'direct_io = "{direct}"')) if "caches" in v.cause]
+    found = [
+        v.cause
+        for v in audit(paper("10 MiB/s", known=known, facts=f'direct_io = "{direct}"'))
+        if "caches" in v.cause
+    ]
     expected = told and not (direct == "yes" and whose == "client")
     assert bool(found) == expected
     if expected:
@@ -144,7 +174,12 @@ def test_data_of_less_than_twice_the_memory_may_have_come_from_caches(whose, eac
 
 @pytest.mark.parametrize(
     ("energy", "low", "high"),
-    [(1005, "agrees", "agrees"), (995, "disagrees", "agrees"), (1495, "agrees", "agrees"), (1505, "agrees", "disagrees")],
+    [
+        (1005, "agrees", "agrees"),
+        (995, "disagrees", "agrees"),
+        (1495, "agrees", "agrees"),
+        (1505, "agrees", "disagrees"),
+    ],
 )
 def test_an_energy_is_between_the_lowest_and_the_highest_power_over_the_time_of_its_bytes(energy, low, high):
     """1000 MiB at 10 MiB/s take 100 s, and power was printed from 10 to 15 W."""
@@ -170,7 +205,9 @@ def test_as_many_copies_fit_as_the_fastest_of_all_throughputs_leaves_room_for():
     known = {id: KNOWN[id] for id in (*FIRST, "client_expansion")}
     slower = """  { id = "slower", quantity = "throughput", printed = "60 MiB/s", direction = "write", clients = 3 },"""
     (found,) = [
-        v for v in audit(paper("100 MiB/s", known=known, more=slower)) if v.rule.startswith("throughput x copies received")
+        v
+        for v in audit(paper("100 MiB/s", known=known, more=slower))
+        if v.rule.startswith("throughput x copies received")
     ]
     assert found.cause == "the number of copies is not given; no more than 2.88 would fit"
     assert found.what == "2 throughputs (one)"

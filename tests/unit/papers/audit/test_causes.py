@@ -1,4 +1,6 @@
-"""The slip that an audit names for a number that does not follow: each kind planted, and a little less than it."""
+"""The slip that an audit names for a number that does not follow: each kind planted, and a little less
+than it.
+"""
 
 import pytest
 
@@ -84,7 +86,12 @@ def test_a_slip_of_units_digits_and_counts_is_named(printed, likely):
         ("441.6 MiB/s", "each * nodes * racks", "throughput", "1 instead of 3 racks"),
         ("999 MiB/s", "each / lone", "throughput", ""),
         ("490 MiB/s", "each * 4.502", "throughput", "cut off, not rounded"),
-        ("1240 J", "first * hours", "energy", "computed with 62.0 W (row second) instead of 50.0 W (row first)"),
+        (
+            "1240 J",
+            "first * hours",
+            "energy",
+            "computed with 62.0 W (row second) instead of 50.0 W (row first)",
+        ),
         ("1310 J", "first * hours", "energy", "50.0 W taken with the switch"),
         ("690 J", "first * hours", "energy", "50.0 W taken without the switch"),
         ("0.806", "second / first", "ratio", "operands exchanged"),

@@ -11,9 +11,20 @@ from typed import present
 
 
 def number(
-    id="n", printed="41.1 W", quantity="power", value=41.1, *, place="Table I", statistic="mean", unit=1.0, half=0.0, **own
+    id="n",
+    printed="41.1 W",
+    quantity="power",
+    value=41.1,
+    *,
+    place="Table I",
+    statistic="mean",
+    unit=1.0,
+    half=0.0,
+    **own,
 ):
-    return PrintedNumber(id, quantity, printed, value, value - half, value + half, unit, place, statistic, own, own)
+    return PrintedNumber(
+        id, quantity, printed, value, value - half, value + half, unit, place, statistic, own, own
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,7 +50,13 @@ def test_a_result_is_printed_as_the_number_is_with_four_digits_at_least(printed,
 
 @pytest.mark.parametrize(
     ("printed", "unit", "digits"),
-    [("< 41.1 W", "W", "41.1"), ("1,024 MiB/s", "MiB/s", "1,024"), ("6–9 %", "%", "6–9"), ("7", "", "7"), ("none", "", "none")],
+    [
+        ("< 41.1 W", "W", "41.1"),
+        ("1,024 MiB/s", "MiB/s", "1,024"),
+        ("6–9 %", "%", "6–9"),
+        ("7", "", "7"),
+        ("none", "", "none"),
+    ],
 )
 def test_what_is_printed_is_digits_and_a_unit(printed, unit, digits):
     assert unit_and_digits(printed) == (unit, digits)
@@ -48,9 +65,17 @@ def test_what_is_printed_is_digits_and_a_unit(printed, unit, digits):
 
 def test_what_stands_behind_each_plus_minus_is_a_number_of_its_own():
     kinds = (Uncertainty(0.1, 0.05, 0.15, "statistical"), Uncertainty(1.0, 0.95, 1.05, "systematic"))
-    of = PrintedNumber("p", "power", "41.1 ± 0.1 ± 1.0 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {}, kinds)
+    of = PrintedNumber(
+        "p", "power", "41.1 ± 0.1 ± 1.0 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {}, kinds
+    )
     found = present(uncertainty(of, "systematic"))
-    assert (found.id, found.printed, found.value, found.low, found.high) == ("p_systematic", "1.0 W", 1.0, 0.95, 1.05)
+    assert (found.id, found.printed, found.value, found.low, found.high) == (
+        "p_systematic",
+        "1.0 W",
+        1.0,
+        0.95,
+        1.05,
+    )
     assert (present(uncertainty(of, "statistical")).printed, uncertainty(of, "rounding")) == ("0.1 W", None)
 
 
@@ -89,7 +114,8 @@ def test_a_range_is_its_ends_where_others_are_one_value():
 def test_a_partner_has_the_same_facts_and_statistic_and_that_of_the_same_place_comes_first():
     of = number("of", clients=1, boundary="gross")
     far, near = (
-        number(place, "9 s", "duration", 9.0, place=place, clients=1, boundary="gross") for place in ("Table II", "Table I")
+        number(place, "9 s", "duration", 9.0, place=place, clients=1, boundary="gross")
+        for place in ("Table II", "Table I")
     )
     bare = number("bare", "9 s", "duration", 9.0, clients=1)
     other = number("other", "9 s", "duration", 9.0, statistic="maximum", clients=1, boundary="gross")
@@ -126,9 +152,15 @@ def test_siblings_differ_in_one_thing_and_the_nearest_come_first():
 
 
 def test_named_are_those_that_have_all_words():
-    numbers = [number("a", clients=1), number("b", clients=1, direction="write"), number("c", clients=2, direction="write")]
+    numbers = [
+        number("a", clients=1),
+        number("b", clients=1, direction="write"),
+        number("c", clients=2, direction="write"),
+    ]
     assert [one.id for one in named(numbers, clients=1)] == ["a", "b"]
-    assert [one.id for one in named(numbers, quantity="power", place="Table I", direction="write", clients=2)] == ["c"]
+    assert [
+        one.id for one in named(numbers, quantity="power", place="Table I", direction="write", clients=2)
+    ] == ["c"]
 
 
 # Verdicts
@@ -144,7 +176,12 @@ def test_six_inputs_of_a_place_are_shown(count, more):
 
 @pytest.mark.parametrize(
     ("relation", "shown"),
-    [("equals", "1.0 to 2.0 W"), ("within", "from 1.0 to 2.0 W"), ("at most", "at most 2.00 W"), ("at least", "at least 1.00 W")],
+    [
+        ("equals", "1.0 to 2.0 W"),
+        ("within", "from 1.0 to 2.0 W"),
+        ("at most", "at most 2.00 W"),
+        ("at least", "at least 1.00 W"),
+    ],
 )
 def test_of_a_bound_the_end_that_counts_is_shown(relation, shown):
     (found,) = judge([Recipe("rule", number(), (), lambda _: Span(1.0, 2.0), relation)], [])
@@ -152,7 +189,10 @@ def test_of_a_bound_the_end_that_counts_is_shown(relation, shown):
 
 
 def test_only_a_number_that_does_not_follow_makes_others_rest_on_it():
-    wrong, bound = number("wrong", "3.0 W", value=3.0, half=0.05), number("bound", "3.0 W", value=3.0, half=0.05)
+    wrong, bound = (
+        number("wrong", "3.0 W", value=3.0, half=0.05),
+        number("bound", "3.0 W", value=3.0, half=0.05),
+    )
     of_both = [number(f"of {one.id}", "6.0 W", value=6.0, half=0.05) for one in (wrong, bound)]
     recipes = [
         Recipe("rule", wrong, (), lambda _: exactly(2.0)),
@@ -164,4 +204,9 @@ def test_only_a_number_that_does_not_follow_makes_others_rest_on_it():
     ]
     found = judge(recipes, [])
     assert [v.kind for v in found] == ["disagrees", "disagrees", "agrees", "agrees"]
-    assert [v.rests_on for v in found] == ["", "", "rests on 3.0 W (Table I), which disagrees: 4.00 W without that", ""]
+    assert [v.rests_on for v in found] == [
+        "",
+        "",
+        "rests on 3.0 W (Table I), which disagrees: 4.00 W without that",
+        "",
+    ]

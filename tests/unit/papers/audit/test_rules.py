@@ -14,12 +14,24 @@ CLUSTER = {"cluster": "box"}
 
 
 def number(
-    id, quantity, value, *, place="Table I", statistic="mean", derived="", plus_minus=(), printed="", cluster="box", **own
+    id,
+    quantity,
+    value,
+    *,
+    place="Table I",
+    statistic="mean",
+    derived="",
+    plus_minus=(),
+    printed="",
+    cluster="box",
+    **own,
 ):
     found = tuple(Uncertainty(v, v, v, kind) for kind, v in plus_minus)
     digits = printed or " ± ".join(f"{v:g}" for v in (value, *(v for _, v in plus_minus)))
     facts = {**own, "cluster": cluster} if cluster else own
-    return PrintedNumber(id, quantity, digits, value, value, value, 1.0, place, statistic, facts, own, found, derived)
+    return PrintedNumber(
+        id, quantity, digits, value, value, value, 1.0, place, statistic, facts, own, found, derived
+    )
 
 
 def made(rule, *numbers):
@@ -37,11 +49,14 @@ def test_a_share_of_tpp_is_throughput_over_tpp():
     rule = "share of TPP"
     assert made(rule, share, rate, TPP) == [("share", "equals", 0.25)]
     node = number("node", "throughput", 200.0, what="TPP", node="A")
-    assert made(rule, share, rate, node, TPP) == [("share", "equals", 0.25)]  # of the cluster rather than of its nodes
+    # of the cluster rather than of its nodes
+    assert made(rule, share, rate, node, TPP) == [("share", "equals", 0.25)]
     assert made(rule, share, rate, node) == [("share", "equals", 0.5)]
     assert made(rule, share, rate) == made(rule, share, TPP) == []
     for other in ({"of": "disks"}, {"of": "TPP", "derived": "rate / tpp"}):
-        assert made(rule, number("share", "share", 0.25, clients=1, direction="write", **other), rate, TPP) == []
+        assert (
+            made(rule, number("share", "share", 0.25, clients=1, direction="write", **other), rate, TPP) == []
+        )
     assert made(rule, number("share", "gain", 0.25, of="TPP", clients=1, direction="write"), rate, TPP) == []
 
 
@@ -79,7 +94,9 @@ def test_tpp_is_nodes_by_the_lesser_of_network_and_all_devices(network, tpp):
     assert made(rule, whole, *parts[:2]) == []
 
 
-@pytest.mark.parametrize(("statistic", "relation"), [("mean", "equals"), ("minimum", "at least"), ("maximum", "at most")])
+@pytest.mark.parametrize(
+    ("statistic", "relation"), [("mean", "equals"), ("minimum", "at least"), ("maximum", "at most")]
+)
 def test_extremes_of_parts_need_not_fall_together(statistic, relation):
     whole = number("whole", "power", 170.0, statistic=statistic, part="boards + disks", clients=1)
     boards = number("boards", "power", 41.0, statistic=statistic, part="boards", clients=1)
@@ -98,7 +115,8 @@ def test_uncertainties_of_parts_add_up_in_quadrature_where_all_have_one():
 
 def test_a_mean_lies_between_the_extremes_of_the_same():
     low, mean, high = (
-        number(s, "power", v, statistic=s, clients=1) for s, v in (("minimum", 1.0), ("mean", 2.0), ("maximum", 3.0))
+        number(s, "power", v, statistic=s, clients=1)
+        for s, v in (("minimum", 1.0), ("mean", 2.0), ("maximum", 3.0))
     )
     assert made("mean at", low, mean, high) == [("mean", "at least", 1.0), ("mean", "at most", 3.0)]
     assert made("mean at", low, high) == []
@@ -115,10 +133,14 @@ def test_peak_power_is_no_less_than_idle_power_of_the_whole():
 
 
 @pytest.mark.parametrize(
-    ("places", "first"), [(("Table I", "section 1"), "a"), (("section 1", "Table I"), "b"), (("section 1", "section 2"), "a")]
+    ("places", "first"),
+    [(("Table I", "section 1"), "a"), (("section 1", "Table I"), "b"), (("section 1", "section 2"), "a")],
 )
 def test_a_number_printed_twice_is_that_of_the_table(places, first):
-    a, b = (number(id, "power", value, place=place, clients=1) for id, value, place in zip("ab", (1.0, 2.0), places, strict=True))
+    a, b = (
+        number(id, "power", value, place=place, clients=1)
+        for id, value, place in zip("ab", (1.0, 2.0), places, strict=True)
+    )
     second, value = ("b", 1.0) if first == "a" else ("a", 2.0)
     assert made("the same number", a, b) == [(second, "equals", value)]
 
@@ -132,7 +154,8 @@ def test_what_is_of_another_statistic_or_follows_from_others_is_not_a_repetition
         number("b", "power", 2.0, clients=1, derived="a * 2"),
     ):
         assert made("the same number", one, other) == []
-    assert made("the same number", number("a", "power", 1.0), number("b", "power", 2.0)) == []  # of nothing in particular
+    # of nothing in particular
+    assert made("the same number", number("a", "power", 1.0), number("b", "power", 2.0)) == []
 
 
 @pytest.mark.parametrize(
@@ -169,7 +192,12 @@ def test_capacity_per_watt_is_that_of_the_catalogues_data_disks():
     assert made(rule, whole, *powers[:2]) == [("density", "equals", capacity_bytes / 50)]
     assert made(rule, whole, powers[0], powers[3]) == []
     assert made(rule, number("x", "capacity per watt", 1.0, state="idle", cluster="box"), *powers) == []
-    assert made(rule, number("x", "capacity per watt", 1.0, state="idle", cluster=name, derived="1 / 2"), *powers) == []
+    assert (
+        made(
+            rule, number("x", "capacity per watt", 1.0, state="idle", cluster=name, derived="1 / 2"), *powers
+        )
+        == []
+    )
     assert made(rule, number("x", "capacity", 1.0, state="idle", cluster=name), *powers) == []
 
 
@@ -217,7 +245,9 @@ def test_a_gain_in_efficiency_is_bounded_where_gain_saving_and_their_number_are_
         assert made("gain in efficiency <=", *(one for one in numbers if one.id != lacking)) == []
     other = number("efficiency", "gain", 2.0, metric="power", better="A", worse="B", direction="write")
     assert made("gain in efficiency <=", other, *numbers[1:]) == []
-    of_another = number("efficiency", "ratio", 2.0, metric="efficiency", better="A", worse="B", direction="write")
+    of_another = number(
+        "efficiency", "ratio", 2.0, metric="efficiency", better="A", worse="B", direction="write"
+    )
     assert made("gain in efficiency <=", of_another, *numbers[1:]) == []
 
 
@@ -237,11 +267,24 @@ def test_a_gain_in_throughput_per_watt_lies_between_idle_and_peak_power():
     rule = "gain in throughput per watt"
     (recipe,) = (one for one in rules.recipes(numbers) if one.rule.startswith(rule))
     assert (recipe.result().low, recipe.result().high) == pytest.approx((0.0, 5.0))
-    assert [one.id for one in recipe.inputs] == ["slow", "fast", "idle A", "peak A", "other", "idle B", "peak B"]
+    assert [one.id for one in recipe.inputs] == [
+        "slow",
+        "fast",
+        "idle A",
+        "peak A",
+        "other",
+        "idle B",
+        "peak B",
+    ]
     for lacking in ("other", "idle B", "peak A"):
         assert made(rule, *(one for one in numbers if one.id != lacking)) == []
     assert (
-        made(rule, number("gain", "gain", 2.0, metric="throughput", better="A", worse="B", direction="write"), *numbers[1:]) == []
+        made(
+            rule,
+            number("gain", "gain", 2.0, metric="throughput", better="A", worse="B", direction="write"),
+            *numbers[1:],
+        )
+        == []
     )
 
 
@@ -257,7 +300,9 @@ def test_a_gain_of_the_best_is_over_the_average_of_the_others_in_each_case(print
     told = {"over": "average of the others", "beneath": "xfs, ext4", "transfers": "64 KB, 1 MB"}
     gain = number("gain", "gain", 0.57, printed=printed, **facts, **told)
     rates = [
-        number(f"{access} {kind}", "throughput", rate, transfer=transfer, access=access, beneath=kind, **facts)
+        number(
+            f"{access} {kind}", "throughput", rate, transfer=transfer, access=access, beneath=kind, **facts
+        )
         for (transfer, access), own in RATES.items()
         for kind, rate in own.items()
     ]
@@ -274,7 +319,12 @@ def test_a_gain_of_the_best_is_over_the_average_of_the_others_in_each_case(print
     expected = counted_in if relation == "within" else [sum(counted_in) / 2] * 2
     assert [found.low, found.high] == pytest.approx(sorted(expected))
     assert made("gain of the best", gain) == []
-    assert made("gain of the best", number("gain", "gain", 0.57, **facts, **{**told, "over": "the next"}), *rates) == []
+    assert (
+        made(
+            "gain of the best", number("gain", "gain", 0.57, **facts, **{**told, "over": "the next"}), *rates
+        )
+        == []
+    )
     assert made("gain of the best", number("gain", "ratio", 0.57, **facts, **told), *rates) == []
 
 
@@ -282,7 +332,9 @@ def test_a_gain_of_the_best_is_over_the_average_of_the_others_in_each_case(print
 
 
 def cell(**metrics):
-    return Cell("moosefs", "fio", "write", 2, {name: Interval(v[0], v[0], v[0], v) for name, v in metrics.items()})
+    return Cell(
+        "moosefs", "fio", "write", 2, {name: Interval(v[0], v[0], v[0], v) for name, v in metrics.items()}
+    )
 
 
 @pytest.mark.parametrize(("beyond", "agrees"), [(3.9e-9, True), (4.15e-9, False)])
@@ -298,12 +350,16 @@ def test_caps_and_timers_leave_two_percent_of_a_bound_open(ratio, kind):
 
 
 def test_a_metric_that_a_repetition_lacks_is_held_against_nothing():
-    one = cell(mean_w=(50.0, 60.0), duration_s=(10.0,), energy_j=(1.0, 2.0), throughput_bytes_per_s=(3.0, 4.0))
+    one = cell(
+        mean_w=(50.0, 60.0), duration_s=(10.0,), energy_j=(1.0, 2.0), throughput_bytes_per_s=(3.0, 4.0)
+    )
     assert audit_cells([one], "") == ()
 
 
 def test_the_peak_is_that_of_the_cell_or_else_of_the_catalogues_cluster():
-    told, untold = (cell(throughput_bytes_per_s=(450e6,), **more) for more in ({"tpp_bytes_per_s": (400e6,)}, {}))
+    told, untold = (
+        cell(throughput_bytes_per_s=(450e6,), **more) for more in ({"tpp_bytes_per_s": (400e6,)}, {})
+    )
     assert [v.kind for v in audit_cells([told], "odroid-hc4")] == ["disagrees"]
     (found,) = audit_cells([untold], "odroid-hc4")
     assert (found.kind, found.recomputed) == ("agrees", "at most 445.360 MiB/s")

@@ -40,7 +40,11 @@ def test_every_operation_gives_the_lowest_and_the_highest(text, low, high):
 
 def test_sums_extremes_and_roots_are_of_all():
     spans = Span(3.0, 6.0), Span(4.0, 8.0), Span(0.0, 9.0)
-    assert (span.total(*spans), span.least(*spans), span.most(*spans)) == (Span(7.0, 23.0), Span(0.0, 6.0), Span(4.0, 9.0))
+    assert (span.total(*spans), span.least(*spans), span.most(*spans)) == (
+        Span(7.0, 23.0),
+        Span(0.0, 6.0),
+        Span(4.0, 9.0),
+    )
     assert span.quadrature(*spans[:2]) == Span(5.0, 10.0)
 
 

@@ -65,7 +65,8 @@ among = {{ quantity = "throughput" }}
         (
             "falling",
             "3 of 4 cases",
-            "a: transfer 64 KB to 1 MB: 10.0 MiB/s to 30.0 MiB/s; b: transfer 64 KB to 1 MB: 12.0 MiB/s to 25.0 MiB/s; "
+            "a: transfer 64 KB to 1 MB: 10.0 MiB/s to 30.0 MiB/s; b: transfer 64 KB to 1 MB: 12.0 MiB/s to "
+            "25.0 MiB/s; "
             "b: transfer 1 MB to 16 MB: 25.0 MiB/s to 40.0 MiB/s",
         ),
     ],
@@ -76,7 +77,8 @@ def test_cases_of_a_paper_that_are_not_so_are_counted_and_shown(claim, of, again
 
 
 @pytest.mark.parametrize(
-    ("kind", "verdict", "words"), [("a", "disagrees", ": 30.0 MiB/s against 40.0 MiB/s (b)"), ("b", "agrees", "")]
+    ("kind", "verdict", "words"),
+    [("a", "disagrees", ": 30.0 MiB/s against 40.0 MiB/s (b)"), ("b", "agrees", "")],
 )
 def test_the_best_is_the_largest_of_all_that_are_named(kind, verdict, words):
     claim = f'rule = "best"\nwhich = {{ beneath = "{kind}" }}'
@@ -102,7 +104,9 @@ def test_sizes_are_ordered_as_sizes_and_those_without_a_unit_are_bytes():
 
 def test_of_one_size_alone_there_is_no_step():
     again = '{ id = "again", printed = "5.0 MiB/s", beneath = "a", transfer = "1 MB" },'
-    (found,) = [v for v in audit(paper("rising", {"a": {"1 MB": 10}}, again)) if v.rule.startswith("stated in words")]
+    (found,) = [
+        v for v in audit(paper("rising", {"a": {"1 MB": 10}}, again)) if v.rule.startswith("stated in words")
+    ]
     assert (found.kind, found.cause) == ("unchecked", "the paper prints no numbers for it")
 
 
@@ -116,7 +120,13 @@ def own(rates=RATES, workload="fio write {}", clients=4):
         for transfer, rate in by_size.items():
             metrics = {"throughput_bytes_per_s": interval([rate * 2**20 * one for one in spread])}
             cell = Cell(f"ceph on {kind}", workload.format(transfer), "write", clients, metrics)
-            facts = {"filesystem": "cephfs", "beneath": kind, "transfer": transfer, "direction": "write", "clients": clients}
+            facts = {
+                "filesystem": "cephfs",
+                "beneath": kind,
+                "transfer": transfer,
+                "direction": "write",
+                "clients": clients,
+            }
             found.append(MeasuredMetric("throughput_bytes_per_s", facts, cell))
     return found
 
@@ -131,11 +141,17 @@ def own(rates=RATES, workload="fio write {}", clients=4):
             (10 * 30 * 20 / 12 / 25 / 40) ** (1 / 3),
         ),
         ("above", 3, "fio write 1 MB, 4 clients", (12 * 25 * 40 / 10 / 30 / 20) ** (1 / 3)),
-        ("rising", 4, "ceph on a, fio write 1 MB, 4 clients, transfer 1 MB to 16 MB", (20 / 10 * 40 / 12) ** (1 / 2)),
+        (
+            "rising",
+            4,
+            "ceph on a, fio write 1 MB, 4 clients, transfer 1 MB to 16 MB",
+            (20 / 10 * 40 / 12) ** (1 / 2),
+        ),
         (
             "falling",
             4,
-            "ceph on a, fio write 64 KB, 4 clients, transfer 64 KB to 1 MB; ceph on b, fio write 64 KB, 4 clients, "
+            "ceph on a, fio write 64 KB, 4 clients, transfer 64 KB to 1 MB; ceph on b, fio write 64 KB, 4 "
+            "clients, "
             "transfer 64 KB to 1 MB; ceph on b, fio write 1 MB, 4 clients, transfer 1 MB to 16 MB",
             (10 / 20 * 12 / 40) ** (1 / 2),
         ),
@@ -145,7 +161,9 @@ def test_cases_of_one_s_own_that_are_reversed_are_named(claim, cases, against, r
     (found,) = judged(paper(claim), own())
     assert (found.verdict, found.cases_count) == ("doesn't hold here", cases)
     count = against.count(";") + 1
-    assert found.why == f"reversed: {against} ({count} of {cases} cases); over all cases the ratio is {ratio:.2f}"
+    assert found.why == (
+        f"reversed: {against} ({count} of {cases} cases); over all cases the ratio is {ratio:.2f}"
+    )
 
 
 def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
@@ -160,7 +178,11 @@ def test_three_cases_of_one_s_own_are_shown_and_the_others_counted():
 
 @pytest.mark.parametrize(
     ("workload", "clients", "words"),
-    [("fio write {}", 1, "fio write 1 MB, 1 client"), ("fio", 2, "write, 2 clients"), ("fio", 1, "write, 1 client")],
+    [
+        ("fio write {}", 1, "fio write 1 MB, 1 client"),
+        ("fio", 2, "write, 2 clients"),
+        ("fio", 1, "write, 1 client"),
+    ],
 )
 def test_a_case_is_called_by_its_workload_where_that_says_the_direction(workload, clients, words):
     (found,) = judged(paper("above"), own(workload=workload, clients=clients))

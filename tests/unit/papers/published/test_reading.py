@@ -66,16 +66,27 @@ def test_rows_and_columns_give_numbers_with_their_facts_in_si_units():
     number = paper.number("fast_read")
     assert number.value == 120 * MIB
     assert (number.low, number.high) == pytest.approx((119.95 * MIB, 120.05 * MIB))
-    assert number.facts == {"cluster": "box", "filesystem": "flatfs", "configuration": "fast", "direction": "read"}
+    assert number.facts == {
+        "cluster": "box",
+        "filesystem": "flatfs",
+        "configuration": "fast",
+        "direction": "read",
+    }
     assert number.printed == "120.0 ± 1.5 MiB/s"
     assert [(u.value, u.kind) for u in number.uncertainties] == [(1.5 * MIB, "deviation")]
-    assert paper.find(quantity="throughput", filesystem="flatfs", direction="write") == (paper.number("fast_write"),)
+    assert paper.find(quantity="throughput", filesystem="flatfs", direction="write") == (
+        paper.number("fast_write"),
+    )
 
 
 @pytest.mark.parametrize(
     ("written", "broken", "complaint"),
     [
-        ('quantity = "throughput", printed', 'quantity = "trouhgput", printed', 'unknown quantity "trouhgput"'),
+        (
+            'quantity = "throughput", printed',
+            'quantity = "trouhgput", printed',
+            'unknown quantity "trouhgput"',
+        ),
         ('filesystem = "flatfs"', 'bounds = { nics = "both" }', 'unknown bound "nics"'),
         ("220.0 MiB/s", "220.0 W", 'unknown unit "W" of throughput'),
         ("fast_write + fast_read", "fast_write + fast_raed", 'did you mean "fast_read"?'),
@@ -113,20 +124,29 @@ def test_every_number_has_a_place_and_belongs_to_something(name):
 def test_the_catalogue_has_what_table_i_prints():
     paper = published.paper("green-storage")
     for name, id in (("odroid-hc4", "arm_tpp"), ("reference-1", "ref1_tpp"), ("reference-2", "ref2_tpp")):
-        assert catalogue.tpp_bytes_per_s(catalogue.cluster(name)) == pytest.approx(paper.number(id).value, rel=1e-9)
+        assert catalogue.tpp_bytes_per_s(catalogue.cluster(name)) == pytest.approx(
+            paper.number(id).value, rel=1e-9
+        )
     for name, id in (("odroid-hc4", "arm_idle"), ("reference-1", "ref1_idle"), ("reference-2", "ref2_idle")):
-        assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(paper.number(id).value)
+        assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(
+            paper.number(id).value
+        )
 
 
 def test_clusters_and_devices_are_called_as_in_the_catalogue():
     paper = published.paper("green-storage")
     assert {"odroid-hc4", "reference-1", "reference-2"} <= set(catalogue.names())
-    known = {d.name for name in catalogue.names() for node in catalogue.cluster(name).nodes for d in node.disks}
+    known = {
+        d.name for name in catalogue.names() for node in catalogue.cluster(name).nodes for d in node.disks
+    }
     assert set(paper.values("device")) <= known
 
 
 def test_the_papers_come_with_the_package():
-    assert len([path for path in files("perjoule.papers.published").iterdir() if path.name.endswith(".toml")]) == 7
+    assert (
+        len([path for path in files("perjoule.papers.published").iterdir() if path.name.endswith(".toml")])
+        == 7
+    )
 
 
 def test_papers_are_listed_with_how_many_numbers_they_have():
@@ -137,7 +157,9 @@ def test_papers_are_listed_with_how_many_numbers_they_have():
 
 
 def test_numbers_of_a_table_are_listed_for_programs():
-    result = CliRunner().invoke(papers_command, ["green-storage", "--table", "Table II", "--quantity", "share", "--json"])
+    result = CliRunner().invoke(
+        papers_command, ["green-storage", "--table", "Table II", "--quantity", "share", "--json"]
+    )
     found = json.loads(result.output)["numbers"]
     assert len(found) == 12
     moosefs = next(one for one in found if one["id"] == "tpp_arm_moosefs_write")
@@ -173,12 +195,16 @@ def test_the_documents_say_how_many_numbers_there_are():
 @pytest.mark.parametrize("lacking", ["source", "date"])
 def test_claims_without_a_paper_name_source_and_date_of_each_table(lacking):
     named = {"source": 'source = "https://example.org/press"', "date": 'date = "2026-01-31"'}
-    claims = 'kind = "claims"\n' + PAPER.replace('place = "Table I"', 'place = "Table I"\n' + "\n".join(named.values()))
+    claims = 'kind = "claims"\n' + PAPER.replace(
+        'place = "Table I"', 'place = "Table I"\n' + "\n".join(named.values())
+    )
     whole = claims.replace('place = "section 2"', 'place = "section 2"\n' + "\n".join(named.values()))
     read = published.read(whole, "acme")
     assert read.kind == "claims"
     assert {(one.source, one.date) for one in read.numbers} == {("https://example.org/press", "2026-01-31")}
-    with pytest.raises(CampaignError, match='claims need the source and the date of each table; "section 2" lacks one'):
+    with pytest.raises(
+        CampaignError, match='claims need the source and the date of each table; "section 2" lacks one'
+    ):
         published.read(claims, "acme")
     with pytest.raises(CampaignError, match='"Table I" lacks one'):
         published.read(whole.replace(named[lacking], "", 1), "acme")

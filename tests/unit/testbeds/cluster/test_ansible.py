@@ -1,4 +1,6 @@
-"""How `ansible-inventory` runs, and what is kept of what it prints, by a program that prints what the real one (2.16) did."""
+"""How `ansible-inventory` runs, and what is kept of what it prints, by a program that prints what the real
+one (2.16) did.
+"""
 
 import json
 import shlex
@@ -15,7 +17,10 @@ from sshd import until
 
 LISTED = TRANSCRIPTS / "ansible" / "listed.json"
 HOSTS = 'hosts = [{name = "@storage", role = "storage"}, {name = "c2", role = "client"}]'
-CAMPAIGN = f'[testbed]\nkind = "cluster"\n{HOSTS}\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
+CAMPAIGN = (
+    f'[testbed]\nkind = "cluster"\n{HOSTS}\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = '
+    '"simulated"\n'
+)
 
 
 @pytest.fixture
@@ -48,9 +53,15 @@ def test_groups_hosts_and_logins_are_kept_and_nothing_else(asked: Path) -> None:
     assert "ansible_password: perjoule takes neither" in str(found.options["c1"]["refused"])
 
 
-def test_it_runs_in_the_root_folder_where_nobody_puts_a_configuration(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_in_the_root_folder_where_nobody_puts_a_configuration(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the working folder, which may be a stranger's, an ansible.cfg would name plugins."""
-    answer(asked, f'printf "%s\\n" "$PWD" "$@" "$ANSIBLE_INVENTORY_UNPARSED_FAILED" > {asked}.asked', f"cat {LISTED}")
+    answer(
+        asked,
+        f'printf "%s\\n" "$PWD" "$@" "$ANSIBLE_INVENTORY_UNPARSED_FAILED" > {asked}.asked',
+        f"cat {LISTED}",
+    )
     monkeypatch.chdir(asked.parent)
     ansible.listed(Path("hosts.yml"))
     assert Path(f"{asked}.asked").read_text().split() == ["/", "--list", "-i", str(asked), "true"]
@@ -83,7 +94,10 @@ def test_a_campaign_has_nothing_run(asked: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "what"),
     [
-        (("echo '[WARNING]: odd' >&2", "echo 'ERROR! bad source' >&2", "exit 1"), "ansible-inventory can't read it: bad source"),
+        (
+            ("echo '[WARNING]: odd' >&2", "echo 'ERROR! bad source' >&2", "exit 1"),
+            "ansible-inventory can't read it: bad source",
+        ),
         (("exit 4",), "ansible-inventory can't read it: it ended with 4"),
         (("echo '{}'",), "ansible-inventory lists no hosts"),
         (('echo \'{"all": {"children": ["ungrouped"]}}\'',), "ansible-inventory lists no hosts"),
@@ -129,12 +143,16 @@ def test_an_inventory_that_others_can_change_is_not_run(asked: Path) -> None:
     assert not Path(f"{asked}.ran").exists()
 
 
-def test_a_program_that_anybody_could_have_put_there_is_not_run(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_anybody_could_have_put_there_is_not_run(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answer(asked, f"touch {asked}.ran", f"cat {LISTED}")
     monkeypatch.setenv("PATH", f"{asked.parent}/programs/bin:/usr/../{asked.parent}/programs/bin")
     monkeypatch.setenv("PERJOULE_PROGRAMS", "")
     monkeypatch.setattr(ansible, "SYSTEM", "/nowhere")
     monkeypatch.setattr(ansible, "program_folders", lambda: ("/nowhere", "/usr/share"))
-    with pytest.raises(MachineError, match="ansible-inventory is not installed below /nowhere or /usr/share; apt install"):
+    with pytest.raises(
+        MachineError, match="ansible-inventory is not installed below /nowhere or /usr/share; apt install"
+    ):
         ansible.listed(asked)
     assert not Path(f"{asked}.ran").exists()

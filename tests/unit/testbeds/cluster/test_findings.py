@@ -50,14 +50,20 @@ size = "64 MiB"
 
 @pytest.fixture
 def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A campaign whose hosts are keepers on this machine, with the programs of a folder; n03 is not reached."""
+    """A campaign whose hosts are keepers on this machine, with the programs of a folder; n03 is not
+    reached.
+    """
     for tool in TOOLS.split():
         found = next(there for folder in os.get_exec_path() if (there := Path(folder, tool)).exists())
         (tmp_path / tool).symlink_to(found)
 
     def command(self: Ssh, argv: Sequence[str], **_ways: object) -> list[str]:
         if self.name == "n03":
-            return ["sh", "-c", "echo 'ssh: connect to host 10.0.1.3 port 22: No route to host' >&2; exit 255"]
+            return [
+                "sh",
+                "-c",
+                "echo 'ssh: connect to host 10.0.1.3 port 22: No route to host' >&2; exit 255",
+            ]
         return [str(tmp_path / "env"), f"PATH={tmp_path}", *argv]
 
     monkeypatch.setattr(Ssh, "command", command)
@@ -68,13 +74,20 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def lines(checks: Sequence[Check]) -> list[tuple[str, str, str, bool]]:
-    return [(one.name, one.detail, one.fix, one.needed) for one in checks if not one.ok and one.fix != "apt install chrony"]
+    return [
+        (one.name, one.detail, one.fix, one.needed)
+        for one in checks
+        if not one.ok and one.fix != "apt install chrony"
+    ]
 
 
-def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reached_is_a_line(text: str) -> None:
+def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reached_is_a_line(
+    text: str,
+) -> None:
     assert lines(readiness.checks(campaign.parse(text, source="lab.toml"))) == [
         ("host n03", "there is no route to it", "check that it is on, and check its address", True),
-        ("hosts n[01-02]", "no fio", "apt install fio", True),  # the second of two directions asks nothing new
+        # the second of two directions asks nothing new
+        ("hosts n[01-02]", "no fio", "apt install fio", True),
     ]
 
 
@@ -146,7 +159,14 @@ def with_power(text: str, **wanted: object) -> SshCluster:
         (
             {"cpu_governor": "ondemand"},
             ["storage"],
-            [("hosts s[1-2]", 'power: does not offer cpu_governor = "ondemand"', "choose one of: performance, powersave", True)],
+            [
+                (
+                    "hosts s[1-2]",
+                    'power: does not offer cpu_governor = "ondemand"',
+                    "choose one of: performance, powersave",
+                    True,
+                )
+            ],
         ),
         (
             {"pcie_aspm": "none"},
@@ -184,7 +204,9 @@ def test_hosts_are_queried_for_the_power_states_that_they_need(
     assert fake.changed() == {}
 
 
-def test_hosts_offer_a_tuning_what_all_that_power_names_have(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_offer_a_tuning_what_all_that_power_names_have(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = Sysfs(tmp_path / "fake folder")
     monkeypatch.setenv(setting.ROOT, str(fake.root))
     found = with_power(text, **fake.options(cpu_governor="powersave", on=["storage"])).offered(1)
@@ -205,15 +227,20 @@ def test_power_states_of_the_kernel_are_for_root(text: str) -> None:
 
 
 def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> None:
-    text = text.replace('{name = "s[1-2]", address = "10.0.0.[1-2]",', '{name = "s[1-2]", login = false,').replace(", 3]", "]")
+    text = text.replace(
+        '{name = "s[1-2]", address = "10.0.0.[1-2]",', '{name = "s[1-2]", login = false,'
+    ).replace(", 3]", "]")
     made = campaign.parse(text, source="lab.toml")
     checked = {one.name: one.detail for one in readiness.checks(made)}
     assert checked["hosts s[1-2]"] == "login = false, skipped"
     with drivers.testbed(made.trials[0].testbed).hold(1) as hosts:
         server = hosts.servers[1]
         assert (server.name, server.role, server.counters().cpu_s) == ("s2", "storage", None)
-        host_disks.require(made.trials, hosts)  # data of a mounted folder don't lie below the servers' work folder
-        with pytest.raises(MachineError, match=r"s2: nothing can run on this host \(login = false\); .*directory"):
+        # data of a mounted folder don't lie below the servers' work folder
+        host_disks.require(made.trials, hosts)
+        with pytest.raises(
+            MachineError, match=r"s2: nothing can run on this host \(login = false\); .*directory"
+        ):
             server.run(["true"], timeout_s=1)
 
 
@@ -241,11 +268,17 @@ def test_each_host_is_queried_for_its_own_programs_and_libraries(
 ) -> None:
     monkeypatch.setattr(layout, "PYTHON", "/no/such/python3")
     made = campaign.parse(text.replace('kind = "directory"\npath = "/mnt"', filesystem), source="lab.toml")
-    found = [(what, line[0]) for line in lines(readiness.checks(made)) for what in line[1].removeprefix("no ").split(", ")]
+    found = [
+        (what, line[0])
+        for line in lines(readiness.checks(made))
+        for what in line[1].removeprefix("no ").split(", ")
+    ]
     assert sorted(one for one in found if one[0] in lacked) == sorted(lacked.items())
 
 
-@pytest.mark.parametrize(("workers", "names"), [("storage", "hosts s[1-2], n[01-02]"), ("clients", "hosts n[01-02]")])
+@pytest.mark.parametrize(
+    ("workers", "names"), [("storage", "hosts s[1-2], n[01-02]"), ("clients", "hosts n[01-02]")]
+)
 def test_hosts_of_an_analysis_are_queried_for_its_libraries(
     workers: str, names: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +292,10 @@ def test_hosts_of_an_analysis_are_queried_for_its_libraries(
 
 def test_what_the_same_hosts_lack_and_one_command_fixes_is_one_line() -> None:
     hosts = [Check(f"n{n}", False, f"no {p}", f"apt install {p}-tools") for p in ("a", "b") for n in (1, 2)]
-    other = [Check("n1", False, "no root rights", "log in as root"), Check("n1", False, "no c", "apt-get install c")]
+    other = [
+        Check("n1", False, "no root rights", "log in as root"),
+        Check("n1", False, "no c", "apt-get install c"),
+    ]
     other += [Check("n1", False, f"no {name}", "install it all") for name in ("d", "e")]
     assert lines(installed_at_once(together([*hosts, *other]))) == [
         ("hosts n[1-2]", "no a, b", "apt install a-tools b-tools", True),
@@ -271,7 +307,11 @@ def test_what_the_same_hosts_lack_and_one_command_fixes_is_one_line() -> None:
 
 def test_a_clock_that_nothing_synchronizes_is_a_finding_but_no_obstacle() -> None:
     said = (TRANSCRIPTS / "cluster" / "probe.txt").read_text()
-    for kept, what in (("", "nothing is known to"), ("NTPSynchronized=no", "not synchronized"), ("NTPSynchronized=yes", "")):
+    for kept, what in (
+        ("", "nothing is known to"),
+        ("NTPSynchronized=no", "not synchronized"),
+        ("NTPSynchronized=yes", ""),
+    ):
         found = clock_finding("n1", probe(said.replace("timedatectl ", f"timedatectl {kept}"), "n1"))
         assert [one.needed for one in found] == ([False] if what else [])
         assert all(what in one.detail for one in found)

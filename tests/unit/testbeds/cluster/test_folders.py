@@ -1,4 +1,6 @@
-"""A keeper's work folder on a host with other users: what they could write to, or lead elsewhere, is refused with the way out."""
+"""A keeper's work folder on a host with other users: what they could write to, or lead elsewhere, is
+refused with the way out.
+"""
 
 import contextlib
 import os
@@ -147,9 +149,12 @@ def test_a_work_folder_that_others_can_write_to_is_refused_and_stays_as_it_was(
     sentence = answer(work)
     assert sentence.startswith(f"refused {found}")
     assert "; " in sentence  # and what to do
-    assert sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in host.rglob("*")) == before
+    assert (
+        sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in host.rglob("*")) == before
+    )
     check = readiness("h1", probe("\n".join(said(work)), "h1"))
-    assert (check.ok, check.detail.startswith(found), check.fix != "") == (False, True, True)  # `doctor` says so, too
+    # `doctor` says so, too
+    assert (check.ok, check.detail.startswith(found), check.fix != "") == (False, True, True)
 
 
 @AS_ROOT
@@ -158,7 +163,9 @@ def test_a_folder_above_that_others_can_rename_is_refused(host: Path, parent: st
     place = host / "above" / "work"
     place.mkdir(parents=True)
     os.chown(place if parent == "work" else place.parent, NOBODY, NOBODY)
-    assert answer(place / "deeper").startswith(f"refused {place if parent == 'work' else place.parent} belongs to another user")
+    assert answer(place / "deeper").startswith(
+        f"refused {place if parent == 'work' else place.parent} belongs to another user"
+    )
     assert list(place.iterdir()) == []
 
 
@@ -168,7 +175,9 @@ def test_a_folder_with_a_sticky_bit_is_as_good_as_the_temporary_one(host: Path) 
     assert [path.name for path in host.iterdir()] == ["work"]
 
 
-def test_nobody_else_can_look_into_the_folders_or_write_there_whatever_the_logins_umask_is(host: Path) -> None:
+def test_nobody_else_can_look_into_the_folders_or_write_there_whatever_the_logins_umask_is(
+    host: Path,
+) -> None:
     work, before = host / "work", os.umask(0)
     try:
         argv = ["find", f"{work}/cluster", "-mindepth", "1", "-printf", "%m:%y "]
@@ -260,8 +269,12 @@ def test_what_could_not_undo_stays_with_the_folder_and_is_named(host: Path) -> N
 
 
 @AS_ROOT
-def test_exports_of_a_killed_run_end_before_its_disks_do_and_no_others(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for exportfs(8) and its list, as many kernels have no NFS server: it says what it is to end, and ends that."""
+def test_exports_of_a_killed_run_end_before_its_disks_do_and_no_others(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for exportfs(8) and its list, as many kernels have no NFS server: it says what it is to
+    end, and ends that.
+    """
     (tool := host / "bin/exportfs").parent.mkdir()
     tool.write_text(f"""#!/bin/sh
 [ -d "${{3#*:}}" ] && [ ! -e {host}/refusing ] || exit 1
@@ -298,7 +311,9 @@ mv {host}/etab.new {host}/etab
 
 @contextlib.contextmanager
 def swapping(work: Path, target: Path) -> Generator[None]:
-    """As nobody, have `work` be by turns a link to a folder of root's, and a folder of nobody's own with a link in it."""
+    """As nobody, have `work` be by turns a link to a folder of root's, and a folder of nobody's own with a
+    link in it.
+    """
     if (pid := os.fork()) == 0:
         try:
             os.setgroups([])
@@ -310,7 +325,8 @@ def swapping(work: Path, target: Path) -> Generator[None]:
             (own / "cluster").symlink_to(target / "cluster")
             while True:
                 for path in (link, own):
-                    with contextlib.suppress(OSError):  # root has made it meanwhile: nothing more can be put there
+                    # root has made it meanwhile: nothing more can be put there
+                    with contextlib.suppress(OSError):
                         path.rename(work)
                         work.rename(path)
         finally:
@@ -341,4 +357,6 @@ def test_nothing_is_written_run_or_removed_elsewhere_while_another_user_swaps_th
             path.unlink() if path.is_symlink() else shutil.rmtree(path)
     assert set(outcomes) <= {"refused", "ready"}, outcomes
     assert not (host / "ran").exists()
-    assert sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in target.rglob("*")) == before
+    assert (
+        sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in target.rglob("*")) == before
+    )

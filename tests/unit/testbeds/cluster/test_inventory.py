@@ -41,7 +41,8 @@ def parsed(folder: Path, *tables: str, text: str = INI, rest: str = 'inventory =
     loads = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
     source = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n{loads}'
     made = campaign.parse(source, source="lab.toml", folder=folder)
-    assert made.files == ({"hosts.ini": text} if rest else {})  # so that results can be measured further elsewhere
+    # so that results can be measured further elsewhere
+    assert made.files == ({"hosts.ini": text} if rest else {})
     bed = drivers.testbed(made.trials[0].testbed)
     assert isinstance(bed, SshCluster)
     return bed
@@ -60,7 +61,10 @@ def test_an_inventory_has_groups_within_groups_and_options_of_the_nearest() -> N
 @pytest.mark.parametrize("name", ["inventory", "inventory-exported"])
 def test_what_ansible_prints_is_what_the_ini_file_says(name: str) -> None:
     """Recorded from ansible-core 2.19, of the same lab in YAML."""
-    found, known = inventory((TRANSCRIPTS / "cluster" / f"{name}.json").read_text()), inventory(INI.partition("ansible_ssh")[0])
+    found, known = (
+        inventory((TRANSCRIPTS / "cluster" / f"{name}.json").read_text()),
+        inventory(INI.partition("ansible_ssh")[0]),
+    )
     assert found.options == known.options
     assert {group: found.groups[group] for group in known.groups} == known.groups
     assert found.groups["ungrouped"] == ("gateway.lab",)
@@ -69,14 +73,23 @@ def test_what_ansible_prints_is_what_the_ini_file_says(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("---\nall:\n", 'is in YAML, .*; `ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json"'),
+        (
+            "---\nall:\n",
+            "is in YAML, .*; `ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "
+            '"hosts.json"',
+        ),
         ("# lab\n\nstorage: # here\n  hosts:\n", "is in YAML"),
         ('{"all": {"hosts": ["a"]}', "is not what `ansible-inventory --list` prints: .* line 1 column 25"),
         ('{"all": ["a"]}', "is not what `ansible-inventory --list` prints: "),
-        ('{"a": {"children": ["b"]}, "b": {"children": ["a"]}}', 'group "a" of the inventory contains itself'),
+        (
+            '{"a": {"children": ["b"]}, "b": {"children": ["a"]}}',
+            'group "a" of the inventory contains itself',
+        ),
     ],
 )
-def test_another_text_is_refused_with_the_command_that_translates_it(text: str, what: str, tmp_path: Path) -> None:
+def test_another_text_is_refused_with_the_command_that_translates_it(
+    text: str, what: str, tmp_path: Path
+) -> None:
     with pytest.raises(CampaignError, match=what):
         parsed(tmp_path, '{name = "@all", role = "client"}', text=text)
 
@@ -113,9 +126,15 @@ def test_a_count_of_a_pattern_needs_no_inventory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "what"),
     [
-        ('{name = "@storag", role = "storage"}', 'the inventory has no group "storag"; known: all, storage, compute, lab'),
+        (
+            '{name = "@storag", role = "storage"}',
+            'the inventory has no group "storag"; known: all, storage, compute, lab',
+        ),
         ('{name = "@storage", role = "storage", count = 4}', '4 hosts of "@storage" requested, 3 left'),
-        ('{name = "@storage", address = "192.0.2.1", role = "storage"}', 'name = "@storage" is 3 hosts, but address'),
+        (
+            '{name = "@storage", address = "192.0.2.1", role = "storage"}',
+            'name = "@storage" is 3 hosts, but address',
+        ),
     ],
 )
 def test_a_group_that_can_not_be_is_one_sentence(table: str, what: str, tmp_path: Path) -> None:
@@ -131,7 +150,10 @@ def test_a_group_without_an_inventory_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("[a]\nn[1:3] ansible_host\n", 'line 2 of the inventory: "ansible_host" is not a variable; write key=value'),
+        (
+            "[a]\nn[1:3] ansible_host\n",
+            'line 2 of the inventory: "ansible_host" is not a variable; write key=value',
+        ),
         ("[a]\nn[1:3\n", "line 2 of the inventory: .* bracket without its partner"),
         ("[a]\nn1 ansible_host='x\n", "line 2 of the inventory: No closing quotation"),
         ("[a:children]\nb\n", 'no group "b", a child of "a"'),
@@ -144,7 +166,9 @@ def test_an_inventory_with_a_mistake_names_it(text: str, what: str, tmp_path: Pa
 
 
 def test_groups_that_name_each_other_twice_take_no_time_and_a_deep_or_huge_inventory_is_refused():
-    twice = "".join(f"[g{n}:children]\ng{n + 1}\ng{n + 1}\nh{n + 1}\n[h{n}:children]\ng{n + 1}\n" for n in range(40))
+    twice = "".join(
+        f"[g{n}:children]\ng{n + 1}\ng{n + 1}\nh{n + 1}\n[h{n}:children]\ng{n + 1}\n" for n in range(40)
+    )
     assert inventory(twice + "[g40]\nn1\n[h40]\n").groups["g0"] == ("n1",)  # 2 ** 40 ways lead there
     deep = "".join(f"[g{n}:children]\ng{n + 1}\n" for n in range(3000)) + "[g3000]\nn1\n"
     with pytest.raises(ValueError, match="nested deeper than 100"):
@@ -160,10 +184,14 @@ def test_what_an_inventory_says_of_a_login_is_honoured(tmp_path: Path) -> None:
         "ansible_ssh_private_key_file=/keys/lab",
         "ansible_ssh_common_args='-C -o ProxyJump=me@gate:2222 -o ControlMaster=auto'",
     )
-    text = f"web1:2022 ansible_become=yes {key} {args}\nn[1:2]:2200\nweb2 ansible_become=false ansible_port=22\n"
+    text = (
+        f"web1:2022 ansible_become=yes {key} {args}\nn[1:2]:2200\nweb2 ansible_become=false ansible_port=22\n"
+    )
     bed = parsed(tmp_path, '{name = "@all", role = "client"}', text=text)
     logins = {machine.name: bed._login(machine) for machine in bed.hosts}
-    assert logins["web1"] == Ssh("web1", "web1", port=2022, identity="/keys/lab", sudo=True, jump="me@gate:2222")
+    assert logins["web1"] == Ssh(
+        "web1", "web1", port=2022, identity="/keys/lab", sudo=True, jump="me@gate:2222"
+    )
     assert logins["n2"] == Ssh("n2", "n2", port=2200)
     assert logins["web2"] == Ssh("web2", "web2", port=22)
     words = logins["web1"].command(["id"])
@@ -174,11 +202,17 @@ def test_what_an_inventory_says_of_a_login_is_honoured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "what"),
     [
-        ("ansible_ssh_common_args='-o ProxyCommand=\"touch /tmp/x\"'", "left to your own configuration of ssh"),
+        (
+            "ansible_ssh_common_args='-o ProxyCommand=\"touch /tmp/x\"'",
+            "left to your own configuration of ssh",
+        ),
         ("ansible_ssh_extra_args='-oProxyCommand=touch'", "left to your own configuration of ssh"),
         ("ansible_ssh_args='-F /tmp/theirs'", "left to your own configuration of ssh"),
         ("ansible_ssh_args='-o StrictHostKeyChecking=no'", "left to your own configuration of ssh"),
-        ("ansible_ssh_common_args='-o PermitLocalCommand=yes -o LocalCommand=id'", "left to your own configuration of ssh"),
+        (
+            "ansible_ssh_common_args='-o PermitLocalCommand=yes -o LocalCommand=id'",
+            "left to your own configuration of ssh",
+        ),
         ("ansible_ssh_common_args='-o KnownHostsCommand=/tmp/x'", "left to your own configuration of ssh"),
         ("ansible_ssh_common_args='-o Include=/tmp/x'", "left to your own configuration of ssh"),
         ("ansible_ssh_common_args='-J gate,-oProxyCommand=x'", "left to your own configuration of ssh"),
@@ -200,15 +234,20 @@ def test_what_an_inventory_says_of_a_login_and_perjoule_can_not_do_is_refused_wi
     variable: str, what: str, tmp_path: Path
 ) -> None:
     text = f"web1 {variable}\nweb2\n"
-    with pytest.raises(CampaignError, match=f"the inventory's web1 can't be used as it says there: ansible_.*{what}"):
+    with pytest.raises(
+        CampaignError, match=f"the inventory's web1 can't be used as it says there: ansible_.*{what}"
+    ):
         parsed(tmp_path, '{name = "web1", role = "client"}', text=text)
     (tmp_path / "vars").mkdir()
     with pytest.raises(CampaignError, match=what):
         parsed(tmp_path / "vars", '{name = "@a", role = "client"}', text=f"[a]\nweb1\n[a:vars]\n{variable}\n")
-    assert parsed(tmp_path, '{name = "web2", role = "client"}', text=text).hosts[0].name == "web2"  # others can be used
+    # others can be used
+    assert parsed(tmp_path, '{name = "web2", role = "client"}', text=text).hosts[0].name == "web2"
 
 
-@pytest.mark.parametrize("name", ["ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"])
+@pytest.mark.parametrize(
+    "name", ["ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"]
+)
 def test_a_password_of_an_inventory_is_in_no_message(name: str, tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=f"as it says there: {name}: perjoule takes neither") as caught:
         parsed(tmp_path, '{name = "web1", role = "client"}', text=f"web1 {name}=hunter2\n")
@@ -216,5 +255,8 @@ def test_a_password_of_an_inventory_is_in_no_message(name: str, tmp_path: Path) 
 
 
 def test_variables_that_only_playbooks_need_are_left_out(tmp_path: Path) -> None:
-    text = "web1 ansible_python_interpreter=/usr/bin/python3 ansible_ssh_pipelining=true ansible_shell_type=sh motd='{{ x }}'\n"
+    text = (
+        "web1 ansible_python_interpreter=/usr/bin/python3 ansible_ssh_pipelining=true ansible_shell_type=sh "
+        "motd='{{ x }}'\n"
+    )
     assert parsed(tmp_path, '{name = "web1", role = "client"}', text=text).hosts[0].name == "web1"

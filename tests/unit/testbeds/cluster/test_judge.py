@@ -1,4 +1,5 @@
-"""The helper that sudoers name, attacked by the user who may start it, with real sudo on a host of its own files.
+"""The helper that sudoers name, attacked by the user who may start it, with real sudo on a host of its own
+files.
 
 Each of its answers is seen from outside: what has changed on the host, and not what it says.
 """
@@ -41,7 +42,9 @@ def victim(host: Installed) -> Generator[str]:
         file.truncate(2**24)
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
     before = image.read_bytes()
-    device = subprocess.run(["losetup", "-f", "--show", image], check=True, capture_output=True, text=True).stdout.strip()
+    device = subprocess.run(
+        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+    ).stdout.strip()
     try:
         yield device
     finally:
@@ -51,7 +54,9 @@ def victim(host: Installed) -> Generator[str]:
 
 
 def state(host: Installed) -> list[str]:
-    """All that is below /etc and /usr/local/sbin, what is in / and /tmp's folder of ours, and all mounts and loop devices."""
+    """All that is below /etc and /usr/local/sbin, what is in / and /tmp's folder of ours, and all mounts
+    and loop devices.
+    """
     script = """
     find /etc /usr/local/sbin -printf '%p %y %m %u %g %s %T@ %l\\n' | sort
     stat -L -c '%n %f %u %s' /bin/bash /bin/su /bin/true
@@ -138,7 +143,16 @@ def test_no_file_of_others_is_written_or_removed(host: Installed) -> None:
 
 def test_nothing_that_the_run_heeds_or_runs_at_its_end_is_written_by_its_user(host: Installed) -> None:
     folder = str(host.run)
-    names = ["x.end", "power.end", "power.end.new", "disks/x.end", "made/perjoule-0123456789", "unit", "tmp/x", "programs/1.pid"]
+    names = [
+        "x.end",
+        "power.end",
+        "power.end.new",
+        "disks/x.end",
+        "made/perjoule-0123456789",
+        "unit",
+        "tmp/x",
+        "programs/1.pid",
+    ]
     names += ["perjoule-made-this", "storage.img", "programs", "programs/wait.sh"]
     refused(
         host,
@@ -149,8 +163,29 @@ def test_nothing_that_the_run_heeds_or_runs_at_its_end_is_written_by_its_user(ho
         verb("perjoule-end", "/tmp/x.end"),
         verb("perjoule-end", in_run(host, "../../../theirs/x.end")),
         verb("perjoule-ending", in_run(host, "x.end"), "array", "touch", "/etc/made"),
-        verb("perjoule-ending", in_run(host, "x.end"), "device", "/dev/null", "1:3", "-", "b", "touch", "/etc/made"),
-        verb("perjoule-ending", in_run(host, "x.end"), "device", "/dev/null", "1:3", "-", "b", "wipefs", "--all", "/dev/null"),
+        verb(
+            "perjoule-ending",
+            in_run(host, "x.end"),
+            "device",
+            "/dev/null",
+            "1:3",
+            "-",
+            "b",
+            "touch",
+            "/etc/made",
+        ),
+        verb(
+            "perjoule-ending",
+            in_run(host, "x.end"),
+            "device",
+            "/dev/null",
+            "1:3",
+            "-",
+            "b",
+            "wipefs",
+            "--all",
+            "/dev/null",
+        ),
         inputs=[b"touch /etc/made\n"] * (2 * len(names)),
     )
 
@@ -235,7 +270,11 @@ def test_no_variable_reaches_a_program_but_plain_ones(host: Installed) -> None:
         "PERL5OPT",
         "GCONV_PATH",
     )
-    refused(host, *(["env", f"{name}=/tmp/x", "true"] for name in names), ["env", "BASH_FUNC_true%%=() { id; }", "true"])
+    refused(
+        host,
+        *(["env", f"{name}=/tmp/x", "true"] for name in names),
+        ["env", "BASH_FUNC_true%%=() { id; }", "true"],
+    )
     assert host.keep(["env", "LC_ALL=C", "true"]) == [b"0 "]
 
 
@@ -361,9 +400,13 @@ def test_nothing_in_its_environment_is_heeded(host: Installed, *, by_sudo: bool)
         ["launch", "WORK", "$(touch /etc/made)"],
     ],
 )
-def test_other_words_than_verbs_are_refused_whatever_sudoers_lets_through(host: Installed, words: list[str]) -> None:
+def test_other_words_than_verbs_are_refused_whatever_sudoers_lets_through(
+    host: Installed, words: list[str]
+) -> None:
     before = state(host)
-    said = host.sudo(HELPER, *(word.replace("WORK", str(host.work)) for word in words), text=b"keep 0a1b2c3d\n")
+    said = host.sudo(
+        HELPER, *(word.replace("WORK", str(host.work)) for word in words), text=b"keep 0a1b2c3d\n"
+    )
     assert said.startswith(b"4 perjoule-host: ")
     assert state(host) == before
 
@@ -389,8 +432,15 @@ def test_a_program_is_launched_only_in_a_run_that_there_is(host: Installed, text
 
 def test_a_long_program_is_judged_as_a_short_one_is(host: Installed) -> None:
     launch = [HELPER, "launch", host.work, NAME]
-    words = {b"cat": [b"cat", b"--", b"/etc/secret"], b"rm": [b"rm", b"-rf", b"--", b"/etc"], b"true": [b"true"]}
-    text = {name: RUN.encode() + b"\0%d\0007\0" % (len(argv) + 1) + b"\0".join(argv) + b"\0" for name, argv in words.items()}
+    words = {
+        b"cat": [b"cat", b"--", b"/etc/secret"],
+        b"rm": [b"rm", b"-rf", b"--", b"/etc"],
+        b"true": [b"true"],
+    }
+    text = {
+        name: RUN.encode() + b"\0%d\0007\0" % (len(argv) + 1) + b"\0".join(argv) + b"\0"
+        for name, argv in words.items()
+    }
     with holding(host):
         assert host.sudo(*launch, text=text[b"cat"]) == b"126 perjoule: cat may not use /etc/secret as root\n"
         assert host.sudo(*launch, text=text[b"rm"]) == b"126 perjoule: rm may not use /etc as root\n"
@@ -413,7 +463,9 @@ def holding(host: Installed) -> Generator[None]:
         str(host.work),
         NAME,
     ]
-    with subprocess.Popen(["nsenter", "-t", str(host.pid), "-m", "--", *command], stdin=-1, stdout=-1) as child:
+    with subprocess.Popen(
+        ["nsenter", "-t", str(host.pid), "-m", "--", *command], stdin=-1, stdout=-1
+    ) as child:
         assert child.stdin
         assert child.stdout
         child.stdin.write(b"keep " + RUN.encode() + b"\n")
@@ -436,7 +488,12 @@ def test_who_may_start_it_can_not_change_what_is_in_a_runs_folder_nor_signal_it(
             ["touch", host.run / "programs/1.pid"],
             ["ls", host.run],
             ["cat", host.run / "perjoule-made-this/../programs"],
-            ["sh", "-c", 'for pid in $(pgrep -u 0 -f "^/bin/bash -p /usr"); do kill -KILL "$pid" && exit 0; done; exit 1'],
+            [
+                "sh",
+                "-c",
+                'for pid in $(pgrep -u 0 -f "^/bin/bash -p /usr"); do kill -KILL "$pid" && exit 0; done; '
+                "exit 1",
+            ],
         ):
             assert host.root(*as_user, *argv).returncode != 0, argv
 
@@ -462,7 +519,9 @@ def test_what_root_permits_stands_in_a_file_that_only_root_writes(host: Installe
     host.root("sh", "-c", f"cp -a /etc/perjoule /etc/perjoule.kept; {break_it}")
     try:
         before = state(host)
-        assert host.sudo(HELPER, "keep", host.work, NAME, text=b"keep 0a1b2c3d\n").startswith(b"4 perjoule-host: ")
+        assert host.sudo(HELPER, "keep", host.work, NAME, text=b"keep 0a1b2c3d\n").startswith(
+            b"4 perjoule-host: "
+        )
         assert state(host) == before
     finally:
         host.root("sh", "-c", "rm -rf /etc/perjoule /etc/mine; mv /etc/perjoule.kept /etc/perjoule")
@@ -470,7 +529,9 @@ def test_what_root_permits_stands_in_a_file_that_only_root_writes(host: Installe
 
 def test_a_program_that_root_names_must_be_roots_own(host: Installed) -> None:
     host.write("/usr/local/sbin/pj-daemon", "#!/bin/sh\necho ran\n", 0o755)
-    assert host.keep(["pj-daemon"]) == [b"126 perjoule: pj-daemon may not run as root here; see /etc/perjoule/permitted on it\n"]
+    assert host.keep(["pj-daemon"]) == [
+        b"126 perjoule: pj-daemon may not run as root here; see /etc/perjoule/permitted on it\n"
+    ]
     host.permit("program pj-daemon # as good as root", "program /tmp/pj-daemon")
     host.write("/tmp/pj-daemon", "#!/bin/sh\necho theirs\n", 0o755)
     try:
@@ -479,7 +540,9 @@ def test_a_program_that_root_names_must_be_roots_own(host: Installed) -> None:
             b"126 perjoule: /tmp does not belong to root alone\n",
         ]
         host.root("chown", USER, "/usr/local/sbin/pj-daemon")
-        assert host.keep(["pj-daemon"]) == [b"126 perjoule: /usr/local/sbin/pj-daemon does not belong to root alone\n"]
+        assert host.keep(["pj-daemon"]) == [
+            b"126 perjoule: /usr/local/sbin/pj-daemon does not belong to root alone\n"
+        ]
     finally:
         host.root("rm", "-f", "/usr/local/sbin/pj-daemon", "/tmp/pj-daemon")
         host.permit()
@@ -492,13 +555,21 @@ def test_each_command_is_one_line_of_the_log_whatever_is_in_it(host: Installed) 
     lines = host.root("cat", LOG).stdout.decode().splitlines()
     assert lines[0] == f"-t perjoule -p authpriv.notice -- {USER} by keep: looks, or keeps the host"
     begin = f"-t perjoule -p authpriv.notice -- {USER} by keep, run {RUN}-{NAME}: "
-    assert lines[1] == f"{begin}refused: cat -- {forged.replace(chr(10), '?').replace(chr(13), '?').replace(chr(27), '?')}"
+    assert (
+        lines[1]
+        == f"{begin}refused: cat -- {forged.replace(chr(10), '?').replace(chr(13), '?').replace(chr(27), '?')}"
+    )
     assert lines[2] == f"{begin}touch -- {host.run}/a b"
     assert len(lines) == 3
 
 
 @pytest.mark.parametrize(
-    "text", [b"x" * 10**7, b"keep 0a1b2c3d\n" + b"run 1 1 0\n" + b"x" * 10**7, b"keep 0a1b2c3d\nrun 1 999999999999999 0\n"]
+    "text",
+    [
+        b"x" * 10**7,
+        b"keep 0a1b2c3d\n" + b"run 1 1 0\n" + b"x" * 10**7,
+        b"keep 0a1b2c3d\nrun 1 999999999999999 0\n",
+    ],
 )
 def test_input_without_end_ends_it(host: Installed, text: bytes) -> None:
     before = state(host)
@@ -522,7 +593,10 @@ def test_questions_show_no_file_and_run_nothing(host: Installed) -> None:
         assert b"has" not in said.split()
         words = [b"/etc", b"/etc"]
         asked = b"states 2\n" + b"".join(word + b"\0" for word in words)
-        assert host.sudo(HELPER, "keep", host.work, NAME, text=asked).splitlines()[-2:] == [b"probed", b"stated"]
+        assert host.sudo(HELPER, "keep", host.work, NAME, text=asked).splitlines()[-2:] == [
+            b"probed",
+            b"stated",
+        ]
         assert state(host) == before
     finally:
         host.root("rm", "/tmp/pj-evil")
@@ -543,27 +617,42 @@ def test_an_archive_brings_files_and_nothing_else(host: Installed) -> None:
     archives: dict[str, bytes] = {}
     for name, script in made.items():
         (folder / name).mkdir()
-        archives[name] = subprocess.run(["sh", "-c", script], cwd=folder / name, check=True, capture_output=True).stdout
+        archives[name] = subprocess.run(
+            ["sh", "-c", script], cwd=folder / name, check=True, capture_output=True
+        ).stdout
     (folder / "setuid").mkdir()
     script = "cp /bin/true s && chmod 6755 s && tar cf - s"
-    setuid = subprocess.run(["sh", "-c", script], cwd=folder / "setuid", check=True, capture_output=True).stdout
+    setuid = subprocess.run(
+        ["sh", "-c", script], cwd=folder / "setuid", check=True, capture_output=True
+    ).stdout
     shutil.rmtree(folder)
     before = state(host)
     for archive in archives.values():
         assert host.keep(verb("perjoule-send", room), inputs=[archive])[0].split()[0] != b"0"
     sent = host.keep(
-        verb("perjoule-send", room), ["stat", "-c", "%a %U", f"{room}/s"], verb("perjoule-fetch", room, "9"), inputs=[setuid]
+        verb("perjoule-send", room),
+        ["stat", "-c", "%a %U", f"{room}/s"],
+        verb("perjoule-fetch", room, "9"),
+        inputs=[setuid],
     )
     assert sent[0] == b"0 "
     assert sent[1] == b"0 755 root\n"
     assert state(host) == before
-    refused(host, *(verb("perjoule-send", place) for place in ("/etc/made", f"{host.run}/x", f"{room}/../../../x.room")))
+    refused(
+        host,
+        *(
+            verb("perjoule-send", place)
+            for place in ("/etc/made", f"{host.run}/x", f"{room}/../../../x.room")
+        ),
+    )
 
 
 def test_a_device_that_root_names_is_used_and_left_without_the_runs_file_system(host: Installed) -> None:
     image, place = host.folder / "disk.img", f"{host.run}/storage"
     image.write_bytes(bytes(2**24))
-    device = subprocess.run(["losetup", "-f", "--show", image], check=True, capture_output=True, text=True).stdout.strip()
+    device = subprocess.run(
+        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+    ).stdout.strip()
     name = Path(device).name
     number, boot = (
         Path(f"/sys/class/block/{name}/dev").read_text().strip(),
@@ -591,14 +680,18 @@ def test_a_device_that_root_names_is_used_and_left_without_the_runs_file_system(
         image.unlink()
 
 
-def test_what_a_host_has_mounted_itself_is_not_unmounted_nor_emptied_by_a_path_that_root_permits(host: Installed) -> None:
+def test_what_a_host_has_mounted_itself_is_not_unmounted_nor_emptied_by_a_path_that_root_permits(
+    host: Installed,
+) -> None:
     host.root("sh", "-c", "mkdir /etc/over && mount -t tmpfs none /etc/over && touch /etc/over/x.pid")
     host.permit("over /etc/over")
     try:
         refused(host, ["umount", "--lazy", "/etc/over"], ["find", "/etc/over", "-name", "*.pid", "-delete"])
         folder = f"{host.run}/room"
         answers = host.keep(
-            ["mkdir", folder], ["mount", "--bind", folder, "/etc/over"], ["umount", "--lazy", "--quiet", "/etc/over"]
+            ["mkdir", folder],
+            ["mount", "--bind", folder, "/etc/over"],
+            ["umount", "--lazy", "--quiet", "/etc/over"],
         )
         assert answers == [b"0 ", b"0 ", b"0 "]
         assert host.root("ls", "/etc/over").stdout == b"x.pid\n"
@@ -612,5 +705,7 @@ def test_limits_of_its_caller_let_nothing_through_unlogged(host: Installed) -> N
     asked = b"keep 0a1b2c3d\nrun 1 3 0\ntouch\0--\0/etc/made\0"
     for limit in ("-n 5", "-f 0", "-v 20000", "-c unlimited"):
         script = f'ulimit {limit}; exec sudo -n -- "$@"'
-        host.root(*host.as_user(), "bash", "-c", script, "limited", HELPER, "keep", host.work, NAME, text=asked)
+        host.root(
+            *host.as_user(), "bash", "-c", script, "limited", HELPER, "keep", host.work, NAME, text=asked
+        )
         assert state(host) == before, limit

@@ -1,4 +1,6 @@
-"""A host without bash, or whose bash is another shell or too old, gets a sentence about that, whatever its login shell is."""
+"""A host without bash, or whose bash is another shell or too old, gets a sentence about that, whatever its
+login shell is.
+"""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -33,11 +35,18 @@ exec "$@"
 
 
 @pytest.mark.skipif(not DASH, reason="dash is missing: apt install dash")
-@pytest.mark.parametrize(("prepare", "what"), [(nothing, "it has no bash"), (dash, "the program bash on it is another shell")])
+@pytest.mark.parametrize(
+    ("prepare", "what"), [(nothing, "it has no bash"), (dash, "the program bash on it is another shell")]
+)
 @pytest.mark.parametrize("sudo", [False, True])
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_a_host_without_bash_gets_a_sentence_about_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, sudo: bool, prepare: Callable[[Path], None], what: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shell: str,
+    sudo: bool,
+    prepare: Callable[[Path], None],
+    what: str,
 ) -> None:
     login_shell, programs = shutil.which(shell), tmp_path / "programs"
     programs.mkdir()
@@ -75,14 +84,20 @@ def test_each_shell_reports_a_missing_bash_differently(line: str) -> None:
         assert "it has no bash; apt install bash on it" in str(login.refusal(f"banner\n{line}\n"))
 
 
-def test_a_bash_that_is_too_old_is_named_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bash_that_is_too_old_is_named_with_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a clock of its own: EPOCHREALTIME came with bash 5.0."""
     monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
     monkeypatch.setattr(keeper, "KEEP", f"unset EPOCHREALTIME\n{KEEP}")
-    with pytest.raises(MachineError, match=r"h1 \(h1\): it has bash .*; perjoule needs bash 5.0 or later; install a newer"):
+    with pytest.raises(
+        MachineError, match=r"h1 \(h1\): it has bash .*; perjoule needs bash 5.0 or later; install a newer"
+    ):
         Keeper(SSH, str(tmp_path / "work"))
 
 
-@pytest.mark.parametrize("line", ["bash: /root/.bashrc: Permission denied", "no-such-bash-host: Name or service not known"])
+@pytest.mark.parametrize(
+    "line", ["bash: /root/.bashrc: Permission denied", "no-such-bash-host: Name or service not known"]
+)
 def test_other_words_about_bash_are_passed_on(line: str) -> None:
     assert "no bash" not in str(SSH.refusal(line))

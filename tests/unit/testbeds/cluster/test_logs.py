@@ -1,4 +1,6 @@
-"""Hosts that share a machine or a work folder with each other or with the controller: each removes what it made."""
+"""Hosts that share a machine or a work folder with each other or with the controller: each removes what it
+made.
+"""
 
 import os
 import signal
@@ -19,7 +21,10 @@ from sshd import until
 from typed import as_written
 
 RUN = f"{os.getpid() % 10**8:08}"
-HOSTS = ({"name": "h1", "address": "127.0.0.1", "role": "storage"}, {"name": "h2", "address": "127.0.0.1", "role": "client"})
+HOSTS = (
+    {"name": "h1", "address": "127.0.0.1", "role": "storage"},
+    {"name": "h2", "address": "127.0.0.1", "role": "client"},
+)
 
 
 @pytest.fixture
@@ -32,7 +37,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     pool.close()
 
 
-def test_after_a_lost_connection_what_must_be_undone_stays_until_its_keeper_has_undone_it(work: Path, tmp_path: Path) -> None:
+def test_after_a_lost_connection_what_must_be_undone_stays_until_its_keeper_has_undone_it(
+    work: Path, tmp_path: Path
+) -> None:
     with as_written(SshCluster, hosts=HOSTS, work=str(work)).hold(1) as hosts:
         host = hosts.servers[0]
         assert isinstance(host, SshHost)
@@ -81,7 +88,9 @@ def test_the_controller_never_removes_what_a_keeper_has_made(tmp_path: Path, nam
 def test_a_folder_for_logs_that_others_could_change_is_refused(tmp_path: Path) -> None:
     (work := tmp_path / "work").mkdir()
     work.chmod(0o777)
-    with pytest.raises(MachineError, match=r"work: can't make a folder for logs: other users can write to it.*; set work"):
+    with pytest.raises(
+        MachineError, match=r"work: can't make a folder for logs: other users can write to it.*; set work"
+    ):
         logs.make(work / "cluster" / "00000001-h1")
     assert list(work.iterdir()) == []
     work.chmod(0o755)
@@ -116,7 +125,9 @@ def test_what_a_dead_runs_keeper_cannot_remove_is_a_failure_of_down(work: Path) 
 def test_one_machine_is_one_host_whatever_it_is_called_and_a_run_may_have_it_twice(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.testbeds.cluster.keeping.keeper.KEEP", KEEP.replace("tries_count=20 ", "tries_count=2 "))
+    monkeypatch.setattr(
+        "perjoule.testbeds.cluster.keeping.keeper.KEEP", KEEP.replace("tries_count=20 ", "tries_count=2 ")
+    )
     first, twin, other = (Keeper(Ssh(name, "here"), str(work)) for name in ("c1", "c2", "c3"))
     first.keep(RUN)
     with pytest.raises(MachineError, match="c3: another perjoule uses this host"):
@@ -151,7 +162,11 @@ def test_locks_of_a_killed_keeper_are_taken_over_and_go(work: Path) -> None:
     names = sorted(path.name for path in (work / "cluster").iterdir())
     assert [name for name in names if name.startswith("@")] == [lock.name]
     assert last.close()
-    assert sorted(path.name for path in (work / "cluster").iterdir()) == [f"{RUN}-c1", "c1.lock", "perjoule-made-this"]
+    assert sorted(path.name for path in (work / "cluster").iterdir()) == [
+        f"{RUN}-c1",
+        "c1.lock",
+        "perjoule-made-this",
+    ]
     last = Keeper(Ssh("c1", "here"), str(work))
     last.keep("00000002")
     assert (last.removed, last.left) == ([str(work / f"cluster/{RUN}-c1")], [])

@@ -1,4 +1,6 @@
-"""What a keeper hears over its connection: words by their number, of which nothing is run, evaluated or taken for a path."""
+"""What a keeper hears over its connection: words by their number, of which nothing is run, evaluated or
+taken for a path.
+"""
 
 import contextlib
 import re
@@ -47,7 +49,9 @@ class Here(Login):
     def where(self) -> str:
         return self.name
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
+    def command(
+        self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()
+    ) -> list[str]:
         return list(argv)
 
     def refusal(self, said: str) -> MachineError:
@@ -108,11 +112,19 @@ def test_a_word_with_a_nul_is_refused_before_it_is_sent(work: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("before", [b"keep RUN\n", b""])
-def test_a_line_that_no_perjoule_sends_ends_the_keeper_and_does_nothing(work: Path, line: bytes, before: bytes) -> None:
+def test_a_line_that_no_perjoule_sends_ends_the_keeper_and_does_nothing(
+    work: Path, line: bytes, before: bytes
+) -> None:
     mark = work / "touched"
     line = line.replace(b"{0}", bytes(mark)).replace(b"FOLDER", bytes(work / f"cluster/{RUN}-h1"))
     said = before.replace(b"RUN", RUN.encode()) + line + b"run 7 2 0\nprintf\0alive\0"
-    subprocess.run([*BASH, KEEP, "perjoule-keeper", str(work), "h1"], input=said, capture_output=True, check=False, timeout=60)
+    subprocess.run(
+        [*BASH, KEEP, "perjoule-keeper", str(work), "h1"],
+        input=said,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     assert [path.name for path in work.iterdir()] == []
 
 
@@ -128,7 +140,9 @@ def test_a_line_that_no_perjoule_sends_ends_the_keeper_and_does_nothing(work: Pa
 def test_before_it_keeps_the_host_it_hears_numbers_and_words(work: Path, line: bytes) -> None:
     mark = work / "touched"
     argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
-    done = subprocess.run(argv, input=line.replace(b"{0}", bytes(mark)), capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        argv, input=line.replace(b"{0}", bytes(mark)), capture_output=True, check=False, timeout=60
+    )
     assert b"stated" not in done.stdout
     assert not mark.exists()
 
@@ -136,7 +150,9 @@ def test_before_it_keeps_the_host_it_hears_numbers_and_words(work: Path, line: b
 @pytest.mark.parametrize("run", ["../../x", "a;touch", "$(touch x)", "", "*", "-x", "a/b"])
 def test_a_run_has_a_plain_name(work: Path, run: str) -> None:
     argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
-    done = subprocess.run(argv, input=f"keep {run}\n", capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        argv, input=f"keep {run}\n", capture_output=True, text=True, check=False, timeout=60
+    )
     assert [path.name for path in work.iterdir() if path.name != "cluster"] == []
     assert done.stdout.splitlines()[-1].startswith("refused ")
 

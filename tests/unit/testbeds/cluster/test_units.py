@@ -16,7 +16,9 @@ RUN = "unitless"
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of hosts that are this machine, in a process namespace of their own: its first process is not systemd."""
+    """The folder of hosts that are this machine, in a process namespace of their own: its first process is
+    not systemd.
+    """
     apart = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
     def command(_self: object, argv: Sequence[str], **_ways: object) -> list[str]:
@@ -39,7 +41,8 @@ def test_a_keeper_without_a_unit_says_why_and_works(work: Path) -> None:
 @pytest.mark.parametrize("limits", [UnitLimits(tasks_count=100), UnitLimits(memory_bytes=2**30)])
 def test_a_limit_without_a_unit_is_refused(work: Path, limits: UnitLimits) -> None:
     with pytest.raises(
-        MachineError, match="only a unit of systemd has limits, and systemd starts none: its first process is not"
+        MachineError,
+        match="only a unit of systemd has limits, and systemd starts none: its first process is not",
     ):
         Keeper(Ssh("h1", "h1"), str(work)).keep(RUN, (), limits)
 

@@ -1,4 +1,6 @@
-"""Perjoule on a host where its user may only start the helper: as where it logs in as root, or a clear refusal."""
+"""Perjoule on a host where its user may only start the helper: as where it logs in as root, or a clear
+refusal.
+"""
 
 import contextlib
 from collections.abc import Generator, Sequence
@@ -27,9 +29,21 @@ class There(Ssh):
 
     pid: int = 0
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
+    def command(
+        self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()
+    ) -> list[str]:
         *_, words = super().command(argv, socket=socket, master=master, verb=verb)
-        lead = ["nsenter", "-t", self.user, "-m", "--", "setpriv", f"--reuid={USER}", f"--regid={USER}", "--init-groups"]
+        lead = [
+            "nsenter",
+            "-t",
+            self.user,
+            "-m",
+            "--",
+            "setpriv",
+            f"--reuid={USER}",
+            f"--regid={USER}",
+            "--init-groups",
+        ]
         return [*lead, "env", "-i", "PATH=/usr/bin:/bin", "sh", "-c", words]
 
 
@@ -53,7 +67,9 @@ def test_a_disk_files_and_programs_are_made_by_the_helper_alone(host: Installed,
         there.put("content\n", there.directory / "deep/er/x.conf", mode=0o600)
         assert there.read(there.directory / "deep/er/x.conf") == b"content\n"
         place = there.disk("storage", DISK)
-        options = there.run(["findmnt", "--raw", "--noheadings", "--output", "OPTIONS", place], timeout_s=20).stdout
+        options = there.run(
+            ["findmnt", "--raw", "--noheadings", "--output", "OPTIONS", place], timeout_s=20
+        ).stdout
         assert {"nosuid", "nodev"} <= {*options.strip().split(",")}
         there.run(["dd", f"of={place}/x", "conv=fsync", "status=none"], text="data", timeout_s=20)
         program = there.spawn(["cat", "--", f"{place}/x"], log=tmp_path / "log")
@@ -70,7 +86,9 @@ def test_a_disk_files_and_programs_are_made_by_the_helper_alone(host: Installed,
 
 def test_a_program_that_waits_for_input_gets_it_after_its_words(host: Installed, tmp_path: Path) -> None:
     with held(host) as there:
-        program = there.spawn(["dd", f"of={there.directory}/x", "status=none"], log=tmp_path / "log", text="line\nmore\0end")
+        program = there.spawn(
+            ["dd", f"of={there.directory}/x", "status=none"], log=tmp_path / "log", text="line\nmore\0end"
+        )
         assert program.wait(timeout_s=20) == 0, program.output()
         assert there.read(there.directory / "x") == b"line\nmore\0end"
 
@@ -81,7 +99,9 @@ def test_a_helper_of_another_version_is_named_with_what_to_do(host: Installed) -
     try:
         with pytest.raises(MachineError) as caught:
             Keeper(login(host), str(host.work))
-        assert "its /usr/local/sbin/perjoule-host is version 0.0.1-another; this perjoule needs" in str(caught.value)
+        assert "its /usr/local/sbin/perjoule-host is version 0.0.1-another; this perjoule needs" in str(
+            caught.value
+        )
         assert "install what `perjoule doctor --helper` prints now" in str(caught.value)
     finally:
         host.write(HELPER, text, 0o755)
@@ -98,7 +118,8 @@ def test_sudo_that_wants_a_password_is_a_sentence_at_once(host: Installed) -> No
 
 def test_what_the_helper_refuses_is_a_sentence_with_the_host(host: Installed) -> None:
     with pytest.raises(
-        MachineError, match=rf"{NAME} \(there\): /tmp/elsewhere is not a work folder that /etc/perjoule/permitted names"
+        MachineError,
+        match=rf"{NAME} \(there\): /tmp/elsewhere is not a work folder that /etc/perjoule/permitted names",
     ):
         Keeper(login(host), "/tmp/elsewhere")
 
@@ -114,7 +135,9 @@ def test_without_a_helper_sudo_runs_the_keeper_as_before(host: Installed) -> Non
         host.root("mv", f"{HELPER}.away", HELPER)
 
 
-def test_without_root_nothing_is_borrowed_but_to_drop_caches(host: Installed, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_without_root_nothing_is_borrowed_but_to_drop_caches(
+    host: Installed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     work = host.folder / "theirs"
     work.mkdir()
     host.root("chown", USER, work)
@@ -128,7 +151,8 @@ def test_without_root_nothing_is_borrowed_but_to_drop_caches(host: Installed, tm
     try:
         with held(host, sudo=False, work=work) as there:
             with pytest.raises(
-                WorkloadError, match=r"can't drop the page cache \(only root can; install /usr/local/sbin/perjoule-host"
+                WorkloadError,
+                match=r"can't drop the page cache \(only root can; install /usr/local/sbin/perjoule-host",
             ):
                 there.drop_caches()
             assert "page caches not dropped" in readiness(NAME, there._probe).detail

@@ -7,7 +7,9 @@ import pytest
 from perjoule.testbeds.local import exports, sweep
 
 
-def test_exports_of_a_killed_run_end_with_its_folder_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exports_of_a_killed_run_end_with_its_folder_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dead = tmp_path / "perjoule-local-abc_12de"
     (dead / "nfs" / "export").mkdir(parents=True)
     (dead / "perjoule-made-this").write_text("")

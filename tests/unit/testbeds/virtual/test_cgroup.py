@@ -1,4 +1,6 @@
-"""Caps and counters of control groups: in a folder that stands in for the kernel is written what the kernel documents."""
+"""Caps and counters of control groups: in a folder that stands in for the kernel is written what the
+kernel documents.
+"""
 
 import os
 
@@ -25,7 +27,10 @@ def test_a_host_is_capped_and_counted_in_a_hierarchy_for_each_controller(kernel)
     groups.make("storage-2", None)
     assert groups.roots == tuple(kernel / name / GROUP for name in ("cpu", "cpuacct"))
     cpu = kernel / "cpu" / GROUP / "storage-1"
-    assert ((cpu / "cpu.cfs_period_us").read_text(), (cpu / "cpu.cfs_quota_us").read_text()) == ("20000", "5000")
+    assert ((cpu / "cpu.cfs_period_us").read_text(), (cpu / "cpu.cfs_quota_us").read_text()) == (
+        "20000",
+        "5000",
+    )
     assert not list((kernel / "cpu" / GROUP / "storage-2").iterdir())
     (kernel / "cpuacct" / GROUP / "storage-1" / "cpuacct.usage").write_text("1500000000\n")
     assert groups.cpu_s("storage-1") == 1.5
@@ -38,7 +43,8 @@ def test_a_disk_has_one_limit_for_its_host_and_for_the_kernels_write_back(kernel
     groups.make("storage-1", None)
     groups.cap_disk("storage-1", "7:3", 1e6 + 0.6, 2e6)
     every = kernel / "blkio"
-    assert groups.doors("storage-1")[-1] == str(every / "cgroup.procs")  # whatever group perjoule itself is in
+    # whatever group perjoule itself is in
+    assert groups.doors("storage-1")[-1] == str(every / "cgroup.procs")
     assert [(every / name).read_text() for name in (READ, WRITE)] == ["7:3 1000001", "7:3 2000000"]
     assert not (every / GROUP).exists()
     cgroup.uncap("0badcafe", ["7:3"], kernel)
@@ -66,7 +72,8 @@ def test_what_can_be_capped_is_what_has_a_file(tmp_path, files, version, able):
 
 
 @pytest.mark.parametrize(
-    ("there", "found"), [("memory io", (0, set())), ("cpu memory pids", (2, {"cpu", "memory"})), ("io cpu", (2, {"cpu", "io"}))]
+    ("there", "found"),
+    [("memory io", (0, set())), ("cpu memory pids", (2, {"cpu", "memory"})), ("io cpu", (2, {"cpu", "io"}))],
 )
 def test_one_hierarchy_needs_the_controller_of_cpus(tmp_path, there, found):
     (tmp_path / "cgroup.controllers").write_text(there)
@@ -102,9 +109,13 @@ def test_groups_in_a_hierarchy_that_hosts_no_longer_use_are_found_and_removed(ke
     assert cgroup.runs(kernel) == set()
 
 
-@pytest.mark.parametrize(("cores", "quota", "period"), [(0.1, 2_000, 20_000), (0.0999, 9_990, 100_000), (0.001, 1_000, 100_000)])
+@pytest.mark.parametrize(
+    ("cores", "quota", "period"), [(0.1, 2_000, 20_000), (0.0999, 9_990, 100_000), (0.001, 1_000, 100_000)]
+)
 def test_a_quota_is_never_below_what_the_kernel_takes(cores, quota, period):
-    """Periods of 20 ms make a host hesitate as a slow CPU does; below a tenth of a core they are of 100 ms."""
+    """Periods of 20 ms make a host hesitate as a slow CPU does; below a tenth of a core they are of 100
+    ms.
+    """
     assert (cgroup.quota_us(cores, cgroup.period_us(cores)), cgroup.period_us(cores)) == (quota, period)
 
 
@@ -115,7 +126,8 @@ def test_memory_is_capped_with_swap_and_what_was_killed_is_counted(kernel):
     groups.make("storage-1", None)
     own = kernel / "memory" / GROUP / "storage-1"
     groups.cap_memory("storage-1", 1 << 28)
-    assert [path.name for path in own.iterdir()] == ["memory.limit_in_bytes"]  # this kernel does not count swap
+    # this kernel does not count swap
+    assert [path.name for path in own.iterdir()] == ["memory.limit_in_bytes"]
     (own / "memory.memsw.limit_in_bytes").write_text("9223372036854771712")
     groups.cap_memory("storage-1", 1 << 28)
     assert {path.read_text() for path in own.iterdir()} == {"268435456"}
@@ -144,7 +156,10 @@ def test_groups_that_are_mounted_read_only_are_seen_before_a_cluster_starts(kern
 
     class Flags:
         def __init__(self, path):
-            self.f_flag = real.f_flag | (os.ST_RDONLY if mounted is not None and path == kernel / mounted else 0)
+            self.f_flag = real.f_flag | (
+                os.ST_RDONLY if mounted is not None and path == kernel / mounted else 0
+            )
 
     monkeypatch.setattr(os, "statvfs", Flags)
-    assert cgroup.read_only(kernel) == (mounted == "cpu")  # the folder above may be read-only, as systemd mounts it
+    # the folder above may be read-only, as systemd mounts it
+    assert cgroup.read_only(kernel) == (mounted == "cpu")

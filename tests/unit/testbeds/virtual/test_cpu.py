@@ -1,4 +1,6 @@
-"""From a virtual testbed to watts: what share of its board's CPU a host uses comes from the testbed, never by this machine."""
+"""From a virtual testbed to watts: what share of its board's CPU a host uses comes from the testbed, never
+by this machine.
+"""
 
 import contextlib
 from collections.abc import Generator
@@ -73,14 +75,18 @@ def held(**options: Json) -> Generator[Hosts]:
 
 
 def board_w(hosts: Hosts, used_cores: float) -> float:
-    """What the meter says of storage-1's board when every host uses this many of this machine's cores for two seconds."""
+    """What the meter says of storage-1's board when every host uses this many of this machine's cores for
+    two seconds.
+    """
     for host in hosts.all:
         script = iter([Counters(1.0, 5.0, 0, 0, 0, 0), Counters(3.0, 5.0 + 2 * used_cores, 0, 0, 0, 0)])
         host.counters = script.__next__
     kept = Memory()
     with drivers.meter(Spec("modelled", {"rate": "0.01 Hz"})).record(hosts, kept):
         pass
-    (board,) = (one for one in kept.series() if (one.channel.host, one.channel.component) == ("storage-1", "board"))
+    (board,) = (
+        one for one in kept.series() if (one.channel.host, one.channel.component) == ("storage-1", "board")
+    )
     return board.value[-1]
 
 
@@ -88,7 +94,9 @@ def board_w(hosts: Hosts, used_cores: float) -> float:
 def test_a_virtual_board_that_does_half_of_what_it_can_draws_half_of_its_dynamic_watts(scale: float) -> None:
     half_cores = BOARD.mips.value * scale / MACHINE_MIPS / 2
     with held(scale=scale) as hosts:
-        assert board_w(hosts, half_cores) == pytest.approx(BOARD.idle_w.value + BOARD.dynamic_w.value / 2, rel=1e-12)
+        assert board_w(hosts, half_cores) == pytest.approx(
+            BOARD.idle_w.value + BOARD.dynamic_w.value / 2, rel=1e-12
+        )
 
 
 def test_every_virtual_host_states_the_capacity_of_its_board() -> None:
@@ -98,7 +106,9 @@ def test_every_virtual_host_states_the_capacity_of_its_board() -> None:
         assert hosts.facts["cpu_cap_cores"] == pytest.approx({n: c for n, c in wanted.items() if c < 2})
 
 
-def test_a_board_that_is_stronger_than_this_machine_is_used_by_what_the_whole_machine_is_worth_of_it() -> None:
+def test_a_board_that_is_stronger_than_this_machine_is_used_by_what_the_whole_machine_is_worth_of_it() -> (
+    None
+):
     with held(cluster="reference-2", scale=1.0) as hosts:
         server = hosts.servers[0]
         assert server.node is not None
@@ -106,7 +116,9 @@ def test_a_board_that_is_stronger_than_this_machine_is_used_by_what_the_whole_ma
         worth_cores = board.mips.value / MACHINE_MIPS
         assert worth_cores > 2  # it is stronger than the two cores that are here, and not capped
         assert "storage-1" in str(hosts.facts["cpu_cap_missing"])
-        assert board_w(hosts, 2.0) == pytest.approx(board.idle_w.value + board.dynamic_w.value * 2 / worth_cores)
+        assert board_w(hosts, 2.0) == pytest.approx(
+            board.idle_w.value + board.dynamic_w.value * 2 / worth_cores
+        )
 
 
 def test_watts_of_hosts_whose_cpu_is_not_capped_are_refused() -> None:
@@ -135,15 +147,23 @@ def test_facts_say_what_was_capped_and_how_much_of_this_machine_that_asks_for() 
     with held(scale=0.2, disk="ext4") as hosts:
         cores = [h.node.board.mips.value * 0.2 / MACHINE_MIPS for h in hosts.all if h.node]
         assert hosts.facts["cpu_demand_ratio"] == pytest.approx(sum(min(c, 2) for c in cores) / 2)
-        assert hosts.facts["cpu_cap_missing"] == sorted(h.name for h in hosts.all if (h.cpu_capacity_cores or 0) >= 2)
-        assert (hosts.facts["machine_mips_per_core"], hosts.facts["disk_cap"]) == (MACHINE_MIPS, "io.max at 0.2")
+        assert hosts.facts["cpu_cap_missing"] == sorted(
+            h.name for h in hosts.all if (h.cpu_capacity_cores or 0) >= 2
+        )
+        assert (hosts.facts["machine_mips_per_core"], hosts.facts["disk_cap"]) == (
+            MACHINE_MIPS,
+            "io.max at 0.2",
+        )
         assert (hosts.scale, hosts.facts["disk"]) == (0.2, "ext4")
         assert str(hosts.facts["network_cap"]).endswith("at 0.2 of the catalogue's TCP goodput")
         assert _Rack.last.caps == hosts.facts["cpu_cap_cores"]
         assert _Rack.last.disk == as_written(Disk, kind="ext4", size="8 GiB")
     with held(cpu_cap=False, disk_cap=False) as hosts:
         assert hosts.facts["cpu_cap"] == hosts.facts["disk_cap"] == "none: not requested"
-        assert not {"machine_mips_per_core", "cpu_cap_cores", "network_delay", "network_delay_s"} & hosts.facts.keys()
+        assert (
+            not {"machine_mips_per_core", "cpu_cap_cores", "network_delay", "network_delay_s"}
+            & hosts.facts.keys()
+        )
         assert (hosts.scale, len(hosts.servers), _Rack.last.disk) == (1.0, 6, None)
 
 
@@ -160,11 +180,15 @@ def test_a_latency_delays_all_disks_and_that_of_the_catalogue_only_hard_disks(
         assert _Rack.last.delays == {host.name: Delay(16) for host in hosts.all}
         assert hosts.facts["disk_delay"] == "dm-delay above each loop device, of whole milliseconds"
         assert hosts.facts["disk_delay_s"] == {host.name: 0.016 for host in hosts.all}
-    for lack, words in (("", "dm-delay above each loop device, of whole milliseconds, for loads at random"), ("no", "none: no")):
+    for lack, words in (
+        ("", "dm-delay above each loop device, of whole milliseconds, for loads at random"),
+        ("no", "none: no"),
+    ):
         monkeypatch.setattr(_delay, "lacking", lambda lack=lack: lack)
         monkeypatch.setattr(virtual, "lacking", lambda lack=lack: lack)
         with held(cpu_cap=False, scale=0.5, servers=1, disk_latency="catalogue") as hosts:
-            assert _Rack.last.delays == {"storage-1": Delay(32, at_random=True)}  # 12 ms and half a turn of 4.2 ms, twice as long
+            # 12 ms and half a turn of 4.2 ms, twice as long
+            assert _Rack.last.delays == {"storage-1": Delay(32, at_random=True)}
             assert (hosts.facts["disk_delay"], hosts.facts["disk_delay_s"]) == (words, {"storage-1": 0.032})
 
 
@@ -175,8 +199,12 @@ def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytes
         assert _Rack.last.caps == {h.name: h.cpu_capacity_cores for h in hosts.all}
 
 
-@pytest.mark.parametrize(("keep", "fails", "removed"), [(False, False, True), (True, False, False), (True, True, True)])
-def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(keep: bool, fails: bool, removed: bool) -> None:
+@pytest.mark.parametrize(
+    ("keep", "fails", "removed"), [(False, False, True), (True, False, False), (True, True, True)]
+)
+def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(
+    keep: bool, fails: bool, removed: bool
+) -> None:
     built = drivers.testbed(Spec("virtual", {"disk": "directory"}))
     assert isinstance(built, virtual.Virtual)
     with contextlib.suppress(RuntimeError), built.hold(1, keep=keep):
@@ -186,11 +214,15 @@ def test_hosts_outlive_the_block_only_where_asked_and_where_it_did_not_fail(keep
     assert (rack.mode, rack.kept, rack.removed) == ("keep" if keep else "run", keep, removed)
 
 
-@pytest.mark.parametrize(("needed", "ok", "refused"), [(True, False, True), (False, False, False), (True, True, False)])
+@pytest.mark.parametrize(
+    ("needed", "ok", "refused"), [(True, False, True), (False, False, False), (True, True, False)]
+)
 def test_only_what_is_needed_and_missing_stops_a_testbed(
     monkeypatch: pytest.MonkeyPatch, needed: bool, ok: bool, refused: bool
 ) -> None:
-    monkeypatch.setattr(virtual.Virtual, "checks", lambda self: (Check("tc", ok, "detail", "fix", needed=needed),))
+    monkeypatch.setattr(
+        virtual.Virtual, "checks", lambda self: (Check("tc", ok, "detail", "fix", needed=needed),)
+    )
     if refused:
         with pytest.raises(MachineError, match="tc: detail"), held():
             pass

@@ -51,7 +51,9 @@ def test_a_connection_is_numbered_by_its_device_and_its_path_is_unescaped() -> N
     ]
 
 
-def test_a_runs_connections_are_those_below_its_folder_and_those_that_its_processes_serve(processes: Processes) -> None:
+def test_a_runs_connections_are_those_below_its_folder_and_those_that_its_processes_serve(
+    processes: Processes,
+) -> None:
     processes.add("100", "host", (40, "/home/user/remote"), (50, f"{RUN}/client-1/mnt"), (51, "/elsewhere"))
     processes.add("101", "host", serves=52)  # unmounted lazily
     processes.add("102", "host")
@@ -60,12 +62,16 @@ def test_a_runs_connections_are_those_below_its_folder_and_those_that_its_proces
 
 
 def test_a_connection_that_another_process_sees_is_not_the_runs(processes: Processes) -> None:
-    """A user's own mount that lies below the run's folder, or whose daemon a process of the run has become."""
+    """A user's own mount that lies below the run's folder, or whose daemon a process of the run has
+    become.
+    """
     processes.add("100", "host", (40, f"{RUN}/client-1/software"), (41, f"{RUN}/client-1/mnt"), serves=42)
     processes.add("200", "container", (41, "/data"), (42, "/other"))
     assert fuse.connections(RUN, [100]) == set()
 
 
-def test_a_process_that_has_not_left_the_machines_mounts_makes_none_of_them_the_runs(processes: Processes) -> None:
+def test_a_process_that_has_not_left_the_machines_mounts_makes_none_of_them_the_runs(
+    processes: Processes,
+) -> None:
     processes.add("100", "machine", (40, f"{RUN}/remote"))
     assert fuse.connections(RUN, [100]) == set()

@@ -59,7 +59,10 @@ def host():
 
 
 def test_disks_share_what_those_of_the_board_do_at_the_scale_and_so_do_the_legs_of_a_mirror(host):
-    read, written = (sum(getattr(disk, of).value for disk in host.node.disks) for of in ("read_bytes_per_s", "write_bytes_per_s"))
+    read, written = (
+        sum(getattr(disk, of).value for disk in host.node.disks)
+        for of in ("read_bytes_per_s", "write_bytes_per_s")
+    )
     host._disks["mirror"] = (loop(1), loop(2))
     assert host.cap_disks(0.5) == "as 7:0"
     assert host._groups.capped == {
@@ -71,7 +74,9 @@ def test_disks_share_what_those_of_the_board_do_at_the_scale_and_so_do_the_legs_
 
 
 def test_a_host_without_disks_in_the_catalogue_is_not_capped():
-    client = next(p for p in places(HC4, clients_count=1, servers_count=None, scale=1.0) if p.role == "client")
+    client = next(
+        p for p in places(HC4, clients_count=1, servers_count=None, scale=1.0) if p.role == "client"
+    )
     assert not client.node.disks
     groups = Groups()
     host = VirtualHost(client, Path("/nowhere"), os.getpid(), groups, loop(0))
@@ -81,20 +86,30 @@ def test_a_host_without_disks_in_the_catalogue_is_not_capped():
 def test_disks_seek_while_a_load_is_at_random_and_where_they_can_not_such_a_load_is_doubted(monkeypatch):
     place = places(HC4, clients_count=1, servers_count=None, scale=1.0)[0]
     changed = []
-    monkeypatch.setattr(_delay, "change", lambda image, delay_ms, *, lock: changed.append((image.stem, delay_ms)))
-    for lack, delay in (("", Delay(16, at_random=True)), ("", Delay(8)), ("no dm-delay", Delay(16, at_random=True))):
+    monkeypatch.setattr(
+        _delay, "change", lambda image, delay_ms, *, lock: changed.append((image.stem, delay_ms))
+    )
+    for lack, delay in (
+        ("", Delay(16, at_random=True)),
+        ("", Delay(8)),
+        ("no dm-delay", Delay(16, at_random=True)),
+    ):
         monkeypatch.setattr(_delay, "lacking", lambda lack=lack: lack)
         host = VirtualHost(place, Path("/nowhere"), os.getpid(), Groups(), loop(0), delay=delay)
         host._disks["device"] = (loop(1),)
         for at_random in (True, False):
             host.seek(at_random=at_random)
-            assert [str(doubt) for doubt in host.doubts] == [f"disks did not seek: {lack}"] * bool(lack and at_random)
+            assert [str(doubt) for doubt in host.doubts] == [f"disks did not seek: {lack}"] * bool(
+                lack and at_random
+            )
     assert changed == [("0", 16), ("1", 16), ("0", 0), ("1", 0)]  # by the first host alone
 
 
 def test_disks_that_can_not_be_made_to_seek_fail_the_load(host, monkeypatch):
     host._delay, host._delay_ms = Delay(16, at_random=True), 0
-    monkeypatch.setattr(_delay, "tool", lambda *argv, lock: (_ for _ in ()).throw(MachineError("dmsetup: no such device")))
+    monkeypatch.setattr(
+        _delay, "tool", lambda *argv, lock: (_ for _ in ()).throw(MachineError("dmsetup: no such device"))
+    )
     with pytest.raises(WorkloadError, match="storage-1: its disks can't seek: dmsetup: no such device"):
         host.seek(at_random=True)
 
@@ -102,7 +117,12 @@ def test_disks_that_can_not_be_made_to_seek_fail_the_load(host, monkeypatch):
 def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch):
     monkeypatch.setattr(VirtualHost, "_stat", lambda self, disk: "1 0 2048 5 1 0 4096 9 0 500 0")
     one = host.counters()
-    assert (one.cpu_s, one.disk_read_bytes, one.disk_written_bytes, one.disk_busy_s) == (1.5, 1 << 20, 2 << 20, 0.5)
+    assert (one.cpu_s, one.disk_read_bytes, one.disk_written_bytes, one.disk_busy_s) == (
+        1.5,
+        1 << 20,
+        2 << 20,
+        0.5,
+    )
     host._disks["mirror"] = (loop(1), loop(2))
     three = host.counters()
     assert (three.disk_read_bytes, three.disk_written_bytes, three.disk_busy_s) == (3 << 20, 6 << 20, 1.5)
@@ -138,7 +158,9 @@ def test_a_disk_that_comes_in_the_middle_of_a_trial_counts_from_then_on(host, mo
     assert after.disk_busy_s - before.disk_busy_s == pytest.approx(0.25)
 
 
-def test_a_device_that_gets_the_number_of_the_one_it_replaces_is_counted_by_its_own_file(host, monkeypatch, tmp_path):
+def test_a_device_that_gets_the_number_of_the_one_it_replaces_is_counted_by_its_own_file(
+    host, monkeypatch, tmp_path
+):
     """That of a mapped device goes with it, however long it is held open; that of a loop device stays."""
     opened = []
 
@@ -181,10 +203,18 @@ def test_readings_of_others_leave_context_switches_to_those_who_take_them(host):
     assert host.counters().switches_count is None
 
 
-@pytest.mark.parametrize(("clients", "servers", "possible"), [(124, 4, True), (125, 4, False), (1, 128, False)])
+@pytest.mark.parametrize(
+    ("clients", "servers", "possible"), [(124, 4, True), (125, 4, False), (1, 128, False)]
+)
 def test_a_machine_holds_128_requested_hosts(clients, servers, possible):
     if possible:
-        assert sum(p.role == "client" for p in places(HC4, clients_count=clients, servers_count=servers, scale=1.0)) == clients
+        assert (
+            sum(
+                p.role == "client"
+                for p in places(HC4, clients_count=clients, servers_count=servers, scale=1.0)
+            )
+            == clients
+        )
     else:
         with pytest.raises(CampaignError, match=f"{clients + servers} hosts are too many"):
             places(HC4, clients_count=clients, servers_count=servers, scale=1.0)
@@ -193,22 +223,35 @@ def test_a_machine_holds_128_requested_hosts(clients, servers, possible):
 def test_more_storage_hosts_than_the_catalogues_are_like_the_last_of_them():
     first, *others = HC4.nodes
     assert first.role == "storage"
-    two = replace(HC4, nodes=(replace(first, name="old", count=1), replace(first, name="new", count=2), *others))
+    two = replace(
+        HC4, nodes=(replace(first, name="old", count=1), replace(first, name="new", count=2), *others)
+    )
     asked = {
-        n: [p.node.name for p in places(two, clients_count=1, servers_count=n, scale=1.0) if p.role == "storage"] for n in (2, 5)
+        n: [
+            p.node.name
+            for p in places(two, clients_count=1, servers_count=n, scale=1.0)
+            if p.role == "storage"
+        ]
+        for n in (2, 5)
     }
     assert asked == {2: ["old", "new"], 5: ["old", "new", "new", "new", "new"]}
 
 
 def test_memory_is_the_boards_times_the_ratio_where_the_catalogue_has_it():
     def capped(cluster, ratio):
-        there = places(catalogue.cluster(cluster), clients_count=1, servers_count=None, scale=0.1, memory_ratio=ratio)
+        there = places(
+            catalogue.cluster(cluster), clients_count=1, servers_count=None, scale=0.1, memory_ratio=ratio
+        )
         return {place.role: place.memory_bytes for place in there}
 
-    assert capped("odroid-hc4", 1.0) == dict.fromkeys(("storage", "metadata", "management"), 4 << 30) | {"client": 8 << 30}
+    assert capped("odroid-hc4", 1.0) == dict.fromkeys(("storage", "metadata", "management"), 4 << 30) | {
+        "client": 8 << 30
+    }
     assert capped("odroid-hc4", 0.25)["storage"] == 1 << 30
     assert set(capped("odroid-hc4", None).values()) == {None}
-    assert {role: count for role, count in capped("reference-2", 0.5).items() if count} == {"client": 64 << 30}
+    assert {role: count for role, count in capped("reference-2", 0.5).items() if count} == {
+        "client": 64 << 30
+    }
 
 
 def test_what_was_killed_is_reported_once_with_the_memory_there_was(host):
@@ -218,7 +261,12 @@ def test_what_was_killed_is_reported_once_with_the_memory_there_was(host):
     killed["storage-1"] = 1
     assert host.out_of_memory() == ""  # it has no cap: the machine's memory was too small, not the host's
     host.memory_bytes = 256 << 20
-    assert host.out_of_memory() == "the kernel killed one of its programs, because the host has 256 MiB of memory"
+    assert (
+        host.out_of_memory()
+        == "the kernel killed one of its programs, because the host has 256 MiB of memory"
+    )
     assert host.out_of_memory() == ""
     killed["storage-1"] = 4
-    assert host.out_of_memory() == "the kernel killed 3 of its programs, because the host has 256 MiB of memory"
+    assert (
+        host.out_of_memory() == "the kernel killed 3 of its programs, because the host has 256 MiB of memory"
+    )

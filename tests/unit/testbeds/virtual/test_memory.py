@@ -1,4 +1,6 @@
-"""Where the memory of hosts can be capped, and the limits of dirty pages, in a folder that stands in for the kernel's."""
+"""Where the memory of hosts can be capped, and the limits of dirty pages, in a folder that stands in for
+the kernel's.
+"""
 
 from pathlib import Path
 
@@ -11,7 +13,13 @@ from perjoule.testbeds.virtual.topology import places
 
 @pytest.fixture
 def sysfs(tmp_path: Path) -> Path:
-    for name in ("class/bdi/7:0", "class/bdi/7:1", "class/bdi/btrfs-3", "fs/btrfs/u-u-i-d/devices/loop1", "fs/btrfs/features"):
+    for name in (
+        "class/bdi/7:0",
+        "class/bdi/7:1",
+        "class/bdi/btrfs-3",
+        "fs/btrfs/u-u-i-d/devices/loop1",
+        "fs/btrfs/features",
+    ):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "fs/btrfs/u-u-i-d/devices/loop1/dev").write_text("7:1\n")
     (tmp_path / "fs/btrfs/u-u-i-d/bdi").symlink_to(tmp_path / "class/bdi/btrfs-3")
@@ -23,10 +31,18 @@ def sysfs(tmp_path: Path) -> Path:
 def test_a_disk_has_dirty_pages_of_a_fifth_of_the_hosts_memory_until_it_is_taken_down(sysfs: Path) -> None:
     disk, other = sysfs / "class/bdi/7:0", sysfs / "class/bdi/7:1"
     assert memory.limit("7:0", 1000, sysfs)
-    assert [(disk / name).read_text() for name in ("strict_limit", "max_bytes", "min_bytes")] == ["1", "200", "200"]
+    assert [(disk / name).read_text() for name in ("strict_limit", "max_bytes", "min_bytes")] == [
+        "1",
+        "200",
+        "200",
+    ]
     assert (other / "strict_limit").read_text() == "0"
     memory.unlimit("7:0", sysfs)
-    assert [(disk / name).read_text() for name in ("strict_limit", "min_ratio", "max_ratio")] == ["0", "0", "100"]
+    assert [(disk / name).read_text() for name in ("strict_limit", "min_ratio", "max_ratio")] == [
+        "0",
+        "0",
+        "100",
+    ]
 
 
 def test_btrfs_has_limits_of_its_own(sysfs: Path) -> None:
@@ -69,7 +85,9 @@ def test_dirty_pages_are_limited_only_of_disks_of_their_own_and_by_kernels_that_
 
 
 def test_a_record_says_what_was_in_force_or_why_nothing_was() -> None:
-    there = places(catalogue.cluster("odroid-hc4"), clients_count=1, servers_count=1, scale=1.0, memory_ratio=0.5)
+    there = places(
+        catalogue.cluster("odroid-hc4"), clients_count=1, servers_count=1, scale=1.0, memory_ratio=0.5
+    )
     said = memory.facts(there, "", limited=True)
     assert said["memory_cap"] == "page cache included, without swap; dirty pages of a disk at most 20% of it"
     assert "dirty pages as the kernel limits" in str(memory.facts(there, "", limited=False)["memory_cap"])

@@ -1,4 +1,6 @@
-"""A paper's figures and tables with ours beside: its numbers as printed, none that it does not print, and ours with intervals."""
+"""A paper's figures and tables with ours beside: its numbers as printed, none that it does not print, and
+ours with intervals.
+"""
 
 import re
 from dataclasses import replace
@@ -20,7 +22,12 @@ from perjoule.views.papers import figures as paper_figures
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs"}
 RATES = {"CephFS": (60.0, 62.0, 61.0), "MooseFS": (350.0, 361.0, 342.0)}
-PLACES = {"Figure 2": "paper-figure-2", "Figure 3": "paper-figure-3", "Figure 4": "paper-figure-4", "Figure 5": "paper-figure-5"}
+PLACES = {
+    "Figure 2": "paper-figure-2",
+    "Figure 3": "paper-figure-3",
+    "Figure 4": "paper-figure-4",
+    "Figure 5": "paper-figure-5",
+}
 
 
 def cell(name: str, direction: Any, clients: int) -> Cell:
@@ -37,15 +44,31 @@ def cell(name: str, direction: Any, clients: int) -> Cell:
 
 @pytest.fixture
 def found(made: Any) -> Any:
-    cells = [cell(name, direction, clients) for name in KINDS for direction in ("write", "read") for clients in (1, 4)]
+    cells = [
+        cell(name, direction, clients)
+        for name in KINDS
+        for direction in ("write", "read")
+        for clients in (1, 4)
+    ]
     workload = Driver("fio", {"operation": "write", "transfer": "4 MiB", "size": "36 MiB"}, "fio")
-    trials = [Trial(Driver("virtual", {}, "virtual"), Driver(kind, {}, name), workload, (), 4, 1) for name, kind in KINDS.items()]
+    trials = [
+        Trial(Driver("virtual", {}, "virtual"), Driver(kind, {}, name), workload, (), 4, 1)
+        for name, kind in KINDS.items()
+    ]
     records = [made.record(trial, cluster="odroid-hc4") for trial in trials]
     paper = published.paper("green-storage")
     own = measured(records, cells)
-    power = {(name, "fio", direction): [40.0, 41.0, 42.0] for name in KINDS for direction in ("read", "write")}
+    power = {
+        (name, "fio", direction): [40.0, 41.0, 42.0] for name in KINDS for direction in ("read", "write")
+    }
     claims = judged(paper, own)
-    values = {"cells": cells, "records": records, "power": power, "pairs": beside(paper, own), "claims": claims}
+    values = {
+        "cells": cells,
+        "records": records,
+        "power": power,
+        "pairs": beside(paper, own),
+        "claims": claims,
+    }
     return content_of(reproduces=paper.name, **values)
 
 
@@ -60,21 +83,34 @@ def test_figures_2_to_5_are_there_in_the_papers_order(found: Any) -> None:
     assert list(drawn) == list(PLACES.values())
     shown = paper_figures.reprints(found, drawn)
     assert [one.figure.place for one in shown] == list(PLACES)
-    assert paper_figures.summed_up(shown, ["Table II"]) == "Figure 2, Figure 3, Figure 4, Figure 5 and Table II"
-    assert [panel["title"]["text"] for panel in drawn["paper-figure-2"]["concat"]] == ["Read", "Write"]  # left, right
+    assert (
+        paper_figures.summed_up(shown, ["Table II"]) == "Figure 2, Figure 3, Figure 4, Figure 5 and Table II"
+    )
+    # left, right
+    assert [panel["title"]["text"] for panel in drawn["paper-figure-2"]["concat"]] == ["Read", "Write"]
 
 
 def test_the_papers_largest_values_stand_beside_our_largest_in_the_same_panel(found: Any) -> None:
     spec = dict(paper_figures.drawings(found))["paper-figure-2"]
-    for panel, printed in enumerate(({"CephFS": 172.12, "MooseFS": 291.41}, {"CephFS": 95.22, "MooseFS": 365.57})):
+    for panel, printed in enumerate(
+        ({"CephFS": 172.12, "MooseFS": 291.41}, {"CephFS": 95.22, "MooseFS": 365.57})
+    ):
         there = rows(spec, panel, "printed")
         assert {row["filesystem"]: row["printed"] for row in there} == pytest.approx(printed)
         own = rows(spec, panel, "own")
-        assert {row["filesystem"]: row["own"] for row in own} == pytest.approx({name: max(RATES[name]) for name in KINDS})
+        assert {row["filesystem"]: row["own"] for row in own} == pytest.approx(
+            {name: max(RATES[name]) for name in KINDS}
+        )
         assert {row["clients"] for row in (*there, *own)} == {"largest"}
         layers = spec["concat"][panel]["layer"]
-        assert all(layer["encoding"]["x"]["scale"]["domain"] == [1, 4, "largest"] for layer in layers if "x" in layer["encoding"])
-        assert {row["low"] < row["mean"] < row["high"] for row in spec["concat"][panel]["data"]["values"]} == {True}
+        assert all(
+            layer["encoding"]["x"]["scale"]["domain"] == [1, 4, "largest"]
+            for layer in layers
+            if "x" in layer["encoding"]
+        )
+        assert {
+            row["low"] < row["mean"] < row["high"] for row in spec["concat"][panel]["data"]["values"]
+        } == {True}
         _, high = layers[-1]["encoding"]["y"]["scale"]["domain"]
         assert high > max(printed.values())  # in the frame
 
@@ -95,7 +131,9 @@ def test_nothing_is_drawn_of_the_paper_that_it_does_not_print(found: Any) -> Non
 
 def test_a_number_for_some_clients_stands_at_them(found: Any) -> None:
     (pair,) = (one for one in found.pairs if one.number.id == "max_arm_moosefs_write")
-    number = replace(pair.number, facts={**pair.number.facts, "clients": 4}, statistic="mean", value=300 * MIB)
+    number = replace(
+        pair.number, facts={**pair.number.facts, "clients": 4}, statistic="mean", value=300 * MIB
+    )
     own = content_of(**{**vars(found), "pairs": [replace(pair, number=number)]})
     spec = dict(paper_figures.drawings(own))
     (row,) = rows(spec["paper-figure-2"], 1, "printed")
@@ -104,7 +142,10 @@ def test_a_number_for_some_clients_stands_at_them(found: Any) -> None:
 
 def test_a_figures_claims_are_those_about_its_quantity(found: Any) -> None:
     drawn = dict(paper_figures.drawings(found))
-    claims = {one.figure.place: {own.claim.text for own in one.claims} for one in paper_figures.reprints(found, drawn)}
+    claims = {
+        one.figure.place: {own.claim.text for own in one.claims}
+        for one in paper_figures.reprints(found, drawn)
+    }
     assert "GlusterFS had the highest power consumption (4 clients)" in claims["Figure 5"]
     assert not claims["Figure 5"] & claims["Figure 2"]
 
@@ -120,7 +161,11 @@ def test_table_ii_has_every_number_as_printed_and_ours_where_the_same_was_measur
     assert own["throughput, mean here"].startswith("351.0 ± 23.7 ")
     assert (own["share of TPP there"], own["share of TPP here"]) == ("82.08 %", "81.06 %")
     other = at["cephfs", "reference-2", "read"]
-    assert (other["throughput there"], other["throughput here"], other["share of TPP here"]) == ("5705.00 MiB/s", "–", "–")
+    assert (other["throughput there"], other["throughput here"], other["share of TPP here"]) == (
+        "5705.00 MiB/s",
+        "–",
+        "–",
+    )
 
 
 def test_a_campaign_that_repeats_no_paper_has_none(found: Any) -> None:

@@ -17,7 +17,12 @@ def cell(grades=None, **metrics):
 BOTH = cell(
     {"clients": "modelled", "all": "modelled"},
     **{"throughput_bytes_per_s": 5.0 * MIB, "duration_s": 4.0},
-    **{"energy_j": 40.0, "mean_w": 10.0, "efficiency_bytes_per_j": 0.5 * MIB, "burst_efficiency_bytes_per_j": 0.6 * MIB},
+    **{
+        "energy_j": 40.0,
+        "mean_w": 10.0,
+        "efficiency_bytes_per_j": 0.5 * MIB,
+        "burst_efficiency_bytes_per_j": 0.6 * MIB,
+    },
     **{"clients_energy_j": 80.0, "clients_mean_w": 20.0, "clients_efficiency_bytes_per_j": 0.25 * MIB},
     **{"all_energy_j": 120.0, "all_mean_w": 30.0, "burst_all_efficiency_bytes_per_j": 0.2 * MIB},
     **{"part_client_cpu_j": 30.0, "part_client_rest_j": 50.0, "part_network_j": 40.0, "part_unsplit_j": 40.0},
@@ -66,7 +71,8 @@ def test_the_figure_draws_each_piece_for_a_unit_of_work_and_the_total():
     assert [(row["value"], row["text"]) for row in text["data"]["values"]] == [(pytest.approx(8), "8.00 J")]
     assert bars["encoding"]["x"]["title"] == "energy in J per MiB"
     colour = bars["encoding"]["color"]
-    assert colour["scale"]["domain"] == list(PIECES.values())  # so each has its own colour, whichever are there
+    # so each has its own colour, whichever are there
+    assert colour["scale"]["domain"] == list(PIECES.values())
     assert colour["legend"]["values"] == list(drawn)
 
 

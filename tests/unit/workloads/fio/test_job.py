@@ -38,7 +38,9 @@ job = "my.fio"
 
 
 def fio(text: str = JOB, **options: Json) -> Workload:
-    made = drivers.build("workloads", "fio", {"job": {"name": "my.fio", "text": text}, **options}, to_run=True)
+    made = drivers.build(
+        "workloads", "fio", {"job": {"name": "my.fio", "text": text}, **options}, to_run=True
+    )
     assert isinstance(made, Workload)
     return made
 
@@ -62,7 +64,9 @@ def test_a_job_behind_a_stonewall_begins_when_those_before_it_have_ended() -> No
 
 
 class Client(ScriptedHost):
-    """A client on which fio leaves what the transcript holds, and its jobs note that they began an hour later."""
+    """A client on which fio leaves what the transcript holds, and its jobs note that they began an hour
+    later.
+    """
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
         self.ran.append([*words])
@@ -77,15 +81,23 @@ def test_its_first_jobs_wait_for_the_common_start_and_who_begins_late_is_named(t
     (tmp_path / "job.fio").write_text(JOB)
     (tmp_path / "prepared.json").write_text('{"doubts": []}')
     outcome = fio().run(clients, ScriptedMount(*clients), tmp_path)
-    assert len([doubt for doubt in outcome.doubts if re.fullmatch(r"client-[12] began 3\d{6} ms late", doubt)]) == 2
+    assert (
+        len([doubt for doubt in outcome.doubts if re.fullmatch(r"client-[12] began 3\d{6} ms late", doubt)])
+        == 2
+    )
     start_s = json.loads((tmp_path / "run.json").read_text())["start_utc_s"]
     for client, late_s in zip(clients, (0.019, 0.3), strict=True):  # its second job comes 3 s later
-        (tmp_path / f"{client.name}.prerun.txt").write_text("".join(f"{start_s + s:.6f}\n" for s in (late_s + 3, late_s)))
-    assert [doubt for doubt in fio().outcome(tmp_path).doubts if "late" in doubt] == ["client-2 began 300 ms late"]
+        (tmp_path / f"{client.name}.prerun.txt").write_text(
+            "".join(f"{start_s + s:.6f}\n" for s in (late_s + 3, late_s))
+        )
+    assert [doubt for doubt in fio().outcome(tmp_path).doubts if "late" in doubt] == [
+        "client-2 began 300 ms late"
+    ]
     (fio_, *_) = [words for words in clients[0].ran if "fio" in words]
     (gate,) = [word for word in fio_ if word.startswith("--exec_prerun=")]
     assert fio_.index(gate) < fio_.index(str(tmp_path / "job.fio"))
-    assert gate.endswith(f" >> {tmp_path}/client-1.prerun.txt #")  # fio itself would note it in the measured folder
+    # fio itself would note it in the measured folder
+    assert gate.endswith(f" >> {tmp_path}/client-1.prerun.txt #")
 
 
 def test_a_file_with_delays_of_its_own_waits_for_no_common_start(tmp_path: Path) -> None:
@@ -204,7 +216,8 @@ def test_what_stays_inside_is_taken(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("size=1m", "line 1"), ("[../x]\nrw=read", "line 1"), ("[global]\nrw=read", "no job")]
+    ("text", "reason"),
+    [("size=1m", "line 1"), ("[../x]\nrw=read", "line 1"), ("[global]\nrw=read", "no job")],
 )
 def test_what_is_not_a_job_file_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
@@ -240,10 +253,31 @@ def test_nothing_at_random_runs_a_command_or_leaves_the_folder() -> None:
         "-",
         "~",
     ]
-    marks = ["", "", "", " ", "\t", "\r", "\v", "\x00", "#", ";", "\\", "'", '"', "\u2028", "\n", "\x85", "/", ":", ","]
+    marks = [
+        "",
+        "",
+        "",
+        " ",
+        "\t",
+        "\r",
+        "\v",
+        "\x00",
+        "#",
+        ";",
+        "\\",
+        "'",
+        '"',
+        "\u2028",
+        "\n",
+        "\x85",
+        "/",
+        ":",
+        ",",
+    ]
     for _ in range(20_000):
         line = "".join(
-            drawn.choice(marks) + word for word in (drawn.choice(keys), "=", drawn.choice(values), drawn.choice(values))
+            drawn.choice(marks) + word
+            for word in (drawn.choice(keys), "=", drawn.choice(values), drawn.choice(values))
         )
         try:
             file.check(f"[a]\nrw=read\nsize=1m\n{line}{drawn.choice(marks)}\n", to_run=True)
@@ -292,7 +326,8 @@ def test_a_fault_in_the_file_is_reported_with_both_lines(tmp_path: Path) -> None
     (tmp_path / "c.toml").write_text(CAMPAIGN)
     (tmp_path / "my.fio").write_text("[a]\nfilename=/dev/sda\n")
     with pytest.raises(
-        CampaignError, match=r"c.toml line \d+: workload fio: my.fio line 2: filename = /dev/sda is an absolute path"
+        CampaignError,
+        match=r"c.toml line \d+: workload fio: my.fio line 2: filename = /dev/sda is an absolute path",
     ):
         campaign.read(tmp_path / "c.toml")
 
@@ -301,9 +336,13 @@ def test_several_files_span_the_matrix_and_name_their_rows(tmp_path: Path) -> No
     (tmp_path / "c.toml").write_text(CAMPAIGN.replace('"my.fio"', '["one.fio", "two.fio"]'))
     for name in ("one", "two"):
         (tmp_path / f"{name}.fio").write_text(f"[{name}]\nrw=write\nsize=1m\n")
-    assert {t.workload.label for t in campaign.read(tmp_path / "c.toml").trials} == {"fio one.fio", "fio two.fio"}
+    assert {t.workload.label for t in campaign.read(tmp_path / "c.toml").trials} == {
+        "fio one.fio",
+        "fio two.fio",
+    }
 
 
 def test_clones_that_fio_reports_as_a_group_did_not_run_one_after_the_other() -> None:
-    job = {"jobname": "j", "job_runtime": 8208, "read": {"runtime": 4199}, "write": {"runtime": 4104}}  # seen with numjobs=2
+    # seen with numjobs=2
+    job = {"jobname": "j", "job_runtime": 8208, "read": {"runtime": 4199}, "write": {"runtime": 4104}}
     assert job_report.began_s([job], (), 100.0) == [100.0 - 4.199]

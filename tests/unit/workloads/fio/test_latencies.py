@@ -1,4 +1,6 @@
-"""fio's histograms of latencies over time: what a log says is what strace saw, and a log that can't be right says nothing."""
+"""fio's histograms of latencies over time: what a log says is what strace saw, and a log that can't be
+right says nothing.
+"""
 
 import json
 import shutil
@@ -29,11 +31,17 @@ def parsed(log: str = LOG, moved: ClientResult = MOVED) -> tuple[Series, ...]:
 
 def line(ms: int, direction: int, **counts: int) -> str:
     """A line of a log, with the counts of some bins."""
-    return ", ".join(map(str, [ms, direction, 65536, *(counts.get(f"bin_{n}", 0) for n in range(BINS_COUNT))])) + "\n"
+    return (
+        ", ".join(map(str, [ms, direction, 65536, *(counts.get(f"bin_{n}", 0) for n in range(BINS_COUNT))]))
+        + "\n"
+    )
 
 
 def test_a_log_counts_what_strace_saw_of_the_same_fio() -> None:
-    """Calls 150 to 180 were held for 60 ms each. What passes between a call and fio's look at its clock, strace does not see."""
+    """Calls 150 to 180 were held for 60 ms each.
+
+    What passes between a call and fio's look at its clock, strace does not see.
+    """
     ends_s, took_s = np.loadtxt(LATE / "late.strace").T
     latency, calls = parsed()
     windows_s = np.unique(latency.t_s)
@@ -61,7 +69,11 @@ def test_bins_are_those_of_fio_s_own_percentiles() -> None:
 
 
 def test_series_have_the_load_s_direction_and_windows_from_its_start_on() -> None:
-    log = line(1_000_500, 1, bin_158=3, bin_200=1) + line(1_000_500, 0, bin_10=2) + line(1_002_500, 1, bin_927=1)
+    log = (
+        line(1_000_500, 1, bin_158=3, bin_200=1)
+        + line(1_000_500, 0, bin_10=2)
+        + line(1_002_500, 1, bin_927=1)
+    )
     moved = [ClientResult("client-1", way, 1000.1, 1003.0, 65536, 6) for way in ("write", "read")]
     found = latencies.latencies(log, moved, 5.0 - 0.1)
     assert found is not None
@@ -81,8 +93,16 @@ def test_a_log_that_cannot_be_right_is_none() -> None:
     assert latencies.latencies(LOG.replace(", 0\n", "\n", 1), (MOVED,), 0.0) is None
     assert latencies.latencies("", (MOVED,), 0.0) == ()
     for odd in ("nan", "-1", "inf"):
-        assert latencies.latencies(line(1_000_500, 1, bin_158=3).replace(" 3,", f" {odd},"), (MOVED_EARLY,), 0.0) is None
-    assert latencies.latencies(line(1_000_500, 1, bin_158=3) + line(1_000_400, 1, bin_158=1), (MOVED_EARLY,), 0.0) is None
+        assert (
+            latencies.latencies(line(1_000_500, 1, bin_158=3).replace(" 3,", f" {odd},"), (MOVED_EARLY,), 0.0)
+            is None
+        )
+    assert (
+        latencies.latencies(
+            line(1_000_500, 1, bin_158=3) + line(1_000_400, 1, bin_158=1), (MOVED_EARLY,), 0.0
+        )
+        is None
+    )
     assert latencies.latencies(line(999_900, 1, bin_158=3), (MOVED_EARLY,), 0.0) is None
 
 
@@ -90,7 +110,9 @@ def raw(folder: Path) -> Path:
     """A raw folder of the same fio, whose clock is 1000 s behind ours."""
     shutil.copytree(LATE, folder, ignore=shutil.ignore_patterns("*.strace"))
     clocks = [{"monotonic_s": 676.0, "utc_s": 1795714676.0}] * 2
-    (folder / "run.json").write_text(json.dumps({"clients": ["late"], "clocks": clocks, "ahead_s": {"late": [-1000.0, -1000.0]}}))
+    (folder / "run.json").write_text(
+        json.dumps({"clients": ["late"], "clocks": clocks, "ahead_s": {"late": [-1000.0, -1000.0]}})
+    )
     (folder / "prepared.json").write_text(json.dumps({"doubts": []}))
     return folder
 

@@ -1,4 +1,6 @@
-"""The SNIA's rule of steady state: what it accepts, what it refuses, and that units and time's direction mean nothing to it."""
+"""The SNIA's rule of steady state: what it accepts, what it refuses, and that units and time's direction
+mean nothing to it.
+"""
 
 from collections.abc import Mapping
 
@@ -54,12 +56,15 @@ def test_backwards_is_as_steady_as_forwards(rounds: list[float]) -> None:
 @given(rates)
 def test_the_line_never_rises_by_more_than_the_rounds_would_allow(rounds: list[float]) -> None:
     range_ratio, excursion_ratio = spread(rounds)
-    assert excursion_ratio <= 1.2 * range_ratio + 1e-9  # two rounds low, two high: the steepest line of five points
+    # two rounds low, two high: the steepest line of five points
+    assert excursion_ratio <= 1.2 * range_ratio + 1e-9
 
 
 @given(st.lists(st.floats(0.0, 1e9), max_size=30))
 def test_the_first_steady_rounds_are_found_and_none_before_them(rounds: list[float]) -> None:
-    assert first_steady(rounds) == next((n for n in range(len(rounds) - 4) if steady(rounds[n : n + 5])), None)
+    assert first_steady(rounds) == next(
+        (n for n in range(len(rounds) - 4) if steady(rounds[n : n + 5])), None
+    )
 
 
 def test_a_drive_that_slows_down_is_steady_only_when_it_has_settled() -> None:
@@ -85,13 +90,18 @@ def test_goodput_holds_the_warm_up_and_results_hold_the_window() -> None:
     outcome = fio(size="16 MiB", round="0.6 s", rounds=7).outcome(SAID / "rounds")
     (result,), (series,) = outcome.results, outcome.series
     assert result.ended_s - result.began_s == pytest.approx(5 * 0.6, abs=0.05)
-    assert result.began_s - (series.t_s[0] - series.duration_s[0]) == pytest.approx(outcome.measured["warm_up_s"])
+    assert result.began_s - (series.t_s[0] - series.duration_s[0]) == pytest.approx(
+        outcome.measured["warm_up_s"]
+    )
     inside = (series.t_s > result.began_s) & (series.t_s <= result.ended_s)
     logged_bytes = float((series.value * series.duration_s)[inside].sum())
-    assert logged_bytes == pytest.approx(result.moved_bytes, rel=0.25)  # samples of 0.5 s do not end with the rounds
+    # samples of 0.5 s do not end with the rounds
+    assert logged_bytes == pytest.approx(result.moved_bytes, rel=0.25)
     assert result.operations_count * 4 * MIB == result.moved_bytes
     assert 0 < result.latency_s["p50"] <= result.latency_s["p99"] <= result.latency_s["max"]
-    assert result.latency_s["mean"] == pytest.approx((result.ended_s - result.began_s) / result.operations_count, rel=0.2)
+    assert result.latency_s["mean"] == pytest.approx(
+        (result.ended_s - result.began_s) / result.operations_count, rel=0.2
+    )
 
 
 def test_fewer_rounds_than_the_rule_needs_are_no_result() -> None:

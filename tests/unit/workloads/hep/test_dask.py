@@ -42,7 +42,9 @@ class Machine(ScriptedHost):
         return Counters(0.0, network_received_bytes=self.received_bytes if self.name != "storage-2" else None)
 
 
-def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: float = 5.0) -> tuple[object, list[Machine]]:
+def ran(
+    folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: float = 5.0
+) -> tuple[object, list[Machine]]:
     workers = [Machine(f"storage-{n}", codes) for n in (1, 2)]
     try:
         return dask.job(first, workers, {"tasks": []}, folder, time_limit_s=limit_s), workers
@@ -51,8 +53,13 @@ def ran(folder: Path, first: Machine, codes: Mapping[str, int], *, limit_s: floa
 
 
 def test_a_dask_of_somebody_else_is_used_and_neither_started_nor_ended(tmp_path: Path) -> None:
-    first, workers = Machine("client-1", {"_muons.job": 0}), [Machine("storage-1", {}), Machine("storage-2", {})]
-    dask.job(first, workers, {"tasks": []}, tmp_path, time_limit_s=5.0, scheduler_file="/scratch/scheduler.json")
+    first, workers = (
+        Machine("client-1", {"_muons.job": 0}),
+        [Machine("storage-1", {}), Machine("storage-2", {})],
+    )
+    dask.job(
+        first, workers, {"tasks": []}, tmp_path, time_limit_s=5.0, scheduler_file="/scratch/scheduler.json"
+    )
     assert ["_muons.job" in words for words, _ in first.started] == [True]
     assert [host.started for host in workers] == [[], []]
     told = json.loads((tmp_path / "job.json").read_text())
@@ -62,9 +69,18 @@ def test_a_dask_of_somebody_else_is_used_and_neither_started_nor_ended(tmp_path:
 
 
 def test_each_host_has_the_worker_of_its_name_or_of_its_address_and_one_only() -> None:
-    names = {"tcp://10.0.0.1:7": "0", "tcp://10.0.0.1:5": "1", "tcp://10.0.0.9:5": "n2", "tls://[fd00::3]:8": "x"}
+    names = {
+        "tcp://10.0.0.1:7": "0",
+        "tcp://10.0.0.1:5": "1",
+        "tcp://10.0.0.9:5": "n2",
+        "tls://[fd00::3]:8": "x",
+    }
     hosts = {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "fd00::3"}
-    assert job.chosen(names, hosts) == {"n1": "tcp://10.0.0.1:5", "n2": "tcp://10.0.0.9:5", "n3": "tls://[fd00::3]:8"}
+    assert job.chosen(names, hosts) == {
+        "n1": "tcp://10.0.0.1:5",
+        "n2": "tcp://10.0.0.9:5",
+        "n3": "tls://[fd00::3]:8",
+    }
     with pytest.raises(SystemExit, match=r"no worker of Dask on n4 \(10.0.0.4\); workers: tcp://10.0.0.1:5"):
         job.chosen(names, {"n4": "10.0.0.4"})
 
@@ -143,9 +159,14 @@ def prepared(hosts: Sequence[Host], folder: Path, **options: Json) -> None:
 
 def test_a_file_system_that_storage_hosts_do_not_have_is_refused_in_a_sentence(tmp_path: Path) -> None:
     hosts = [Machine(name, {}) for name in ("client-1", "storage-1")]
-    with pytest.raises(WorkloadError, match='not mounted on storage-1, where the analysis should run; write workers = "clients"'):
+    with pytest.raises(
+        WorkloadError,
+        match='not mounted on storage-1, where the analysis should run; write workers = "clients"',
+    ):
         prepared(hosts, tmp_path)
-    with pytest.raises(WorkloadError, match='no storage hosts to run the analysis on; write workers = "clients"'):
+    with pytest.raises(
+        WorkloadError, match='no storage hosts to run the analysis on; write workers = "clients"'
+    ):
         prepared(hosts[:1], tmp_path)
 
 

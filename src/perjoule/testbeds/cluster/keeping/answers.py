@@ -23,7 +23,8 @@ class HostAnswers:
         self._set_s = self._now_set_s = 0.0
 
     def take(self, t_s: float, half_s: float, said: str) -> bool:
-        """Take an answer in; return whether its moment is known well enough to use it. Raises ValueError: it states no time.
+        """Take an answer in; return whether its moment is known well enough to use it. Raises ValueError: it
+        states no time.
 
         Args:
             t_s: the middle of the round trip (monotonic).
@@ -46,7 +47,8 @@ class HostAnswers:
     def disturbances(self, name: str) -> tuple[Doubt, ...]:
         """Say what was unusual since the last call, of the host of this name."""
         with self._lock:
-            longest_s, set_s = self._longest_s, 0.0 if self._now_set_s else self._set_s  # what stays, the run's clocks show
+            # what stays, the run's clocks show
+            longest_s, set_s = self._longest_s, 0.0 if self._now_set_s else self._set_s
             self._forget()
         still = [TIMES.no_answer(host=name, silent_s=longest_s)] if longest_s else []
         stepped = [TIMES.host_set_and_back(host=name, set_s=set_s)] if set_s else []

@@ -1,5 +1,5 @@
-"""What a host sends over its keeper's connection: lines until it keeps the host, then answers. Nobody trusts a host: all of it
-has limits.
+"""What a host sends over its keeper's connection: lines until it keeps the host, then answers. Nobody trusts
+a host: all of it has limits.
 """
 
 import re
@@ -9,7 +9,8 @@ from typing import NamedTuple
 from perjoule.model.units import MIB, bytes_text
 from perjoule.testbeds.cluster.scripts import MOST_BYTES, MOST_ERRORS_BYTES
 
-MOST_LINES_BYTES, MOST_LINES = 8 * MIB, 100_000  # until it keeps the host: three times the power states of 1024 cores
+# until it keeps the host: three times the power states of 1024 cores
+MOST_LINES_BYTES, MOST_LINES = 8 * MIB, 100_000
 MOST_HEAD_BYTES = 128  # more than any first line of an answer has
 _HEAD = re.compile(r"answer (\d{1,18}) (\d{1,9}) (\d{1,9}) (\d{1,9})", re.ASCII)  # no sizes below 0
 
@@ -24,7 +25,10 @@ class Sent(NamedTuple):
 
 
 class Heard:
-    """The bytes that came and are not read yet. All that is not as a keeper sends it raises ValueError, in a clause."""
+    """The bytes that came and are not read yet.
+
+    All that is not as a keeper sends it raises ValueError, in a clause.
+    """
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -35,7 +39,10 @@ class Heard:
         self._bytes += data
 
     def line(self) -> str | None:
-        """Return the next line; None if it has not come whole. Raises ValueError: there are too many, or one does not end."""
+        """Return the next line; None if it has not come whole.
+
+        Raises ValueError: there are too many, or one does not end.
+        """
         if self._lines_bytes + len(self._bytes) > MOST_LINES_BYTES or self._lines_count > MOST_LINES:
             most = f"{bytes_text(MOST_LINES_BYTES)} or {MOST_LINES} lines"
             raise ValueError(f"it sent more than {most} instead of an answer")
@@ -48,7 +55,10 @@ class Heard:
         return line
 
     def answers(self, asked_count: int) -> Generator[Sent]:
-        """Yield each answer that has come whole, to one of the questions 1 to `asked_count`, or 0. Raises ValueError."""
+        """Yield each answer that has come whole, to one of the questions 1 to `asked_count`, or 0.
+
+        Raises ValueError.
+        """
         while (found := self._bytes.find(b"\n", 0, MOST_HEAD_BYTES)) >= 0:
             number, code, out_bytes, err_bytes = _head(self._bytes[:found], asked_count)
             begin, end = found + 1, found + 1 + out_bytes + err_bytes

@@ -13,7 +13,10 @@ class Talker(Protocol):
     """What sends answers over a pipe."""
 
     def hear(self) -> bool:
-        """Take in what it has sent; return whether there may be more. An exception ends it, with its message as the reason."""
+        """Take in what it has sent; return whether there may be more.
+
+        An exception ends it, with its message as the reason.
+        """
         ...
 
     def beat(self) -> None:

@@ -1,8 +1,10 @@
-"""A host's keeper: a process on it that lives as long as we do, whose connection carries all commands and their outputs.
+"""A host's keeper: a process on it that lives as long as we do, whose connection carries all commands and
+their outputs.
 
-It holds the host's lock, sends its counters and runs commands. When it loses contact with us (we ended, were killed, or the
-network is gone) it ends all processes with the run's mark and removes the run's folder. So nothing depends on what we manage to
-do at the end. A command on a host costs this machine no process, no connection and no thread.
+It holds the host's lock, sends its counters and runs commands. When it loses contact with us (we ended, were
+killed, or the network is gone) it ends all processes with the run's mark and removes the run's folder. So
+nothing depends on what we manage to do at the end. A command on a host costs this machine no process, no
+connection and no thread.
 """
 
 import contextlib
@@ -39,7 +41,8 @@ SILENT_S = 3 * hearing.BEAT_S + 1.0
 ENDED_S = 30.0
 _CLOCKS_COUNT = 5
 _MOST_MESSAGE_BYTES = 256 * 1024  # of what ssh and the host say on stderr
-_MOST_READ_BYTES = 64 * 1024  # what a pipe holds; a larger buffer would be mapped and unmapped for each answer
+# what a pipe holds; a larger buffer would be mapped and unmapped for each answer
+_MOST_READ_BYTES = 64 * 1024
 
 
 class ProgramAnswer(NamedTuple):
@@ -55,7 +58,10 @@ class Keeper:
     """The keeper of one host; `probe` is what the host has."""
 
     def __init__(self, login: Login, work: str) -> None:
-        """Log in and look; nothing changes on the host. Raises MachineError with the message of what leads there."""
+        """Log in and look; nothing changes on the host.
+
+        Raises MachineError with the message of what leads there.
+        """
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
         self.left: list[str] = []  # what of it is still there
@@ -67,12 +73,14 @@ class Keeper:
         self._why: str | None = None  # nothing more will come, for this reason
         self._heard_s = self.began_s
         self._own = contextlib.ExitStack()
-        self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")  # a socket's path must be short
+        # a socket's path must be short
+        self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         self._errors = os.memfd_create("stderr", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._errors, _MOST_MESSAGE_BYTES)
-        fcntl.fcntl(self._errors, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)  # what comes after that is not written
+        # what comes after that is not written
+        fcntl.fcntl(self._errors, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
         self.work = work
         plain = [*BASH, KEEP, "perjoule-keeper", work, login.name]
         command = login.command(plain, socket=self._socket, master=True, verb=self.verb("keep"))
@@ -80,7 +88,9 @@ class Keeper:
             self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
         except OSError as error:
             self._own.close()
-            raise MachineError(f"{command[0]} could not be started ({error.strerror})", next="install it") from None
+            raise MachineError(
+                f"{command[0]} could not be started ({error.strerror})", next="install it"
+            ) from None
         finally:
             os.close(stdin)
             os.close(stdout)
@@ -102,7 +112,9 @@ class Keeper:
         there = probe("\n".join(lines), self.login.name)
         if there.helper not in ("", judge.version()):
             what = f"its {HELPER} is version {there.helper}; this perjoule needs {judge.version()}"
-            raise MachineError(what, where=self.login.where, next="install what `perjoule doctor --helper` prints now")
+            raise MachineError(
+                what, where=self.login.where, next="install what `perjoule doctor --helper` prints now"
+            )
         return there
 
     def verb(self, name: str) -> tuple[str, str, str]:
@@ -110,7 +122,8 @@ class Keeper:
         return name, self.work, self.login.name
 
     def lacks(self, looks: Sequence[str]) -> list[str | None]:
-        """Say of each thing why the host lacks it ("" if that needs no words), None if it has it; before `keep`.
+        """Say of each thing why the host lacks it ("" if that needs no words), None if it has it; before
+        `keep`.
 
         Raises MachineError.
         """
@@ -128,7 +141,10 @@ class Keeper:
         return answers
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
-        """Return the power states of the host and of drives by their IDs, before `keep`. Raises MachineError."""
+        """Return the power states of the host and of drives by their IDs, before `keep`.
+
+        Raises MachineError.
+        """
         arguments = [str(root), dev, *drives]
         self._say(f"states {len(arguments)}", _words(arguments))
         lines, until_s = list[str](), time.monotonic() + KEPT_S
@@ -139,10 +155,11 @@ class Keeper:
         return states("\n".join(lines))
 
     def keep(self, run: str, dead: Sequence[str] = (), limits: UnitLimits | None = None) -> None:
-        """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove what those left.
+        """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove
+        what those left.
 
-        With `limits` it asks systemd for a unit, if the login may be in one. Raises MachineError: another run has the host, or
-        nothing there sets these limits.
+        With `limits` it asks systemd for a unit, if the login may be in one. Raises MachineError: another run
+        has the host, or nothing there sets these limits.
         """
         try:
             if limits and self.login.units:
@@ -176,7 +193,10 @@ class Keeper:
         return self.login.refusal(said.decode(errors="replace"))
 
     def _line(self, until_s: float) -> str | None:
-        """Return the next line that it sends before it keeps the host, or None if none has come by then. Raises MachineError."""
+        """Return the next line that it sends before it keeps the host, or None if none has come by then.
+
+        Raises MachineError.
+        """
         try:
             while (line := self._heard.line()) is None:
                 if not _ready(self._words, select.POLLIN, until_s - time.monotonic()):
@@ -200,7 +220,8 @@ class Keeper:
         return self._child.returncode is None
 
     def command(self, argv: Sequence[str], *, verb: Sequence[str] = ()) -> list[str]:
-        """Return what runs a command on the host over this connection, or a helper's verb. Raises TransientError: it was lost.
+        """Return what runs a command on the host over this connection, or a helper's verb. Raises
+        TransientError: it was lost.
 
         Without this check ssh would make a new connection, to a host that no longer has our run.
         """
@@ -214,8 +235,11 @@ class Keeper:
             self._number += 1
             return self._number
 
-    def run(self, argv: Sequence[str], content: bytes = b"", *, timeout_s: float) -> tuple[ProgramAnswer, bool]:
-        """Run a command with `content` as input; return its answer, and whether it was ended at the time limit.
+    def run(
+        self, argv: Sequence[str], content: bytes = b"", *, timeout_s: float
+    ) -> tuple[ProgramAnswer, bool]:
+        """Run a command with `content` as input; return its answer, and whether it was ended at the time
+        limit.
 
         Raises:
             TransientError: the connection was lost.
@@ -253,7 +277,8 @@ class Keeper:
     def ask_counters(self) -> Callable[[], tuple[float, float, str]]:
         """Ask for the counters; the result, called, waits for them.
 
-        It gives the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises TransientError.
+        It gives the time (monotonic, in s), half of the round trip (in s), and the kernel's texts. Raises
+        TransientError.
         """
         return self._timed("counters")
 
@@ -266,12 +291,19 @@ class Keeper:
                 answer = asked.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
             except TimeoutError:
                 raise self.lost() from None
-            return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
+            return (
+                (began_s + answer.at_s) / 2,
+                (answer.at_s - began_s) / 2,
+                answer.out.decode(errors="replace"),
+            )
 
         return answered
 
     def clock(self) -> ClockOffset:
-        """The host's clock against ours, by the quickest of several answers. Raises TransientError; WorkloadError: it is none."""
+        """The host's clock against ours, by the quickest of several answers.
+
+        Raises TransientError; WorkloadError: it is none.
+        """
         found: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
             t_s, half_s, said = self._timed("clock")()
@@ -306,7 +338,9 @@ class Keeper:
                 raise
 
     def beat(self) -> None:
-        """Say that we live, unless it is busy hearing something else; without an answer it is lost, though ssh may live on."""
+        """Say that we live, unless it is busy hearing something else; without an answer it is lost, though
+        ssh may live on.
+        """
         if time.monotonic() - self._heard_s > SILENT_S:
             self._child.kill()
         elif self._lock.acquire(blocking=False):
@@ -351,7 +385,9 @@ class Keeper:
                 os.close(self._lifeline)
 
     def close(self) -> bool:
-        """Close the connection, and wait until the keeper has removed all that was ours; return whether it has."""
+        """Close the connection, and wait until the keeper has removed all that was ours; return whether it
+        has.
+        """
         self.hang_up()
         if not self._child.ended(ENDED_S):
             self._child.kill()
@@ -363,7 +399,10 @@ class Keeper:
 
 
 def _words(argv: Sequence[str]) -> bytes:
-    """Return words as a keeper hears them, each with a NUL at its end. Raises ValueError: one contains a NUL."""
+    """Return words as a keeper hears them, each with a NUL at its end.
+
+    Raises ValueError: one contains a NUL.
+    """
     if any("\0" in word for word in argv):
         raise ValueError(f"a word for {argv[0]} contains a NUL")
     return b"".join(os.fsencode(word) + b"\0" for word in argv)

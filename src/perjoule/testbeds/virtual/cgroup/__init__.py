@@ -1,4 +1,6 @@
-"""Control groups of a virtual cluster: caps of CPU, memory and disks, and counters, by cgroup v1 or v2, whichever is here."""
+"""Control groups of a virtual cluster: caps of CPU, memory and disks, and counters, by cgroup v1 or v2,
+whichever is here.
+"""
 
 import contextlib
 import os
@@ -10,11 +12,23 @@ from perjoule.testbeds.virtual.cgroup.protocol import PREFIX, ROOT, Groups, peri
 from perjoule.testbeds.virtual.cgroup.v1 import Groups1
 from perjoule.testbeds.virtual.cgroup.v2 import Groups2
 
-__all__ = ["Groups", "Groups1", "Groups2", "controllers", "groups", "period_us", "quota_us", "read_only", "runs", "uncap"]
+__all__ = [
+    "Groups",
+    "Groups1",
+    "Groups2",
+    "controllers",
+    "groups",
+    "period_us",
+    "quota_us",
+    "read_only",
+    "runs",
+    "uncap",
+]
 
 
 def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
-    """Return which version of control groups has the CPU controller here (0: none), and which of "cpu", "io", "memory" it caps.
+    """Return which version of control groups has the CPU controller here (0: none), and which of "cpu", "io",
+    "memory" it caps.
 
     Of version 1, a controller counts if its caps are there.
     """
@@ -29,7 +43,8 @@ def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
 
 def read_only(root: Path = ROOT) -> bool:
     """Whether control groups are mounted read-only, as in a container without privileges."""
-    place = root / "cpu" if (root / "cpu").exists() else root  # systemd mounts the folder of version 1's hierarchies read-only
+    # systemd mounts the folder of version 1's hierarchies read-only
+    place = root / "cpu" if (root / "cpu").exists() else root
     return place.exists() and bool(os.statvfs(place).f_flag & os.ST_RDONLY)
 
 
@@ -41,7 +56,9 @@ def groups(run: str, root: Path = ROOT) -> Groups:
 def runs(root: Path = ROOT) -> set[str]:
     """List the runs that have groups here."""
     group_places = places(root, controllers(root)[0])
-    return {folder.name.removeprefix(PREFIX) for place in group_places for folder in place.glob(f"{PREFIX}*/")}
+    return {
+        folder.name.removeprefix(PREFIX) for place in group_places for folder in place.glob(f"{PREFIX}*/")
+    }
 
 
 def uncap(run: str, devices: Sequence[str], root: Path = ROOT) -> None:

@@ -41,7 +41,9 @@ class Groups(ABC):
 
     @abstractmethod
     def cap_memory(self, host: str, count_bytes: int) -> None:
-        """Cap what a host's programs and their page cache take; nothing of it may go to this machine's swap."""
+        """Cap what a host's programs and their page cache take; nothing of it may go to this machine's
+        swap.
+        """
 
     @abstractmethod
     def killed_count(self, host: str) -> int:
@@ -75,14 +77,18 @@ class Groups(ABC):
 
     def pids_of(self, host: str) -> tuple[int, ...]:
         """Return a host's processes. Raises OSError."""
-        return tuple(int(pid) for root in self.roots[:1] for pid in (root / host / "cgroup.procs").read_text().split())
+        return tuple(
+            int(pid) for root in self.roots[:1] for pid in (root / host / "cgroup.procs").read_text().split()
+        )
 
     def pids(self) -> set[int]:
         """Return every process in the run's groups that we can see."""
         return self._pids() - {0}
 
     def unseen(self) -> bool:
-        """Return whether the run's groups have processes without a pid here, because they belong to a container."""
+        """Return whether the run's groups have processes without a pid here, because they belong to a
+        container.
+        """
         return 0 in self._pids()
 
     def _pids(self) -> set[int]:
@@ -103,7 +109,9 @@ class Groups(ABC):
 
 
 def places(root: Path, version: int) -> list[Path]:
-    """Return where groups of ours can be: with version 1 in any hierarchy, because an earlier perjoule used others."""
+    """Return where groups of ours can be: with version 1 in any hierarchy, because an earlier perjoule
+    used others.
+    """
     return list(root.glob("*/")) if version == 1 else [root]
 
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perjoule.testbeds._kernel import OpenText
-from perjoule.testbeds.virtual.cgroup.protocol import PREFIX, ROOT, Groups, oom_killed_count, period_us, quota_us
+from perjoule.testbeds.virtual.cgroup.protocol import (
+    PREFIX,
+    ROOT,
+    Groups,
+    oom_killed_count,
+    period_us,
+    quota_us,
+)
 
 _HIERARCHIES = ("cpu", "cpuacct", "memory")  # hosts stay in the root group of blkio, see `Groups1.cap_disk`
 _RULES = ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device")
@@ -24,7 +31,9 @@ class Groups1(Groups):
     run: str
     root: Path = ROOT
     version = 1
-    kept: dict[tuple[str, str], OpenText] = field(default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False)
+    kept: dict[tuple[str, str], OpenText] = field(
+        default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False
+    )
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -63,8 +72,8 @@ class Groups1(Groups):
     def cap_disk(self, host: str, device: str, read_bytes_per_s: float, written_bytes_per_s: float) -> str:
         """Cap a device, which only this host uses, in the root group.
 
-        The kernel's write-back is always charged to that group, so a host that has one of its own would have two limits, and
-        a host that syncs while the kernel writes back would write up to twice as fast.
+        The kernel's write-back is always charged to that group, so a host that has one of its own would have
+        two limits, and a host that syncs while the kernel writes back would write up to twice as fast.
         """
         for name, bytes_per_s in zip(_RULES, (read_bytes_per_s, written_bytes_per_s), strict=True):
             (self.root / "blkio" / name).write_text(f"{device} {round(bytes_per_s)}")

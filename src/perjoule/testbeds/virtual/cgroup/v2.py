@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perjoule.testbeds._kernel import OpenText
-from perjoule.testbeds.virtual.cgroup.protocol import PREFIX, ROOT, Groups, oom_killed_count, period_us, quota_us
+from perjoule.testbeds.virtual.cgroup.protocol import (
+    PREFIX,
+    ROOT,
+    Groups,
+    oom_killed_count,
+    period_us,
+    quota_us,
+)
 
 
 @dataclass(frozen=True)
@@ -16,7 +23,9 @@ class Groups2(Groups):
     run: str
     root: Path = ROOT
     version = 2
-    kept: dict[tuple[str, str], OpenText] = field(default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False)
+    kept: dict[tuple[str, str], OpenText] = field(
+        default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False
+    )
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -28,7 +37,8 @@ class Groups2(Groups):
         (group,) = self.roots
         if not group.exists():
             available = set((self.root / "cgroup.controllers").read_text().split())
-            enabled = " ".join(f"+{name}" for name in ("cpu", "io", "memory") if name in available)  # memory: write-back needs it
+            # memory: write-back needs it
+            enabled = " ".join(f"+{name}" for name in ("cpu", "io", "memory") if name in available)
             (self.root / "cgroup.subtree_control").write_text(enabled)
             group.mkdir()
             (group / "cgroup.subtree_control").write_text(enabled)

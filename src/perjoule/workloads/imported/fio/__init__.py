@@ -30,7 +30,11 @@ def _last_of_each(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     latest: list[dict[str, Any]] = []
     for report in reports:
         _check_version(report)
-        if latest and _names(latest[-1]) == _names(report) and abs(_began_s(latest[-1]) - _began_s(report)) <= SAME_RUN_S:
+        if (
+            latest
+            and _names(latest[-1]) == _names(report)
+            and abs(_began_s(latest[-1]) - _began_s(report)) <= SAME_RUN_S
+        ):
             latest.pop()
         latest.append(report)
     return latest
@@ -38,9 +42,14 @@ def _last_of_each(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _check_version(report: Mapping[str, Any]) -> None:
     version = _VERSION.match(str(report["fio version"]))
-    if version and int(version[1]) < 3 and not any("lat_ns" in job.get("read", {}) for job in _entries(report)):
+    if (
+        version
+        and int(version[1]) < 3
+        and not any("lat_ns" in job.get("read", {}) for job in _entries(report))
+    ):
         raise ValueError(
-            f"it is a report of {report['fio version']}, whose amounts are KiB and whose times are microseconds: fio 2 is not "
+            f"it is a report of {report['fio version']}, whose amounts are KiB and whose times are "
+            "microseconds: fio 2 is not "
             f"supported, measure with fio 3"
         )
 
@@ -54,7 +63,9 @@ def _names(report: Mapping[str, Any]) -> list[object]:
 
 
 def _began_s(report: Mapping[str, Any]) -> float:
-    took_s = max((entry.get("elapsed") or entry.get("job_runtime", 0) / 1e3 for entry in _entries(report)), default=0.0)
+    took_s = max(
+        (entry.get("elapsed") or entry.get("job_runtime", 0) / 1e3 for entry in _entries(report)), default=0.0
+    )
     return float(report.get("timestamp", 0)) - took_s
 
 
@@ -74,18 +85,28 @@ def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
 
 
 def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a job by directions. With unified_rw_reporting, all it did is "mixed". Raises ValueError: they are lost."""
+    """Return a job by directions. With unified_rw_reporting, all it did is "mixed".
+
+    Raises ValueError: they are lost.
+    """
     if "mixed" not in entry or "write" in entry:
         return entry
     operation = str(entry.get("job options", {}).get("rw", "")).removeprefix("rand")
     if operation not in ("read", "write"):
-        raise ValueError("it sums up reads and writes (unified_rw_reporting=1): measure without that option, or with both")
+        raise ValueError(
+            "it sums up reads and writes (unified_rw_reporting=1): measure without that option, or with both"
+        )
     nothing = {**entry["mixed"], "io_bytes": 0, "total_ios": 0, "runtime": 0}
     return {**entry, "read": nothing, "write": nothing, operation: entry["mixed"]}
 
 
-def _by_host(entries: Sequence[Mapping[str, Any]], hints: Told, *, several: bool) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the jobs of each client. Servers on one address differ in their ports. Raises ValueError: they have no names."""
+def _by_host(
+    entries: Sequence[Mapping[str, Any]], hints: Told, *, several: bool
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the jobs of each client. Servers on one address differ in their ports.
+
+    Raises ValueError: they have no names.
+    """
     if several and len(entries) > 1 and not all(entry.get("hostname") for entry in entries):
         if len(hints.clients) != len(entries):
             raise ValueError(
@@ -113,7 +134,9 @@ def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) ->
         host_jobs = [member for member in batch if member.job.host == host]
         # what does the same at once is one load, whatever the jobs are called
         parts = [
-            ({**entry, "jobname": member.job.operation}, start_s) for member in host_jobs for entry, start_s in member.parts()
+            ({**entry, "jobname": member.job.operation}, start_s)
+            for member in host_jobs
+            for entry, start_s in member.parts()
         ]
         moved = fio.placed_results(host, [entry for entry, _ in parts], [start_s for _, start_s in parts])
         results += moved
@@ -123,13 +146,23 @@ def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) ->
                 against.append(WORK.errors(host=host, count=errors_count))
     outcome = None
     if results and not failed and not unclear:
-        all_doubts = (*doubts, *(doubt for member in batch for doubt in member.doubts), *against, *fio.doubts(results))
+        all_doubts = (
+            *doubts,
+            *(doubt for member in batch for doubt in member.doubts),
+            *against,
+            *fio.doubts(results),
+        )
         outcome = Outcome(version, results, tuple(dict.fromkeys(all_doubts)))
     return ImportedRun(
         operation="+".join(dict.fromkeys(job.operation for job in jobs)),
         details=details(jobs),
         transfer_bytes=sizes(jobs)[1],
-        folder=next((job.options[key] for key in ("directory", "filename") for job in jobs if job.options.get(key)), ""),
+        folder=next(
+            (job.options[key] for key in ("directory", "filename") for job in jobs if job.options.get(key)),
+            "",
+        ),
         outcome=outcome,
-        failure=f"fio failed (error {failed})" if failed else unclear or ("" if outcome else "fio moved nothing"),
+        failure=f"fio failed (error {failed})"
+        if failed
+        else unclear or ("" if outcome else "fio moved nothing"),
     )

@@ -44,7 +44,19 @@ DEFAULTS = {
     "random_distribution": {"random"},
     "nrfiles": {"1"},
     "loops": {"1"},
-    **{name: {"0"} for name in ("end_fsync", "fsync", "fdatasync", "rate", "rate_iops", "thinktime", "ramp_time", "time_based")},
+    **{
+        name: {"0"}
+        for name in (
+            "end_fsync",
+            "fsync",
+            "fdatasync",
+            "rate",
+            "rate_iops",
+            "thinktime",
+            "ramp_time",
+            "time_based",
+        )
+    },
 }
 WORDS = {"iodepth": "{} in flight", "ioengine": "{}", "size": "size {}", "runtime": "for {}"}
 
@@ -61,18 +73,24 @@ class ReportedJob:
     def of(cls, host: str, entry: Mapping[str, Any], common: Mapping[str, str]) -> Self:
         """Return a job with all its options."""
         written = {**common, **entry.get("job options", {})}
-        return cls(host, entry, {ALIASES.get(name, name): str(value).strip() for name, value in written.items()})
+        return cls(
+            host, entry, {ALIASES.get(name, name): str(value).strip() for name, value in written.items()}
+        )
 
     @property
     def operation(self) -> str:
         """In fio's words; without options, the direction in which it moved anything."""
-        default = "write" if self.entry["write"]["io_bytes"] and not self.entry["read"]["io_bytes"] else "read"
+        default = (
+            "write" if self.entry["write"]["io_bytes"] and not self.entry["read"]["io_bytes"] else "read"
+        )
         return self.options.get("rw", default).partition(":")[0]
 
     @property
     def size(self) -> str:
         """The size of its calls, in the notation of fio's options."""
-        return next((self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), "4k")
+        return next(
+            (self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), "4k"
+        )
 
     @property
     def clones_count(self) -> int:
@@ -84,7 +102,9 @@ class ReportedJob:
         """Return what else distinguishes its load."""
         options = {name: value for name, value in self.options.items() if name not in NOT_LOAD}
         options = {name: value for name, value in options.items() if value not in DEFAULTS.get(name, ())}
-        known_texts = [_words(name, options.pop(name)) for name in (*WORDS, "direct", "end_fsync") if name in options]
+        known_texts = [
+            _words(name, options.pop(name)) for name in (*WORDS, "direct", "end_fsync") if name in options
+        ]
         pattern = self.options.get("rw", "")
         return (
             *known_texts,
@@ -133,16 +153,24 @@ def details(jobs: Sequence[ReportedJob]) -> tuple[str, ...]:
 def processes_count(job: ReportedJob, jobs: Sequence[ReportedJob]) -> int:
     """Return how many processes an entry sums up.
 
-    Its options request a number, which is of all entries of its name; more are known from the sum of their times.
+    Its options request a number, which is of all entries of its name; more are known from the sum of their
+    times.
     """
-    alike = sum(other_job.host == job.host and other_job.entry["jobname"] == job.entry["jobname"] for other_job in jobs)
+    alike = sum(
+        other_job.host == job.host and other_job.entry["jobname"] == job.entry["jobname"]
+        for other_job in jobs
+    )
     return 1 if alike > 1 else max(job.clones_count, hidden_count(job))
 
 
 def hidden_count(job: ReportedJob) -> int:
     """Return how many processes ran at least, from the sum of their times."""
     longest_s, sum_s = took_s(job), job.entry.get("job_runtime", 0) / 1e3
-    return max(1, round(sum_s / longest_s + SHARE_OF_ONE)) if longest_s and sum_s > longest_s * 1.02 + UNSURE_S else 1
+    return (
+        max(1, round(sum_s / longest_s + SHARE_OF_ONE))
+        if longest_s and sum_s > longest_s * 1.02 + UNSURE_S
+        else 1
+    )
 
 
 UNSURE_S = 0.05  # between a job's own time and that of its I/O
@@ -158,9 +186,15 @@ def took_s(job: ReportedJob) -> float:
 def verifies(job: ReportedJob) -> bool:
     """Return whether a job reads back what it wrote."""
     verify = job.options.get("verify", "0") not in DEFAULTS["verify"]
-    return verify and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
+    return (
+        verify and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
+    )
 
 
 def verifies_after(job: ReportedJob) -> bool:
     """Return whether a job first wrote, and then read to verify."""
-    return verifies(job) and job.operation.removeprefix("rand") == "write" and "verify_backlog" not in job.options
+    return (
+        verifies(job)
+        and job.operation.removeprefix("rand") == "write"
+        and "verify_backlog" not in job.options
+    )

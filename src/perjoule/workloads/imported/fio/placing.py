@@ -1,7 +1,7 @@
 """When each of fio's jobs ran: it reports how long each did, and newer versions (3.36) when each began.
 
-Flags such as stonewall, new_group and group_reporting are in no report. Where neither times nor the whole run's length tell what
-ran at once, the run is unclear, which is reported instead of guessed.
+Flags such as stonewall, new_group and group_reporting are in no report. Where neither times nor the whole
+run's length tell what ran at once, the run is unclear, which is reported instead of guessed.
 """
 
 import re
@@ -19,13 +19,20 @@ START_S = 2.0  # that fio itself may take around its jobs
 IDLE_S = 1.5  # of it, that the rounding of its whole time may add
 UNITS_S = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
 UNCLEAR_GROUPS = (
-    "fio's report does not say which of its groups of jobs ran at once: measure with fio 3.36 or newer, or give each group a file"
+    "fio's report does not say which of its groups of jobs ran at once: measure with fio 3.36 or newer, or "
+    "give each group a file"
 )
 UNCLEAR_JOBS = (
-    "fio sums up several jobs (group_reporting) and does not say when each ran or what it did: measure without group_reporting"
+    "fio sums up several jobs (group_reporting) and does not say when each ran or what it did: measure "
+    "without group_reporting"
 )
-UNCLEAR_DELAY = "fio drew the delay of a job (startdelay) and does not report it: measure with fio 3.36 or newer"
-UNCLEAR_VERIFY = "fio counts the reads that verify with those of the load: measure without verify, or verify in a job of its own"
+UNCLEAR_DELAY = (
+    "fio drew the delay of a job (startdelay) and does not report it: measure with fio 3.36 or newer"
+)
+UNCLEAR_VERIFY = (
+    "fio counts the reads that verify with those of the load: measure without verify, or verify in a job of "
+    "its own"
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,10 @@ class PlacedJob:
             yield entry, self.began_s
             return
         yield {**entry, "read": {**entry["read"], "io_bytes": 0}}, self.began_s
-        yield {**entry, "write": {**entry["write"], "io_bytes": 0}}, self.began_s + entry["write"]["runtime"] / 1e3
+        yield (
+            {**entry, "write": {**entry["write"], "io_bytes": 0}},
+            self.began_s + entry["write"]["runtime"] / 1e3,
+        )
 
 
 def placed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
@@ -73,7 +83,10 @@ def batches(jobs: Sequence[PlacedJob]) -> Iterator[list[PlacedJob]]:
     batch: list[PlacedJob] = []
     for job in sorted(jobs, key=lambda member: member.began_s):
         later = batch and job.began_s >= max(member.ended_s for member in batch) - AFTER_S
-        if later and not (job.delayed and any((member.group, member.job.host) == (job.group, job.job.host) for member in batch)):
+        if later and not (
+            job.delayed
+            and any((member.group, member.job.host) == (job.group, job.job.host) for member in batch)
+        ):
             yield batch
             batch = []
         batch.append(job)
@@ -84,14 +97,17 @@ def batches(jobs: Sequence[PlacedJob]) -> Iterator[list[PlacedJob]]:
 def _stated(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     """Take the starts that fio reports; the clock is one that the user may choose."""
     placed_jobs = [
-        PlacedJob(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs
+        PlacedJob(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job))
+        for job in jobs
     ]
     last_s = max(member.ended_s for member in placed_jobs)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
     early_s = (elapsed_s or last_s) + START_S
     if -START_S <= ended_s - last_s <= early_s:
         return placed_jobs, ()
-    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (TIMES.other_clock(),)
+    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (
+        TIMES.other_clock(),
+    )
 
 
 def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
@@ -105,7 +121,9 @@ def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJ
         if elapsed_s and sum(spans_s) > elapsed_s + ELAPSED_S / 2:
             doubts = (TIMES.at_once(),)
             unclear = "" if elapsed_s - max(spans_s) <= START_S else UNCLEAR_GROUPS
-    unclear = unclear or next((member.unclear for members in groups for member in members if member.unclear), "")
+    unclear = unclear or next(
+        (member.unclear for members in groups for member in members if member.unclear), ""
+    )
     at_once = [doubt.id for doubt in doubts] == [TIMES.at_once.id]
     begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
     shifted: list[PlacedJob] = []
@@ -116,10 +134,16 @@ def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJ
 
 
 def _group_from(begin_s: float, jobs: Sequence[ReportedJob]) -> list[PlacedJob]:
-    """Return the jobs of a group that begins at a time: each with its delay, after the one that it waits for."""
+    """Return the jobs of a group that begins at a time: each with its delay, after the one that it waits
+    for.
+    """
     placed_jobs: list[PlacedJob] = []
     for job in jobs:
-        waited = [member.ended_s for member in placed_jobs if member.job.entry["jobname"] == job.options.get("wait_for")]
+        waited = [
+            member.ended_s
+            for member in placed_jobs
+            if member.job.entry["jobname"] == job.options.get("wait_for")
+        ]
         delay = job.options.get("startdelay", "")
         drawn = UNCLEAR_DELAY if re.search(r"[-:]", delay) else ""
         start_s = max(waited, default=begin_s) + (0.0 if drawn else seconds(delay)) + _ramp_s(job)
@@ -128,7 +152,9 @@ def _group_from(begin_s: float, jobs: Sequence[ReportedJob]) -> list[PlacedJob]:
 
 
 def _judged(placed_job: PlacedJob, idle_s: float) -> PlacedJob:
-    """Say where the report does not tell what a job did, or when. `idle_s` is the time of fio that no job explains."""
+    """Say where the report does not tell what a job did, or when. `idle_s` is the time of fio that no job
+    explains.
+    """
     job = placed_job.job
     if verifies(job) and not verifies_after(job):
         return replace(placed_job, unclear=placed_job.unclear or UNCLEAR_VERIFY)

@@ -1,7 +1,8 @@
 """The folder of an IO500: each of its phases is a run. https://io500.org, https://github.com/IO500/io500
 
-result_summary.txt states the rates. Since 2020, result.txt has the local times of day to a second; before, IOR's and mdtest's own
-text has them. Tables of ranks have the amounts. What is damaged or missing is named, and costs only its own phase.
+result_summary.txt states the rates. Since 2020, result.txt has the local times of day to a second; before,
+IOR's and mdtest's own text has them. Tables of ranks have the amounts. What is damaged or missing is named,
+and costs only its own phase.
 """
 
 import re
@@ -16,7 +17,13 @@ from perjoule.workloads import ior
 from perjoule.workloads.imported.io500 import texts as programs
 from perjoule.workloads.imported.io500.amounts import exact_count, reckoned_count
 from perjoule.workloads.imported.io500.stated import BANDWIDTHS, RATES, RESULT, SUMMARY, Stated, head, phases
-from perjoule.workloads.imported.io500.submission import DATE, Submission, SubmittedPhase, recomputed, submission
+from perjoule.workloads.imported.io500.submission import (
+    DATE,
+    Submission,
+    SubmittedPhase,
+    recomputed,
+    submission,
+)
 from perjoule.workloads.imported.io500.texts import dated
 from perjoule.workloads.imported.ior_text import machine
 from perjoule.workloads.imported.mdtest import brief, direction, results
@@ -45,7 +52,10 @@ _OPERATION = {"write": "creation", "delete": "removal"}
 
 def files_of(phase: str, texts: Texts) -> tuple[str, ...]:
     """Name the files that describe a phase; its start may be found in the texts of those around it."""
-    near = [programs.name_of(name, texts) for name in _around(phase, [phase_stated.name for phase_stated in phases(texts)])]
+    near = [
+        programs.name_of(name, texts)
+        for name in _around(phase, [phase_stated.name for phase_stated in phases(texts)])
+    ]
     names = (RESULT, SUMMARY, CONFIG, programs.name_of(phase, texts), f"{phase}.csv", *near, _first(texts))
     return tuple(dict.fromkeys(name for name in names if name in texts))
 
@@ -60,7 +70,9 @@ def _run(phase: "_Phase") -> ImportedRun:
     try:
         return phase.run()
     except UNEXPECTED as error:
-        return ImportedRun(phase.of.name, (), None, "", None, f"{DAMAGED}{phase.of.name} can't be read: {words(error)}")
+        return ImportedRun(
+            phase.of.name, (), None, "", None, f"{DAMAGED}{phase.of.name} can't be read: {words(error)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -80,11 +92,24 @@ class _Phase:
 
     def run(self) -> ImportedRun:
         datadir = _DATADIR.search(self.texts.get(CONFIG, ""))
-        size = _TRANSFER.search(f" {self.of.keys.get('exe', '') or programs.command(self.text)}") if self.of.moves else None
-        size_bytes = int(size[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[size[2].lower()] if size else None
+        size = (
+            _TRANSFER.search(f" {self.of.keys.get('exe', '') or programs.command(self.text)}")
+            if self.of.moves
+            else None
+        )
+        size_bytes = (
+            int(size[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[size[2].lower()] if size else None
+        )
         rate, doubts = self.rate()
         if not isfinite(rate) or rate <= 0:
-            return ImportedRun(self.of.name, (), size_bytes, datadir[1] if datadir else "", None, "IO500 reports no rate for it")
+            return ImportedRun(
+                self.of.name,
+                (),
+                size_bytes,
+                datadir[1] if datadir else "",
+                None,
+                "IO500 reports no rate for it",
+            )
         per_s = rate * self.of.per_s
         count, reckoned = self.amount()
         took_s = count / per_s
@@ -104,7 +129,9 @@ class _Phase:
             )
         else:
             operation = self.of.name.rsplit("-", 1)[-1]
-            direction_name = "read" if operation.startswith("find") else direction(_OPERATION.get(operation, operation))
+            direction_name = (
+                "read" if operation.startswith("find") else direction(_OPERATION.get(operation, operation))
+            )
             client_results = results(hosts, direction_name, began_s, took_s, count)
         version = head(self.texts).get("version", "io500")
         return ImportedRun(
@@ -116,12 +143,16 @@ class _Phase:
         )
 
     def rate(self) -> tuple[float, tuple[Doubt, ...]]:
-        """Return GiB/s or kIOPS: as stated; with the digits of the program's own text if only the summary states it."""
+        """Return GiB/s or kIOPS: as stated; with the digits of the program's own text if only the summary
+        states it.
+        """
         rate_stated, text = float(self.of.score), programs.rate(self.of.name, self.text)
         doubts: list[Doubt] = []
         if self.of.keys.get("score") and self.of.rate and not _close(float(self.of.rate), self.of.score):
             stated_rate = f"{self.of.rate} {self.of.unit}"
-            differ = WORK.results_differ(summary_file=SUMMARY, summary=stated_rate, result_file=RESULT, result=str(self.of.score))
+            differ = WORK.results_differ(
+                summary_file=SUMMARY, summary=stated_rate, result_file=RESULT, result=str(self.of.score)
+            )
             doubts.append(differ)
         if not self.file and not self.of.keys and programs.known(self.of.name):
             doubts.append(WORK.output_missing(file=f"{self.of.name.replace('-', '_')}.txt"))
@@ -159,7 +190,9 @@ class _Phase:
         if not self.told.ended_s:
             raise ValueError("no file says when it ran")
         phases_from_here = self.among[[phase.name for phase in self.among].index(self.of.name) :]
-        return self.told.ended_s - sum(float(phase.took or "0") for phase in phases_from_here), TIMES.undated(file=SUMMARY)
+        return self.told.ended_s - sum(float(phase.took or "0") for phase in phases_from_here), TIMES.undated(
+            file=SUMMARY
+        )
 
     def hosts(self) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """Name the clients, and say how the sum is shared among them."""

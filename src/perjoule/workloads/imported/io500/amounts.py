@@ -22,7 +22,10 @@ def exact_count(of: Stated, ranks: str, text: str) -> int | None:
     """
     rows = list(csv.DictReader(ranks.splitlines()))
     if of.moves and rows and "runtime-with-openclose" in rows[0]:
-        return sum(round(float(row["throughput-withopenclose"]) * float(row["runtime-with-openclose"])) for row in rows)
+        return sum(
+            round(float(row["throughput-withopenclose"]) * float(row["runtime-with-openclose"]))
+            for row in rows
+        )
     if "total-files" in of.keys:
         return int(of.keys["total-files"])
     if not of.moves and (exact := list(_items(rows))):

@@ -1,4 +1,6 @@
-"""What an IO500 states about its phases: result_summary.txt (all versions) and result.txt (2020 and later)."""
+"""What an IO500 states about its phases: result_summary.txt (all versions) and result.txt (2020 and
+later).
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +28,8 @@ _PHASE = re.compile(
     re.MULTILINE,
 )
 _SCORE = re.compile(
-    rf"^\[SCORE *\]\s*Bandwidth +({_NUMBER}) +Gi?B/s *: *IOPS +({_NUMBER}) +kiops *: *TOTAL +({_NUMBER})", re.MULTILINE
+    rf"^\[SCORE *\]\s*Bandwidth +({_NUMBER}) +Gi?B/s *: *IOPS +({_NUMBER}) +kiops *: *TOTAL +({_NUMBER})",
+    re.MULTILINE,
 )
 _SECTION = re.compile(r"^\[([\w-]+)\]\n(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _KEY = re.compile(r"^([\w-]+) *= *(.*?) *$", re.MULTILINE)
@@ -75,8 +78,12 @@ class Io500Score:
 
 def phases(texts: Texts) -> tuple[Stated, ...]:
     """List the phases with a rate, in the order in which they ran. Raises ValueError if there are none."""
-    sections = {name: (dict(_KEY.findall(keys)), keys) for name, keys in _SECTION.findall(texts.get(RESULT, ""))}
-    summed = {name.replace("_", "-"): (rate, took) for name, rate, _, took in _PHASE.findall(texts.get(SUMMARY, ""))}
+    sections = {
+        name: (dict(_KEY.findall(keys)), keys) for name, keys in _SECTION.findall(texts.get(RESULT, ""))
+    }
+    summed = {
+        name.replace("_", "-"): (rate, took) for name, rate, _, took in _PHASE.findall(texts.get(SUMMARY, ""))
+    }
     scored = [name for name, (keys, _) in sections.items() if "score" in keys or name in summed]
     names = dict.fromkeys((*scored, *summed))
     phases_found = tuple(
@@ -86,7 +93,9 @@ def phases(texts: Texts) -> tuple[Stated, ...]:
         for keys, section_text in [sections.get(name, ({}, ""))]
     )
     if not phases_found:
-        raise ValueError(f"no phase has a result in {' or '.join(name for name in (RESULT, SUMMARY) if name in texts)}")
+        raise ValueError(
+            f"no phase has a result in {' or '.join(name for name in (RESULT, SUMMARY) if name in texts)}"
+        )
     return phases_found
 
 

@@ -1,4 +1,7 @@
-"""A submission to the IO500 list: what its files state, and what they state it from. For recomputing and auditing it."""
+"""A submission to the IO500 list: what its files state, and what they state it from.
+
+For recomputing and auditing it.
+"""
 
 import re
 from collections.abc import Mapping

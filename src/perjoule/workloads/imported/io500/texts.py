@@ -1,4 +1,6 @@
-"""What the output of a phase's own program says: IOR's and mdtest's text, 2017 and later, also if it is truncated."""
+"""What the output of a phase's own program says: IOR's and mdtest's text, 2017 and later, also if it is
+truncated.
+"""
 
 import re
 from collections.abc import Mapping
@@ -18,10 +20,13 @@ _ENDED = (
     (re.compile(r"^-- finished at (\S+ \S+) --", re.MULTILINE), _DAY),
 )
 _NODES = re.compile(r"^nodes +: (\d+)|task\(s\) on (\d+) node\(s\)", re.MULTILINE)
-_TASKS = re.compile(r"^tasks +: (\d+)\nclients per node +: (\d+)|^\s*clients +=? *(\d+) \((\d+) per node\)", re.MULTILINE)
+_TASKS = re.compile(
+    r"^tasks +: (\d+)\nclients per node +: (\d+)|^\s*clients +=? *(\d+) \((\d+) per node\)", re.MULTILINE
+)
 _LAUNCHED = re.compile(r"was launched with (\d+) total task")
 _COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
-# The summary has the most digits; IO500's own IOR ends with the row of its results: bandwidth, ..., iteration.
+# The summary has the most digits; IO500's own IOR ends with the row of its results: bandwidth, ...,
+# iteration.
 _IOR_RATE = (
     re.compile(r"^Max (?:Write|Read): +([\d.]+) MiB/sec", re.MULTILINE),
     re.compile(r"^(?:write|read) +([\d.]+)(?: +[\d.]+){6,8} +0 *$", re.MULTILINE),
@@ -30,7 +35,9 @@ _COLUMN = {"write": "creation", "stat": "stat", "read": "read", "delete": "remov
 
 
 def name_of(phase: str, texts: Mapping[str, object]) -> str:
-    """Return the name of a phase's text in a folder, as this or an older version writes it; "" without one."""
+    """Return the name of a phase's text in a folder, as this or an older version writes it; "" without
+    one.
+    """
     return next((name for name in (f"{phase}.txt", f"{phase.replace('-', '_')}.txt") if name in texts), "")
 
 
@@ -88,7 +95,9 @@ def moved_bytes(text: str) -> tuple[int, ...]:
     counts = [int(count) for count in MOVED.findall(text)]
     lines = text.splitlines()
     for names, values in pairwise(lines):
-        row = dict(zip(names.split(), values.split(), strict=False)) if names.startswith("Operation  ") else {}
+        row = (
+            dict(zip(names.split(), values.split(), strict=False)) if names.startswith("Operation  ") else {}
+        )
         for key, per in (("aggs(MiB)", MIB), ("aggsize", 1)):
             if re.fullmatch(r"[\d.]+", row.get(key, "")):
                 counts.append(round(float(row[key]) * per))

@@ -8,7 +8,9 @@ from perjoule.testbeds.cluster.keeping.answers import HostAnswers
 
 
 def heard(*answers: tuple[float, float]) -> tuple[tuple[str, ...], list[bool]]:
-    """Take in answers of (round trip, by how much the host's clock is ahead), one each 0.2 s; the messages, and what is used."""
+    """Take in answers of (round trip, by how much the host's clock is ahead), one each 0.2 s; the
+    messages, and what is used.
+    """
     found, used, now_s = HostAnswers(), list[bool](), time.monotonic() - 60
     for number, (round_trip_s, ahead_s) in enumerate(answers):
         t_s = now_s + 0.2 * number

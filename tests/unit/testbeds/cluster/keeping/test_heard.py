@@ -1,6 +1,8 @@
-"""Hosts that are broken or hostile: each costs one sentence with its name, and no more memory than a good one.
+"""Hosts that are broken or hostile: each costs one sentence with its name, and no more memory than a good
+one.
 
-A script instead of ssh plays the host. Memory is that of a process of its own, which may not take more than 1.5 GiB.
+A script instead of ssh plays the host. Memory is that of a process of its own, which may not take more than
+1.5 GiB.
 """
 
 import io
@@ -52,7 +54,13 @@ NOTHING = 'printf "answer %s 0 0 0\\n" "$number"'
 
 
 def host_that(
-    room: Path, monkeypatch: pytest.MonkeyPatch, *, before: str = "", keeping: str = "", running: str = NOTHING, said: str = ""
+    room: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    before: str = "",
+    keeping: str = "",
+    running: str = NOTHING,
+    said: str = "",
 ) -> Callable[[], Keeper]:
     """Write the host's script, and return what logs in to it and holds it."""
     (room / "probe").write_text(PROBE)
@@ -69,7 +77,9 @@ def host_that(
 
 
 def peak_bytes(room: Path, code: str) -> tuple[str, int]:
-    """Run code beside the functions of this file; return the error that it ends with, and the most memory that it took."""
+    """Run code beside the functions of this file; return the error that it ends with, and the most memory
+    that it took.
+    """
     text = textwrap.dedent(code)
     program = f"""
 import resource
@@ -88,7 +98,9 @@ except PerjouleError as error:
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120, env=env)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120, env=env
+    )
     lines = done.stdout.splitlines()
     assert lines, done.stderr[-2000:]
     return " ".join(lines[:-1]), int(lines[-1]) * 1024
@@ -110,7 +122,10 @@ print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 )
 def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str], tmp_path: Path) -> None:
     said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, **{ways!r})()")
-    assert said == "MachineError h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its login shell"
+    assert said == (
+        "MachineError h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its "
+        "login shell"
+    )
     assert most_bytes < MOST_BYTES
 
 
@@ -145,7 +160,10 @@ def test_the_longest_answer_fits(tmp_path: Path) -> None:
 
 def test_a_command_that_prints_too_much_is_refused_before_it_is_text(tmp_path: Path) -> None:
     """As text, a single character of another alphabet makes four bytes of each."""
-    running = "printf 'answer %s 0 67108864 0\\n' \"$number\"; printf '\\360\\237\\230\\200'; head -c 67108860 /dev/zero"
+    running = (
+        "printf 'answer %s 0 67108864 0\\n' \"$number\"; printf '\\360\\237\\230\\200'; head -c 67108860 "
+        "/dev/zero"
+    )
     code = f"""
     host = SshHost("h2", "client", "there", None, room, host_that(room, patch, running={running!r})(), None)
     host.run(["findmnt"], timeout_s=60)
@@ -196,7 +214,9 @@ def member(name: str, *, size: int = 1, kind: bytes = tarfile.REGTYPE, **headers
 
 
 def sparse() -> bytes:
-    """An archive of 1.5 KB with a file of 4 GiB, as `tar --sparse` makes it of a file with one written block."""
+    """An archive of 1.5 KB with a file of 4 GiB, as `tar --sparse` makes it of a file with one written
+    block.
+    """
     header = bytearray(member("log", size=512).tobuf(tarfile.GNU_FORMAT))
     header[156:157] = tarfile.GNUTYPE_SPARSE
     header[386:398], header[398:410] = b"00000000000\0", b"00000001000\0"
@@ -236,7 +256,19 @@ PAX_SPARSE: dict[str, Any] = {
         (packed(member("log", size=5000))[:3000], "unexpected end of data"),
         (b"\xff" * 10_240, "header|checksum|truncated"),
     ],
-    ids=["sparse", "pax-sparse", "parent", "own", "line-feed", "long", "long-name", "pax", "many", "cut", "noise"],
+    ids=[
+        "sparse",
+        "pax-sparse",
+        "parent",
+        "own",
+        "line-feed",
+        "long",
+        "long-name",
+        "pax",
+        "many",
+        "cut",
+        "noise",
+    ],
 )
 def test_an_archive_that_no_run_made_is_refused_in_a_sentence_about_the_host(
     content: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,7 +291,9 @@ esac
     keeper.close()
 
 
-@pytest.mark.parametrize("content", [sparse(), huge_name(tarfile.XHDTYPE), huge_name(tarfile.GNUTYPE_LONGNAME)])
+@pytest.mark.parametrize(
+    "content", [sparse(), huge_name(tarfile.XHDTYPE), huge_name(tarfile.GNUTYPE_LONGNAME)]
+)
 def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "archive").write_bytes(content)
     os.truncate(tmp_path / "archive", 2**30 + 2**20)  # of zeros, with holes
@@ -279,7 +313,18 @@ def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path) -> None:
 
 
 CLOCK, _, REST = COUNTERS.partition(" ")
-BAD_CLOCKS = ["nan", "1e308", "inf", "-1.000000", "", "0x10", "1_0.000000", "9" * 5000, "1795273233", "١٧٩٥٢٧٣٢٣٣.372095"]
+BAD_CLOCKS = [
+    "nan",
+    "1e308",
+    "inf",
+    "-1.000000",
+    "",
+    "0x10",
+    "1_0.000000",
+    "9" * 5000,
+    "1795273233",
+    "١٧٩٥٢٧٣٢٣٣.372095",
+]
 
 
 @pytest.mark.parametrize("clock", BAD_CLOCKS)
@@ -319,7 +364,9 @@ BAD_COUNTERS = {
 
 
 @pytest.mark.parametrize("said", BAD_COUNTERS.values(), ids=BAD_COUNTERS)
-def test_counters_that_are_none_are_refused(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_that_are_none_are_refused(
+    said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keeper = host_that(tmp_path, monkeypatch, said=said)()
     host = SshHost("h2", "client", "there", None, tmp_path, keeper, None)
     with pytest.raises(WorkloadError, match=r"^h2: unexpected counters: "):
@@ -329,12 +376,22 @@ def test_counters_that_are_none_are_refused(said: str, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize(
     "line",
-    ["cores 0", "cores -2", "cores 99999999999", "ticks_hz 0", "ticks_hz -100", "free_bytes -1", f"total_bytes {'9' * 40}"],
+    [
+        "cores 0",
+        "cores -2",
+        "cores 99999999999",
+        "ticks_hz 0",
+        "ticks_hz -100",
+        "free_bytes -1",
+        f"total_bytes {'9' * 40}",
+    ],
 )
 def test_a_probe_with_impossible_numbers_is_refused(line: str) -> None:
     name = line.split()[0]
     text = "\n".join(line if old.startswith(f"{name} ") else old for old in PROBE.splitlines())
-    with pytest.raises(MachineError, match=r"^h2: unexpected output from the login shell: .*; check its login shell$"):
+    with pytest.raises(
+        MachineError, match=r"^h2: unexpected output from the login shell: .*; check its login shell$"
+    ):
         probe(text, "h2")
 
 
@@ -343,6 +400,8 @@ def test_an_answer_to_what_was_never_asked_ends_the_connection(
     number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeper = host_that(tmp_path, monkeypatch, running=f'printf "answer {number} 0 0 0\\n"')()
-    with pytest.raises(TransientError, match=rf"h2 \(there\): the connection was lost \(unexpected answer: answer {number} "):
+    with pytest.raises(
+        TransientError, match=rf"h2 \(there\): the connection was lost \(unexpected answer: answer {number} "
+    ):
         keeper.run(["true"], timeout_s=10)
     keeper.close()
