@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -141,11 +141,8 @@ class Redfish(Metered):
 
     def _source(self, place: Place) -> Source:
         members: Any = at(place.json(link(place.json(ROOT), "Chassis") or f"{ROOT}Chassis"), "Members")
-        paths = {
-            _id(path): path
-            for member in (members if isinstance(members, list) else ())
-            if (path := link(member))
-        }  # pyright: ignore[reportUnknownVariableType]
+        listed = cast("list[Any]", members) if isinstance(members, list) else []
+        paths = {_id(path): path for member in listed if (path := link(member))}
         named = {name: path for name, path in paths.items() if self.chassis in ("", name)}
         found = {
             name: source
