@@ -1,10 +1,14 @@
+import ast
+import inspect
 from dataclasses import replace
 
 import pytest
 
 from perjoule import catalogue
+from perjoule.measures import interference, overlap, plausibility, stragglers
 from perjoule.measures.plausibility import doubts
 from perjoule.model import Spec
+from perjoule.model.doubts import KINDS
 from perjoule.trial.reading import Reading
 
 
@@ -137,3 +141,19 @@ def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(
     # the disks of another
     others = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-2",)), []))
     assert not any("its disks can" in doubt for doubt in others)
+
+
+def test_the_list_ranks_no_number_with_any_of_these_doubts() -> None:
+    """All doubts that these modules make are objections: a new one is of `IDS`, too."""
+    modules = (plausibility, overlap, stragglers, interference)
+    names = {name: kind for module in modules for name, kind in vars(module).items() if kind in KINDS}
+    calls = (node for module in modules for node in ast.walk(ast.parse(inspect.getsource(module))))
+    made = {
+        getattr(names[node.func.value.id], node.func.attr).id
+        for node in calls
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id in names
+    }
+    assert made == plausibility.IDS
