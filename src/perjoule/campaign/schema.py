@@ -130,6 +130,9 @@ def described(cls: type, prefix: str = "") -> Schema:
         if inner and (table := found.get("$defs", {}).get(f"{prefix}{inner.__name__}")):
             _speak(table, inner)
     _speak(found, cls)
+    for table in (found, *found.get("$defs", {}).values()):
+        if "description" in table:
+            table["description"] = _joined(table["description"])
     return found
 
 
