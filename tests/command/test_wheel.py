@@ -93,6 +93,7 @@ watch r --once
 import imported fio.json
 publish published.zip --into list
 list build list --to site
+recalculate --help
 papers
 audit green-storage
 reproduce green-storage --simulate --write paper.toml

@@ -322,7 +322,7 @@ def test_another_machine_of_the_same_name_is_refused(
     assert "worked at the former speed" in refused(original, tmp_path / "again")
     of_today(monkeypatch, replace(CORRECTED, nodes=CORRECTED.nodes[:-1]))
     assert "another machine in the catalogue" in refused(original, tmp_path / "again")
-    monkeypatch.setattr(catalogue, "names", lambda: ("another",))
+    monkeypatch.setattr(catalogue, "choices", lambda: ("another",))
     results = store.open_results(original)
     with pytest.raises(CampaignError, match='has no cluster "odroid-hc4"'):
         recalculated(results.records()[0], results.series(results.records()[0]), "here")

@@ -1,7 +1,7 @@
 """Watts that the catalogue corrected since a record was made of them."""
 
 from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
-from perjoule.catalogue.finding import cluster, names
+from perjoule.catalogue.finding import choices, cluster
 from perjoule.model.format import estimate
 from perjoule.model.hardware import Cluster
 
@@ -10,7 +10,7 @@ RATIO = 1e-9  # of a value: what writing it down may change
 
 def corrected(kept: Cluster) -> tuple[str, ...]:
     """Name the watts of a record's hardware that the catalogue has otherwise today, each with both values."""
-    if kept.name not in names():
+    if kept.name not in choices():
         return ()
     today = coefficients(cluster(kept.name))
     watts = {

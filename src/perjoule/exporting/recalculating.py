@@ -178,7 +178,7 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
 def _moves(record: Record) -> Mapping[str, Moves]:
     """Return what moved in a record's cluster, by its name; {} where the catalogue lacks it."""
     former = record.hardware
-    if former is None or former.name not in catalogue.names():
+    if former is None or former.name not in catalogue.choices():
         return {}
     return {former.name: moved(former, catalogue.cluster(former.name))}
 

@@ -55,7 +55,7 @@ def recalculated(record: Record, series: Sequence[Series], place: str) -> Recalc
     if not powers:
         return None
     former = record.hardware
-    if former is None or former.name not in catalogue.names():
+    if former is None or former.name not in catalogue.choices():
         name = former.name if former else record.cluster
         raise CampaignError(
             f'the catalogue has no cluster "{name}" of which these watts could be modelled', where=place
@@ -112,14 +112,16 @@ def moved(former: Cluster, today: Cluster) -> Moves:
 
 
 def _otherwise(former: Cluster, today: Cluster) -> bool:
-    """Whether any coefficient has another value or uncertainty, beyond what writing it down may change."""
+    """Whether any coefficient has another value or uncertainty, beyond what writing it down may change; what
+    only one of them states, as older records no ends beside a sigma, moves nothing.
+    """
     before, after = (
         {name: _numbers(value) for name, value in coefficients(of).items()} for of in (former, today)
     )
     return before.keys() != after.keys() or any(
-        before[name].keys() != after[name].keys()
-        or not all(isclose(before[name][key], after[name][key]) for key in before[name])
+        not isclose(before[name][key], after[name][key])
         for name in before
+        for key in before[name].keys() & after[name].keys()
     )
 
 

@@ -77,9 +77,12 @@ def _point(load: "Load") -> Point:
             {key: number for key, number in numbers.by_key.items() if not metric_of(key).together}
         )
     simulated = record.traits.reality == "simulated"  # then whatever a meter or a model says of it is, too
+    computed = {doubt: doubt for doubt in (*load.span.doubts, *measured.doubts)}
+    # A doubt that a record has in the same words is the computed one: nobody stores it away under another id.
+    doubts = (computed.get(doubt, doubt) for doubt in dict.fromkeys((*record.doubts, *computed)))
     return Point(
         numbers.graded("simulated") if simulated else numbers.by_key,
-        tuple(dict.fromkeys((*record.doubts, *load.span.doubts, *measured.doubts))),
+        tuple(doubts),
         trial=record.trial,
         direction=load.direction,
         reality=record.traits.reality,

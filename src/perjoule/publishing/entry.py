@@ -3,7 +3,7 @@
 Everything in a bundle is untrusted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -17,7 +17,7 @@ from perjoule.exporting.crate import METADATA
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.measures import plausibility
-from perjoule.model import Cell, Interval, Pattern, Record, least_real
+from perjoule.model import Cell, Doubt, Interval, Pattern, Record, least_real
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
@@ -27,6 +27,7 @@ from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.modes import in_modes
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
+from perjoule.trial.reading import Reading
 from perjoule.views.content import Content
 
 MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
@@ -134,8 +135,11 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     findings = verification.verify(results)
     _require(path, [difference.replace(f"{folder}/", "") for difference in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
+    implausible = {
+        doubt for record in records for doubt in plausibility.doubts(Reading(record, results.series(record)))
+    }
     content = Content(results)
-    rows = tuple(_rows(content.cells, records))
+    rows = tuple(_rows(content.cells, records, implausible))
     objections = [*_stated(about), *_powered(rows)]
     if objections:
         raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
@@ -234,7 +238,7 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
         yield f"none of its {len(rows)} numbers can be ranked ({'; '.join(list(reasons)[:_SHOWN])})"
 
 
-def _rows(cells: Sequence[Cell], records: Sequence[Record]) -> Iterator[Ranked]:
+def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Doubt]) -> Iterator[Ranked]:
     number, hosts = 0, _hosts(records)
     for cell in cells:
         of_cell = _of(cell, records)
@@ -262,7 +266,7 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record]) -> Iterator[Ranked]:
                 cell_text(cell, metric),
                 cell_text(cell, rate, mean),
                 rate,
-                tuple(_objections(cell, grade, metric)),
+                tuple(_objections(cell, grade, metric, implausible)),
             )
 
 
@@ -297,7 +301,7 @@ def _words(pattern: Pattern) -> str:
     return ", ".join(part for part in (pattern.access, size, "direct" if pattern.direct else "") if part)
 
 
-def _objections(cell: Cell, grade: str, metric: str) -> Iterator[str]:
+def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) -> Iterator[str]:
     if grade in REFUSED_GRADES or not grade:
         yield "its power is simulated" if grade else "the grade of its power is unknown"
     if any(metric_of(key).event for key in cell.metrics):
@@ -308,7 +312,8 @@ def _objections(cell: Cell, grade: str, metric: str) -> Iterator[str]:
         yield "its meter states no accuracy, so its uncertainty is unknown"
     if in_modes(cell):
         yield "its repetitions have two modes, which no mean and interval describe"
-    yield from (doubt for doubt in cell.doubts if doubt.id in plausibility.IDS)
+    # By their words, too: of one and the same doubt, a cell may have what a record stores of it without its id.
+    yield from (doubt for doubt in cell.doubts if doubt.id in plausibility.IDS or doubt in implausible)
 
 
 def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTrial]:

@@ -7,8 +7,9 @@ import pytest
 from perjoule import catalogue
 from perjoule.measures import interference, overlap, plausibility, stragglers
 from perjoule.measures.plausibility import doubts
+from perjoule.measures.points import points
 from perjoule.model import Spec
-from perjoule.model.doubts import KINDS
+from perjoule.model.doubts import DERIVED, KINDS
 from perjoule.trial.reading import Reading
 
 
@@ -157,3 +158,12 @@ def test_the_list_ranks_no_number_with_any_of_these_doubts() -> None:
         and node.func.value.id in names
     }
     assert made == plausibility.IDS
+
+
+def test_a_record_can_not_store_an_objection_away_without_its_id(made) -> None:
+    """A bundle of a stranger that stated the sentence itself would keep its rank."""
+    record = made.record(moved=made.results((10.0, 20.0), (11.0, 20.0)))
+    (objection,) = doubts(Reading(record, []))
+    stored = (DERIVED.doubt(str(objection)),)
+    (point,) = points(replace(record, doubts=stored), [])
+    assert [doubt.id for doubt in point.doubts if doubt == objection] == [objection.id]
