@@ -6,7 +6,6 @@ several variants of one; parts/ has what plans need beside hardware.
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -20,7 +19,6 @@ from perjoule.model.errors import CampaignError
 # of the environment: folders of the user's, with boards/, drives/, switches/ and clusters/
 OWN = "PERJOULE_CATALOGUE"
 Table = dict[str, Any]
-_VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 _SIDES = ("_at_wall", "_behind_supply")
 
 
@@ -71,9 +69,17 @@ def _tables(own: tuple[str, ...]) -> Mapping[str, Table]:
 def _clusters(own: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
     tables_by_name: dict[str, tuple[str, str]] = {}
     for _, file, text in _read(own, {"clusters": "cluster"}):
-        for name in _VARIANT.findall(text) or [file]:
+        for name in _variants(text) or [file]:
             _enter(tables_by_name, name, (file, text))
     return tables_by_name
+
+
+def _variants(text: str) -> list[str]:
+    try:
+        variants = tomllib.loads(text).get("variant")
+    except (ValueError, RecursionError):  # whoever reads the file says so
+        return []
+    return [*variants] if isinstance(variants, dict) else []
 
 
 def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

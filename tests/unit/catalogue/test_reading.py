@@ -1,4 +1,5 @@
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -358,6 +359,20 @@ def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
             files("perjoule.catalogue").joinpath("clusters", "ssd-vs-hdd.toml").read_text("utf-8"),
             "ssd-vs-hdd",
         )
+
+
+@pytest.mark.parametrize(
+    "heading", ["[[variant.v1]]", "  [[variant.v1]]", '[[variant."v1"]]', "[[ variant . v1 ]]"]
+)
+def test_a_variant_is_found_however_toml_writes_its_name(
+    heading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clusters").mkdir()
+    file = tmp_path / "clusters" / "mine.toml"
+    file.write_text(OWN.replace("[[node]]", heading))
+    monkeypatch.setenv("PERJOULE_CATALOGUE", str(tmp_path))
+    assert "v1" in catalogue.names()
+    assert catalogue.cluster("v1").nodes
 
 
 def test_a_disk_is_no_faster_and_no_more_active_than_the_port_of_its_board_lets_it_be():
