@@ -77,7 +77,7 @@ def test_a_table_needs_nothing_that_draws_a_page(folders: tuple[Path, Path], wor
         if line.startswith("import time:")
     }
     assert "perjoule.summary" in imported
-    assert imported.isdisjoint({"perjoule.report", "perjoule.figures.rendering", "jinja2"})
+    assert imported.isdisjoint({"perjoule.report", "vl_convert", "jinja2"})
 
 
 def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(

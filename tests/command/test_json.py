@@ -57,7 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_show_has_all_metrics_of_all_rows(said: Said, results: Path) -> None:
     found = said("show", results)
-    assert (found["format"], found["version"]) == ("perjoule show", 1)
+    assert (found["format"], found["version"]) == ("perjoule show", 2)
     assert {*found} - {"format", "version"} == documented("show")
     row = found["rows"][0]
     listed = ROW.search((ROOT / "docs" / "reference" / "json.md").read_text())

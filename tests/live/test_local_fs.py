@@ -52,7 +52,7 @@ from perjoule.model import Disk, Permit
 from perjoule.testbeds._device import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
-view.HERE = view.View(links=device.parents[1])
+view.HERE = view.MachineView(links=device.parents[1])
 wanted = Disk(kind="xfs", block="1 KiB", device=str(device))
 def say():
     words = subprocess.run(["wipefs", "-nO", "TYPE,LABEL", device], capture_output=True, text=True, check=True).stdout.split()[2:]

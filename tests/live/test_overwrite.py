@@ -41,7 +41,7 @@ from perjoule.model import Overwrite, Permit
 from perjoule.testbeds._device import view
 from perjoule.testbeds.local import Local
 device = Path(sys.argv[1])
-view.HERE = view.View(links=device.parents[1])
+view.HERE = view.MachineView(links=device.parents[1])
 with Local().hold(1) as hosts:
     hosts.all[0].overwrite = (Permit(str(device), ("ext4",)),)
     path = hosts.all[0].device("device", size_bytes=1, device=str(device))

@@ -126,7 +126,8 @@ class _Teller:
             self._kept_count + self._remaining.trials_count,
             self._remaining.left_s(),
             samples,
-            tuple(dict.fromkeys(self._notice.doubts())) if self._notice else (),
+            # as texts: whoever watches reads no ids
+            tuple(map(str, dict.fromkeys(self._notice.doubts()))) if self._notice else (),
         )
         self._file.append(Line(state=state))
 

@@ -44,8 +44,8 @@ class ExportRow(NamedTuple):
     n: int
     grade: str  # of the energy
     doubts: str  # joined by "; ", so that no cell of a CSV has a line break
-    reality: str  # of what was measured: "real", "emulated", "simulated"
     doubt_ids: str  # of the doubts, each id once, joined by "; "
+    reality: str  # of what was measured: "real", "emulated", "simulated"
 
 
 def rows(results: Results, cells: Sequence[Cell]) -> Iterator[ExportRow]:
@@ -58,14 +58,14 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[ExportRow]:
     for point in points_of(results, results.latest()):
         for metric, value in point.metrics.items():
             names, of = _words(point.trial, point.direction), metric_of(metric)
-            came = point.grade_of(of.boundary), "; ".join(point.doubts), point.reality, ids(point.doubts)
+            came = point.grade_of(of.boundary), "; ".join(point.doubts), ids(point.doubts), point.reality
             yield ExportRow("trial", *names, metric, of.unit.si, value, None, None, 1, *came)
     for cell in cells:
         names_of_cell = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, interval in cell.metrics.items():
             numbers = (interval.mean, interval.low, interval.high, len(interval.values))
             of = metric_of(metric)
-            came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality, ids(cell.doubts)
+            came = cell.grade_of(of.boundary), "; ".join(cell.doubts), ids(cell.doubts), cell.reality
             yield ExportRow("cell", *names_of_cell, metric, of.unit.si, *numbers, *came)
 
 
