@@ -24,7 +24,7 @@ def said(*words: object, code: int = 0) -> str:
 def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: Path) -> None:
     file, results = tmp_path / "calibration.toml", tmp_path / "results"
     text = calibration.written(["moosefs"], repetitions=2, scale=0.4)
-    for long, short in (("[1, 2, 4]", "[1, 2]"), ("[1.0, 0.5]", "1.0"), ('"128 MiB"', '"64 MiB"')):
+    for long, short in (("[1, 2, 4]", "[1, 2]"), ("[1.0, 0.5]", "1.0")):
         assert long in text
         text = text.replace(long, short)
     file.write_text(text)
@@ -36,7 +36,7 @@ def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: P
     ((checked, count),) = re.findall(
         r"bytes of networks and disks are those of the layout in (\d) of (\d) points", told
     )
-    assert 4 <= int(checked) <= int(count) <= 8, told
+    assert 2 <= int(checked) <= int(count) <= 8, told
     few = prediction.read((tmp_path / "moosefs.json").read_text(), "few")
     assert len(few.points) == int(count)
     assert few.emulated
@@ -48,7 +48,7 @@ def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: P
         "--on",
         "odroid-hc4",
         "--size",
-        "64 MiB",
+        "128 MiB",
         "--clients",
         "1,2",
         "--virtual",
