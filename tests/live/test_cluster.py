@@ -591,7 +591,9 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
         done = host.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=800, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "failed: " not in done.stdout + done.stderr
+        failed = [line for line in (done.stdout + done.stderr).splitlines() if "failed: " in line]
+        # On a busy machine something may stand still: then a trial is measured again, and says so.
+        assert [line for line in failed if "perjoule stood still" not in line] == []
 
     if kind == "virtual":
         few = {} if grows else {"servers": 2}
