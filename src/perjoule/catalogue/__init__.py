@@ -2,7 +2,7 @@
 source and status.
 """
 
-from perjoule.catalogue.corrected import corrected
+from perjoule.catalogue.corrected import corrected, moved
 from perjoule.catalogue.finding import (
     boards,
     choices,
@@ -40,6 +40,7 @@ __all__ = [
     "corrected",
     "drives_by_name",
     "idle_w",
+    "moved",
     "names",
     "peak_w",
     "read",

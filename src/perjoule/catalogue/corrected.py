@@ -1,26 +1,33 @@
 """Watts that the catalogue corrected since a record was made of them."""
 
+from collections.abc import Mapping
+from math import isclose
+
 from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
 from perjoule.catalogue.finding import choices, cluster
 from perjoule.model.format import estimate
 from perjoule.model.hardware import Cluster
-
-RATIO = 1e-9  # of a value: what writing it down may change
 
 
 def corrected(kept: Cluster) -> tuple[str, ...]:
     """Name the watts of a record's hardware that the catalogue has otherwise today, each with both values."""
     if kept.name not in choices():
         return ()
-    today = coefficients(cluster(kept.name))
-    watts = {
-        name: value
-        for name, value in coefficients(kept).items()
-        if name != LOAD and not name.startswith(RATING)
-    }
     return tuple(
-        f"{name} {estimate(old.value)}{unit}, now {estimate(new.value)}{unit}"
-        for name, old in watts.items()
+        f"{name} {estimate(before)}{unit}, now {estimate(now)}{unit}"
+        for name, (before, now) in moved(kept, cluster(kept.name)).items()
         for unit in ("" if name == EFFICIENCY else " W",)
-        if (new := today.get(name)) is not None and abs(new.value - old.value) > RATIO * abs(old.value)
     )
+
+
+def moved(former: Cluster, today: Cluster) -> Mapping[str, tuple[float, float]]:
+    """Return the coefficients of watts that have another value, by name, with both values."""
+    now = coefficients(today)
+    return {
+        name: (before.value, now[name].value)
+        for name, before in coefficients(former).items()
+        if name != LOAD
+        and not name.startswith(RATING)
+        and name in now
+        and not isclose(before.value, now[name].value)
+    }

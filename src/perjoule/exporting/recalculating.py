@@ -17,7 +17,7 @@ from pathlib import Path
 from perjoule import __version__, catalogue, store
 from perjoule.exporting.archive import MOST_UNPACKED_BYTES, open_archive, unpacked
 from perjoule.exporting.bundle import differing, kept_files
-from perjoule.exporting.recalculation import MEASURE, Recalculated, moved, recalculated
+from perjoule.exporting.recalculation import MEASURE, Recalculated, recalculated
 from perjoule.machine import removal
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import json_of
@@ -33,7 +33,7 @@ from perjoule.store.disk import spoken, sync
 from perjoule.store.journal import NAME as JOURNAL
 from perjoule.store.journal import JournalEntry, append_entry, sha256
 from perjoule.store.place import entered, make_folders, require_ours
-from perjoule.store.recalculated import KEY, Moves, Recalculation, keep_recalculation
+from perjoule.store.recalculated import KEY, Correction, Moves, Recalculation, keep_recalculation
 from perjoule.store.records import to_json, with_time
 from perjoule.store.samples import ParquetSink, read_series
 from perjoule.summary.campaign import campaign_of
@@ -180,7 +180,8 @@ def _moves(record: Record) -> Mapping[str, Moves]:
     former = record.hardware
     if former is None or former.name not in catalogue.choices():
         return {}
-    return {former.name: moved(former, catalogue.cluster(former.name))}
+    moved = catalogue.moved(former, catalogue.cluster(former.name))
+    return {former.name: {name: Correction(*values) for name, values in moved.items()}}
 
 
 def _rewrite(attempt: Path, watts: Recalculated, note_of_all: Recalculation, moves: Moves) -> None:

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from perjoule import catalogue
 from perjoule.catalogue import watts
-from perjoule.catalogue.coefficients import LOAD, RATING, coefficients
+from perjoule.catalogue.coefficients import coefficients
 from perjoule.catalogue.watts import Component
 from perjoule.model import HostFact, Record, Series
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node, Value
 from perjoule.results.modelled_watts import COUNTERS, component, modelled, work_ends
-from perjoule.store.recalculated import Correction, Moves
 from perjoule.trial.reading import Reading
 
 Floats = NDArray[np.float64]
@@ -96,19 +95,6 @@ def recalculated(record: Record, series: Sequence[Series], place: str) -> Recalc
         samples_count,
         between_count,
     )
-
-
-def moved(former: Cluster, today: Cluster) -> Moves:
-    """Return the coefficients of watts that have another value today, by name."""
-    values = coefficients(today)
-    return {
-        name: Correction(value.value, values[name].value)
-        for name, value in coefficients(former).items()
-        if name != LOAD
-        and not name.startswith(RATING)
-        and name in values
-        and not isclose(value.value, values[name].value)
-    }
 
 
 def _otherwise(former: Cluster, today: Cluster) -> bool:
