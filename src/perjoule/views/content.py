@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perjoule.statistics.scaling import Scaling
     from perjoule.statistics.users import Mix
     from perjoule.statistics.winners import Finding
+    from perjoule.store.recalculated import Recalculation
     from perjoule.summary.metered import MeteredTrial
     from perjoule.summary.timeline import Timeline
     from perjoule.summary.traffic import Overhead
@@ -153,6 +154,13 @@ class Content:
 
         folders = [self, *map(Content, self.beside)]
         return replacements([pair for folder in folders for pair in machines(folder.records, folder.cells)])
+
+    @cached_property
+    def recalculation(self) -> "Recalculation | None":
+        """What was recalculated, if its watts were modelled again."""
+        from perjoule.store.recalculated import recalculation_of
+
+        return recalculation_of(self.results.folder)
 
     @cached_property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from perjoule.model import Cell
 from perjoule.model.format import estimate
 from perjoule.model.metrics import IDLE, PER_JOULE
 from perjoule.results.table import NAMES, PLACE, Table, heading, place, row_text, with_meter
-from perjoule.store.recalculated import Recalculation, recalculation_of
+from perjoule.store.recalculated import Recalculation
 from perjoule.views.content import Content
 from perjoule.views.view import Shown, View
 
@@ -51,7 +51,7 @@ def _text(cell: Cell, key: str) -> str:
 
 
 def _intro(content: Content) -> str:
-    recalculation = recalculation_of(content.results.folder)
+    recalculation = content.recalculation
     if recalculation is None:
         return ""
     days = sorted(
@@ -68,13 +68,11 @@ def _intro(content: Content) -> str:
 
 
 def _coefficients(content: Content) -> Table:
-    recalculation = recalculation_of(content.results.folder)
-    return coefficients_table(recalculation) if recalculation else NONE
+    return coefficients_table(content.recalculation) if content.recalculation else NONE
 
 
 def _rows(content: Content) -> Table:
-    recalculation = recalculation_of(content.results.folder)
-    return rows_table(recalculation, content.cells) if recalculation else NONE
+    return rows_table(content.recalculation, content.cells) if content.recalculation else NONE
 
 
 VIEW = View(
