@@ -10,7 +10,7 @@ from perjoule.model.doubts import Doubt
 from perjoule.papers import published
 from perjoule.results.limitations import simulated_notes
 from perjoule.store import Results
-from perjoule.store.recalculated import recalculation_of
+from perjoule.store.recalculated import Recalculation, recalculation_of
 from perjoule.summary import Summary, summary
 
 # what computes is imported where it is used: that takes longer than `--help` or an error should
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from perjoule.statistics.scaling import Scaling
     from perjoule.statistics.users import Mix
     from perjoule.statistics.winners import Finding
-    from perjoule.store.recalculated import Recalculation
     from perjoule.summary.metered import MeteredTrial
     from perjoule.summary.timeline import Timeline
     from perjoule.summary.traffic import Overhead
@@ -156,10 +155,8 @@ class Content:
         return replacements([pair for folder in folders for pair in machines(folder.records, folder.cells)])
 
     @cached_property
-    def recalculation(self) -> "Recalculation | None":
+    def recalculation(self) -> Recalculation | None:
         """What was recalculated, if its watts were modelled again."""
-        from perjoule.store.recalculated import recalculation_of
-
         return recalculation_of(self.results.folder)
 
     @cached_property
@@ -257,8 +254,7 @@ class Content:
     @cached_property
     def recalculated_on(self) -> str:
         """The day on which its modelled watts were recalculated; "" if they are as they were measured."""
-        recalculation = recalculation_of(self.results.folder)
-        return recalculation.date if recalculation else ""
+        return self.recalculation.date if self.recalculation else ""
 
     @cached_property
     def modelled(self) -> bool:
