@@ -7,7 +7,7 @@ from functools import cache
 
 from perjoule.catalogue import folder
 from perjoule.catalogue.parts import BoardPart, DrivePart, Switch
-from perjoule.catalogue.reading import ClusterFile, Nodes, instead, part, read_all, read_file
+from perjoule.catalogue.reading import ClusterFile, Nodes, Part, instead, part, read_all, read_file
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Role
 
@@ -31,17 +31,19 @@ def boards() -> tuple[str, ...]:
 
 def servers_by_name() -> Mapping[str, BoardPart]:
     """Return all boards. Raises CampaignError: a file of the user's is wrong."""
-    return {
-        name: part("board", name, table, BoardPart, folder.origin(name))
-        for name, table in folder.tables()["board"].items()
-    }
+    return _by_name("board", BoardPart)
 
 
 def drives_by_name() -> Mapping[str, DrivePart]:
     """Return all drives. Raises CampaignError: a file of the user's is wrong."""
+    return _by_name("drive", DrivePart)
+
+
+def _by_name(table: str, kind: type[Part], origin: str = "") -> Mapping[str, Part]:
+    """Return all parts of a table; errors name `origin`, or the file of the part."""
     return {
-        name: part("drive", name, table, DrivePart, folder.origin(name))
-        for name, table in folder.tables()["drive"].items()
+        name: part(table, name, written, kind, origin or folder.origin(name))
+        for name, written in folder.tables()[table].items()
     }
 
 
@@ -79,14 +81,10 @@ def _of_board(name: str) -> Cluster:
     ]
     hosts_count = sum(OF_BOARD.values())
     network = next(reversed(server.networks), "")
-    all_switches = {
-        switch: part("switch", switch, table, Switch, where)
-        for switch, table in folder.tables()["switch"].items()
-    }
     fitting = {
-        switch: one
-        for switch, one in all_switches.items()
-        if one.network == network and one.ports >= hosts_count
+        switch: described
+        for switch, described in _by_name("switch", Switch, where).items()
+        if described.network == network and described.ports >= hosts_count
     }
     if not fitting:
         message = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'

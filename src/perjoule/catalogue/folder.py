@@ -53,7 +53,7 @@ def clusters() -> Mapping[str, tuple[str, str]]:
 def _tables(own: tuple[str, ...]) -> Mapping[str, Table]:
     tables_by_name: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
     for table, name, text in _read(own, {"boards": "board", "drives": "drive", "switches": "network"}):
-        written = _toml(text, origin(name))
+        written = toml(text, origin(name))
         if table == "network":
             for switch, part in _parts(written.pop("switch", {})):
                 _enter(tables_by_name["switch"], switch, {"network": name, **part})
@@ -76,8 +76,8 @@ def _clusters(own: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
 
 def _variants(text: str) -> list[str]:
     try:
-        variants = tomllib.loads(text).get("variant")
-    except (ValueError, RecursionError):  # whoever reads the file says so
+        variants = toml(text, "").get("variant")
+    except CampaignError:  # whoever reads the file says so
         return []
     return [*variants] if isinstance(variants, dict) else []
 
@@ -103,7 +103,8 @@ def _text(path: Traversable) -> str:
         raise CampaignError(f"it can't be read: {error}", where=str(path)) from None
 
 
-def _toml(text: str, where: str) -> Table:
+def toml(text: str, where: str) -> Table:
+    """Read a file's text. Raises CampaignError: it is not TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits

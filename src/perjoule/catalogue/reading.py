@@ -6,7 +6,6 @@ board or a disk (`[board.NAME]`, `[drive.NAME]`) changes the catalogue's key by 
 measured there, or describes another.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -103,13 +102,11 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
     """
     origin = folder.origin(name)
     try:
-        file = ClusterFile.model_validate(tomllib.loads(text), context=SOURCED)
+        file = ClusterFile.model_validate(folder.toml(text, origin), context=SOURCED)
     except ValidationError as error:
         raise CampaignError(
             _complaint(error), where=origin, next="see the clusters that come with perjoule"
         ) from error
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
-        raise CampaignError(f"not TOML: {error}", where=origin) from error
     return read_file(file, name, origin)
 
 
