@@ -498,8 +498,7 @@ def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, cop
     assert code == 3
     assert sentence(errors) == (
         f"{copied}: process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()}) is working on "
-        "these results; "
-        "wait for it, or stop it with Ctrl-C and run `perjoule resume`"
+        "these results; wait for it, or stop it with Ctrl-C and run `perjoule resume`"
     )
 
 

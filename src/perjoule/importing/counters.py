@@ -168,8 +168,7 @@ def _moment_s(stamp: Mapping[str, Any], timezone: str | None, zone: str) -> floa
             return moment_s(text, DATE, name)
     raise ValueError(
         f'its times are of the zone "{stated_zone}", which is not what {zone} is called at {text}: write '
-        "them in UTC (sadf "
-        "without -t and -T), or name the zone (--timezone Europe/Berlin)"
+        "them in UTC (sadf without -t and -T), or name the zone (--timezone Europe/Berlin)"
     )
 
 

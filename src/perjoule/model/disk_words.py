@@ -111,8 +111,7 @@ MAKE: Mapping[str, Mapping[str, str | Forms]] = {
 }
 _ANY = flags(
     "defaults rw async sync dirsync noatime relatime strictatime nodiratime diratime lazytime nolazytime "
-    "iversion noiversion"
-    " nosuid nodev noexec"
+    "iversion noiversion nosuid nodev noexec"
 )
 _DISCARDS = flags("discard nodiscard")
 _ACLS = flags("acl noacl user_xattr nouser_xattr")
@@ -128,10 +127,9 @@ MOUNT: Mapping[str, Forms] = {
         "barrier": f"({BIT})?",
         **flags(
             "nobarrier journal_async_commit journal_checksum nojournal_checksum delalloc nodelalloc "
-            "noauto_da_alloc"
-            " noinit_itable dioread_lock dioread_nolock nombcache block_validity noblock_validity i_version "
-            "quota noquota"
-            " prjquota prefetch_block_bitmaps no_prefetch_block_bitmaps"
+            "noauto_da_alloc noinit_itable dioread_lock dioread_nolock nombcache block_validity "
+            "noblock_validity i_version quota noquota prjquota prefetch_block_bitmaps "
+            "no_prefetch_block_bitmaps"
         ),
         **each("auto_da_alloc", f"({BIT})?"),
         **each("init_itable", f"({NUMBER})?"),
@@ -166,8 +164,7 @@ MOUNT: Mapping[str, Forms] = {
         "space_cache": "(=v[12])?",
         **flags(
             "autodefrag noautodefrag barrier nobarrier datacow nodatacow datasum nodatasum flushoncommit "
-            "noflushoncommit treelog"
-            " notreelog nospace_cache ssd nossd ssd_spread nossd_spread"
+            "noflushoncommit treelog notreelog nospace_cache ssd nossd ssd_spread nossd_spread"
         ),
     },
     "f2fs": {
@@ -189,10 +186,9 @@ MOUNT: Mapping[str, Forms] = {
         **each("inline_xattr_size compress_log_size reserve_root", NUMBER),
         **flags(
             "gc_merge nogc_merge heap no_heap inline_xattr noinline_xattr inline_data noinline_data "
-            "inline_dentry"
-            " noinline_dentry flush_merge noflush_merge barrier nobarrier fastboot extent_cache "
-            "noextent_cache age_extent_cache"
-            " data_flush checkpoint_merge nocheckpoint_merge compress_chksum compress_cache atgc"
+            "inline_dentry noinline_dentry flush_merge noflush_merge barrier nobarrier fastboot "
+            "extent_cache noextent_cache age_extent_cache data_flush checkpoint_merge nocheckpoint_merge "
+            "compress_chksum compress_cache atgc"
         ),
     },
     "zfs": {**_ANY},

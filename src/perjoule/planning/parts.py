@@ -64,9 +64,8 @@ class FileSystem:
     # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
     write_cpu: Bare | None = None
     read_cpu: Bare | None = None  # for each byte read from them
-    write_reached: Bare | None = (
-        None  # throughput over the bound of networks, CPUs and disks; by the law of its profile if absent
-    )
+    # throughput over the bound of networks, CPUs and disks; by the law of its profile if absent
+    write_reached: Bare | None = None
     read_reached: Bare | None = None
     options: tuple[Mapping[str, Json], ...]
     # options of its driver for these

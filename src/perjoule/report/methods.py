@@ -274,8 +274,7 @@ def _power(content: Content) -> Iterator[str]:
     if content.modelled:
         yield (
             "The uncertainty of modelled power comes from the catalogue's coefficients; the part that two "
-            "file systems share "
-            "cancels in their comparison."
+            "file systems share cancels in their comparison."
         )
 
 

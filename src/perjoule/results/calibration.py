@@ -190,8 +190,7 @@ def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
     explained = f"bytes of networks and disks are those of the layout in {sum(not odd for _, odd in odds)}"
     differing = (
         f"{direction}: {amplification.SUBJECTS[name]} {number(min(of_flow))} to {number(max(of_flow))} "
-        "bytes per user byte "
-        f"in {counted(len(of_flow), 'other point')}"
+        f"bytes per user byte in {counted(len(of_flow), 'other point')}"
         for (direction, name), of_flow in sorted(ratios.items())
     )
     return (f"{explained} of {counted(len(odds), 'point')}", *differing) if odds else ()

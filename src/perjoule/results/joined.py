@@ -76,6 +76,5 @@ def joined_remarks(joined: Sequence[Joined]) -> Iterator[str]:
     if odd_count:
         yield (
             f"{odd_count} trials are left out because their servers have other memory than was pledged: "
-            "predict with --virtual "
-            "for virtual hosts without memory_cap, and without it for others"
+            "predict with --virtual for virtual hosts without memory_cap, and without it for others"
         )

@@ -32,8 +32,7 @@ class RunClocks:
         if not self.clients or len(self.clocks) != 2:
             raise ValueError(
                 f"{len(self.clients)} clients and {len(self.clocks)} clocks, but it needs at least one "
-                "client and exactly two "
-                "clocks"
+                "client and exactly two clocks"
             )
 
     @property

@@ -276,8 +276,7 @@ def test_editors_know_events():
         (
             text(SCRUB),
             'no scrub can happen to filesystem "moosefs": its chunk servers test chunks all the time, and '
-            "no command begins a "
-            "round; use filesystem cephfs or rados, or remove",
+            "no command begins a round; use filesystem cephfs or rados, or remove",
         ),
         (
             text(SNAPSHOT, filesystem='kind = "glusterfs"'),

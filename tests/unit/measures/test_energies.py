@@ -21,9 +21,8 @@ def test_servers_that_are_metered_with_their_switch_alone_lack_an_energy_with_th
     assert "energy_j" not in point.metrics
     assert point.metrics["gross_energy_j"] == pytest.approx(560)
     assert point.omitted["net"] == (
-        "energy of the servers omitted: strip power counts them together with the switch (cover the servers "
-        "alone, or meter the "
-        "switch as well); the gross_* metrics have that of servers and switch"
+        "energy of the servers omitted: strip power counts them together with the switch (cover the "
+        "servers alone, or meter the switch as well); the gross_* metrics have that of servers and switch"
     )
 
 

@@ -19,24 +19,19 @@ _NUMBER = r"-?[0-9]{1,18}(\.[0-9]{1,9})?([KMGT](i?B)?)?|true|false"
 FAMILIES = {
     "osd_": "op_num op_pq op_thread op_threads op_history op_complaint recovery backfill scrub deep_scrub snap_trim mclock memory"
     " client_message client_op max_backfills max_pg_log min_pg_log max_scrubs max_write delete_sleep "
-    "async_recovery"
-    " heartbeat_grace heartbeat_interval pg_log numa requeue target_pg_log map_cache discard rocksdb "
-    "enable_op_tracker max_push"
-    " copyfrom_max",
+    "async_recovery heartbeat_grace heartbeat_interval pg_log numa requeue target_pg_log map_cache discard "
+    "rocksdb enable_op_tracker max_push copyfrom_max",
     "bluestore_": "cache 2q_cache csum_min csum_max compression_min compression_max compression_required min_alloc max_alloc"
     " max_blob max_deferred prefer_deferred deferred_batch throttle extent_map clone_cow default_buffered "
-    "onode ioring"
-    " sync_submit avl_alloc hybrid_alloc gc max_defer rocksdb_cf",
+    "onode ioring sync_submit avl_alloc hybrid_alloc gc max_defer rocksdb_cf",
     "bluefs_": "alloc_size buffered_io max_prefetch max_log min_log min_flush shared_alloc sync_write compact_log log_compact"
     " preextend_wal",
     "bdev_": "aio enable_discard async_discard ioring block_size",
     "rocksdb_": "cache_size cache_row cache_shard block_size bloom_bits partition_filters cache_index pin_l0 collect perf",
     "mds_": "cache_memory cache_trim cache_reservation cache_mid log_max log_events log_segment bal_split bal_merge bal_fragment"
     " bal_interval bal_max bal_min bal_need bal_sample max_purge max_caps max_completed max_retries "
-    "max_snaps max_file max_xattr"
-    " recall session_cache op_complaint op_history dir_prefetch dir_max dir_keys tick beacon early_reply "
-    "enable_op_tracker"
-    " numa_node decay_halflife",
+    "max_snaps max_file max_xattr recall session_cache op_complaint op_history dir_prefetch dir_max "
+    "dir_keys tick beacon early_reply enable_op_tracker numa_node decay_halflife",
     "client_": "oc cache_size cache_mid readahead caps max_inline dirsize force_lazyio use_random mount_timeout tick",
     "ms_": "async_op async_max_op async_reap tcp_nodelay tcp_rcvbuf tcp_prefetch tcp_read dispatch_throttle crc max_backoff"
     " max_accept initial_backoff connection_idle connection_ready time_events",

@@ -15,14 +15,12 @@ _SWITCH = words("on", "off", "yes", "no", "true", "false", "enable", "disable", 
 _NUMBERS = {
     "performance.": "aggregate-size cache-max-file-size cache-min-file-size cache-refresh-timeout cache-size high-prio-threads"
     " io-cache-size io-thread-count least-prio-threads low-prio-threads md-cache-timeout nl-cache-limit "
-    "nl-cache-timeout"
-    " normal-prio-threads qr-cache-timeout quick-read-cache-size quick-read-cache-timeout rda-cache-limit "
-    "rda-high-wmark"
-    " rda-low-wmark rda-request-size read-ahead-page-count write-behind-window-size",
+    "nl-cache-timeout normal-prio-threads qr-cache-timeout quick-read-cache-size quick-read-cache-timeout "
+    "rda-cache-limit rda-high-wmark rda-low-wmark rda-request-size read-ahead-page-count "
+    "write-behind-window-size",
     "cluster.": "background-self-heal-count heal-timeout heal-wait-queue-length min-free-disk min-free-inodes"
     " post-op-delay-secs read-hash-mode read-subvolume-index self-heal-readdir-size self-heal-window-size "
-    "shd-max-threads"
-    " shd-wait-qlength subvols-per-directory",
+    "shd-max-threads shd-wait-qlength subvols-per-directory",
     "disperse.": "background-heals eager-lock-timeout heal-wait-qlength other-eager-lock-timeout self-heal-window-size"
     " shd-max-threads shd-wait-qlength stripe-cache",
     "features.": "cache-invalidation-timeout locks-notify-contention-delay shard-block-size shard-deletion-rate shard-lru-limit",
@@ -35,20 +33,16 @@ _NUMBERS = {
 _SWITCHES = {
     "performance.": "cache-invalidation client-io-threads ctime-invalidation enable-least-priority flush-behind"
     " force-readdirp global-cache-invalidation io-cache io-cache-pass-through iot-pass-through lazy-open "
-    "md-cache-pass-through"
-    " md-cache-statfs nl-cache nl-cache-pass-through nl-cache-positive-entry open-behind "
-    "open-behind-pass-through"
-    " parallel-readdir quick-read quick-read-cache-invalidation read-after-open read-ahead "
-    "read-ahead-pass-through"
-    " readdir-ahead readdir-ahead-pass-through resync-failed-syncs-after-fsync stat-prefetch strict-o-direct"
-    " strict-write-ordering write-behind write-behind-pass-through write-behind-trickling-writes",
+    "md-cache-pass-through md-cache-statfs nl-cache nl-cache-pass-through nl-cache-positive-entry "
+    "open-behind open-behind-pass-through parallel-readdir quick-read quick-read-cache-invalidation "
+    "read-after-open read-ahead read-ahead-pass-through readdir-ahead readdir-ahead-pass-through "
+    "resync-failed-syncs-after-fsync stat-prefetch strict-o-direct strict-write-ordering write-behind "
+    "write-behind-pass-through write-behind-trickling-writes",
     "cluster.": "choose-local consistent-metadata data-change-log data-self-heal eager-lock ensure-durability"
     " entry-change-log entry-self-heal force-migration full-lock granular-entry-heal lock-migration "
-    "lookup-optimize"
-    " metadata-change-log metadata-self-heal optimistic-change-log randomize-hash-range-by-gfid "
-    "readdir-failover"
-    " readdir-optimize self-heal-daemon strict-readdir use-anonymous-inode use-compound-fops "
-    "weighted-rebalance",
+    "lookup-optimize metadata-change-log metadata-self-heal optimistic-change-log "
+    "randomize-hash-range-by-gfid readdir-failover readdir-optimize self-heal-daemon strict-readdir "
+    "use-anonymous-inode use-compound-fops weighted-rebalance",
     "disperse.": "eager-lock optimistic-change-log other-eager-lock parallel-writes",
     "features.": "cache-invalidation ctime locks-notify-contention shard",
     "network.": "compression",

@@ -52,8 +52,7 @@ class Sums:
         if new := sorted(moment.keys() - self._keys):
             raise ValueError(
                 f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with '
-                "only, or, if their "
-                "times differ, choose one with only and give each a table of its own"
+                "only, or, if their times differ, choose one with only and give each a table of its own"
             )
         whole = moment.keys() == self._keys
         self._complete_count += whole
@@ -91,7 +90,6 @@ class Overlaps:
         if self._overlaps_count == OVERLAPS_COUNT:
             raise ValueError(
                 f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if "
-                "they are of several "
-                "outlets or phases, export the column that tells them apart and set by"
+                "they are of several outlets or phases, export the column that tells them apart and set by"
             )
         self._before_s, self._stamp_s, self._rows_count = self._stamp_s, t_s, 1

@@ -35,8 +35,7 @@ class Change(Kind):
         """Neighbouring trials resemble each other. Intervals are too narrow; repeat at other times."""
         return (
             f"{metric} of neighbouring trials is correlated (r = {r:.2f}, p = {p:.2g}): they carry less "
-            "information than their "
-            f"number suggests{_so_do(others)}"
+            f"information than their number suggests{_so_do(others)}"
         )
 
     @doubt

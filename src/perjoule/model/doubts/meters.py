@@ -19,9 +19,8 @@ class Meters(OfSamples):
         """Servers with their switch draw less than without. Check what each meter covers, and its unit."""
         return (
             f"{channels}: {number(energy_j)} J of the servers alone, more than the {number(others_j)} J of "
-            "servers and switch by "
-            f"{others}: one of them covers something else (check covers), or has another unit; the energy "
-            "is refused"
+            f"servers and switch by {others}: one of them covers something else (check covers), or has "
+            "another unit; the energy is refused"
         )
 
     @doubt
@@ -29,8 +28,7 @@ class Meters(OfSamples):
         """No running computer draws so little. Check the unit, and what the meter covers."""
         return (
             f"{channels}: {power_w:.3g} W for {_hosts(hosts_count)}, where a running host draws {least_w:g} "
-            "W at least: "
-            "check the unit (kW read as W?), and what it covers; the energy is refused"
+            "W at least: check the unit (kW read as W?), and what it covers; the energy is refused"
         )
 
     @doubt
@@ -81,8 +79,7 @@ class Meters(OfSamples):
         more = f"; so are {more_count} more channels of these" if more_count else ""
         return (
             f"{channel} shows {number(power_w)} W, and {channels} {number(others_w)} W of the same devices: "
-            "more than their "
-            f"errors of {number(error_w)} W apart{more}"
+            f"more than their errors of {number(error_w)} W apart{more}"
         )
 
     # of the choice of meters
@@ -223,8 +220,7 @@ class Meters(OfSamples):
         """Nobody has verified the sensor's shunt. Measure it, and write `shunt_correction`."""
         return (
             f"{meter}: correct only if the shunt of {chip} at {device} has the {shunt_ohm * 1e3:g} mOhm "
-            "that the kernel assumes "
-            "(check it, then set shunt_correction)"
+            "that the kernel assumes (check it, then set shunt_correction)"
         )
 
     @doubt

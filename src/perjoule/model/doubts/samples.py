@@ -115,8 +115,7 @@ class OfSamples(Kind):
         """
         return (
             f"{channel}: the meter showed the same value for {still_s:.3g} s, beginning before the load: it "
-            "was frozen, or the "
-            "load is smaller than one of its steps"
+            "was frozen, or the load is smaller than one of its steps"
         )
 
     @doubt

@@ -17,8 +17,7 @@ class Traffic(Kind):
         size = "more" if more else "fewer"
         return (
             f"rebuild: {size} bytes {subject} than the {derived_ratio:g} for each lost byte that redundancy "
-            "explains, by more "
-            f"than {100 * margin_ratio:.0f} %"
+            f"explains, by more than {100 * margin_ratio:.0f} %"
         )
 
 

@@ -11,10 +11,8 @@ class Undilated(Kind):
         """Daemons of an emulated cluster act too often. Measure idle power at scale 1."""
         return (
             f"daemons keep their own time, which {scale} does not dilate: for each emulated second they act "
-            "up to "
-            f"{often_ratio:.3g} times as often as on the hardware; what an idle file system does, and the "
-            "watts of it, are upper "
-            "bounds"
+            f"up to {often_ratio:.3g} times as often as on the hardware; what an idle file system does, and "
+            "the watts of it, are upper bounds"
         )
 
     @doubt
@@ -22,8 +20,7 @@ class Undilated(Kind):
         """Timeouts of daemons are too short on an emulated cluster. Measure failures at scale 1."""
         return (
             f"timeouts of daemons keep their own time, which {scale} does not dilate: what waits for one "
-            "takes "
-            "less emulated time than on the hardware"
+            "takes less emulated time than on the hardware"
         )
 
 

@@ -16,8 +16,7 @@ from perjoule.testbeds.virtual import cgroup, cpu, memory
 
 _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev "
-    "one master br0"
-    " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
+    "one master br0 && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
 _TRIAL_S = 120.0  # a moment, but in an emulated machine
 _SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own

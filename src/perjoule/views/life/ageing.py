@@ -221,10 +221,8 @@ VIEW = View(
             style="last",
             note="Aged: before the trials, clients filled the file system to this share of its usable capacity, and in each "
             "round deleted a third of the files, overwrote a quarter of another third, and filled it up "
-            "again. s and kJ: "
-            "from the first file to the last; kJ is of the servers, without switch and clients. Trials of "
-            "one deployment "
-            "share one ageing.",
+            "again. s and kJ: from the first file to the last; kJ is of the servers, without switch and "
+            "clients. Trials of one deployment share one ageing.",
         ),
     ),
     figures=_figures,

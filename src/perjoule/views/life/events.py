@@ -140,10 +140,8 @@ VIEW = View(
             "Events",
             note="Events happened while clients loaded. Before the first event, during the time from the first to the last "
             "event, healing until the file system said that it was healthy, or had finished, and after "
-            "that; W and J are of "
-            "the servers, without switch and clients. Stalled: no call of a client returned. The timeline "
-            "of a trial marks "
-            "its events.",
+            "that; W and J are of the servers, without switch and clients. Stalled: no call of a client "
+            "returned. The timeline of a trial marks its events.",
         ),
     ),
     figures=_figures,

@@ -135,8 +135,7 @@ VIEW = View(
             note="What failed disks held was rebuilt from redundancy. Network, disk read and disk written: bytes that data "
             "hosts received, read and wrote for that, by byte lost, beside what redundancy alone explains. "
             f"{metric_of(_ENERGY).unit.symbol}: energy of the servers from the failure until healthy, by "
-            "TiB lost; "
-            "added: beyond what they drew before.",
+            "TiB lost; added: beyond what they drew before.",
         ),
         Shown(
             lambda content: rebuilt_bytes_table(content.cells),

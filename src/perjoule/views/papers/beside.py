@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 NOTE = (
     "Ratios are measured here over published. A mean's interval is the 95 % interval over repetitions; a "
-    "number printed "
-    "after ± is taken as a standard uncertainty. A maximum has no interval: its ratio covers only the "
-    "rounding of the "
-    "printed digits. In rankings, > means significantly higher and ~ not significantly different."
+    "number printed after ± is taken as a standard uncertainty. A maximum has no interval: its ratio "
+    "covers only the rounding of the printed digits. In rankings, > means significantly higher and ~ not "
+    "significantly different."
 )
 
 

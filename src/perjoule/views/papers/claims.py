@@ -30,11 +30,9 @@ VIEW = View(
             style="prose",
             note="Each case of a claim is judged like the same pair elsewhere in this report. A claim doesn't hold here if "
             "any case is significantly reversed; otherwise the mean over all cases decides (for trends "
-            "along clients or "
-            "sizes: the two ends), with intervals and p corrected for all claims together. The ratio is "
-            "what the claim says "
-            "is larger, over the other, in the deciding case: above 1 it is as claimed, below 1 it is "
-            "reversed.",
+            "along clients or sizes: the two ends), with intervals and p corrected for all claims "
+            "together. The ratio is what the claim says is larger, over the other, in the deciding case: "
+            "above 1 it is as claimed, below 1 it is reversed.",
         ),
     ),
 )

@@ -40,8 +40,7 @@ VIEW = View(
             "Bytes per user byte",
             note="Measured from the baseline to the end of the tail; in parentheses, what redundancy alone explains. Network "
             "bytes include headers: up to 4.6 % more than the data, and 2.3 % of them in the other "
-            "direction for "
-            "acknowledgements.",
+            "direction for acknowledgements.",
         ),
     ),
 )

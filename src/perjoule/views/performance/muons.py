@@ -143,10 +143,8 @@ VIEW = View(
             "The muon analysis",
             note="A job is the analysis of the whole data set. J and Wh are those of the servers, without switch and "
             "clients: an analysis that runs on clients looks cheaper than it is. Local by placement: the "
-            "share read on a "
-            "host that holds the file; local by network: the share that the analysing hosts did not receive "
-            "from other "
-            "hosts. Masses have standard errors.",
+            "share read on a host that holds the file; local by network: the share that the analysing "
+            "hosts did not receive from other hosts. Masses have standard errors.",
         ),
     ),
     figures=_figures,

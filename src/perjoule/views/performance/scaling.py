@@ -129,8 +129,7 @@ VIEW = View(
             "Laws of scaling",
             note="The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and "
             "work per joule stays the same. Hosts whose number does not grow (metadata, management) let "
-            "work per joule rise "
-            "above the ideal.",
+            "work per joule rise above the ideal.",
         ),
     ),
     figures=_figures,

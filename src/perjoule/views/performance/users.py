@@ -200,8 +200,7 @@ VIEW = View(
             "Users together and alone",
             note="A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput "
             "by fair share and once of each user's throughput relative to running alone. Joules are those "
-            "of all users "
-            "together and can't be divided among users.",
+            "of all users together and can't be divided among users.",
         ),
     ),
     figures=_figures,

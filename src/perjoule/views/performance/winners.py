@@ -59,10 +59,8 @@ VIEW = View(
             style="last",
             note="Over the average of the others, with its 95 % interval. Over the second: the ratio of geometric means, "
             "with interval and p corrected for all pairs of file systems in all rows (Holm's rule). "
-            "Significantly better: "
-            "that interval excludes 1, and the ratio is at least 2 %. A class of workloads gives each of "
-            "them the same "
-            "weight.",
+            "Significantly better: that interval excludes 1, and the ratio is at least 2 %. A class of "
+            "workloads gives each of them the same weight.",
         ),
     ),
 )

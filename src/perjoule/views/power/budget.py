@@ -191,9 +191,8 @@ VIEW = View(
             lambda content: budget_table(content.metered),
             "Uncertainty of the energies",
             note="± is half of the 95 % interval of one trial and k its coverage factor; the terms are standard "
-            "uncertainties in % of the energy, averaged over repetitions. Net: the servers; gross: with the "
-            "switch; all: "
-            "with the clients; dynamic: net without idle; controller: net without disks.",
+            "uncertainties in % of the energy, averaged over repetitions. Net: the servers; gross: with "
+            "the switch; all: with the clients; dynamic: net without idle; controller: net without disks.",
         ),
     ),
     figures=_figures,

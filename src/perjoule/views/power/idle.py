@@ -103,9 +103,8 @@ VIEW = View(
             "Idle",
             note="Without a load: what each role draws, and what it does by itself, all of its hosts together, by second. "
             "CPU: 100 % is one core of the machine that ran it. Longest gap: the longest time without an "
-            "access to the disks "
-            "of one host; sleepable: the share of the time in gaps of at least the least gap of the "
-            "campaign.",
+            "access to the disks of one host; sleepable: the share of the time in gaps of at least the "
+            "least gap of the campaign.",
         ),
     ),
     figures=_figures,

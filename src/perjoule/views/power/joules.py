@@ -173,10 +173,8 @@ VIEW = View(
             "Where the joules went",
             note="Clients are those that ran the load. All: servers and clients, each host once, without the switch. A host "
             "that ran the load and served it counts in all alone, and with the servers. Below: where the "
-            "joules of both "
-            "sides and the switch went, in %. The rest of a side is what its processors and the servers' "
-            "disks leave: "
-            "boards, fans, losses of supplies. Not split: the meters can't tell.",
+            "joules of both sides and the switch went, in %. The rest of a side is what its processors and "
+            "the servers' disks leave: boards, fans, losses of supplies. Not split: the meters can't tell.",
         ),
     ),
     figures=_figures,

@@ -118,10 +118,9 @@ VIEW = View(
             "Energy proportionality",
             style="last",
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
-            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve to "
-            "load, 0 "
-            f"if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, without switch "
-            "and clients.",
+            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve "
+            f"to load, 0 if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, "
+            "without switch and clients.",
         ),
     ),
     figures=_figures,

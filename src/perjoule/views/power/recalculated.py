@@ -60,10 +60,8 @@ def _intro(content: Content) -> str:
     measured = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "an unknown day"
     return (
         f"Counters and loads were measured on {measured}. Their watts, which are modelled, were "
-        "recalculated on "
-        f"{recalculation.date} by {recalculation.by} with the coefficients that the catalogue corrected. "
-        "The journal of the "
-        f"original has the SHA-256 {recalculation.original}."
+        f"recalculated on {recalculation.date} by {recalculation.by} with the coefficients that the "
+        f"catalogue corrected. The journal of the original has the SHA-256 {recalculation.original}."
     )
 
 

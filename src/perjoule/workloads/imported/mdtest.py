@@ -20,8 +20,7 @@ SHORTEST_S = 0.1
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
 RANKS = (
     "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its "
-    "rates are unknown; run "
-    "it with -v, or mdtest 4"
+    "rates are unknown; run it with -v, or mdtest 4"
 )
 # names and places, and what is printed
 NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))

@@ -66,8 +66,7 @@ among = {{ quantity = "throughput" }}
             "falling",
             "3 of 4 cases",
             "a: transfer 64 KB to 1 MB: 10.0 MiB/s to 30.0 MiB/s; b: transfer 64 KB to 1 MB: 12.0 MiB/s to "
-            "25.0 MiB/s; "
-            "b: transfer 1 MB to 16 MB: 25.0 MiB/s to 40.0 MiB/s",
+            "25.0 MiB/s; b: transfer 1 MB to 16 MB: 25.0 MiB/s to 40.0 MiB/s",
         ),
     ],
 )
@@ -151,8 +150,7 @@ def own(rates=RATES, workload="fio write {}", clients=4):
             "falling",
             4,
             "ceph on a, fio write 64 KB, 4 clients, transfer 64 KB to 1 MB; ceph on b, fio write 64 KB, 4 "
-            "clients, "
-            "transfer 64 KB to 1 MB; ceph on b, fio write 1 MB, 4 clients, transfer 1 MB to 16 MB",
+            "clients, transfer 64 KB to 1 MB; ceph on b, fio write 1 MB, 4 clients, transfer 1 MB to 16 MB",
             (10 / 20 * 12 / 40) ** (1 / 2),
         ),
     ],

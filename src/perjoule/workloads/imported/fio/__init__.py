@@ -49,8 +49,7 @@ def _check_version(report: Mapping[str, Any]) -> None:
     ):
         raise ValueError(
             f"it is a report of {report['fio version']}, whose amounts are KiB and whose times are "
-            "microseconds: fio 2 is not "
-            f"supported, measure with fio 3"
+            "microseconds: fio 2 is not supported, measure with fio 3"
         )
 
 
