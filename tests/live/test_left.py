@@ -65,7 +65,7 @@ def folder(tmp: Callable[[str], Path], name: str, run: str) -> Generator[tuple[M
         yield machine, number
 
 
-@pytest.mark.usefixtures("cleaning")  # what it makes looks like a killed run's
+@pytest.mark.alone  # any other run would clean what it leaves
 def test_all_that_a_run_made_is_found_by_kind_and_nothing_of_another(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

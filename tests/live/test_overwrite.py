@@ -211,6 +211,7 @@ def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_us
     assert "part" not in run("lsblk", "--noheadings", "--output", "TYPE", disk.node).split()
 
 
+@pytest.mark.alone  # other tests' losetup opens every loop device for a moment
 def test_a_mount_here_or_in_a_namespace_is_refused(disk: Disk, tmp_path: Path) -> None:
     run("mkfs.ext4", "-q", disk.node)
     place = tmp_path / "mounted"

@@ -410,7 +410,7 @@ def test_two_clusters_side_by_side_do_not_see_each_other() -> None:
         assert two.all[0].run(["hostname"], timeout_s=5).stdout == "storage-1\n"
 
 
-@pytest.mark.usefixtures("cleaning")
+@pytest.mark.alone  # any other run would clean what it leaves
 @pytest.mark.parametrize("disk", ["directory", "xfs"])
 def test_hosts_end_with_a_killed_owner_and_the_rest_is_cleaned(disk: str) -> None:
     process = owner(disk, "run")
@@ -491,7 +491,7 @@ mkdir -p "$2" && exec 9>"$3" && echo ready && read _
 """
 
 
-@pytest.mark.usefixtures("cleaning")  # what it starts looks like a killed run's
+@pytest.mark.alone  # any other run would clean what it leaves
 @pytest.mark.parametrize("where", ["elsewhere", "here"])
 def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_path: Path) -> None:
     """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here,

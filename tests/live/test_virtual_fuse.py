@@ -112,7 +112,7 @@ def test_a_daemon_that_waits_for_its_own_mount_ends_with_its_host(strangers: Pat
     assert (strangers / "file").read_bytes() == b"data"
 
 
-@pytest.mark.usefixtures("cleaning")
+@pytest.mark.alone  # any other run would clean what it leaves
 def test_it_is_freed_after_its_perjoule_was_killed(strangers: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", OWNER, DAEMON], stdin=-1, stdout=-1, text=True)
     assert process.stdout is not None
