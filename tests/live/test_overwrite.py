@@ -29,8 +29,9 @@ from perjoule.testbeds.local import Local
 from perjoule.testbeds.virtual import clean
 from sshd import on_loopback, toml
 
-# one test gives a loop device back and takes it again
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("overwrite")]
+# Other tests' losetup opens every loop device for a moment, and a namespace that begins meanwhile keeps a
+# mount: either refuses a device for another reason than the one that is looked at.
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MIB = 1024**2
 PERJOULE = Path(sys.executable).with_name("perjoule")
@@ -185,7 +186,6 @@ def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(
         run("losetup", "--detach", other)
 
 
-@pytest.mark.alone  # a namespace that begins meanwhile keeps the mount, and the device stays in use
 def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_use(
     disk: Disk, tmp_path: Path
 ) -> None:
@@ -211,7 +211,6 @@ def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_us
     assert "part" not in run("lsblk", "--noheadings", "--output", "TYPE", disk.node).split()
 
 
-@pytest.mark.alone  # other tests' losetup opens every loop device for a moment
 def test_a_mount_here_or_in_a_namespace_is_refused(disk: Disk, tmp_path: Path) -> None:
     run("mkfs.ext4", "-q", disk.node)
     place = tmp_path / "mounted"
