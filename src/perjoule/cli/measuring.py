@@ -199,7 +199,8 @@ def _go_on(
 def _conclude(asked: Campaign, results: store.Results) -> int:
     records, numbers, page = results.latest(), summary(results), results.folder / "report.html"
     cells = numbers.cells
-    show(table(cells), cells, numbers.scales)
+    whole = f"perjoule show {shlex.quote(str(results.folder))} --wide"
+    show(table(cells), cells, numbers.scales, whole=whole)
     if asked.reproduces in published.names():
         from perjoule.results.claims import claims_lines
 

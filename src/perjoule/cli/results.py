@@ -46,8 +46,9 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
     metavar="DIR",
     help="Add the results of another machine.",
 )
+@click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @json_output.option
-def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted: bool) -> None:
+def show_command(folder: Path, others: tuple[Path, ...], wide: bool, as_json: bool, **wanted: bool) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
     flags = views.chosen(wanted)
     if as_json and flags:
@@ -62,9 +63,10 @@ def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted
         json_output.print_json("show", as_data(content))
         return
     for flag in flags:
-        views.show_views(flag, content)
+        views.show_views(flag, content, wide=wide)
     if not flags:
-        show(table(content.cells), content.cells, content.summary.scales)
+        whole = f"perjoule show {shlex.quote(str(folder))} --wide"
+        show(table(content.cells), content.cells, content.summary.scales, wide=wide, whole=whole)
         for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")
 

@@ -1,5 +1,6 @@
 """The options of `perjoule show`: each prints the tables of the views on disk that have it."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,14 +32,15 @@ def comparing() -> list[Flag]:
     return [flag for flag in views.flags() if flag.beside]
 
 
-def show_views(flag: Flag, content: Content) -> None:
-    """Print the tables that have rows. Raises MachineError: none has."""
+def show_views(flag: Flag, content: Content, *, wide: bool = False) -> None:
+    """Print the tables that have rows, with all columns if `wide`. Raises MachineError: none has."""
+    folder = str(content.results.folder)
     tables = [tables.lay(content) for view in views.every() if view.flag == flag for tables in view.tables]
     if not any(laid.rows for laid in tables):
-        raise MachineError(flag.none, where=str(content.results.folder), next=flag.advice)
+        raise MachineError(flag.none, where=folder, next=flag.advice)
     for laid in tables:
         if laid.rows:
-            show(laid, (), ())
+            show(laid, (), (), wide=wide, whole=f"perjoule show {shlex.quote(folder)} --{flag.name} --wide")
     beside = (
         f"{results.folder.name}: {note}"
         for results in content.beside

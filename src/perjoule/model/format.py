@@ -2,7 +2,7 @@
 same digits.
 """
 
-from math import isfinite
+from math import floor, isfinite, log10
 from statistics import median
 
 from perjoule.model.results import Interval
@@ -46,16 +46,21 @@ def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = Fal
     """Print a mean with half its 95 % interval; "?" for one repetition.
 
     If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in
-    two modes, for mean and interval to mean anything: then the median, followed by every repetition from low
-    to high. So too if `by_median`, as for rows that `statistics.modes.summarised_by_median` names.
+    two modes, for mean and interval to mean anything: then the median and the range of all repetitions. So
+    too if `by_median`, as for rows that `statistics.modes.summarised_by_median` names.
     """
     half = (interval.high - interval.low) / 2
     if by_median or (wide(interval) and half / per >= NOTHING):
         return with_repetitions(interval, per)
+    return with_half(interval.mean / per, half / per)
+
+
+def with_half(mean: float, half: float) -> str:
+    """Print a mean with half its interval, with as many decimals; "?" if that is unknown."""
     if not isfinite(half):
-        return f"{number(interval.mean / per)} ± ?"
-    digits = _decimals(interval.mean / per, half / per)
-    return f"{interval.mean / per:z.{digits}f} ± {half / per:.{digits}f}"
+        return f"{number(mean)} ± ?"
+    digits = _decimals(mean, half)
+    return f"{mean:z.{digits}f} ± {half:.{digits}f}"
 
 
 def wide(interval: Interval) -> bool:
@@ -65,9 +70,9 @@ def wide(interval: Interval) -> bool:
 
 
 def with_repetitions(interval: Interval, per: float = 1.0) -> str:
-    """Print the median, followed by every repetition from low to high."""
-    points = " ".join(number(value / per) for value in sorted(interval.values))
-    return f"{middle(interval, per)} [{points}]"
+    """Print the median, followed by the lowest and the highest of the repetitions."""
+    lowest, highest = (number(end(interval.values) / per) for end in (min, max))
+    return f"{middle(interval, per)} ({lowest}–{highest})"
 
 
 def middle(interval: Interval, per: float = 1.0) -> str:
@@ -76,9 +81,14 @@ def middle(interval: Interval, per: float = 1.0) -> str:
 
 
 def _decimals(value: float, half: float) -> int:
-    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs."""
+    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs, or
+    as few as two digits of a large one.
+    """
     usual = len(number(value).partition(".")[2])
-    return next((digits for digits in range(usual, usual + 3) if not half or round(half, digits) > 0), usual)
+    if not half:
+        return usual
+    needed = next((digits for digits in range(usual, usual + 3) if round(half, digits) > 0), usual)
+    return min(needed, max(0, 1 - floor(log10(half))))
 
 
 def like(value: float, text: str) -> str:

@@ -64,7 +64,7 @@ class Ranked:
     interval: Interval  # of the repetitions alone
     total_low: float  # ends of the 95 % interval with the meter's uncertainty; infinite if it is unknown
     total_high: float
-    # as `show` prints it: with the scatter of the repetitions, and after a second "±" the meter's uncertainty
+    # as `show` prints it, with half the total interval
     text: str
     # throughput, or operations per second; of an idle file system its power; "–" if it is missing
     rate_text: str

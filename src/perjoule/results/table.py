@@ -14,6 +14,7 @@ from perjoule.model.format import (
     number,
     p_text,
     ratio_text,
+    with_half,
     with_interval,
     with_repetitions,
 )
@@ -57,16 +58,19 @@ def value_text(interval: Interval | None, key: str, text: Text = with_interval) 
 
 
 def with_meter(cell: Cell, key: str) -> str:
-    """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
+    """Print a metric's mean with half its total 95 % interval: of the repetitions and of the error that all
+    repetitions on one meter share, which their scatter does not show (`total_ends`).
 
-    That is the error that all repetitions on one meter share, which their scatter does not show; with a
-    single repetition, its whole uncertainty. All have as many decimals. It is "?" if a meter does not state
-    its accuracy.
+    It is "?" after a single repetition, or if a meter does not state its accuracy. A median with the range of
+    its repetitions is followed by the meter's part.
     """
     text, half, per = row_text(cell, key), _meter_half(cell, key), metric_of(key).unit.per
     if half is None:
         return text
-    return f"{text} ± {'?' if isinf(half) else like(half / per, text)}"
+    if "±" not in text:
+        return f"{text} ± {'?' if isinf(half) else like(half / per, text)}"
+    low, high = total_ends(cell, key)
+    return with_half(cell.metrics[key].mean / per, (high - low) / 2 / per)
 
 
 def total_ends(cell: Cell, key: str) -> tuple[float, float]:

@@ -264,7 +264,7 @@ def test_energy_delay_products_of_two_grades_are_not_divided_by_each_other(made)
     assert len(edp_ratios([wall, metered])) == 2
 
 
-def test_what_the_meter_adds_stands_behind_a_second_sign(made):
+def test_half_an_interval_holds_what_the_meter_adds(made):
     metrics = {
         "efficiency_shared_uncertainty_bytes_per_j": 0.5 * MIB,
         "efficiency_uncertainty_bytes_per_j": 0.7 * MIB,
@@ -274,18 +274,18 @@ def test_what_the_meter_adds_stands_behind_a_second_sign(made):
         point(made, {"efficiency_bytes_per_j": value * MIB, **metrics}, n)
         for n, value in ((1, 9.9), (2, 10.1))
     ]
-    assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.27 ± 0.50"
-    assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ? ± 0.70"
+    assert with_meter(cells([], points)[0], "efficiency_bytes_per_j") == "10.00 ± 1.37"  # of 1.27 and 0.50
+    assert with_meter(cells([], points[:1])[0], "efficiency_bytes_per_j") == "9.90 ± ?"
     assert with_meter(cells([], points)[0], "throughput_bytes_per_s") == "100.0 ± 0.0"
 
 
-def test_repetitions_in_two_modes_are_printed_one_by_one_beside_their_median(made):
+def test_repetitions_in_two_modes_are_a_range_beside_their_median(made):
     points = [
         point(made, {"throughput_bytes_per_s": value}, n)
         for n, value in enumerate((402.0, 110.0, 412.0), start=1)
     ]
     (cell,) = cells([], points)
-    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 [110.0 402.0 412.0]"
+    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 (110.0–412.0)"
 
 
 def test_two_modes_of_a_rate_are_named_in_a_doubt_with_their_sizes(made):

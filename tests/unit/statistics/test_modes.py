@@ -118,7 +118,7 @@ def test_a_row_has_one_rule_so_that_work_per_joule_times_joules_is_the_work():
         float(cell_text(cell, "energy_j", mean)),
     )
     assert shown[0] * shown[1] == pytest.approx(256, rel=2e-3)
-    assert cell_text(cell, "throughput_bytes_per_s", with_interval) == "111.0 [109.0 110.0 111.0 220.0 221.0]"
+    assert cell_text(cell, "throughput_bytes_per_s", with_interval) == "111.0 (109.0–221.0)"
     even = row([110, 111, 112, 109, 108], [51.0, 50, 50.5, 50, 52])
     assert not summarised_by_median(even)
     assert "±" in cell_text(even, "efficiency_bytes_per_j", with_interval)

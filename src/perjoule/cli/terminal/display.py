@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
@@ -13,6 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table as RichTable
 
+from perjoule.cli.terminal.tables import laid_out
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
@@ -97,8 +99,6 @@ err = Terminal(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=
 _SPARE = (
     metric_of(ENERGY).label,
     "max",
-    "doubts",
-    "failed",
     *(metric_of(metric_of(key).burst).label for key in (*PER_JOULE, *RATES)),
     metric_of(DURABLE).label,
     metric_of(EDP_RATIO).label,
@@ -106,6 +106,9 @@ _SPARE = (
     "redundancy",
     metric_of(POWER).label,
 )
+
+
+_MARKS = {"–": "", "1": " !"}  # by how many doubts a row has; more have two
 
 
 def show_line(line: str) -> None:
@@ -147,40 +150,49 @@ def _mark(check: Check) -> tuple[str, str]:
     return ("ok  ", "green") if check.ok else (("no  ", "red") if check.needed else ("less", "yellow"))
 
 
-def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
-    """Print a table, words on the left and numbers on the right, and the notes on its numbers below it."""
-    columns = _fitting(table, out.width)
-    rich = RichTable(box=None, header_style="bold", pad_edge=False)
-    least = 2 * (len(columns) - 1)
-    for index in columns:
-        cells_of_column = [row[index] for row in table.rows]
-        of_words = table.headers[index] in table.words
-        pieces = [
-            *table.headers[index].split(),
-            *(cell for cell in cells_of_column if not of_words),
-            *" ".join(cells_of_column).split(),
-        ]
-        least += max(map(len, pieces))
-        rich.add_column(
-            table.headers[index], justify="left" if of_words else "right", min_width=max(map(len, pieces))
-        )
-    for row in table.rows:
-        rich.add_row(*(row[index] for index in columns))
-    # wrap a table that can't fit rather than lose digits
-    (out if least <= out.width else _unwrapped).print(rich)
+def show(
+    table: Table, cells: Sequence[Cell], scales: Sequence[float], *, wide: bool = False, whole: str = ""
+) -> None:
+    """Print a table, words on the left and numbers on the right, and the notes on its numbers below it.
+
+    Args:
+        table: what to print.
+        cells: whose notes follow.
+        scales: at which they were emulated.
+        wide: whether lines may be longer than the terminal.
+        whole: the command that shows all columns; without one, none is left out of a narrow terminal.
+    """
+    console = _unwrapped if wide else out
+    layout = laid_out(_marked(table), console.width, _SPARE if whole else ())
+    for line in layout.headers:
+        console.print(line, style="bold", soft_wrap=True)
+    for line in layout.rows:
+        console.print(line, soft_wrap=True)
+    if layout.common:
+        show_line(f"in all rows: {layout.common}")
+    if layout.hidden:
+        show_line(f"not shown for lack of width: {', '.join(layout.hidden)}; `{whole}` shows all")
     for note in notes(cells, scales):
-        out.print(note)
+        show_line(note)
 
 
-def _fitting(table: Table, width: int) -> list[int]:
-    """Return the columns that fit a width; spare ones are left out as needed."""
-    widths = [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
-    columns = list(range(len(widths)))
-    for spare in _SPARE:
-        if sum(widths[index] + 2 for index in columns) - 2 <= width:
-            break
-        columns = [index for index in columns if table.headers[index] != spare]
-    return columns
+def _marked(table: Table) -> Table:
+    """Mark the repetitions of rows with doubts, "3 !", or "3 !!" with several, instead of counting doubts in a
+    column; leave out the column of failures if there are none.
+    """
+    if not {"n", "failed", "doubts"} <= set(table.headers):
+        return table
+    count, failed, doubts = map(table.headers.index, ("n", "failed", "doubts"))
+    without = {doubts} | ({failed} if all(row[failed] == "–" for row in table.rows) else set[int]())
+    rows = (
+        (*row[:count], row[count] + _MARKS.get(row[doubts], " !!"), *row[count + 1 :]) for row in table.rows
+    )
+    columns = [index for index in range(len(table.headers)) if index not in without]
+    return replace(
+        table,
+        headers=tuple(table.headers[index] for index in columns),
+        rows=tuple(tuple(row[index] for index in columns) for row in rows),
+    )
 
 
 def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
@@ -192,5 +204,5 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     metered = [cell for cell in cells if cell.reality != "simulated"]
     unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
     lines += [f"power is {grade}, not measured" for grade in unmetered]
-    lines += in_rows("doubt in", cells, omitted=False)
+    lines += in_rows("! doubt in", cells, omitted=False)
     return lines + omissions(cells)

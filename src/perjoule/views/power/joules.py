@@ -98,7 +98,9 @@ def sides_table(cells: Sequence[Cell]) -> Table:
         for column in _COLUMNS
         if any(column.format(prefix) in cell.metrics for cell, _, prefix in rows_of_sides)
     ]
-    texts = {column: mean if column in _PLAIN else with_interval for column in columns}
+    # of bursts the meter's uncertainty is not known apart
+    plain = {column for column in columns if column in _PLAIN or column.startswith("burst_")}
+    texts = {column: mean if column in plain else with_interval for column in columns}
     rows = (
         (
             *place(cell),

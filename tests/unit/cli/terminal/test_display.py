@@ -1,5 +1,6 @@
 """What is seen while a campaign runs."""
 
+import io
 import os
 import pty
 import sys
@@ -92,28 +93,43 @@ def _host(name: str, role: str) -> Any:
     return SimpleNamespace(name=name, role=role)
 
 
-def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
-    headers = (
-        "file system",
-        "direction",
-        "clients",
-        "MiB/s",
-        "max",
-        "% TPP",
-        "W",
-        "J",
-        "MiB/J",
-        "EDP / best",
-        "n",
-        "failed",
-        "doubts",
+def test_doubts_are_marks_behind_the_repetitions_and_the_line_below_has_the_mark(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    headers = ("file system", "n", "failed", "doubts")
+    rows = (("a", "3", "–", "–"), ("b", "4", "–", "1"), ("c", "10", "–", "12"))
+    display.show(
+        Table(headers, rows), [replace(Cell("b", "f", "read", 1, {}), doubts=(Doubt("unsteady"),))], []
     )
-    table = Table(headers, (tuple("1234567890" for _ in headers),))
-    assert "max" in {headers[index] for index in display._fitting(table, 150)}
-    assert "J" not in {headers[index] for index in display._fitting(table, 150)}
-    # W follows from the two
-    assert {"MiB/s", "MiB/J", "n"} <= {headers[index] for index in display._fitting(table, 10)}
-    assert display._fitting(table, 1000) == list(range(len(headers)))
+    assert capsys.readouterr().out.splitlines() == [
+        "file system      n",
+        "a             3",
+        "b             4 !",
+        "c            10 !!",
+        "! doubt in all rows: unsteady",
+    ]
+    display.show(Table(headers, (("a", "3", "1", "–"),)), [], [])
+    assert capsys.readouterr().out.splitlines() == ["file system  n  failed", "a            3       1"]
+
+
+def test_a_narrow_terminal_names_what_it_leaves_out_and_how_to_see_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(display, "out", display.Terminal(file=lines, width=24))
+    rows = (("moosefs", "10.0 ± 0.1", "10.1", "5.0"), ("nfs", "9.0 ± 0.1", "9.1", "4.0"))
+    table = Table(("file system", "MiB/s", "max", "J"), rows)
+    display.show(table, [], [], whole="perjoule show DIR --wide")
+    assert lines.getvalue().splitlines() == [
+        "file system       MiB/s",
+        "moosefs      10.0 ± 0.1",
+        "nfs           9.0 ± 0.1",
+        "not shown for lack of",
+        "  width: J, max;",
+        "  `perjoule show DIR",
+        "  --wide` shows all",
+    ]
+    assert display.laid_out(table, 1000).hidden == ()
 
 
 def test_a_table_says_which_columns_hold_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,16 +147,16 @@ def test_a_table_says_which_columns_hold_words(capsys: pytest.CaptureFixture[str
 
 def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
     one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=(Doubt("unsteady"),))
-    assert notes([one, one], []) == ["doubt in all rows: unsteady"]
-    assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
+    assert notes([one, one], []) == ["! doubt in all rows: unsteady"]
+    assert notes([one, replace(one, doubts=())], []) == ["! doubt in 1 of 2 rows: unsteady"]
 
 
 def test_notes_that_differ_in_a_number_alone_are_one() -> None:
     said = (Doubt("others took 60 % of the CPUs"), Doubt("others took 50 % of the CPUs"), Doubt("unsteady"))
     one = Cell("a", "b", "read", 1, {}, doubts=said)
     assert notes([one, replace(one, doubts=said[1:2])], []) == [
-        "doubt in all rows: others took 50 to 60 % of the CPUs; and 1 more like it",
-        "doubt in 1 of 2 rows: unsteady",
+        "! doubt in all rows: others took 50 to 60 % of the CPUs; and 1 more like it",
+        "! doubt in 1 of 2 rows: unsteady",
     ]
 
 
