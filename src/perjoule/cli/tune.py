@@ -116,7 +116,9 @@ def tune_command(
     if listing:
         _list(planned, as_json=as_json)
         return
-    folder = into or Path("results") / f"{planned.asked.name}-tuning-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = (
+        into or Path("results") / f"{planned.tuned_campaign.name}-tuning-{time.strftime('%Y%m%d-%H%M%S')}"
+    )
     _begin(planned, request, text, folder)
     go_on(folder, devices, as_json=as_json)
 
@@ -128,10 +130,13 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
 
     require_folder(folder)
     readiness.require(
-        (*readiness.look(planned.asked).checks, *resources.checks(planned.asked.trials, folder))
+        (
+            *readiness.look(planned.tuned_campaign).checks,
+            *resources.checks(planned.tuned_campaign.trials, folder),
+        )
     )
     folders.begin(
-        folder, folders.Begun(request, text, planned.overrides, planned.offered), planned.asked.files
+        folder, folders.Begun(request, text, planned.overrides, planned.offered), planned.tuned_campaign.files
     )
 
 
@@ -161,7 +166,7 @@ def go_on(
     )
     options = counted(len(planned.declared.space.options), "option")
     err.print(
-        f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for "
+        f"{planned.tuned_campaign.name}: tuning {options}, {planned.declared.space.count} settings, for "
         f"{planned.objective.text}, "
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
@@ -172,7 +177,7 @@ def go_on(
         outcome = tune(
             planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell
         )
-    reality = least_real(map(drivers.reality, planned.asked.trials))
+    reality = least_real(map(drivers.reality, planned.tuned_campaign.trials))
     if as_json:
         json_output.print_json("tune", {**_content(outcome, folder), "reality": reality})
         return

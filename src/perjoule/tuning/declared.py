@@ -33,53 +33,53 @@ class DeclaredTable:
 
     def written(self, setting: Setting) -> Table:
         """Return the table with a setting; what stays at the campaign's value is left as it is."""
-        found, whole = self.table, {**self.table, OWN_TESTBED: self.testbed}
+        table, campaign_table = self.table, {**self.table, OWN_TESTBED: self.testbed}
         for option, value in zip(self.space.options, setting, strict=True):
             if value != option.default:
-                found = with_value(found, path_of(option.name), option.values[value], whole)
-        return found
+                table = with_value(table, path_of(option.name), option.values[value], campaign_table)
+        return table
 
     def setting(self, table: Mapping[str, Any]) -> Setting:
         """Return the setting of such a table. Raises ValueError: it has a value that is not in the space."""
-        found: list[int] = []
-        whole = {**self.table, OWN_TESTBED: self.testbed}
+        setting: list[int] = []
+        campaign_table = {**self.table, OWN_TESTBED: self.testbed}
         for option in self.space.options:
             value = value_at(table, path_of(option.name))
-            same = value is None or value == value_at(whole, path_of(option.name))
-            found.append(option.default if same else option.values.index(value))
-        return tuple(found)
+            same = value is None or value == value_at(campaign_table, path_of(option.name))
+            setting.append(option.default if same else option.values.index(value))
+        return tuple(setting)
 
     def changes(self, setting: Setting) -> Mapping[str, Json]:
         """Return the options in which a setting differs from the campaign's own, with their values."""
-        chosen = zip(self.space.options, setting, strict=True)
-        return {option.name: option.values[value] for option, value in chosen if value != option.default}
+        values = zip(self.space.options, setting, strict=True)
+        return {option.name: option.values[value] for option, value in values if value != option.default}
 
     def gives_up(self, setting: Setting) -> Mapping[str, str]:
         """Return what may be lost with a setting that the campaign's own keeps, by option; of redundancy
         under "".
         """
-        chosen = zip(self.space.options, setting, strict=True)
-        found = {
+        values = zip(self.space.options, setting, strict=True)
+        losses = {
             option.name: option.less_durable[value]
-            for option, value in chosen
+            for option, value in values
             if value in option.less_durable
         }
         before, after = self._redundancy(self.space.default), self._redundancy(setting)
-        if before and after and not found and _weaker(after, before):
-            found[""] = f"{after.sentence}, instead of {before.sentence}"
-        return found
+        if before and after and not losses and _weaker(after, before):
+            losses[""] = f"{after.sentence}, instead of {before.sentence}"
+        return losses
 
-    def words(self, setting: Setting) -> str:
+    def description(self, setting: Setting) -> str:
         """Return a setting in words, with what may be lost: 'threads = 8, journal = "fast" (may lose: the
         last writes)'.
         """
         lost = self.gives_up(setting)
-        said = [
+        changes = [
             f"{name} = {written(value)}" + (f" (may lose: {lost[name]})" if name in lost else "")
             for name, value in self.changes(setting).items()
         ]
         redundancy = f" ({lost['']})" if "" in lost else ""
-        return (", ".join(said) or "the default") + redundancy
+        return (", ".join(changes) or "the default") + redundancy
 
     def allowed(self, setting: Setting) -> bool:
         """Return whether a setting fits the hosts, and is as durable as the campaign's own unless it
@@ -126,45 +126,45 @@ def declared(
             left.
     """
     kind, bed = str(table["kind"]), {"kind": testbed.kind, **testbed.options}
-    own = built(table, source)
+    filesystem = built(table, source)
     everything = list(marked(table, bed, source, offered or {}))
-    marks = {one.name: one for one in everything if not one.lacks}
-    if wrong := next((one for one in everything if one.lacks and one.name in only), None):
+    marks = {mark.name: mark for mark in everything if not mark.lacks}
+    if wrong := next((mark for mark in everything if mark.lacks and mark.name in only), None):
         raise CampaignError(
             f"{wrong.name}: {wrong.lacks}",
             where="--only",
             next=f"tune others: {', '.join(marks) or 'there are none'}",
         )
     if not marks:
-        what = f"the driver {kind} declares no option that can be tuned"
+        fault = f"the driver {kind} declares no option that can be tuned"
         raise CampaignError(
-            what, where=source.name, next="`perjoule drivers KIND` shows which options of a driver are tuned"
+            fault, where=source.name, next="`perjoule drivers KIND` shows which options of a driver are tuned"
         )
     if strange := [name for name in only if name not in marks]:
         raise CampaignError(
             f'{kind} has no tunable option "{strange[0]}"', where="--only", next=instead(strange[0], marks)
         )
-    chosen = [mark for name, mark in marks.items() if not only or name in only]
-    found = [mark.option(less_durable=less_durable) for mark in chosen]
-    options = tuple(option for option in found if len(option.values) > 1)
+    tuned_marks = [mark for name, mark in marks.items() if not only or name in only]
+    tunable_options = [mark.option(less_durable=less_durable) for mark in tuned_marks]
+    options = tuple(option for option in tunable_options if len(option.values) > 1)
     if not options:
-        others = ", or is not offered by the hosts" if any(mark.offered for mark in chosen) else ""
-        what = (
-            f"every value of {', '.join(one.name for one in chosen)} beside the campaign's own gives up "
-            f"durability{others}"
+        unoffered = ", or is not offered by the hosts" if any(mark.offered for mark in tuned_marks) else ""
+        fault = (
+            f"every value of {', '.join(mark.name for mark in tuned_marks)} beside the campaign's own gives up "
+            f"durability{unoffered}"
         )
         raise CampaignError(
-            what, where=source.name, next="tune other options, or allow it with --allow-less-durable"
+            fault, where=source.name, next="tune other options, or allow it with --allow-less-durable"
         )
     hosts = drivers.testbed(testbed).planned(clients_count)
-    own.require_fit(hosts)
+    filesystem.require_fit(hosts)
     return DeclaredTable(table, bed, OptionSpace(options), hosts, source, less_durable)
 
 
-def _weaker(one: Redundancy, other: Redundancy) -> bool:
-    disks = one.beneath_count < other.beneath_count
+def _weaker(after: Redundancy, before: Redundancy) -> bool:
+    disks = after.beneath_count < before.beneath_count
     return (
-        one.tolerated_count < other.tolerated_count
+        after.tolerated_count < before.tolerated_count
         or disks
-        or (other.acknowledged == "on disk" != one.acknowledged)
+        or (before.acknowledged == "on disk" != after.acknowledged)
     )

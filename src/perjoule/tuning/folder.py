@@ -58,18 +58,18 @@ def opened(folder: Path) -> Begun:
     with spoken(folder / NAME):
         head = from_json(_Head, json_of(folder / NAME))
     if head.version != VERSION:
-        what = f"a tuning of format version {head.version}, but this perjoule reads version {VERSION}"
-        raise CampaignError(what, where=str(folder), next="use the perjoule that wrote it")
+        fault = f"a tuning of format version {head.version}, but this perjoule reads version {VERSION}"
+        raise CampaignError(fault, where=str(folder), next="use the perjoule that wrote it")
     with spoken(folder / CAMPAIGN):
         return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides, head.offered)
 
 
-def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
+def begin(folder: Path, begun: Begun, files: Mapping[str, str]) -> None:
     """Write the request into a new or empty folder.
 
     Args:
         folder: is made if it is not there.
-        asked: the request.
+        begun: the request.
         files: text by name, that the campaign names.
 
     Raises:
@@ -79,28 +79,33 @@ def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
     with spoken(folder):
         make_folders(folder)
     with spoken(folder), entered(folder) as place:
-        own = {CAMPAIGN, f"{NAME}.partial", f"{CAMPAIGN}.partial", *(Path(name).parts[0] for name in files)}
-        if foreign := place.names - own:
-            what = f'the folder is not empty (it holds "{min(foreign)}") and is not that of a tuning'
-            raise CampaignError(what, where=str(folder), next="choose a new or empty folder")
-        for name, text in {CAMPAIGN: asked.text, **files}.items():
+        expected = {
+            CAMPAIGN,
+            f"{NAME}.partial",
+            f"{CAMPAIGN}.partial",
+            *(Path(name).parts[0] for name in files),
+        }
+        if foreign := place.names - expected:
+            fault = f'the folder is not empty (it holds "{min(foreign)}") and is not that of a tuning'
+            raise CampaignError(fault, where=str(folder), next="choose a new or empty folder")
+        for name, text in {CAMPAIGN: begun.text, **files}.items():
             place.put(name, text)
         head = {
             "format": "perjoule tuning",
             "version": VERSION,
-            "request": asdict(asked.request),
-            "overrides": asked.overrides,
+            "request": asdict(begun.request),
+            "overrides": begun.overrides,
         }
-        head |= {"offered": {name: asdict(one) for name, one in asked.offered.items()}}
+        head |= {"offered": {name: asdict(offer) for name, offer in begun.offered.items()}}
         place.put(NAME, json.dumps(head, indent=1) + "\n")
 
 
-def require_same(folder: Path, there: Begun, request: Request, text: str, overrides: Sequence[str]) -> None:
+def require_same(folder: Path, begun: Begun, request: Request, text: str, overrides: Sequence[str]) -> None:
     """Check that a request is the one of a folder. Raises CampaignError."""
-    own, drawn = there.overrides[: len(overrides)], there.overrides[len(overrides) :]
-    only_drawn = all(one.startswith(("name=", "seed=")) for one in drawn)
-    if (there.request, there.text, own) != (request, text, tuple(overrides)) or not only_drawn:
-        what = "this folder has a tuning of another campaign, or with other options"
+    begun_overrides, drawn = begun.overrides[: len(overrides)], begun.overrides[len(overrides) :]
+    only_drawn = all(override.startswith(("name=", "seed=")) for override in drawn)
+    if (begun.request, begun.text, begun_overrides) != (request, text, tuple(overrides)) or not only_drawn:
+        fault = "this folder has a tuning of another campaign, or with other options"
         raise CampaignError(
-            what, where=str(folder), next="choose another folder, or continue it with `perjoule resume`"
+            fault, where=str(folder), next="choose another folder, or continue it with `perjoule resume`"
         )

@@ -49,23 +49,25 @@ class MarkedOption:
     def option(self, *, less_durable: bool) -> Option:
         """Return its values: those declared and the campaign's own, without those that give up durability."""
         mark, given = self.mark, self._given(self.path)
-        now = (self.offered.now if self.offered else mark.otherwise) if given is None else None
-        own = self._read(now)
-        found = self._fitting()
-        found = [
-            (value, read) for value, read in found if read == own or less_durable or not mark.lost(value)
+        current = (self.offered.now if self.offered else mark.otherwise) if given is None else None
+        own_value = self._read(current)
+        pairs = self._fitting()
+        pairs = [
+            (value, read)
+            for value, read in pairs
+            if read == own_value or less_durable or not mark.lost(value)
         ]
-        if own not in [read for _, read in found]:
-            found.append((self._own(given, own), own))
-        scale = mark.scale and own is not None
+        if own_value not in [read for _, read in pairs]:
+            pairs.append((self._own(given, own_value), own_value))
+        scale = mark.scale and own_value is not None
         if scale:
-            found.sort(key=lambda pair: float(pair[1]))
-        default = [read for _, read in found].index(own)
+            pairs.sort(key=lambda pair: float(pair[1]))
+        default = [read for _, read in pairs].index(own_value)
         lost = {
-            n: mark.lost(value) for n, (value, _) in enumerate(found) if n != default and mark.lost(value)
+            n: mark.lost(value) for n, (value, _) in enumerate(pairs) if n != default and mark.lost(value)
         }
-        where = places([float(read) for _, read in found]) if scale else ()
-        return Option(self.name, tuple(value for value, _ in found), default, where, lost)
+        scaled = places([float(read) for _, read in pairs]) if scale else ()
+        return Option(self.name, tuple(value for value, _ in pairs), default, scaled, lost)
 
     @property
     def _values(self) -> tuple[Json, ...]:
@@ -75,11 +77,11 @@ class MarkedOption:
         """Return the values that go with the campaign's other options, as it writes them and as the driver
         has them.
         """
-        found: list[tuple[Json, Any]] = []
+        pairs: list[tuple[Json, Any]] = []
         for value in self._values:
             with suppress(CampaignError):
-                found.append((value, self._read(value)))
-        return found
+                pairs.append((value, self._read(value)))
+        return pairs
 
     def _given(self, path: tuple[str, ...]) -> Any:
         return value_at({**self.table, OWN_TESTBED: self.testbed}, path)
@@ -89,24 +91,33 @@ class MarkedOption:
 
         Raises CampaignError.
         """
-        whole = {**self.table, OWN_TESTBED: self.testbed}
-        table = whole if value is None else with_value(whole, self.path, value, whole)
+        campaign_table = {**self.table, OWN_TESTBED: self.testbed}
+        table = (
+            campaign_table if value is None else with_value(campaign_table, self.path, value, campaign_table)
+        )
         of_hosts = self.path[0] == OWN_TESTBED
-        found: Any = built_testbed(table[OWN_TESTBED], self.source) if of_hosts else built(table, self.source)
+        attribute: Any = (
+            built_testbed(table[OWN_TESTBED], self.source) if of_hosts else built(table, self.source)
+        )
         if self.mark.key:
             return next(
-                (one for one in (value, self._given(self.path), self.mark.otherwise) if one is not None), None
+                (
+                    candidate
+                    for candidate in (value, self._given(self.path), self.mark.otherwise)
+                    if candidate is not None
+                ),
+                None,
             )
         for name in self.fields:
-            found = getattr(found, name)
-        return found
+            attribute = getattr(attribute, name)
+        return attribute
 
-    def _own(self, given: Json, own: Any) -> Json:
+    def _own(self, given: Json, value: Any) -> Json:
         """Return the campaign's own value as a campaign writes it."""
         if self.mark.key or given is not None:
-            return own if self.mark.key else given
+            return value if self.mark.key else given
         units = units_of(self.fields[-1])
-        return own if units is None or own is None else exact_text(own, units)
+        return value if units is None or value is None else exact_text(value, units)
 
 
 def marked(
@@ -123,46 +134,46 @@ def marked(
 
 def path_of(name: str) -> tuple[str, ...]:
     """Split an option's name: a key of a table may have dots of its own."""
-    first, *rest = name.split(".", 1)
-    return (first, *path_of(rest[0])) if first == OWN_TESTBED else (first, *rest)
+    first, *tail = name.split(".", 1)
+    return (first, *path_of(tail[0])) if first == OWN_TESTBED else (first, *tail)
 
 
 def value_at(table: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """Return a value inside tables; None if it is not there."""
-    found: Any = table
+    value: Any = table
     for key in path:
-        found = found.get(key) if is_table(found) else None
-    return found
+        value = value.get(key) if is_table(value) else None
+    return value
 
 
-def with_value(table: Table, path: tuple[str, ...], value: Json, whole: Table) -> Table:
+def with_value(table: Table, path: tuple[str, ...], value: Json, campaign_table: Table) -> Table:
     """Return a table with a value at a path; an option that is a table itself is completed from the
-    `whole` campaign's.
+    `campaign_table`'s.
     """
-    key, *rest = path
-    if not rest:
+    key, *deeper = path
+    if not deeper:
         return {**table, key: value}
-    inner: Table = whole.get(key, {})
-    there: Table = {} if key == OWN_TESTBED else inner
-    return {**table, key: with_value(table.get(key, there), tuple(rest), value, inner)}
+    inner: Table = campaign_table.get(key, {})
+    default: Table = {} if key == OWN_TESTBED else inner
+    return {**table, key: with_value(table.get(key, default), tuple(deeper), value, inner)}
 
 
 def built(table: Table, source: CampaignSource) -> FileSystem:
     """Build a file system. Raises CampaignError: its table is wrong, or stands for several."""
-    found = rows("filesystem", ("filesystem",), table, source)
-    if len(found) != 1:
-        what = (
-            f"the table of {table['kind']} stands for {len(found)} file systems, but one is tuned at a time"
+    systems = rows("filesystem", ("filesystem",), table, source)
+    if len(systems) != 1:
+        fault = (
+            f"the table of {table['kind']} stands for {len(systems)} file systems, but one is tuned at a time"
         )
         raise CampaignError(
-            what, where=source.name, next="give each of its options one value instead of a list"
+            fault, where=source.name, next="give each of its options one value instead of a list"
         )
-    assert isinstance(found[0].driver, FileSystem)
-    return found[0].driver
+    assert isinstance(systems[0].driver, FileSystem)
+    return systems[0].driver
 
 
 def built_testbed(table: Table, source: CampaignSource) -> Testbed:
     """Build a testbed, whose table stands for one. Raises CampaignError: the table is wrong."""
-    (found,) = rows("testbed", ("testbed",), table, source)
-    assert isinstance(found.driver, Testbed)
-    return found.driver
+    (row,) = rows("testbed", ("testbed",), table, source)
+    assert isinstance(row.driver, Testbed)
+    return row.driver

@@ -36,7 +36,7 @@ class Objective:
 
         With a limit, power beyond it costs PENALTY times its logarithmic excess.
         """
-        found: dict[Item, float] = {}
+        scores: dict[Item, float] = {}
         sign = -1 if self.metric.better == "lower" else 1
         for point in points:
             value, power_w = point.metrics.get(self.metric.key, 0.0), point.metrics.get(POWER.key, 0.0)
@@ -44,8 +44,8 @@ class Objective:
                 continue
             excess = max(0.0, log(power_w / self.limit_w)) if self.limit_w is not None else 0.0
             item = (point.trial.workload.label, point.trial.clients_count, point.direction)
-            found[item] = sign * log(value) - PENALTY * excess
-        return found
+            scores[item] = sign * log(value) - PENALTY * excess
+        return scores
 
 
 def objective(metric: str, limit: str = "") -> Objective:
@@ -55,30 +55,30 @@ def objective(metric: str, limit: str = "") -> Objective:
     """
     if metric not in BY_LABEL:
         raise CampaignError(f'no metric is called "{metric}"', where="--for", next=instead(metric, BY_LABEL))
-    found = BY_LABEL[metric]
-    if not found.better:
+    definition = BY_LABEL[metric]
+    if not definition.better:
         raise CampaignError(
             f"neither more nor less {metric} is better",
             where="--for",
             next=f"tune for {' or '.join(metric_of(key).label for key in RANKED)}",
         )
     if not limit:
-        return Objective(found)
+        return Objective(definition)
     try:
         limit_w = quantity(limit, WATTS)
     except ValueError as error:
-        what, advice = clauses(str(error))
-        raise CampaignError(what, where="--within", next=advice) from None
+        fault, advice = clauses(str(error))
+        raise CampaignError(fault, where="--within", next=advice) from None
     if not limit_w > 0:
         raise CampaignError(
             f"{limit} is not a positive power", where="--within", next='write one such as "20 W"'
         )
-    return Objective(found, limit_w)
+    return Objective(definition, limit_w)
 
 
 def value(scores: Mapping[Item, float], items: Iterable[Item]) -> float | None:
     """Return the objective of a block, the mean score of these items; None if one of them was not
     measured.
     """
-    wanted = tuple(items)
-    return fmean(scores[item] for item in wanted) if all(item in scores for item in wanted) else None
+    required = tuple(items)
+    return fmean(scores[item] for item in required) if all(item in scores for item in required) else None

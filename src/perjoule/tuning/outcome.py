@@ -74,7 +74,7 @@ class TuningOutcome:
         if self.gain is None:
             return f"no result: trials of the final comparison failed with {self.winner}; keep the default"
         ratio, fresh = self.gain.ratio, f"{self.repetitions_count} fresh trials of each, in turns"
-        said = (
+        result = (
             f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to "
             f"{ratio.high:.3f}; {fresh})"
         )
@@ -84,13 +84,13 @@ class TuningOutcome:
             else f", {number(self.power_w.mean)} W (at most {number(self.power_w.high)} W)"
         )
         if self.better:
-            return f"{self.winner}: {said}{power}, {self.gain.sentence('the default')}"
+            return f"{self.winner}: {result}{power}, {self.gain.sentence('the default')}"
         why = (
             self.gain.sentence("the default")
             if self.within
             else f"not surely within {self.objective.limit_w:g} W"
         )
-        return f"no gain: {self.winner}: {said}{power}, {why}; keep the default"
+        return f"no gain: {self.winner}: {result}{power}, {why}; keep the default"
 
 
 def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
@@ -110,10 +110,10 @@ def gain(cells: Sequence[Cell], metric: str) -> Verdict | None:
 
 def power_w(cells: Sequence[Cell]) -> Interval | None:
     """Return the winner's mean power in the workload in which it draws most."""
-    found = [
+    powers = [
         cell.metrics[POWER.key] for cell in cells if cell.filesystem == TUNED and POWER.key in cell.metrics
     ]
-    return max(found, key=lambda one: one.high, default=None)
+    return max(powers, key=lambda power: power.high, default=None)
 
 
 def importance(space: OptionSpace, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
@@ -122,7 +122,7 @@ def importance(space: OptionSpace, surface: Surface, *, less_is_better: bool) ->
     """
     # parameters of an additive fit, and one
     least_count = 2 + sum(len(option.values) - 1 for option in space.options)
-    found: list[Importance] = []
+    importances: list[Importance] = []
     sizes: dict[str, float] = {}
     for n, option in enumerate(space.options):
         effect = surface.effect(n)
@@ -131,19 +131,21 @@ def importance(space: OptionSpace, surface: Surface, *, less_is_better: bool) ->
             best, worst = option.default, (option.default + 1) % len(option.values)
         size, error = effect.contrast(best, worst)
         count = len(option.values)
-        pairs = (effect.contrast(one, other) for one in range(count) for other in range(one))
+        pairs = (effect.contrast(first, second) for first in range(count) for second in range(first))
         most = max(abs(value) + _NORMAL * deviation for value, deviation in pairs)
         relevant = log1p(RELEVANT_RATIO)
         sure = size - _NORMAL * error > 0 and size >= relevant
-        known: Matters = "matters" if sure else "does not matter" if most <= relevant else "undecided"
-        matters: Matters = known if surface.blocks_count >= least_count else "undecided"
+        verdict: Matters = "matters" if sure else "does not matter" if most <= relevant else "undecided"
+        matters: Matters = verdict if surface.blocks_count >= least_count else "undecided"
         sign = -1 if less_is_better else 1
         low, high = sorted(exp(sign * (size + by * _NORMAL * error)) for by in (-1, 1))
         ratio = Interval(exp(sign * size), low, high, (exp(sign * size),))
         lost = option.less_durable.get(best, "")
-        found.append(Importance(option.name, option.values[best], option.values[worst], ratio, matters, lost))
+        importances.append(
+            Importance(option.name, option.values[best], option.values[worst], ratio, matters, lost)
+        )
         sizes[option.name] = size
-    return tuple(sorted(found, key=lambda one: -sizes[one.option]))
+    return tuple(sorted(importances, key=lambda entry: -sizes[entry.option]))
 
 
 def _work(cell: Cell) -> tuple[str, int, str]:

@@ -70,11 +70,11 @@ def budget(trials_count: int, work_count: int) -> RaceBudget:
     search_count = blocks_count - 2 * final_count
     if search_count < LEAST_SEARCH_COUNT:
         least_count = work_count * (2 * LEAST_FINAL_COUNT + LEAST_SEARCH_COUNT)
-        what = (
+        fault = (
             f"{trials_count} trials are too few to find a setting and to compare it with the default "
             "afterwards"
         )
-        raise CampaignError(what, where="--trials", next=f"this campaign needs at least {least_count}")
+        raise CampaignError(fault, where="--trials", next=f"this campaign needs at least {least_count}")
     return RaceBudget(search_count, final_count)
 
 
@@ -109,7 +109,9 @@ def _improvements(means: Floats, covariance: Floats, best: int) -> Floats:
     deviations = np.sqrt(np.maximum(variances + variances[best] - 2 * covariance[best], 1e-18))
     above = (means - means[best]) / deviations
     normal = NormalDist()
-    return deviations * np.array([one * normal.cdf(one) + normal.pdf(one) for one in above.tolist()])
+    return deviations * np.array(
+        [distance * normal.cdf(distance) + normal.pdf(distance) for distance in above.tolist()]
+    )
 
 
 def first_round(space: OptionSpace, shared: RaceBudget, allowed: Allowed, seed: int) -> tuple[Setting, ...]:
@@ -118,36 +120,37 @@ def first_round(space: OptionSpace, shared: RaceBudget, allowed: Allowed, seed: 
     return tuple(space.spread(count, allowed, np.random.default_rng([seed, 0])))
 
 
-def next_round(now: Standing, shared: RaceBudget, used_count: int) -> tuple[Setting, ...]:
+def next_round(state: Standing, shared: RaceBudget, used_count: int) -> tuple[Setting, ...]:
     """Return the settings to measure next; () if the race has ended.
 
     Args:
-        now: what is known.
+        state: what is known.
         shared: the budget.
         used_count: blocks that were measured or failed.
     """
     left_count = shared.search_count - used_count
-    if left_count <= 0 or now.improvement < log1p(LEAST_GAIN_RATIO):
+    if left_count <= 0 or state.improvement < log1p(LEAST_GAIN_RATIO):
         return ()
     count = min(left_count, max(LEAST_ROUND_COUNT, ceil(ROUND_SHARE * shared.search_count)))
-    return tuple(dict.fromkeys(now.draws))[:count]
+    return tuple(dict.fromkeys(state.draws))[:count]
 
 
-def winner(space: OptionSpace, now: Standing, allowed: Allowed) -> Setting:
+def winner(space: OptionSpace, state: Standing, allowed: Allowed) -> Setting:
     """Return the setting for the final comparison: the best one, with options at their default where that
     costs little.
     """
-    found = now.best
+    setting = state.best
     while True:
         simpler = [
-            one
+            reduced
             for n, option in enumerate(space.options)
-            if found[n] != option.default and allowed(one := (*found[:n], option.default, *found[n + 1 :]))
+            if setting[n] != option.default
+            and allowed(reduced := (*setting[:n], option.default, *setting[n + 1 :]))
         ]
         if not simpler:
-            return found
-        values = now.surface.mean([found, *simpler])
+            return setting
+        values = state.surface.mean([setting, *simpler])
         best = int(np.argmax(values[1:]))
         if values[0] - values[1 + best] >= log1p(WORTH_RATIO):
-            return found
-        found = simpler[best]
+            return setting
+        setting = simpler[best]

@@ -43,7 +43,7 @@ def places(numbers: Sequence[float]) -> tuple[float, ...]:
     """Place positive numbers on a logarithmic scale from 0 (the smallest) to 1."""
     logs = [math.log(number) for number in numbers]
     span = max(logs) - min(logs)
-    return tuple((one - min(logs)) / span if span else 0.0 for one in logs)
+    return tuple((log - min(logs)) / span if span else 0.0 for log in logs)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class OptionSpace:
     def joint_likeness(self) -> tuple[Floats, ...]:
         """Return the factors of the correlation of whole settings, for what options do only together."""
         return tuple(
-            np.maximum(found, _UNLIKE) if not o.places else found
-            for o, found in zip(self.options, self.likeness(), strict=True)
+            np.maximum(likeness, _UNLIKE) if not o.places else likeness
+            for o, likeness in zip(self.options, self.likeness(), strict=True)
         )
 
     def neighbours(self, setting: Setting) -> list[Setting]:
@@ -89,12 +89,12 @@ class OptionSpace:
         and random ones.
         """
         if self.count <= MOST_CANDIDATES:
-            found = list(product(*(range(len(option.values)) for option in self.options)))
+            settings = list(product(*(range(len(option.values)) for option in self.options)))
         else:
-            found = [*near, *(other for one in near for other in self.neighbours(one))]
-            found = list(dict.fromkeys(found))[:MOST_CANDIDATES]
-            found += [self.random(dice) for _ in range(MOST_CANDIDATES - len(found))]
-        return [one for one in dict.fromkeys(found) if allowed(one)]
+            settings = [*near, *(neighbour for setting in near for neighbour in self.neighbours(setting))]
+            settings = list(dict.fromkeys(settings))[:MOST_CANDIDATES]
+            settings += [self.random(dice) for _ in range(MOST_CANDIDATES - len(settings))]
+        return [setting for setting in dict.fromkeys(settings) if allowed(setting)]
 
     def random(self, dice: np.random.Generator) -> Setting:
         """Draw a setting."""
@@ -107,14 +107,14 @@ class OptionSpace:
         Fewer if the space has no more that are allowed.
         """
         columns = [_dealt(len(option.values), count, dice) for option in self.options]
-        found = {self.default: True}
+        settings = {self.default: True}
         for row in zip(*columns, strict=True):
-            one, tries = tuple(row), 0
-            while (one in found or not allowed(one)) and tries < _TRIES_COUNT:
-                one, tries = self.random(dice), tries + 1
-            if tries < _TRIES_COUNT and len(found) < count:
-                found[one] = True
-        return list(found)
+            setting, tries = tuple(row), 0
+            while (setting in settings or not allowed(setting)) and tries < _TRIES_COUNT:
+                setting, tries = self.random(dice), tries + 1
+            if tries < _TRIES_COUNT and len(settings) < count:
+                settings[setting] = True
+        return list(settings)
 
 
 def _dealt(values_count: int, count: int, dice: np.random.Generator) -> list[int]:

@@ -32,7 +32,7 @@ _WIDTH = 120
 class Study:
     """A tuning before anything is measured."""
 
-    asked: Campaign  # with the file system that is tuned alone
+    tuned_campaign: Campaign  # with the file system that is tuned alone
     objective: Objective
     budget: RaceBudget
     declared: DeclaredTable
@@ -44,28 +44,28 @@ class Study:
     @property
     def work_count(self) -> int:
         """The trials that one setting needs."""
-        return len({(trial.workload.label, trial.clients_count) for trial in self.asked.trials})
+        return len({(trial.workload.label, trial.clients_count) for trial in self.tuned_campaign.trials})
 
     def round(self, number: int, settings: Mapping[str, Setting]) -> Campaign:
         """Write a round of the race as a campaign: each setting once, by label, on a deployment of its
         own.
         """
-        what = (
+        description = (
             f"Round {number} of a tuning for {self.objective.text}: settings of a race, whose winner looks "
             "better than it is."
         )
-        return self._campaign(f"round {number}", what, settings, 1, number)
+        return self._campaign(f"round {number}", description, settings, 1, number)
 
     def final(self, setting: Setting, repetitions_count: int) -> Campaign:
         """Write the final comparison as a campaign: default and winner in turns, each on a fresh
         deployment.
         """
-        what = (
+        description = (
             f"The winner of a tuning for {self.objective.text} and the campaign's own setting, measured in "
             "turns."
         )
         both = {DEFAULT: self.declared.space.default, TUNED: setting}
-        return self._campaign("final", what, both, repetitions_count, 0)
+        return self._campaign("final", description, both, repetitions_count, 0)
 
     def tuned(self, setting: Setting, sentence: str) -> str:
         """Write the user's campaign with a setting, and the result above it."""
@@ -86,12 +86,12 @@ class Study:
         try:
             return {table["label"]: self.declared.setting(table) for table in tables["filesystem"]}
         except ValueError:
-            what = (
+            fault = (
                 "this round has a value that the driver no longer declares, so it belongs to another "
                 "version of perjoule"
             )
             raise CampaignError(
-                what, where=written.name, next="tune into another folder with --into"
+                fault, where=written.name, next="tune into another folder with --into"
             ) from None
 
     def _campaign(
@@ -103,11 +103,11 @@ class Study:
         number: int,
     ) -> Campaign:
         document = {key: value for key, value in self.document.items() if key not in ("until", "reproduces")}
-        document["name"] = f"{self.asked.name[:_LONGEST_NAME].rstrip()} {name}"
+        document["name"] = f"{self.tuned_campaign.name[:_LONGEST_NAME].rstrip()} {name}"
         document |= {"description": description, "repetitions": repetitions_count, "order": "interleaved"}
-        document["seed"] = (self.asked.seed + number) % 2**63
+        document["seed"] = (self.tuned_campaign.seed + number) % 2**63
         document["filesystem"] = [
-            {**self.declared.written(one), "label": label} for label, one in settings.items()
+            {**self.declared.written(setting), "label": label} for label, setting in settings.items()
         ]
         return campaign.parse(_toml(document), source=str(document["name"]), folder=self.folder)
 
@@ -135,24 +135,24 @@ def study(
         CampaignError: the campaign or the request is wrong, or nothing can be tuned.
         MachineError: a host can't be asked.
     """
-    wanted = objective(request.metric, request.limit)
+    aim = objective(request.metric, request.limit)
     document, place = campaign.document(text, source=source, overrides=tuple(overrides), folder=folder)
     table = _chosen(document["filesystem"], request.filesystem, source)
     row = rows("filesystem", ("filesystem",), table, place)
     if len(row) != 1:
-        what = f"the table of {row[0].kind} stands for {len(row)} file systems, but one is tuned at a time"
+        fault = f"the table of {row[0].kind} stands for {len(row)} file systems, but one is tuned at a time"
         raise CampaignError(
-            what, where=source, next="give each of its options one value, for example with --set"
+            fault, where=source, next="give each of its options one value, for example with --set"
         )
     document = copy.deepcopy({**document, "filesystem": [table]})
-    asked = campaign.parse(text, source=source, overrides=tuple(overrides), folder=folder)
-    document.setdefault("name", asked.name)
-    document["seed"] = asked.seed
+    full = campaign.parse(text, source=source, overrides=tuple(overrides), folder=folder)
+    document.setdefault("name", full.name)
+    document["seed"] = full.seed
     alone = campaign.parse(_toml(document), source=source, folder=folder)
     if (testbeds_count := len({trial.testbed.label for trial in alone.trials})) > 1:
-        what = f"the campaign has {testbeds_count} testbeds, but a setting is tuned on one"
+        fault = f"the campaign has {testbeds_count} testbeds, but a setting is tuned on one"
         raise CampaignError(
-            what, where=source, next="give testbed and servers one value, for example with --set"
+            fault, where=source, next="give testbed and servers one value, for example with --set"
         )
     real = campaign.parse(_toml({**document, "simulate": False}), source=source, folder=folder)
     most_clients = max(trial.clients_count for trial in real.trials)
@@ -164,7 +164,7 @@ def study(
             if isinstance(bed, OffersSettings) and not document.get("simulate")
             else {}
         )
-    found = declared(
+    tunable = declared(
         table,
         place,
         testbed,
@@ -176,35 +176,37 @@ def study(
     works = {(trial.workload.label, trial.clients_count) for trial in alone.trials}
     return Study(
         alone,
-        wanted,
+        aim,
         budget(request.trials_count, len(works)),
-        found,
+        tunable,
         offered,
         document,
-        asked.overrides,
+        full.overrides,
         folder,
     )
 
 
-def _chosen(tables: Sequence[Table], wanted: str, source: str) -> Table:
+def _chosen(tables: Sequence[Table], label: str, source: str) -> Table:
     """Return the table of the file system to tune."""
     names = [str(table.get("label", table["kind"])) for table in tables]
-    found = [
+    matching = [
         table
         for table, name in zip(tables, names, strict=True)
-        if not wanted or wanted in (name, table["kind"])
+        if not label or label in (name, table["kind"])
     ]
-    if len(found) != 1:
-        known = ", ".join(f'"{name}"' for name in names)
-        what = (
-            f"{len(found)} of its file systems are called {wanted}"
-            if wanted
+    if len(matching) != 1:
+        listed = ", ".join(f'"{name}"' for name in names)
+        fault = (
+            f"{len(matching)} of its file systems are called {label}"
+            if label
             else f"it has {len(tables)} file systems"
         )
         raise CampaignError(
-            f"{what}, but one is tuned at a time", where=source, next=f"choose it with --filesystem: {known}"
+            f"{fault}, but one is tuned at a time",
+            where=source,
+            next=f"choose it with --filesystem: {listed}",
         )
-    return found[0]
+    return matching[0]
 
 
 def _toml(document: Mapping[str, Any]) -> str:

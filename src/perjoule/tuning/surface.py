@@ -58,11 +58,11 @@ class Effect:
     mean: Floats
     covariance: Floats
 
-    def contrast(self, one: int, other: int) -> tuple[float, float]:
+    def contrast(self, first: int, second: int) -> tuple[float, float]:
         """Return the difference of two values, and its standard deviation."""
         cov = self.covariance
-        variance = cov[one, one] + cov[other, other] - 2 * cov[one, other]
-        return float(self.mean[one] - self.mean[other]), float(np.sqrt(max(0.0, variance)))
+        variance = cov[first, first] + cov[second, second] - 2 * cov[first, second]
+        return float(self.mean[first] - self.mean[second]), float(np.sqrt(max(0.0, variance)))
 
 
 class Surface:
@@ -79,7 +79,7 @@ class Surface:
         self._offset = float(np.mean(values))
         self._y: Floats = values - self._offset
         parts = [
-            *(found[np.ix_(self._x[:, n], self._x[:, n])] for n, found in enumerate(self._alone)),
+            *(likeness[np.ix_(self._x[:, n], self._x[:, n])] for n, likeness in enumerate(self._alone)),
             self._joint(self._x, self._x),
             (rounds[:, None] == rounds[None, :]).astype(float),
             np.eye(len(blocks)),
@@ -119,17 +119,17 @@ class Surface:
         """Return the covariance of settings with the measured blocks."""
         return self._prior(np.array(settings, dtype=np.intp), self._x)
 
-    def _prior(self, some: _Indices, others: _Indices) -> Floats:
-        found = np.full((len(some), len(others)), _CONSTANT**2)
+    def _prior(self, rows: _Indices, columns: _Indices) -> Floats:
+        covariance = np.full((len(rows), len(columns)), _CONSTANT**2)
         for n, (deviation, likeness) in enumerate(zip(self.deviations, self._alone, strict=False)):
-            found += deviation**2 * likeness[np.ix_(some[:, n], others[:, n])]
-        return found + self.deviations[-3] ** 2 * self._joint(some, others)
+            covariance += deviation**2 * likeness[np.ix_(rows[:, n], columns[:, n])]
+        return covariance + self.deviations[-3] ** 2 * self._joint(rows, columns)
 
-    def _joint(self, some: _Indices, others: _Indices) -> Floats:
-        found = np.ones((len(some), len(others)))
+    def _joint(self, rows: _Indices, columns: _Indices) -> Floats:
+        likeness_product = np.ones((len(rows), len(columns)))
         for n, likeness in enumerate(self._together):
-            found *= likeness[np.ix_(some[:, n], others[:, n])]
-        return found
+            likeness_product *= likeness[np.ix_(rows[:, n], columns[:, n])]
+        return likeness_product
 
     def _covariance(self, deviations: Sequence[float]) -> Floats:
         """Return the covariance of the measured blocks."""
@@ -142,18 +142,19 @@ class Surface:
 
     def _most_probable(self, priors: Sequence[Prior]) -> list[float]:
         """Return the most probable deviations on the grid, one changed at a time."""
-        found = [min(GRID, key=lambda one: abs(log(one / prior.centre))) for prior in priors]
+        deviations = [min(GRID, key=lambda deviation: abs(log(deviation / prior.centre))) for prior in priors]
         for _ in range(_SWEEPS_COUNT):
-            before = list(found)
+            before = list(deviations)
             for n, prior in enumerate(priors):
                 scores = [
-                    self._log_likelihood([*found[:n], one, *found[n + 1 :]]) + prior.log_density(one)
-                    for one in GRID
+                    self._log_likelihood([*deviations[:n], deviation, *deviations[n + 1 :]])
+                    + prior.log_density(deviation)
+                    for deviation in GRID
                 ]
-                found[n] = GRID[int(np.argmax(scores))]
-            if found == before:
+                deviations[n] = GRID[int(np.argmax(scores))]
+            if deviations == before:
                 break
-        return found
+        return deviations
 
 
 def jittered(covariance: Floats) -> Floats:

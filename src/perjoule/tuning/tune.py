@@ -66,10 +66,10 @@ class _Race:
 
     def labelled(self, settings: tuple[Setting, ...]) -> Mapping[str, Setting]:
         """Return settings by label, the same ones in all rounds."""
-        for one in settings:
-            default = one == self.study.declared.space.default
-            self.labels.setdefault(one, DEFAULT if default else f"setting {len(self.labels)}")
-        return {self.labels[one]: one for one in settings}
+        for setting in settings:
+            default = setting == self.study.declared.space.default
+            self.labels.setdefault(setting, DEFAULT if default else f"setting {len(self.labels)}")
+        return {self.labels[setting]: setting for setting in settings}
 
     def allowed(self, setting: Setting) -> bool:
         """Return whether a setting may be measured."""
@@ -82,20 +82,20 @@ class _Race:
     def _hopeless(self, setting: Setting) -> bool:
         worked = [block.setting for block in self.blocks]
         return any(
-            sum(one[n] == own for one in self.failed) >= HOPELESS_COUNT
-            and all(one[n] != own for one in worked)
-            for n, own in enumerate(setting)
+            sum(failed[n] == choice for failed in self.failed) >= HOPELESS_COUNT
+            and all(measured[n] != choice for measured in worked)
+            for n, choice in enumerate(setting)
         )
 
     def standing(self) -> Standing:
         """Return what is known."""
-        return standing(self.study.declared.space, self.blocks, self.allowed, self.study.asked.seed)
+        return standing(self.study.declared.space, self.blocks, self.allowed, self.study.tuned_campaign.seed)
 
     def next(self) -> tuple[Setting, ...]:
         """Return the settings of the next round; () if the race has ended."""
         if not self.blocks:
             return first_round(
-                self.study.declared.space, self.study.budget, self.allowed, self.study.asked.seed
+                self.study.declared.space, self.study.budget, self.allowed, self.study.tuned_campaign.seed
             )
         return next_round(self.standing(), self.study.budget, self.used_count)
 
@@ -110,11 +110,11 @@ class _Race:
             if not self.items and label == DEFAULT:
                 _require_default(points, reason, self.study.objective, results)
                 self.items = tuple(scores)
-            found = value(scores, self.items)
-            if reason or found is None:
+            score = value(scores, self.items)
+            if reason or score is None:
                 self.failed[setting] = reason or f"{self.study.objective.text} was not measured"
             else:
-                self.blocks.append(Block(setting, self.rounds_count, found))
+                self.blocks.append(Block(setting, self.rounds_count, score))
 
 
 def tune(
@@ -137,7 +137,7 @@ def tune(
                 break
             written = study.round(number, race.labelled(settings))
         race.take(measure(written, place), study.labels(written))
-        now = race.standing()
+        state = race.standing()
         tried = race.used_count * study.work_count
         most_count = (study.budget.search_count + 2 * study.budget.final_count) * study.work_count
         tell(
@@ -145,9 +145,9 @@ def tune(
                 number,
                 tried,
                 most_count,
-                study.declared.words(now.best),
-                expm1(now.gain),
-                expm1(now.improvement),
+                study.declared.description(state.best),
+                expm1(state.gain),
+                expm1(state.improvement),
             )
         )
     return _concluded(race, folder, measure)
@@ -157,9 +157,9 @@ def _begun(place: Path) -> Campaign | None:
     """Return the campaign of a results folder as it was begun; None without one."""
     if not (place / "results.json").exists():
         return None
-    kept = store.open_results(place)
+    results = store.open_results(place)
     return campaign.parse(
-        kept.campaign_text, source=str(place / "campaign.toml"), overrides=kept.overrides, folder=place
+        results.campaign_text, source=str(place / "campaign.toml"), overrides=results.overrides, folder=place
     )
 
 
@@ -174,25 +174,25 @@ def _measured(results: Results, label: str) -> tuple[list[Point], str]:
 
 def _require_default(points: list[Point], reason: str, objective: Objective, results: Results) -> None:
     """Check that the campaign's own setting was measured. Raises WorkloadError, CampaignError."""
-    where = str(results.folder)
+    folder = str(results.folder)
     if reason:
-        what = f"the campaign's own setting failed, so there is nothing to compare with: {reason}"
+        fault = f"the campaign's own setting failed, so there is nothing to compare with: {reason}"
         again = (
-            f"see its logs with `perjoule show {where}`; once fixed, `perjoule resume "
+            f"see its logs with `perjoule show {folder}`; once fixed, `perjoule resume "
             f"{results.folder.parent} --failed`"
         )
-        raise WorkloadError(what, where=where, next=again)
+        raise WorkloadError(fault, where=folder, next=again)
     if not objective.scores(points):
-        why = next((words for point in points for words in point.omitted.values()), "")
-        what = f"{objective.text} was not measured" + (f": {why}" if why else "")
-        raise CampaignError(what, where=where, next="tune for another metric with --for, or add a meter")
+        why = next((cause for point in points for cause in point.omitted.values()), "")
+        fault = f"{objective.text} was not measured" + (f": {why}" if why else "")
+        raise CampaignError(fault, where=folder, next="tune for another metric with --for, or add a meter")
 
 
 def _concluded(race: _Race, folder: Path, measure: Measure) -> TuningOutcome:
     """Compare the winner with the default by fresh trials, and write the tuned campaign if it is better."""
-    study, now = race.study, race.standing()
+    study, state = race.study, race.standing()
     declared, shared, place = study.declared, study.budget, folder / "final"
-    best = winner(declared.space, now, race.allowed)
+    best = winner(declared.space, state, race.allowed)
     left_count = shared.search_count - race.used_count
     repetitions_count = min(MOST_FINAL_COUNT, shared.final_count + left_count // 2)
     written = _begun(place)
@@ -202,27 +202,27 @@ def _concluded(race: _Race, folder: Path, measure: Measure) -> TuningOutcome:
     if written is not None:
         best = study.labels(written)[TUNED]
         results = measure(written, place)
-        found = summary(results)
+        compared = summary(results)
         judged, power, doubts = (
-            gain(found.cells, study.objective.metric.key),
-            power_w(found.cells),
-            found.doubts,
+            gain(compared.cells, study.objective.metric.key),
+            power_w(compared.cells),
+            compared.doubts,
         )
         trials_count += len(written.trials)
         repetitions_count = max(trial.repetition for trial in written.trials)
     outcome = TuningOutcome(
         objective=study.objective,
-        winner=declared.words(best),
+        winner=declared.description(best),
         changes=declared.changes(best),
         gives_up=declared.gives_up(best),
         gain=judged,
         repetitions_count=repetitions_count if written else 0,
         power_w=power if study.objective.limit_w is not None else None,
         importance=importance(
-            declared.space, now.surface, less_is_better=study.objective.metric.better == "lower"
+            declared.space, state.surface, less_is_better=study.objective.metric.better == "lower"
         ),
         settings_count=len(race.labels),
-        failed={declared.words(setting): reason for setting, reason in race.failed.items()},
+        failed={declared.description(setting): reason for setting, reason in race.failed.items()},
         trials_count=trials_count,
         ended=USED_UP if left_count <= 0 else NO_MORE,
         doubts=doubts,

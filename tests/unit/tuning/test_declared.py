@@ -83,8 +83,8 @@ def test_a_setting_is_written_as_a_table_and_read_back() -> None:
     )
     assert ours.written(ours.space.default) == table
     assert ours.written(setting) == {**table, "placement_groups": 16}
-    assert ours.words(setting) == "placement_groups = 16"
-    assert ours.words(ours.space.default) == "the default"
+    assert ours.description(setting) == "placement_groups = 16"
+    assert ours.description(ours.space.default) == "the default"
     for one in (setting, ours.space.default, (1,) * len(names)):
         assert ours.setting(ours.written(one)) == one
 
@@ -113,7 +113,7 @@ def test_nothing_that_gives_up_durability_is_tried_unless_allowed_and_then_it_is
     assert sync.values == (False, True)
     setting = tuple(sync.values.index(False) if one is sync else one.default for one in asked.space.options)
     assert (
-        asked.words(setting)
+        asked.description(setting)
         == "sync_on_close = false (may lose: chunks in the page caches of servers that lose power)"
     )
     assert asked.gives_up(asked.space.default) == {}
@@ -139,7 +139,7 @@ def test_a_setting_with_less_redundancy_is_not_allowed_even_if_its_option_does_n
     undeclared = type(ours)(
         ours.table, ours.testbed, type(ours.space)(options), ours.hosts, ours.source, less_durable=False
     )
-    assert "acknowledged in memory" in undeclared.words(cached)
+    assert "acknowledged in memory" in undeclared.description(cached)
     assert not undeclared.allowed(cached)
     assert undeclared.allowed(undeclared.space.default)
 
@@ -152,7 +152,7 @@ def test_a_journal_is_tuned_where_the_file_system_has_one_and_never_to_less_dura
     assert (journal.name, journal.values, journal.default) == ("journal", ("ordered", "journal"), 0)
     asked = found(ext4, less_durable=True)
     assert (
-        asked.words((2,))
+        asked.description((2,))
         == 'journal = "writeback" (may lose: what was not synced: after a power loss, a file may contain old blocks)'
     )
     (log,) = found({"kind": "local", "type": "xfs", "log_buffer": "65536 B"}).space.options
@@ -225,7 +225,7 @@ def test_options_of_hosts_are_written_for_the_file_system_alone_and_read_back() 
     assert ours.written(fast) == {"kind": "simulated", "threads": 8, "testbed": {"power": power}}
     assert ours.setting(ours.written(fast)) == fast
     assert (
-        ours.words(fast)
+        ours.description(fast)
         == 'threads = 8, testbed.power.cpu_governor = "performance", testbed.power.cpu_max = "3 GHz"'
     )
     assert ours.written(ours.space.default) == {"kind": "simulated", "threads": 2}

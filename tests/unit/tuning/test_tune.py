@@ -52,4 +52,4 @@ def test_a_round_of_other_values_belongs_to_another_version(tiny: Study) -> None
         EXAMPLES,
     )
     with pytest.raises(CampaignError, match="no longer declares"):
-        tiny.labels(narrow.asked)
+        tiny.labels(narrow.tuned_campaign)
