@@ -25,11 +25,11 @@ class AgedDeployment:
 
     def of(self, record: Record) -> Record:
         """Return a record that has it, with the joules of the record's hosts."""
-        found = replace(
+        aged = replace(
             record, facts={**record.facts, "aged": self.facts}, doubts=(*record.doubts, *self.doubts)
         )
         return replace(
-            found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}}
+            aged, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(aged, self.series)}}
         )
 
 
@@ -41,14 +41,14 @@ def age(
     Raises:
         WorkloadError: it can't be filled so far.
     """
-    wanted = drivers.filesystem(trial.filesystem).aged
-    if wanted is None or not wanted.full_ratio:
+    target = drivers.filesystem(trial.filesystem).aged
+    if target is None or not target.full_ratio:
         return None
     with results.place() as place, new_ageing(place) as (folder, sink), ExitStack() as meters:
         meters.enter_context(together.recording(map(drivers.meter, trial.meters), hosts, sink))
         idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
         began_s = time.monotonic()
-        done = able(mounted, Ages).age(wanted)
+        ageing_facts = able(mounted, Ages).age(target)
         ended_s = time.monotonic()
         tail = settling.tail(
             hosts,
@@ -57,7 +57,13 @@ def age(
             quiet_s=campaign.quiet_s,
             idle_bytes_per_s=idle_bytes_per_s,
         )
-    facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder}
+    facts = {
+        **ageing_facts,
+        "began_s": began_s,
+        "ended_s": ended_s,
+        "quiet_s": tail.phase.ended_s,
+        "folder": folder,
+    }
     return AgedDeployment(
         facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts)
     )

@@ -21,7 +21,7 @@ class CampaignClock:
     """
 
     def __init__(self, results: Results) -> None:
-        self._look = pauses.now()
+        self._look = pauses.read_clocks()
         self._kept_utc_s = 0.0  # when the last trial was kept
         with suppress(PerjouleError):
             for entry in results.entries()[-1:]:
@@ -31,7 +31,7 @@ class CampaignClock:
         """Return a doubt if the clock was set since the last trial, at the end of another one, which took
         this long.
         """
-        before, after = self._look, pauses.now()
+        before, after = self._look, pauses.read_clocks()
         since_s = after.boot_s - before.boot_s
         set_s = after.utc_s - before.utc_s - since_s
         if abs(set_s) <= STEP_S + SLEWED_RATIO * since_s:

@@ -36,11 +36,11 @@ def align(
             time.sleep(QUIET_S)
             edges_s = drive(loaded, pattern(duration_s, seed), folder.through)
             time.sleep(QUIET_S)
-        found = LoadPattern(
+        load_pattern = LoadPattern(
             Clock(time.monotonic(), time.time()), edges_s, tuple(host.name for host in loaded)
         )
-        keep_pattern(folder, sink, found)
-    return found
+        keep_pattern(folder, sink, load_pattern)
+    return load_pattern
 
 
 def drive(hosts: Sequence[Host], planned_s: Sequence[float], folder: Path) -> tuple[float, ...]:
@@ -54,7 +54,9 @@ def drive(hosts: Sequence[Host], planned_s: Sequence[float], folder: Path) -> tu
             time.sleep(max(0.0, began_s + planned - time.monotonic()))
             before_s = time.monotonic()
             if number % 2 == 0:
-                burning[:] = [one for ones in pool.map(partial(_burn, folder=folder), hosts) for one in ones]
+                burning[:] = [
+                    process for ones in pool.map(partial(_burn, folder=folder), hosts) for process in ones
+                ]
             else:
                 list(pool.map(_stop, burning))
             edges_s.append((before_s + time.monotonic()) / 2)
@@ -77,12 +79,16 @@ def clock_of(recording: Sequence[Series], results: Results) -> ClockError | None
     drift.
     """
     patterns = [load for load, _ in read_patterns(results.folder)]
-    found: list[Drift] = []
+    drifts: list[Drift] = []
     for series in recording:
-        seen = [one for load in patterns if (one := offset(series, load.edges_utc_s)) is not None]
-        if seen:
-            found.append(drift(seen[0], seen[-1]))
-    if not found:
+        offsets = [
+            clock_offset
+            for load in patterns
+            if (clock_offset := offset(series, load.edges_utc_s)) is not None
+        ]
+        if offsets:
+            drifts.append(drift(offsets[0], offsets[-1]))
+    if not drifts:
         return None
-    best = min(found, key=lambda one: one.uncertainty_s)
+    best = min(drifts, key=lambda estimate: estimate.uncertainty_s)
     return ClockError(best.offset_s, best.uncertainty_s, best.drift_ratio, best.at_s + best.offset_s)

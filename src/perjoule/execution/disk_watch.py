@@ -24,7 +24,7 @@ def watched(folders: Iterable[Path]) -> AbstractContextManager[None]:
 
     The block raises MachineError then.
     """
-    places = {(there := existing(folder)).stat().st_dev: there for folder in folders}
+    places = {(nearest := existing(folder)).stat().st_dev: nearest for folder in folders}
     return watched_disks(
         {f"the disk of {place}": partial(_space, place) for place in places.values()}, PERIOD_S
     )

@@ -29,7 +29,7 @@ class Footprint:
     def lines(self) -> tuple[str, ...]:
         """Return it in lines, without the host's name."""
         parts = {"programs": self.programs, "ports": self.ports, "writes": self.paths}
-        return (f"as {self.user}", *(f"{name}: {', '.join(words)}" for name, words in parts.items() if words))
+        return (f"as {self.user}", *(f"{name}: {', '.join(items)}" for name, items in parts.items() if items))
 
 
 def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
@@ -57,7 +57,7 @@ def planned_elsewhere(campaign: Campaign) -> Iterator[tuple[Hosts, Elsewhere, Se
 
 def loaded_with(trials: Sequence[Trial]) -> Iterator[tuple[FileSystem, Workload]]:
     """Return each pair of a file system and a load of trials, once."""
-    for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
+    for trial in {(trial.filesystem.label, trial.workload.label): trial for trial in trials}.values():
         yield drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
 
 

@@ -44,8 +44,8 @@ class Grant:
 
     def permitted(self) -> tuple[str, ...]:
         """The lines of the file that permits them."""
-        named = {"device": self.devices, "over": self.over, "program": self.programs}
-        lines = [f"{word} {value}" for word, values in named.items() for value in values]
+        permissions = {"device": self.devices, "over": self.over, "program": self.programs}
+        lines = [f"{kind} {value}" for kind, values in permissions.items() for value in values]
         return (f"user {self.user}", f"work {self.work}", *lines)
 
 
@@ -55,25 +55,25 @@ def grants(campaign: Campaign) -> tuple[Grant, ...]:
 
     Raises CampaignError: on all of them it does, or a user has no name that sudoers takes.
     """
-    found: list[Grant] = []
+    needed: list[Grant] = []
     for hosts, testbed, trials in planned_elsewhere(campaign):
-        found += [
+        needed += [
             _grant(host, hosts, testbed, trials)
             for host in hosts.all
             if testbed.footing(host.name).user != "root"
         ]
-    if not found:
-        what = f"perjoule acts as root on the hosts of {campaign.name}, or on none"
-        raise CampaignError(what, next="set user to one who is not root, on a testbed of real hosts")
-    for grant in found:
+    if not needed:
+        fault = f"perjoule acts as root on the hosts of {campaign.name}, or on none"
+        raise CampaignError(fault, next="set user to one who is not root, on a testbed of real hosts")
+    for grant in needed:
         if not _PLAIN_USER.fullmatch(grant.user):
-            what = (
+            fault = (
                 f'sudoers takes "{grant.user}" for no user'
                 if grant.user
                 else "the campaign does not name its user"
             )
-            raise CampaignError(what, where=grant.host, next="set user to the name of one")
-    return tuple(found)
+            raise CampaignError(fault, where=grant.host, next="set user to the name of one")
+    return tuple(needed)
 
 
 def _grant(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]) -> Grant:
@@ -96,28 +96,28 @@ def _grant(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]
 
 def sudoers(campaign: Campaign) -> str:
     """Return the file for /etc/sudoers.d, with what it amounts to. Raises CampaignError, as `grants` does."""
-    found = grants(campaign)
-    programs = sorted({name for grant in found for name in grant.programs})
-    deploys = any(grant.deploys for grant in found)
-    words = [
+    needed = grants(campaign)
+    programs = sorted({name for grant in needed for name in grant.programs})
+    deploys = any(grant.deploys for grant in needed)
+    remarks = [
         f"What perjoule {__version__} needs of sudo for {campaign.name}. Check it with visudo -c -f FILE; "
         "it belongs in",
         "/etc/sudoers.d/perjoule, of root, mode 440. To take it back, remove it.",
         f"{cluster.HELPER} is printed by: perjoule doctor --helper",
     ]
     if deploys:
-        words += [
+        remarks += [
             f"It does only what {cluster.PERMITTED} on the host permits: perjoule doctor CAMPAIGN "
             "--permitted",
             "Each command is logged: journalctl -t perjoule",
         ]
     else:
-        words.append(
+        remarks.append(
             "The users below may have the kernel write back and drop what it caches of files, and nothing "
             "else."
         )
     if programs:
-        words += [
+        remarks += [
             "With that file, the users below are AS GOOD AS ROOT on these hosts, because these programs "
             "run as root with options",
             f"and files that the user writes: {', '.join(programs)}.",
@@ -125,19 +125,19 @@ def sudoers(campaign: Campaign) -> str:
             "means harm.",
         ]
     elif deploys:
-        words.append(
+        remarks.append(
             "No program is among it that runs as root with files of the user's; devices that are named may "
             "be overwritten."
         )
     rules: dict[tuple[str, str], None] = {}
-    for grant in found:
+    for grant in needed:
         rules |= dict.fromkeys((grant.user, command) for command in grant.commands())
-    by_user = {user: [command for one, command in rules if one == user] for user, _ in rules}
+    by_user = {user: [command for owner, command in rules if owner == user] for user, _ in rules}
     lines = [
         f"{user} ALL = (root) NOSETENV: NOPASSWD: \\\n    " + ", \\\n    ".join(all_)
         for user, all_ in by_user.items()
     ]
-    comments = "\n".join(f"# {line}" for line in words)
+    comments = "\n".join(f"# {line}" for line in remarks)
     return f"{comments}\nDefaults!{cluster.HELPER} env_reset, !requiretty\n" + "\n".join(lines) + "\n"
 
 
@@ -164,5 +164,5 @@ def _noted(lines: Sequence[str]) -> list[str]:
         "over": "hidden by a folder of the run",
     }
     return [
-        f"{line} # {notes[word]}" if (word := line.partition(" ")[0]) in notes else line for line in lines
+        f"{line} # {notes[kind]}" if (kind := line.partition(" ")[0]) in notes else line for line in lines
     ]

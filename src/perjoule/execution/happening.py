@@ -94,10 +94,10 @@ class Course:
         except WorkloadError as error:
             if self.failure is None and self.happened:
                 last = self.happened[-1]
-                what = f"{error.what}, {time.monotonic() - last.ended_s:.1f} s after {last.event.text}"
-                found = type(error)(what, where=error.where, next=error.next)
-                found.logs = error.logs
-                raise found from error
+                fault = f"{error.what}, {time.monotonic() - last.ended_s:.1f} s after {last.event.text}"
+                failure = type(error)(fault, where=error.where, next=error.next)
+                failure.logs = error.logs
+                raise failure from error
             raise self.failure or error from error
         self.require_done()
 
@@ -110,12 +110,14 @@ class Course:
         """Note what the hosts that joined hold by now. Returns a doubt for each that does not say."""
         weighed = list(self.happened)
         doubts: list[Doubt] = []
-        for n, one in enumerate(self.happened):
-            if drivers.event_class(one.event.kind).brings == "new":
+        for n, happened in enumerate(self.happened):
+            if drivers.event_class(happened.event.kind).brings == "new":
                 try:
-                    weighed[n] = replace(one, gained_bytes=self._held_bytes(self._hosts[one.event.host]))
+                    weighed[n] = replace(
+                        happened, gained_bytes=self._held_bytes(self._hosts[happened.event.host])
+                    )
                 except WorkloadError as error:
-                    doubts.append(EVENTS.gain_unknown(host=one.event.host, error=str(error)))
+                    doubts.append(EVENTS.gain_unknown(host=happened.event.host, error=str(error)))
         self.happened = tuple(weighed)
         return tuple(doubts)
 
@@ -136,7 +138,7 @@ class Course:
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
                 held_bytes |= {
-                    one.text: pool.submit(self._held_bytes, self._hosts[one.host]) for one in weighed
+                    event.text: pool.submit(self._held_bytes, self._hosts[event.host]) for event in weighed
                 }
                 if not self._done(events, planned_s, held_bytes):
                     return
@@ -151,11 +153,11 @@ class Course:
         works = list[tuple[TrialEvent, Work]]()
         event: TrialEvent | None = None
         try:
-            held = {
+            event_bytes = {
                 event.text: held_bytes[event.text].result() for event in events if event.text in held_bytes
             }
             for event in events:
-                if then := self._do(event, planned_s, held.get(event.text)):
+                if then := self._do(event, planned_s, event_bytes.get(event.text)):
                     works.append((event, then))
             for event, then in works:
                 self._under_way = event.text
@@ -173,7 +175,9 @@ class Course:
         began_s = time.monotonic()
         kind = drivers.event(event)
         if isinstance(kind, Command):
-            then = kind.do(self._mounted, 1 + sum(one.event.kind == event.kind for one in self.happened))
+            then = kind.do(
+                self._mounted, 1 + sum(earlier.event.kind == event.kind for earlier in self.happened)
+            )
         else:
             assert isinstance(kind, ServerEvent)
             then = self._to_host(kind, self._hosts[event.host])
@@ -194,7 +198,7 @@ class Course:
         else:
             standing.append(event)
         self._gone = frozenset(
-            name for name, events in self._standing.items() if any(one.takes for one in events)
+            name for name, events in self._standing.items() if any(effect.takes for effect in events)
         )
         return then
 
@@ -204,8 +208,8 @@ class Course:
             if not self.happened:
                 continue
             asked_s = time.monotonic()
-            words = self._asked()
-            self.health += (Health(asked_s, time.monotonic(), words),)
+            answer = self._asked()
+            self.health += (Health(asked_s, time.monotonic(), answer),)
             self._asked_enough.wait(max(0.0, asked_s + LOOK_S - time.monotonic()))
 
     def _asked(self) -> str:
@@ -235,14 +239,14 @@ class Course:
         """
         if self.failure or not self.happened or healthy_since(self.happened, self.health) is not None:
             return ""
-        return next((one.words for one in reversed(self.health) if one.words), UNKNOWN)
+        return next((answer.words for answer in reversed(self.health) if answer.words), UNKNOWN)
 
     def doubts(self) -> list[Doubt]:
         """Return which events were late, or did not happen."""
-        done = [one.event for one in self.happened]
-        late = [one for one in self.happened if one.late_s > self._late_s]
-        missed = [EVENTS.missed(event=one.text) for one in self.planned if one not in done]
-        return [*(EVENTS.late(event=one.event.text, late_s=one.late_s) for one in late), *missed]
+        happened = [entry.event for entry in self.happened]
+        late = [entry for entry in self.happened if entry.late_s > self._late_s]
+        missed = [EVENTS.missed(event=event.text) for event in self.planned if event not in happened]
+        return [*(EVENTS.late(event=entry.event.text, late_s=entry.late_s) for entry in late), *missed]
 
 
 def _said(error: Exception) -> str:

@@ -29,8 +29,8 @@ def looks(trials: Sequence[Trial], hosts: Hosts) -> list[Check]:
     storage, share_bytes = _shared(trials, hosts)
     if not storage:
         return []
-    what = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
-    return [Check(what, True, "", _SPACE, look=f"free {share_bytes}", on="storage")]
+    need = f"space for its share of the data, {bytes_text(share_bytes)}, beside the reserve"
+    return [Check(need, True, "", _SPACE, look=f"free {share_bytes}", on="storage")]
 
 
 def require(trials: Sequence[Trial], hosts: Hosts) -> None:
@@ -44,12 +44,12 @@ def require(trials: Sequence[Trial], hosts: Hosts) -> None:
     for host in storage:
         free_bytes, total_bytes = space_bytes(host, host.directory)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
-            left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
-            what = (
+            space = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+            fault = (
                 f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: "
-                f"{left}"
+                f"{space}"
             )
-            raise MachineError(what, where=host.name, next=_SPACE)
+            raise MachineError(fault, where=host.name, next=_SPACE)
 
 
 def watched(trials: Sequence[Trial], hosts: Hosts) -> AbstractContextManager[None]:

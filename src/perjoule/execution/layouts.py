@@ -59,8 +59,13 @@ class Layouts:
 
     @staticmethod
     def _each(clients: Sequence[Host], place: Within, argv: Sequence[str], *, check: bool = True) -> None:
-        there = [client for client in clients if client.name in place.directories]
-        each(there, lambda one: one.run([*argv, place.directories[one.name]], timeout_s=LIMIT_S, check=check))
+        holders = [client for client in clients if client.name in place.directories]
+        each(
+            holders,
+            lambda client: client.run(
+                [*argv, place.directories[client.name]], timeout_s=LIMIT_S, check=check
+            ),
+        )
 
 
 def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:

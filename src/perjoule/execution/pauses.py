@@ -50,7 +50,7 @@ class Pause:
         return self.stood_still_s > LATE_S or self.suspended_s > STEP_S
 
 
-def now() -> Look:
+def read_clocks() -> Look:
     """Read all clocks, again until that took no time."""
     while True:
         look = Look(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), time.time())
@@ -71,12 +71,12 @@ class Watch:
 
     def __init__(self) -> None:
         self.pauses: tuple[Pause, ...] = ()
-        self._last = now()
+        self._last = read_clocks()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clocks", daemon=True)
 
     def __enter__(self) -> Self:
-        self._last = now()
+        self._last = read_clocks()
         self._thread.start()
         return self
 
@@ -90,7 +90,7 @@ class Watch:
         self._look()
 
     def _look(self) -> None:
-        look = now()
+        look = read_clocks()
         if pause := between(self._last, look):
             self.pauses += (pause,)
         self._last = look

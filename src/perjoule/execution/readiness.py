@@ -57,7 +57,7 @@ def checks(
     Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters
     only if it may `connect`.
     """
-    found: dict[str, Check] = {}
+    checks_by_name: dict[str, Check] = {}
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
     here = {label for label, bed in testbeds.items() if not isinstance(bed, Elsewhere)}
     testbeds = {label: bed for label, bed in testbeds.items() if connect or label in here}
@@ -76,8 +76,12 @@ def checks(
     parts |= meters
     needed = [part.checks() for part in parts.values()]
     needed += [bed.ability_checks(abilities) for bed in testbeds.values() if isinstance(bed, HasEvents)]
-    for one in needed:
-        found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
+    for part_checks in needed:
+        checks_by_name |= {
+            check.name: check
+            for check in part_checks
+            if check.name not in checks_by_name or checks_by_name[check.name].ok
+        }
     answers = (
         _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())])
         if connect
@@ -86,8 +90,8 @@ def checks(
     trials = [trial for trial in campaign.trials if deployed(trial) not in without]
     of = {label: [trial for trial in trials if trial.testbed.label == label] for label in testbeds}
     lacking = (_lacking(bed, of[label]) for label, bed in testbeds.items() if of[label])
-    found |= {check.name: check for check in drawing()}
-    return (*found.values(), *answers, *(check for checks in lacking for check in checks))
+    checks_by_name |= {check.name: check for check in drawing()}
+    return (*checks_by_name.values(), *answers, *(check for checks in lacking for check in checks))
 
 
 def drawing() -> tuple[Check, ...]:
@@ -116,7 +120,7 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
     if not isinstance(testbed, LooksAtHosts):
         return ()
     clients_count = max(trial.clients_count for trial in trials)
-    wanted: list[Check] = []
+    required: list[Check] = []
     for label in dict.fromkeys(trial.filesystem.label for trial in trials):
         group = [trial for trial in trials if trial.filesystem.label == label]
         filesystem = drivers.filesystem(group[0].filesystem)
@@ -126,16 +130,16 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
         ]
         using = dict.fromkeys(role for workload in workloads for role in workload.using)
         needed = [*filesystem.checks(), *(check for workload in workloads for check in workload.checks())]
-        wanted += [
+        required += [
             *needed,
             *(replace(check, on=role) for check in needed if check.on == "client" for role in using),
         ]
-        wanted += [ROOT] if filesystem.needs_root else []
-        wanted += _alone(filesystem)
+        required += [ROOT] if filesystem.needs_root else []
+        required += _alone(filesystem)
         with suppress(CampaignError):  # `hold` refuses it
-            wanted += host_disks.looks(group, testbed.planned(clients_count))
+            required += host_disks.looks(group, testbed.planned(clients_count))
     with suppress(CampaignError):
-        return testbed.lacking(clients_count, wanted)
+        return testbed.lacking(clients_count, required)
     return ()
 
 
@@ -143,23 +147,25 @@ def _alone(filesystem: FileSystem) -> list[Check]:
     """Return what hosts must not have: listeners on ports that its servers need, a site's own daemons and
     exports.
     """
-    wanted: list[Check] = []
+    required: list[Check] = []
     for place, ports in filesystem.ports().items():
         if fixed := [port for port in ports if not port.last]:
             numbers = " ".join(str(port.number) for port in fixed)
-            wanted.append(Check(f"free port {numbers}", True, "", _TAKEN, look=f"port {numbers}", on=place))
+            required.append(Check(f"free port {numbers}", True, "", _TAKEN, look=f"port {numbers}", on=place))
     if filesystem.daemons:
         names = " ".join(filesystem.daemons)
-        wanted.append(Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all"))
+        required.append(
+            Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all")
+        )
     if filesystem.state:
-        wanted.append(
+        required.append(
             Check("state of a site's own", True, "", _BESIDE, look=f"nothing {filesystem.state}", on="all")
         )
     if filesystem.exporting:
-        wanted.append(
+        required.append(
             Check("exports of a site's own", True, "", _BESIDE, look="unexported", on=filesystem.exporting)
         )
-    return wanted
+    return required
 
 
 def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
@@ -172,17 +178,17 @@ def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
         CampaignError: none can be measured, and a layout is impossible.
     """
     misfits = impossible(campaign)
-    found: dict[Deployed, PerjouleError] = {**misfits}
+    refusals: dict[Deployed, PerjouleError] = {**misfits}
     all_deployed = {deployed(trial): trial for trial in campaign.trials}
     for key, trial in all_deployed.items():
-        if key in found or isinstance(drivers.testbed(trial.testbed), Elsewhere):
+        if key in refusals or isinstance(drivers.testbed(trial.testbed), Elsewhere):
             continue
         try:
             require(drivers.filesystem(trial.filesystem).checks())
         except MachineError as error:
-            found[key] = error
-    if len(found) < len(all_deployed):
-        return found
+            refusals[key] = error
+    if len(refusals) < len(all_deployed):
+        return refusals
     for error in misfits.values():
         raise error
     return {}
@@ -198,11 +204,11 @@ def require(checked: Sequence[Check]) -> None:
     # two roles need one thing
     if unmet := tuple({(check.name, check.detail): check for check in missing(checked)}.values()):
         first, more_count = unmet[:MOST_NAMED], len(unmet) - MOST_NAMED
-        what = "; ".join(f"{check.name}: {check.detail}" for check in first)
+        faults = "; ".join(f"{check.name}: {check.detail}" for check in first)
         fixes = [
             *dict.fromkeys(check.fix for check in first if check.fix),
             *(["`perjoule doctor`"] if more_count > 0 else []),
         ]
         raise MachineError(
-            what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes)
+            faults + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes)
         )

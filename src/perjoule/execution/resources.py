@@ -38,7 +38,7 @@ class SpaceNeed:
 
     folder: Path
     needed_bytes: int
-    what: str
+    purpose: str
 
 
 def checks(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[Check, ...]:
@@ -67,8 +67,8 @@ def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> t
         folder = drivers.filesystem(group[0].filesystem).folder(drivers.testbed(group[0].testbed).folder)
         if folder is not None and (hosts := _planned(group)):
             stored[folder] = max(stored.get(folder, 0), stored_bytes(group, hosts))
-    found = [SpaceNeed(folder, count, "data of the file systems") for folder, count in stored.items()]
-    return (*found, SpaceNeed(results, results_bytes(trials, settle_s), "results"))
+    stored_needs = [SpaceNeed(folder, count, "data of the file systems") for folder, count in stored.items()]
+    return (*stored_needs, SpaceNeed(results, results_bytes(trials, settle_s), "results"))
 
 
 def results_bytes(trials: Sequence[Trial], settle_s: float) -> int:
@@ -95,10 +95,10 @@ def _trial_bytes(trial: Trial, settle_s: float) -> int:
 def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
     """Name the folders of this machine that trials write to."""
     pairs = {(trial.testbed.label, trial.filesystem.label): trial for trial in trials}.values()
-    found = [
+    places = [
         drivers.filesystem(trial.filesystem).folder(drivers.testbed(trial.testbed).folder) for trial in pairs
     ]
-    return (*dict.fromkeys(folder for folder in found if folder is not None), results)
+    return (*dict.fromkeys(folder for folder in places if folder is not None), results)
 
 
 def stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
@@ -145,10 +145,10 @@ def _planned(group: Sequence[Trial]) -> Hosts | None:
     return hosts
 
 
-def disk_checks(wanted: Iterable[SpaceNeed]) -> tuple[Check, ...]:
+def disk_checks(space_needs: Iterable[SpaceNeed]) -> tuple[Check, ...]:
     """Compare the space needed with free space, disk by disk."""
     disks: dict[int, list[SpaceNeed]] = {}
-    for need in wanted:
+    for need in space_needs:
         disks.setdefault(existing(need.folder).stat().st_dev, []).append(need)
     return tuple(_disk_check(together) for together in disks.values())
 
@@ -157,10 +157,10 @@ def _disk_check(together: Sequence[SpaceNeed]) -> Check:
     first = max(together, key=lambda need: need.needed_bytes)
     usage = shutil.disk_usage(existing(first.folder))
     needed_bytes, kept_bytes = sum(need.needed_bytes for need in together), reserve_bytes(usage.total)
-    what = " and ".join(
-        f"{bytes_text(need.needed_bytes)} of {need.what}" for need in together if need.needed_bytes
+    purposes = " and ".join(
+        f"{bytes_text(need.needed_bytes)} of {need.purpose}" for need in together if need.needed_bytes
     )
-    left = f"{bytes_text(usage.free)} free, of which {bytes_text(kept_bytes)} stay in reserve"
+    space = f"{bytes_text(usage.free)} free, of which {bytes_text(kept_bytes)} stay in reserve"
     # what has no size (/proc) says itself what is wrong
     ok = usage.free >= needed_bytes + kept_bytes or usage.total == 0
     fix = (
@@ -168,7 +168,10 @@ def _disk_check(together: Sequence[SpaceNeed]) -> Check:
         "results)"
     )
     return Check(
-        f"disk of {first.folder}", ok, f"{what} does not fit: {left}" if not ok else f"{what}; {left}", fix
+        f"disk of {first.folder}",
+        ok,
+        f"{purposes} does not fit: {space}" if not ok else f"{purposes}; {space}",
+        fix,
     )
 
 
@@ -189,16 +192,16 @@ def _memory_and_tasks(trials: Sequence[Trial]) -> tuple[Check, ...]:
         hosts_count = len((_planned([trial]) or Hosts(())).all)
         needed_bytes = max(needed_bytes, PERJOULE_BYTES + hosts_count * filesystem.host_bytes)
         needed_count = max(needed_count, hosts_count * filesystem.host_tasks_count)
-    found: list[Check] = []
+    limit_checks: list[Check] = []
     if (free_bytes := free_memory_bytes()) is not None:
         detail = f"about {bytes_text(needed_bytes)} needed, {bytes_text(free_bytes)} free"
         fix = "end other programs, or ask for fewer clients and servers"
-        found.append(Check("memory", free_bytes >= needed_bytes, detail, fix))
-    if (left := free_tasks_count()) is not None:
-        detail = f"about {needed_count} needed, {left} more allowed here"
+        limit_checks.append(Check("memory", free_bytes >= needed_bytes, detail, fix))
+    if (free_count := free_tasks_count()) is not None:
+        detail = f"about {needed_count} needed, {free_count} more allowed here"
         fix = "raise the limit (pids.max of this control group)"
-        found.append(Check("processes and threads", left >= needed_count, detail, fix))
-    return tuple(found)
+        limit_checks.append(Check("processes and threads", free_count >= needed_count, detail, fix))
+    return tuple(limit_checks)
 
 
 def _memory_of_hosts(trials: Sequence[Trial]) -> Iterator[Check]:
@@ -247,16 +250,16 @@ def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> in
     """Return the memory that programs can still get, by the machine and by our control group; None if
     unknown.
     """
-    found: list[int] = []
+    left_bytes: list[int] = []
     with suppress(OSError, KeyError, ValueError):
         fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines())
-        found.append(int(fields["MemAvailable"].split()[0]) * 1024)
+        left_bytes.append(int(fields["MemAvailable"].split()[0]) * 1024)
     names = (
         ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
         ("", "memory.max", "memory.current"),
     )
-    found += _left(proc, cgroups, names)
-    return min(found, default=None)
+    left_bytes += _left(proc, cgroups, names)
+    return min(left_bytes, default=None)
 
 
 def free_tasks_count(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:
@@ -273,20 +276,20 @@ def _left(proc: Path, cgroups: Path, names: Sequence[tuple[str, str, str]]) -> l
     """Return what is left below each limit of our control group and of its parents, by cgroup v1 (a
     controller) and v2 ("").
     """
-    found: list[int] = []
+    left_bytes: list[int] = []
     try:
         lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
     except OSError:
-        return found
+        return left_bytes
     for controller, most, used in names:
         for _, controllers, path in (line for line in lines if len(line) == 3):
             if controller not in controllers.split(","):
                 continue
             root = cgroups / controller
-            own = root / path.lstrip("/")
-            for folder in (own, *own.parents):
+            group = root / path.lstrip("/")
+            for folder in (group, *group.parents):
                 with suppress(OSError, ValueError):  # "max", or no limit at this level
-                    found.append(int((folder / most).read_text()) - int((folder / used).read_text()))
+                    left_bytes.append(int((folder / most).read_text()) - int((folder / used).read_text()))
                 if folder == root:
                     break
-    return found
+    return left_bytes

@@ -41,9 +41,11 @@ def missing(campaign: Campaign, results: Results, *, again_failed: bool = False)
     """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in
     order.
     """
-    done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
+    done_ids = (
+        {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
+    )
     until = StopState(campaign, results)
-    return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
+    return tuple(trial for trial in campaign.trials if trial.id not in done_ids and not until.settled(trial))
 
 
 def run(
@@ -66,19 +68,19 @@ def run(
         MachineError: a requirement or space is missing here, or a disk fills up meanwhile.
         If they concern a single file system, both are raised at the end, after all other trials.
     """
-    with results.hold() as said, ExitStack() as watched:
-        for words in said:
-            observe(Notice("note", words))
+    with results.hold() as notes, ExitStack() as watched:
+        for note in notes:
+            observe(Notice("note", note))
         require_same(campaign, results)
-        left = missing(campaign, results, again_failed=again_failed)
-        if not left:
+        missing_trials = missing(campaign, results, again_failed=again_failed)
+        if not missing_trials:
             return
         needed, without = ready or look(campaign)
-        require((*needed, *resources.checks(left, results.folder)))
+        require((*needed, *resources.checks(missing_trials, results.folder)))
         debian = [check.package for check in needed if check.package]
         circumstances = environment(folder, debian, drivers.of_others(campaign.trials))
         planned = plan(campaign)
-        account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
+        account = account or Remaining(planned_s(planned, {trial.id for trial in missing_trials}))
         tell = watched.enter_context(telling(campaign.name, results, account, observe))
         group = _Group(
             campaign,
@@ -90,9 +92,9 @@ def run(
             CampaignClock(results),
         )
         refused: list[PerjouleError] = []
-        with disk_watch.watched(resources.folders(left, results.folder)):
+        with disk_watch.watched(resources.folders(missing_trials, results.folder)):
             for trials in campaign.groups:
-                if todo := [trial for trial in trials if trial in left]:
+                if todo := [trial for trial in trials if trial in missing_trials]:
                     error = without.get(deployed(todo[0]))
                     refusal = group.keep_failed(todo, error) if error else group.run(todo)
                     refused += [refusal] if refusal else []
@@ -130,9 +132,9 @@ class _Group:
         clients_count = max(trial.clients_count for trial in todo)
         fruitless_count = 0
         while todo:
-            left, error = self._measure(todo, clients_count)
-            fruitless_count = fruitless_count + 1 if len(left) == len(todo) else 0
-            todo = left
+            remaining, error = self._measure(todo, clients_count)
+            fruitless_count = fruitless_count + 1 if len(remaining) == len(todo) else 0
+            todo = remaining
             if isinstance(error, WorkloadError):
                 if not error.transient or fruitless_count == FRUITLESS_COUNT:
                     self.keep_failed(todo, error, error.logs)
@@ -160,28 +162,28 @@ class _Group:
         self, todo: Sequence[Trial], clients_count: int
     ) -> tuple[Sequence[Trial], PerjouleError | None]:
         """Measure on one deployment; return the trials that are left, and the error that ended it early."""
-        left = todo
+        remaining = todo
         try:
             with self._up(todo, clients_count) as up:
                 self._align(todo[0], up.hosts)
                 for number, trial in enumerate(todo, start=1):
                     if settled := self.until.settled(trial):
                         self.observe(Notice("settled", settled, trial=trial))
-                        left = todo[number:]
+                        remaining = todo[number:]
                         continue
                     ended = self._soundly(todo[number - 1 :], up)
-                    left = todo[number:]
+                    remaining = todo[number:]
                     if ended.failure and ended.failure.transient:
-                        return left, ended.failure
-                    if ended.busy and left:  # its energy would be counted in the next trial
+                        return remaining, ended.failure
+                    if ended.busy and remaining:  # its energy would be counted in the next trial
                         self.observe(Notice("note", f"still busy ({ended.busy}); deploying afresh"))
                         break
                 self._align(todo[0], up.hosts)
         except _Refused as refusal:
-            return left, refusal.error
+            return remaining, refusal.error
         except (WorkloadError, CampaignError) as error:
-            return left, error
-        return left, None
+            return remaining, error
+        return remaining, None
 
     @contextmanager
     def _up(self, todo: Sequence[Trial], clients_count: int) -> Generator[Up]:
@@ -196,31 +198,31 @@ class _Group:
             dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using)
         )
         testbed = drivers.testbed(first.testbed)
-        for words in testbed.awaited() if isinstance(testbed, Awaits) else ():
-            self.observe(Notice("note", words))
-        with testbed.hold(clients_count) as held, ExitStack() as deployment:
+        for note in testbed.awaited() if isinstance(testbed, Awaits) else ():
+            self.observe(Notice("note", note))
+        with testbed.hold(clients_count) as held_hosts, ExitStack() as deployment:
             if isinstance(testbed, Elsewhere):
-                host_disks.require(todo, held)
-                deployment.enter_context(host_disks.watched(todo, held))
-            for host in held.all if self.campaign.confirmed else ():
+                host_disks.require(todo, held_hosts)
+                deployment.enter_context(host_disks.watched(todo, held_hosts))
+            for host in held_hosts.all if self.campaign.confirmed else ():
                 host.overwrite = self.campaign.confirmed
-            hosts = replace(held, using=using)
+            hosts = replace(held_hosts, using=using)
             try:
                 began = hosts.without(drivers.joining(first.events))
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(began))
             except (MachineError, WorkloadError) as error:
-                time_limit.require_lent(held.lease, self._again)
+                time_limit.require_lent(held_hosts.lease, self._again)
                 if isinstance(error, WorkloadError):
-                    raise starved(held, error) or error from error
+                    raise starved(held_hosts, error) or error from error
                 raise _Refused(error) from error  # no client in this kernel, say: nothing that others need
-            where = f" on {len(began.servers)} servers" if began.servers else ""
-            took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
+            servers = f" on {len(began.servers)} servers" if began.servers else ""
+            took = f"{first.filesystem.label} is up{servers} after {time.monotonic() - began_s:.1f} s"
             self.observe(Notice("deployed", took, trial=first, hosts=hosts))
             yield Up(hosts, mounted, self._age(first, hosts, mounted))
 
     def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.AgedDeployment | None:
-        wanted = drivers.filesystem(trial.filesystem).aged
-        if wanted and wanted.full_ratio:
+        target = drivers.filesystem(trial.filesystem).aged
+        if target and target.full_ratio:
             self.observe(Notice("note", f"ageing {trial.filesystem.label}"))
         try:
             return ageing.age(self.campaign, trial, hosts, mounted, self.results)

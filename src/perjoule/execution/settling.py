@@ -77,32 +77,32 @@ def tail(
     while True:
         rate, unknown = watch.look(min(LOOK_S, settle_s))
         ended_s = time.monotonic()
-        what = ""
+        activity = ""
         if rate > 2 * idle_bytes_per_s + QUIET_BYTES_PER_S:
-            what = f"servers move {bytes_text(round(rate))}/s"
+            activity = f"servers move {bytes_text(round(rate))}/s"
         elif ended_s - began_s < settle_s:
             continue
         elif unknown:
-            what = f"what {unknown} moves is unknown"
+            activity = f"what {unknown} moves is unknown"
             mounted.alive()
         else:
             try:
                 # Asked after the end, so that a quiet file system's answer costs this trial nothing.
-                what = unhealthy() if unhealthy else _busy(mounted)
+                activity = unhealthy() if unhealthy else _busy(mounted)
             except WorkloadError as error:
                 doubts.append(IN_FLIGHT.quiet_unknown(error=str(error)))
-            if what:
-                notes[what] = None
+            if activity:
+                notes[activity] = None
                 mounted.alive()  # what waits for a daemon that has died would not end
-        if not what or ended_s - began_s >= max(quiet_s, settle_s):
+        if not activity or ended_s - began_s >= max(quiet_s, settle_s):
             break
-    if what:
-        doubts.append(IN_FLIGHT.still_busy(waited_s=quiet_s, activity=what))
+    if activity:
+        doubts.append(IN_FLIGHT.still_busy(waited_s=quiet_s, activity=activity))
     moved = _moved(before, _counted(hosts))
     written_bytes = sum(count for (_, counter), count in moved.items() if counter == "disk_written_bytes")
     if written_bytes > QUIET_BYTES_PER_S:
         notes = {f"{bytes_text(written_bytes)} written to the servers' disks": None, **notes}
-    return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts), what)
+    return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts), activity)
 
 
 class _Watch:
@@ -130,8 +130,8 @@ class _Watch:
 
 
 def _counted(hosts: Hosts) -> dict[_Key, int | None]:
-    asked = [(host.name, host.ask_counters()) for host in hosts.servers or hosts.all]
-    readings = [(name, answered()) for name, answered in asked]
+    questions = [(host.name, host.ask_counters()) for host in hosts.servers or hosts.all]
+    readings = [(name, answered()) for name, answered in questions]
     return {(name, counter): vars(reading)[counter] for name, reading in readings for counter in WATCHED}
 
 

@@ -21,13 +21,15 @@ def steps(
     weighed: dict[float, list[TrialEvent]] = {}
     for n, event in enumerate(planned):
         if drivers.event_class(event.kind).takes == "disk":
-            changed_s = (one.at_s for one in planned[:n] if one.host == event.host and _changes(one))
+            changed_s = (
+                earlier.at_s for earlier in planned[:n] if earlier.host == event.host and _changes(earlier)
+            )
             weighed.setdefault(max(0.0, event.at_s - WEIGH_S, *changed_s), []).append(event)
-    found = [
+    moments = [
         (at_s, (), tuple(same)) for at_s, same in itertools.groupby(planned, key=lambda event: event.at_s)
     ]
-    found += [(at_s, tuple(those), ()) for at_s, those in weighed.items()]
-    return sorted(found, key=lambda step: (step[0], bool(step[1])))  # events first
+    moments += [(at_s, tuple(those), ()) for at_s, those in weighed.items()]
+    return sorted(moments, key=lambda step: (step[0], bool(step[1])))  # events first
 
 
 def _changes(event: TrialEvent) -> bool:

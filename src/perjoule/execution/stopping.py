@@ -41,11 +41,12 @@ class StopState:
         if not values:
             return f"{self._rule.metric} is not measured, so more repetitions would not settle it"
         if not all(
-            narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()
+            narrow_enough(measured, self._rule.interval_ratio, self._least_count)
+            for measured in values.values()
         ):
             return ""
         widest_ratio = max(
-            half_width_ratio(stopped_interval(found, self._widening)) for found in values.values()
+            half_width_ratio(stopped_interval(measured, self._widening)) for measured in values.values()
         )
         reached = f"{self._rule.metric} ± {uncertainty_text(widest_ratio)} % after {len(records)} repetitions"
         return f"{reached}; {unseen_text(len(records))}"
@@ -53,8 +54,8 @@ class StopState:
     def _repetitions(self, trial: Trial) -> list[Record]:
         """Return the last attempt at each repetition of a trial; no other record is read."""
         assert self._rule is not None
-        wanted = {replace(trial, repetition=number).id for number in range(1, self._rule.most_count + 1)}
-        last = {entry.trial: entry for entry in self._results.entries() if entry.trial in wanted}
+        ids = {replace(trial, repetition=number).id for number in range(1, self._rule.most_count + 1)}
+        last = {entry.trial: entry for entry in self._results.entries() if entry.trial in ids}
         return [self._results.record(entry) for entry in last.values()]
 
     def _values(self, record: Record) -> Mapping[str, float]:
@@ -62,6 +63,6 @@ class StopState:
         key = (record.trial.id, record.attempt)
         if key not in self._seen:
             metric = BY_LABEL[self._rule.metric].key
-            found = of_trial(self._results, record).points
-            self._seen[key] = {p.direction: p.metrics[metric] for p in found if metric in p.metrics}
+            points = of_trial(self._results, record).points
+            self._seen[key] = {p.direction: p.metrics[metric] for p in points if metric in p.metrics}
         return self._seen[key]

@@ -111,12 +111,12 @@ class _Teller:
         self._phase, self._phase_began_s = phase, time.monotonic()
 
     def _state(self) -> None:
-        found: Mapping[Channel, tuple[float, float, float]] = self._notice.latest() if self._notice else {}
-        shown = {channel: sample for channel, sample in found.items() if channel.quantity in SHOWN}
-        if new := tuple(channel for channel in shown if channel not in self._channels):
+        latest: Mapping[Channel, tuple[float, float, float]] = self._notice.latest() if self._notice else {}
+        visible = {channel: sample for channel, sample in latest.items() if channel.quantity in SHOWN}
+        if new := tuple(channel for channel in visible if channel not in self._channels):
             self._channels |= {channel: number for number, channel in enumerate(new, len(self._channels))}
             self._file.append(Line(channels=new))
-        samples = tuple((self._channels[channel], t_s, value) for channel, (t_s, value, _) in shown.items())
+        samples = tuple((self._channels[channel], t_s, value) for channel, (t_s, value, _) in visible.items())
         state = State(
             time.monotonic(),
             time.time(),

@@ -14,11 +14,11 @@ from perjoule.model.units import seconds_text
 TAKE_DOWN_S = 10.0
 
 
-def beforehand(plan: Plan, wanted: Sequence[Trial]) -> str:
+def beforehand(plan: Plan, trials: Sequence[Trial]) -> str:
     """Say how many trials fit into the time for which their hosts are lent; "" if all do."""
-    ids = {trial.id for trial in wanted}
+    ids = {trial.id for trial in trials}
     steps = [step for step in plan.steps if step.trial.id in ids]
-    testbeds = map(drivers.testbed, {trial.testbed.label: trial.testbed for trial in wanted}.values())
+    testbeds = map(drivers.testbed, {trial.testbed.label: trial.testbed for trial in trials}.values())
     lease_s = min((testbed.lease_s for testbed in testbeds if isinstance(testbed, Leased)), default=math.inf)
     share_s = plan.deployments_s / max(1, len(plan.steps))
     fitting_count, took_s = 0, TAKE_DOWN_S
@@ -45,18 +45,18 @@ class TrialPace:
         """Learn from a trial."""
         self._ratio = max(self._ratio, took_s / self._planned_s[trial.id])
 
-    def require_time(self, lease: Lease | None, left: Sequence[Trial], again: str) -> None:
+    def require_time(self, lease: Lease | None, remaining: Sequence[Trial], again: str) -> None:
         """Stop if the next trial does not fit into the time that is left. The first always begins.
 
         Raises:
             Interrupted: what is left, and how to go on (`again`).
         """
-        needed_s = self._planned_s[left[0].id] * self._ratio
+        needed_s = self._planned_s[remaining[0].id] * self._ratio
         if lease and needed_s and (left_s := lease.ends_s - time.monotonic()) < needed_s + TAKE_DOWN_S:
             ending = f"ends in {seconds_text(left_s)}" if left_s > 0 else "ends now"
-            what = f"{lease.name} {ending}, and the next trial takes about {seconds_text(needed_s)}"
-            count = f"{len(left)} trials are left" if len(left) > 1 else "1 trial is left"
-            raise Interrupted(f"{what}: {count}", next=f"continue in the next allocation with: {again}")
+            reason = f"{lease.name} {ending}, and the next trial takes about {seconds_text(needed_s)}"
+            count = f"{len(remaining)} trials are left" if len(remaining) > 1 else "1 trial is left"
+            raise Interrupted(f"{reason}: {count}", next=f"continue in the next allocation with: {again}")
 
 
 def require_lent(lease: Lease | None, again: str) -> None:

@@ -101,7 +101,7 @@ class UnderWay:
 
     def doubts_so_far(self) -> list[str]:
         """Return what is doubted by now."""
-        return [words for doubted in (*self._metered, self._doubts) for words in tuple(doubted)]
+        return [text for doubted in (*self._metered, self._doubts) for text in tuple(doubted)]
 
     def run(self) -> Ended:
         """Prepare the load, run it while the meters record, and wait until the hosts are quiet again."""
@@ -194,7 +194,9 @@ class UnderWay:
         self._phases.append(tail.phase)
         self._busy = tail.busy
         self._doubts += (*tail.doubts, *self._course.weigh())
-        if any(drivers.event_class(one.event.kind).takes == "disk" for one in self._course.happened):
+        if any(
+            drivers.event_class(happened.event.kind).takes == "disk" for happened in self._course.happened
+        ):
             self._write_back(REBUILT)
 
     def _write_back(self, name: str, loaded: Outcome | None = None) -> None:
@@ -221,9 +223,9 @@ class UnderWay:
     def _ended(self, failure: PerjouleError | None) -> Ended:
         course, outcome = self._course, self._outcome
         of_meters = (
-            words if isinstance(words, Doubt) else METERS.doubt(words)
-            for one in self._metered
-            for words in one
+            doubt if isinstance(doubt, Doubt) else METERS.doubt(doubt)
+            for metered in self._metered
+            for doubt in metered
         )
         doubts = [
             *(outcome.doubts if outcome else ()),
@@ -240,13 +242,13 @@ def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | Non
     """Return the failure for lack of memory on hosts since the last call, with the one it explains; None:
     they had enough.
     """
-    killed = [f"{host.name}: {words}" for host in hosts.all if (words := host.out_of_memory())]
+    killed = [f"{host.name}: {report}" for host in hosts.all if (report := host.out_of_memory())]
     if not killed:
         return None
-    what = "; ".join([*killed, *([str(failure)] if failure else [])])
-    found = TransientError(what, next="raise memory of the testbed, or choose a smaller load")
-    found.logs = failure.logs if isinstance(failure, WorkloadError) else {}
-    return found
+    fault = "; ".join([*killed, *([str(failure)] if failure else [])])
+    error = TransientError(fault, next="raise memory of the testbed, or choose a smaller load")
+    error.logs = failure.logs if isinstance(failure, WorkloadError) else {}
+    return error
 
 
 def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: Up | None = None) -> Record:
@@ -294,5 +296,5 @@ def keep_logs(mounted: Mounted, folder: Path) -> None:
             (folder / f"{log.parent.name}-{log.name}").write_bytes(source.read())
     for host, log in mounted.logs_there:
         with suppress(OSError, PerjouleError):
-            said = host.run(["tail", f"--bytes={LOG_TAIL_BYTES}", log], timeout_s=20).stdout
-            (folder / f"{host.name}-{log.name}").write_text(said)
+            tail = host.run(["tail", f"--bytes={LOG_TAIL_BYTES}", log], timeout_s=20).stdout
+            (folder / f"{host.name}-{log.name}").write_text(tail)

@@ -81,11 +81,11 @@ def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
             for path in (host.directory, *mounted_below(host, host.directory))
         )
         return tuple(Sync(host, ("sync", "-f", str(path))) for host, path in places)
-    own = (host for host in hosts.clients if host.name in holders)
-    return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in own)
+    data_clients = (host for host in hosts.clients if host.name in holders)
+    return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in data_clients)
 
 
-def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
+def write_back(requested: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
     """Run all syncs at once; the phase of this name runs from the first host's begin to the last one's end,
     by their clocks.
 
@@ -93,17 +93,17 @@ def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
         PausedError: a host's clock was set meanwhile.
         TransientError: a host does not answer.
     """
-    if not wanted:
+    if not requested:
         return WrittenBack(None)
-    with ThreadPoolExecutor(min(len(wanted), AT_ONCE_COUNT)) as pool:
-        ended = list(pool.map(_synced, wanted))
-    if doubts := tuple(one for one in ended if isinstance(one, Doubt)):
+    with ThreadPoolExecutor(min(len(requested), AT_ONCE_COUNT)) as pool:
+        ended = list(pool.map(_synced, requested))
+    if doubts := tuple(outcome for outcome in ended if isinstance(outcome, Doubt)):
         return WrittenBack(None, doubts)
-    done = [one for one in ended if isinstance(one, _Done)]
+    completed = [outcome for outcome in ended if isinstance(outcome, _Done)]
     clocks = dict(
-        each(dict.fromkeys(one.host for one in done), lambda host: (host.name, host.clock_offset()))
+        each(dict.fromkeys(sync.host for sync in completed), lambda host: (host.name, host.clock_offset()))
     )
-    moments_s = [_moments_s(one, clocks) for one in done]
+    moments_s = [_moments_s(sync, clocks) for sync in completed]
     first_s, last_s, ended_s = (
         min(began for began, _ in moments_s),
         max(began for began, _ in moments_s),
@@ -123,13 +123,13 @@ def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt 
     if (
         written.last_began_s is None
         or loaded.sustained
-        or all(one.direction != "write" for one in loaded.results)
+        or all(result.direction != "write" for result in loaded.results)
     ):
         return None
     late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
     if not lent and late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
-        what = f"the write-back began {seconds_text(late_s)} after the last client's end"
-        raise PausedError(f"{what}: a host, its connection or perjoule stood still")
+        fault = f"the write-back began {seconds_text(late_s)} after the last client's end"
+        raise PausedError(f"{fault}: a host, its connection or perjoule stood still")
     if late_s > min(
         max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)
     ):
@@ -137,17 +137,15 @@ def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt 
     return None
 
 
-def _synced(wanted: Sync) -> _Done | Doubt:
+def _synced(sync: Sync) -> _Done | Doubt:
     asked_s = time.monotonic()
     try:
-        completed = wanted.host.run((*_SYNC, *wanted.argv), timeout_s=LONGEST_S, check=False)
+        completed = sync.host.run((*_SYNC, *sync.argv), timeout_s=LONGEST_S, check=False)
         answered_s = time.monotonic()
         if completed.returncode:
             lines = completed.stderr.strip().splitlines() or ["it gave no reason"]
-            raise WorkloadError(
-                f"sync ended with {completed.returncode}: {lines[-1]}", where=wanted.host.name
-            )
-        return _Done(wanted.host, asked_s, answered_s, _stamps_utc_s(completed, wanted.host))
+            raise WorkloadError(f"sync ended with {completed.returncode}: {lines[-1]}", where=sync.host.name)
+        return _Done(sync.host, asked_s, answered_s, _stamps_utc_s(completed, sync.host))
     except WorkloadError as error:
         return IN_FLIGHT.not_written_back(error=str(error))
 
@@ -157,31 +155,31 @@ def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | Non
 
     Raises WorkloadError: they are none.
     """
-    words = completed.stdout.split()
+    stamps = completed.stdout.split()
     try:
-        began_utc_s, ended_utc_s = map(float, words or ("0", "0"))
+        began_utc_s, ended_utc_s = map(float, stamps or ("0", "0"))
     except ValueError:
         began_utc_s = ended_utc_s = float("nan")
     if not (isfinite(began_utc_s) and isfinite(ended_utc_s)):
         raise WorkloadError(f"unexpected output of sync: {completed.stdout[:60].strip()}", where=host.name)
-    return (began_utc_s, ended_utc_s) if words else None
+    return (began_utc_s, ended_utc_s) if stamps else None
 
 
-def _moments_s(done: _Done, clocks: Mapping[str, ClockOffset]) -> tuple[float, float]:
+def _moments_s(sync: _Done, clocks: Mapping[str, ClockOffset]) -> tuple[float, float]:
     """Return when a sync began and ended, in our monotonic clock.
 
     Raises PausedError: its host's clock contradicts ours.
     """
-    if done.stamps_utc_s is None:
-        return done.asked_s, done.answered_s
-    clock, ours_s = clocks[done.host.name], time.monotonic() - time.time()
-    began_s, ended_s = (stamp_utc_s - clock.offset_s + ours_s for stamp_utc_s in done.stamps_utc_s)
+    if sync.stamps_utc_s is None:
+        return sync.asked_s, sync.answered_s
+    clock, ours_s = clocks[sync.host.name], time.monotonic() - time.time()
+    began_s, ended_s = (stamp_utc_s - clock.offset_s + ours_s for stamp_utc_s in sync.stamps_utc_s)
     unsure_s = CONTRADICTED_S + clock.uncertainty_s
-    if not done.asked_s - unsure_s <= began_s <= ended_s <= done.answered_s + unsure_s:
+    if not sync.asked_s - unsure_s <= began_s <= ended_s <= sync.answered_s + unsure_s:
         raise PausedError(
-            "its clock, or that of this machine, was set during the write-back", where=done.host.name
+            "its clock, or that of this machine, was set during the write-back", where=sync.host.name
         )
-    return max(began_s, done.asked_s), min(ended_s, done.answered_s)
+    return max(began_s, sync.asked_s), min(ended_s, sync.answered_s)
 
 
 def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:

@@ -33,12 +33,12 @@ class Machine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.set_s = self.suspended_s = 0.0
-        now, utc_s = pauses.now, runner.time.time
-        monkeypatch.setattr(pauses, "now", lambda: self._shifted(now()))
+        now, utc_s = pauses.read_clocks, runner.time.time
+        monkeypatch.setattr(pauses, "read_clocks", lambda: self._shifted(now()))
         monkeypatch.setattr("time.time", lambda: utc_s() + self.set_s + self.suspended_s)
 
     def _shifted(self, look: Look) -> Look:
-        # time.time, which `now` calls, is shifted already
+        # time.time, which `read_clocks` calls, is shifted already
         return Look(look.monotonic_s, look.boot_s + self.suspended_s, look.utc_s)
 
 

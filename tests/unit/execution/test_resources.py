@@ -42,7 +42,7 @@ def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Pat
         return next(
             need.needed_bytes
             for need in resources.needs(asked(kind, options).trials, tmp_path)
-            if need.what.startswith("data")
+            if need.purpose.startswith("data")
         )
 
     disks = 6 * 64 * MIB  # five storage hosts and the metadata host
@@ -172,10 +172,14 @@ def test_the_results_of_short_trials_are_estimated_by_what_they_hold(tmp_path: P
         '"simulated"\nsize = "8 MiB"\n'
     )
     trials = campaign.parse(f'name = "many"\nrepetitions = 2500\nclients = [1, 2, 3, 4]\n{simulated}').trials
-    needed = next(need.needed_bytes for need in resources.needs(trials, tmp_path) if need.what == "results")
+    needed = next(
+        need.needed_bytes for need in resources.needs(trials, tmp_path) if need.purpose == "results"
+    )
     assert 0.25e9 < needed < 1.0e9
     long = asked().trials[:1]
     one = next(
-        need.needed_bytes for need in resources.needs(long, tmp_path, settle_s=30.0) if need.what == "results"
+        need.needed_bytes
+        for need in resources.needs(long, tmp_path, settle_s=30.0)
+        if need.purpose == "results"
     )
     assert 0.75e6 < one < 3e6
