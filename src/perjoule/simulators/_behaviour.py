@@ -108,20 +108,20 @@ class Behaviour:
                 if math.isfinite(self.range_j)
                 else energy_j - self._reset_j
             )
-            said = Truth(power_w, counted_j, time.time() + self._jump_s, power_w, energy_j)
+            truth = Truth(power_w, counted_j, time.time() + self._jump_s, power_w, energy_j)
             if self._fault in ("frozen", "duplicate") and self._said is not None:
                 return self._said
             if self._fault == "nan":
-                said = Truth(math.nan, math.nan, said.clock_s, power_w, energy_j)
+                truth = Truth(math.nan, math.nan, truth.clock_s, power_w, energy_j)
             elif self._fault == "spike":
-                said = Truth(power_w * SPIKE_FACTOR, counted_j, said.clock_s, power_w, energy_j)
+                truth = Truth(power_w * SPIKE_FACTOR, counted_j, truth.clock_s, power_w, energy_j)
             elif self._fault is not None and self._fault in SHOWN_W:
-                said = Truth(
+                truth = Truth(
                     SHOWN_W[self._fault] * (power_w if self._fault == "reversed" else 1.0),
                     counted_j,
-                    said.clock_s,
+                    truth.clock_s,
                     power_w,
                     energy_j,
                 )
-            self._said = said
-            return said
+            self._said = truth
+            return truth

@@ -37,20 +37,20 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
     assert server.stdin
     assert server.stdout
     assert server.stderr
-    asked, answers = server.stdout, server.stdin
+    requests, answers = server.stdout, server.stdin
     clock = threading.Timer(_START_S, server.kill)
     clock.start()
     threads: list[threading.Thread] = []
     try:
-        said = asked.readline().strip()
+        ready_line = requests.readline().strip()
         clock.cancel()
-        if not said:
+        if not ready_line:
             server.wait(_END_S)
-            words = " | ".join(server.stderr.read().strip().splitlines()[-3:])
-            raise MachineError(f"the simulator did not start ({words or 'no output'})", where=module)
+            errors = " | ".join(server.stderr.read().strip().splitlines()[-3:])
+            raise MachineError(f"the simulator did not start ({errors or 'no output'})", where=module)
 
         def answer() -> None:
-            for _ in asked:
+            for _ in requests:
                 manner = behaviour.manner()
                 try:
                     answers.write(json.dumps([asdict(manner), asdict(behaviour.truth())]) + "\n")
@@ -65,7 +65,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
         threads += [threading.Thread(target=work, name=module, daemon=True) for work in (answer, drain)]
         for thread in threads:
             thread.start()
-        yield said
+        yield ready_line
     finally:
         clock.cancel()
         server.terminate()
@@ -78,7 +78,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
             thread.join()  # both end with the child's pipes
         with suppress(OSError):  # what was still to be said to it
             answers.close()
-        asked.close()
+        requests.close()
         server.stderr.close()
 
 
@@ -103,7 +103,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def told() -> tuple[Manner, Truth]:
+def await_request() -> tuple[Manner, Truth]:
     """In the child: get values and manner for a request, and wait if the answer comes late."""
     say("?")
     line = sys.stdin.readline()

@@ -65,14 +65,14 @@ def answering(
                 )
                 pour(fault, self.wfile.write, stop)
 
-        def _send(self, said: HttpAnswer) -> None:
+        def _send(self, reply: HttpAnswer) -> None:
             try:
-                self.send_response(said.status)
-                for name, value in ({"Content-Type": "application/json"} | dict(said.headers)).items():
+                self.send_response(reply.status)
+                for name, value in ({"Content-Type": "application/json"} | dict(reply.headers)).items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(said.body)))
+                self.send_header("Content-Length", str(len(reply.body)))
                 self.end_headers()
-                self.wfile.write(said.body)
+                self.wfile.write(reply.body)
             except OSError:  # the client did not wait for it
                 return
 

@@ -70,7 +70,7 @@ def _terminal(begin: Begin) -> Generator[str]:
     tty.setraw(theirs)
     os.set_blocking(ours, False)
     stop = threading.Event()
-    session = begin(lambda said: _write(ours, said), lambda: None)
+    session = begin(lambda output: _write(ours, output), lambda: None)
 
     def serve() -> None:
         waiting = b""
@@ -79,8 +79,8 @@ def _terminal(begin: Begin) -> Generator[str]:
                 continue
             with suppress(OSError):  # nobody has it open
                 waiting += os.read(ours, 4096)
-            *whole, waiting = waiting.split(b"\n")
-            for text in whole:
+            *texts, waiting = waiting.split(b"\n")
+            for text in texts:
                 with suppress(OSError):
                     if (answer := session.take(text.decode("ascii", "replace").strip())) is not None:
                         _write(ours, answer)
@@ -97,8 +97,8 @@ def _terminal(begin: Begin) -> Generator[str]:
         os.close(theirs)
 
 
-def _write(terminal: int, said: bytes) -> None:
+def _write(terminal: int, output: bytes) -> None:
     """Write; unread output is dropped after a moment, as on a cable."""
     with suppress(OSError):
-        while said and select.select([], [terminal], [], UNREAD_S)[1]:
-            said = said[os.write(terminal, said) :]
+        while output and select.select([], [terminal], [], UNREAD_S)[1]:
+            output = output[os.write(terminal, output) :]

@@ -21,31 +21,31 @@ def tree(
     A value "" is an attribute that can't be read. While the device is disconnected its folders are gone.
     """
     with removal.scratch("perjoule-meter-") as folder:
-        shown, scratch, stop = folder / "class", folder / "scratch", threading.Event()
+        root, scratch, stop = folder / "class", folder / "scratch", threading.Event()
 
-        def show(said: Mapping[str, str]) -> None:
-            for path, text in said.items():
+        def show(attributes: Mapping[str, str]) -> None:
+            for path, text in attributes.items():
                 if text:
-                    _write(shown / path, text, scratch)
+                    _write(root / path, text, scratch)
                 else:
-                    removal.remove_file(shown / path)
+                    removal.remove_file(root / path)
 
         def loop() -> None:
             while not stop.wait(UPDATE_S):
                 manner = behaviour.manner()
                 if manner.hang_up:
-                    removal.remove_folder(shown, mark="")
+                    removal.remove_folder(root, mark="")
                     continue
-                said = values(behaviour.truth())
-                if not shown.exists():
+                attributes = values(behaviour.truth())
+                if not root.exists():
                     show(fixed)
-                show(dict.fromkeys(said, "") if manner.silent else said)
+                show(dict.fromkeys(attributes, "") if manner.silent else attributes)
 
         show({**fixed, **values(behaviour.truth())})
         thread = threading.Thread(target=loop, name="sysfs", daemon=True)
         thread.start()
         try:
-            yield shown
+            yield root
         finally:
             stop.set()
             thread.join()

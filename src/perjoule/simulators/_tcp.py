@@ -30,8 +30,8 @@ def connections(
             except OSError:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            clients[:] = [one for one in clients if one.fileno() >= 0]
-            threads[:] = [one for one in threads if one.is_alive()]
+            clients[:] = [served for served in clients if served.fileno() >= 0]
+            threads[:] = [thread for thread in threads if thread.is_alive()]
             if len(clients) >= SERVED_COUNT:
                 with suppress(OSError):
                     clients.pop(0).shutdown(socket.SHUT_RDWR)
@@ -46,8 +46,8 @@ def connections(
             yield listener.getsockname()[1]
         finally:
             stop.set()
-            for one in (listener, *clients):
+            for endpoint in (listener, *clients):
                 with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+                    endpoint.shutdown(socket.SHUT_RDWR)
             for thread in (accepting, *threads):
                 thread.join()

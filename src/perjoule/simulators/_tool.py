@@ -28,10 +28,10 @@ def ipmitool(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
     ones.
     """
 
-    def text(said: Truth) -> str:
-        active = not math.isnan(said.power_w)
+    def text(truth: Truth) -> str:
+        active = not math.isnan(truth.power_w)
         return _DCMI.format(
-            watts=round(said.power_w) if active else 0, state="activated" if active else "deactivated"
+            watts=round(truth.power_w) if active else 0, state="activated" if active else "deactivated"
         )
 
     with _program(behaviour, "ipmitool", text) as path:
@@ -42,10 +42,9 @@ def ipmitool(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
 def nvidia_smi(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
     """Be nvidia-smi on a host with one GPU; NaN is "[N/A]"."""
 
-    def text(said: Truth) -> str:
-        return (
-            f"{GPU}, Tesla V100-SXM2-16GB, {'[N/A]' if math.isnan(said.power_w) else f'{said.power_w:.2f}'}\n"
-        )
+    def text(truth: Truth) -> str:
+        power = "[N/A]" if math.isnan(truth.power_w) else f"{truth.power_w:.2f}"
+        return f"{GPU}, Tesla V100-SXM2-16GB, {power}\n"
 
     with _program(behaviour, "nvidia-smi", text) as path:
         yield {"kind": "nvml", "tool": str(path)}
@@ -55,11 +54,11 @@ def nvidia_smi(behaviour: Behaviour) -> Generator[Mapping[str, Json]]:
 def _program(behaviour: Behaviour, name: str, text: Callable[[Truth], str]) -> Generator[Path]:
     """Make a program that prints the current text, whatever its arguments; it fails while that is missing."""
     with (
-        _sysfs.tree(behaviour, {}, lambda said: {"said": text(said)}) as shown,
+        _sysfs.tree(behaviour, {}, lambda truth: {"said": text(truth)}) as root,
         removal.scratch("perjoule-meter-") as folder,
     ):
         path = folder / name
-        path.write_text(f'#!/bin/sh\nexec cat "{shown}/said"\n')
+        path.write_text(f'#!/bin/sh\nexec cat "{root}/said"\n')
         path.chmod(0o755)
         folder.chmod(0o755)
         yield path

@@ -57,8 +57,8 @@ def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generato
             thread.join()
 
 
-def line(said: Truth) -> str:
+def line(truth: Truth) -> str:
     """One row."""
-    date = datetime.fromtimestamp(said.clock_s, UTC)
-    value = "9,91E+37" if math.isnan(said.power_w) else f"{said.power_w:.4f}".replace(".", ",")
+    date = datetime.fromtimestamp(truth.clock_s, UTC)
+    value = "9,91E+37" if math.isnan(truth.power_w) else f"{truth.power_w:.4f}".replace(".", ",")
     return f"{date:%d.%m.%Y;%H:%M:%S,%f};{value}\n"

@@ -36,9 +36,9 @@ FIXED = {
 def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generator[Mapping[str, Json]]:
     """Show the folder during the block; address and port are ignored."""
 
-    def values(said: Truth) -> dict[str, str]:
-        power = UNKNOWN if math.isnan(said.power_w) else _sysfs.micro(said.power_w)
+    def values(truth: Truth) -> dict[str, str]:
+        power = UNKNOWN if math.isnan(truth.power_w) else _sysfs.micro(truth.power_w)
         return {"hwmon3/power1_input": power, "hwmon5/power1_average": power}
 
-    with _sysfs.tree(behaviour, FIXED, values) as shown:
-        yield {"kind": "hwmon", "root": str(shown), "chip": "ina226", "shunt_correction": 1.0}
+    with _sysfs.tree(behaviour, FIXED, values) as root:
+        yield {"kind": "hwmon", "root": str(root), "chip": "ina226", "shunt_correction": 1.0}

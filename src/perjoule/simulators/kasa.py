@@ -45,18 +45,21 @@ def serve(
     def handle(client: socket.socket, stop: threading.Event) -> None:
         with client.makefile("rb") as stream:
             while header := stream.read(4):
-                asked = json.loads(deciphered(stream.read(struct.unpack(">I", header)[0])))
-                manner = behaviour.manner() if "emeter" in asked else None
+                request = json.loads(deciphered(stream.read(struct.unpack(">I", header)[0])))
+                manner = behaviour.manner() if "emeter" in request else None
                 if manner is not None and manner.hang_up:
                     return
                 if manner is not None and manner.hostile:
                     pour(manner.hostile, client.sendall, stop)
                 if manner is not None and (stop.wait(manner.delay_s) or manner.silent):
                     continue
-                said = json.dumps(
-                    {module: _answers(module, calls, behaviour, realtime) for module, calls in asked.items()}
+                reply = json.dumps(
+                    {
+                        module: _answers(module, calls, behaviour, realtime)
+                        for module, calls in request.items()
+                    }
                 )
-                client.sendall(framed(said.encode()))
+                client.sendall(framed(reply.encode()))
 
     with connections(handle, address, port) as own_port:
         yield {"kind": "kasa", "address": f"{address}:{own_port}"}

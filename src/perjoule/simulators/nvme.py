@@ -50,27 +50,27 @@ def serve(
         fixed["nvme0/measurement"] = _escaped(measurement)
     middle_w = (behaviour.waveform.low_w + behaviour.waveform.high_w) / 2
 
-    def values(said: Truth) -> dict[str, str]:
-        power = 0 if math.isnan(said.power_w) or not measures else min(round(said.power_w / STEP_W), 0xFFFF)
-        hours = HOURS_COUNT + math.ceil(said.true_energy_j / 3600) if measures else 0
+    def values(truth: Truth) -> dict[str, str]:
+        power = 0 if math.isnan(truth.power_w) or not measures else min(round(truth.power_w / STEP_W), 0xFFFF)
+        hours = HOURS_COUNT + math.ceil(truth.true_energy_j / 3600) if measures else 0
         page = (
             bytes(232)
             + hours.to_bytes(8, "little")
             + (power | SCALE << 16 if power else 0).to_bytes(4, "little")
         )
-        state = LOW_POWER if said.power_w < middle_w else 0
+        state = LOW_POWER if truth.power_w < middle_w else 0
         # as nvme-cli 2.3 prints it: "%#0*x" has no 0x before a zero
         text = (
             f"get-feature:0x02 (Power Management), Current value:{f'{state:#010x}' if state else '0' * 8}\n"
         )
         return {"nvme0/smart": _escaped(page.ljust(512, b"\0")), "nvme0/state": text.replace("\n", r"\n")}
 
-    with _sysfs.tree(behaviour, fixed, values) as shown, removal.scratch("perjoule-meter-") as folder:
+    with _sysfs.tree(behaviour, fixed, values) as root, removal.scratch("perjoule-meter-") as folder:
         path = folder / "nvme"
-        path.write_text(_TOOL.format(root=shown))
+        path.write_text(_TOOL.format(root=root))
         path.chmod(0o755)
         folder.chmod(0o755)
-        yield {"kind": "nvme", "tool": str(path), "root": str(shown)}
+        yield {"kind": "nvme", "tool": str(path), "root": str(root)}
 
 
 def _control() -> bytes:
@@ -84,5 +84,5 @@ def _control() -> bytes:
     return bytes(page)
 
 
-def _escaped(data: bytes) -> str:
-    return "".join(f"\\{byte:03o}" for byte in data)
+def _escaped(block: bytes) -> str:
+    return "".join(f"\\{byte:03o}" for byte in block)

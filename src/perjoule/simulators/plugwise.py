@@ -35,11 +35,11 @@ def serve(
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Stick:
         return _Stick(behaviour, absent, send)
 
-    with lines(begin, "serial", address, port) as where:
+    with lines(begin, "serial", address, port) as resource:
         circles: Json = {mac: f"storage-{n}" for n, mac in enumerate(CIRCLES, start=1)}
         yield {
             "kind": "plugwise",
-            "address": where.removeprefix("ASRL").removesuffix("::INSTR"),
+            "address": resource.removeprefix("ASRL").removesuffix("::INSTR"),
             "circles": circles,
         }
 
@@ -81,8 +81,8 @@ class _Stick:
                 pass
         return "".join(frames).encode()
 
-    def _frame(self, kind: str, rest: str) -> str:
-        body = f"{kind}{self._sequence:04X}{rest}"
+    def _frame(self, kind: str, payload: str) -> str:
+        body = f"{kind}{self._sequence:04X}{payload}"
         return f"\x83{HEAD}{body}{_checksum(body)}{TAIL}"
 
     def _pulses(self) -> str:
@@ -94,17 +94,17 @@ class _Stick:
             return "FFFFFFFF" + "0" * 20
         factor = truth.power_w / truth.true_power_w
         counted = [_counted(waveform.energy_j(now_s - s, now_s) / s * factor) * s for s in (1, 8)]
-        one, eight = (min(round(count), 0x7FFF) for count in counted)
+        pulses_1s, pulses_8s = (min(round(count), 0x7FFF) for count in counted)
         hour = round(max(truth.energy_j, 0.0) * PULSES_PER_J)
-        said = f"{one:04X}{eight:04X}{hour & 0xFFFFFFFF:08X}00000000{14:04X}"
-        self._kept = (truth.true_energy_j, said)
-        return said
+        reply = f"{pulses_1s:04X}{pulses_8s:04X}{hour & 0xFFFFFFFF:08X}00000000{14:04X}"
+        self._kept = (truth.true_energy_j, reply)
+        return reply
 
 
 def _counted(power_w: float) -> float:
     """Return the pulses per second that the calibration converts back to this power."""
-    wanted = power_w * PULSES_PER_J - OFFSET_TOTAL
-    return (-GAIN_A + math.sqrt(GAIN_A**2 + 4 * GAIN_B * wanted)) / (2 * GAIN_B) - OFFSET_NOISE
+    pulses_per_s = power_w * PULSES_PER_J - OFFSET_TOTAL
+    return (-GAIN_A + math.sqrt(GAIN_A**2 + 4 * GAIN_B * pulses_per_s)) / (2 * GAIN_B) - OFFSET_NOISE
 
 
 def _checksum(text: str) -> str:

@@ -106,7 +106,7 @@ class _Device:
             return
         waveform, factor = self._behaviour.waveform, truth.power_w / truth.true_power_w
         frozen = truth.true_energy_j == self._kept[0]
-        data = b""
+        frames = b""
         for n in range(first, due_count):
             power_w = (
                 self._kept[1]
@@ -114,22 +114,22 @@ class _Device:
                 else waveform.power_w(self._began_s + (n + 0.5) * PERIOD_US * 1e-6) * factor
             )
             self._kept = (truth.true_energy_j, power_w)
-            data += self._frame(n * PERIOD_US, power_w)
-        self._send(data)
+            frames += self._frame(n * PERIOD_US, power_w)
+        self._send(frames)
 
     def _frame(self, t_us: int, power_w: float) -> bytes:
         levels = [512 if n % 2 == 0 else 0 for n in range(8)]
         levels[2 * PAIR] = _level(REFERENCE_V + VOLT_PER_AMPERE * power_w / SUPPLY_V)
         levels[2 * PAIR + 1] = _level(GAIN * SUPPLY_V)
-        words = [_word(7, t_us % 1024, 1), *(_word(n, level, 0) for n, level in enumerate(levels))]
-        return b"".join(words)
+        messages = [_word(7, t_us % 1024, 1), *(_word(n, level, 0) for n, level in enumerate(levels))]
+        return b"".join(messages)
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, frames: bytes) -> None:
         until_s = time.monotonic() + UNREAD_S
-        while data and time.monotonic() < until_s and not self._stop.is_set():
+        while frames and time.monotonic() < until_s and not self._stop.is_set():
             with suppress(OSError):
                 if select.select([], [self._line], [], SENT_S)[1]:
-                    data = data[os.write(self._line, data) :]
+                    frames = frames[os.write(self._line, frames) :]
 
 
 def _level(volts: float) -> int:

@@ -37,15 +37,15 @@ def serve(
     scraped: deque[Truth] = deque(maxlen=MOST_SAMPLES)
 
     def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
-        said = behaviour.truth()
-        asked = urllib.parse.urlsplit(path)
-        if asked.path == "/metrics":
-            return HttpAnswer(page(said).encode(), headers={"Content-Type": "text/plain; version=0.0.4"})
-        if asked.path == "/api/v1/query":
+        truth = behaviour.truth()
+        parts = urllib.parse.urlsplit(path)
+        if parts.path == "/metrics":
+            return HttpAnswer(page(truth).encode(), headers={"Content-Type": "text/plain; version=0.0.4"})
+        if parts.path == "/api/v1/query":
             # a frozen meter has nothing new to be scraped
-            if not scraped or said.clock_s > scraped[-1].clock_s:
-                scraped.append(said)
-            query = urllib.parse.parse_qs(asked.query).get("query", [""])[0]
+            if not scraped or truth.clock_s > scraped[-1].clock_s:
+                scraped.append(truth)
+            query = urllib.parse.parse_qs(parts.query).get("query", [""])[0]
             return HttpAnswer(
                 json.dumps(matrix(query.partition("{")[0].partition("[")[0], list(scraped))).encode()
             )
@@ -63,15 +63,15 @@ def serve(
         }
 
 
-def page(said: Truth) -> str:
+def page(truth: Truth) -> str:
     """Return an exporter's page, with timestamps like exporters of other devices."""
-    stamp = round(said.clock_s * 1e3)
+    stamp = round(truth.clock_s * 1e3)
     return (
         f"# HELP {POWER} Power at the wall.\n# TYPE {POWER} gauge\n"
-        f'{POWER}{{room="lab",socket="1"}} {said.power_w!r} {stamp}\n'
+        f'{POWER}{{room="lab",socket="1"}} {truth.power_w!r} {stamp}\n'
         f'{POWER}{{room="hall",socket="2"}} 1.5\n'
         f"# TYPE {ENERGY} counter\n"
-        f'{ENERGY}{{room="lab",socket="1"}} {said.energy_j!r} {stamp}\n'
+        f'{ENERGY}{{room="lab",socket="1"}} {truth.energy_j!r} {stamp}\n'
         f"# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {time.time()!r}\n"
     )
 
@@ -79,7 +79,7 @@ def page(said: Truth) -> str:
 def matrix(name: str, scraped: list[Truth]) -> Json:
     """Return a server's answer to a range selector."""
     values: list[Json] = [
-        [said.clock_s, repr(said.energy_j if name == ENERGY else said.power_w)] for said in scraped
+        [truth.clock_s, repr(truth.energy_j if name == ENERGY else truth.power_w)] for truth in scraped
     ]
     metric: Json = {"__name__": name, "room": "lab", "socket": "1"}
     result: list[Json] = [{"metric": metric, "values": values}] if name in (POWER, ENERGY) else []

@@ -55,8 +55,8 @@ def serve(
         send(WELCOME.encode())
         return _Session(behaviour, module, send, hang_up)
 
-    with lines(begin, "tcp", address, port) as where:
-        yield {"kind": "quarch", "address": f"{address}:{where.split('::')[2]}", "drives": {MODULE: ""}}
+    with lines(begin, "tcp", address, port) as resource:
+        yield {"kind": "quarch", "address": f"{address}:{resource.split('::')[2]}", "drives": {MODULE: ""}}
 
 
 class _Module:
@@ -71,9 +71,9 @@ class _Module:
         self._shown_w, self._kept_j = math.nan, math.nan
         self._lock = threading.Lock()
 
-    def answer(self, words: list[str]) -> str:
+    def answer(self, command: list[str]) -> str:
         with self._lock:
-            match words:
+            match command:
                 case ["stream?"]:
                     state = "Running" if self._began_s is not None and not self._ended else "Stopped: User"
                     return f"{state}\r\nStripes Buffered: 0 of 8388608"
@@ -129,14 +129,14 @@ class _Module:
         self._kept_j = truth.true_energy_j
         waveform, period_s = self._behaviour.waveform, self._period_us * 1e-6
         due_count = int((self._behaviour.now_s() - self._began_s) / period_s)
-        found: list[str] = []
+        stripes: list[str] = []
         for n in range(self._sent_count, min(due_count, self._sent_count + MOST_STRIPES)):
             if not frozen:
                 begin_s = self._began_s + n * period_s
                 self._shown_w = waveform.energy_j(begin_s, begin_s + period_s) / period_s * factor
-            found.append(self._stripe(n * self._period_us, self._shown_w))
-        self._sent_count += len(found)
-        return found
+            stripes.append(self._stripe(n * self._period_us, self._shown_w))
+        self._sent_count += len(stripes)
+        return stripes
 
     def _stripe(self, t_us: int, power_w: float) -> str:
         if math.isnan(power_w):
@@ -168,8 +168,8 @@ class _Session:
 
     def take(self, line: str) -> bytes | None:
         """Answer a command, of the server or of the module."""
-        device, *words = line.split() or [""]
-        if words == ["stream", "text", "all"]:
+        device, *command = line.split() or [""]
+        if command == ["stream", "text", "all"]:
             manner = self._behaviour.manner()
             if manner.hang_up:
                 self._hang_up()
@@ -178,11 +178,11 @@ class _Session:
             if self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up or manner.hostile:
                 return None
         if line == "$list":
-            said = f"1) {MODULE}\r\n"
+            reply = f"1) {MODULE}\r\n"
         elif line == "$version":
-            said = "v1.43"
+            reply = "v1.43"
         elif device.lower() == MODULE:
-            said = self._module.answer(words)
+            reply = self._module.answer(command)
         else:
-            said = f"Device {device} Invalid or No Longer Valid"
-        return (said + PROMPT).encode()
+            reply = f"Device {device} Invalid or No Longer Valid"
+        return (reply + PROMPT).encode()

@@ -23,11 +23,11 @@ def serve(behaviour: Behaviour, *, address: str = "", port: int = 0) -> Generato
     fixed = {f"{zone}/name": f"{name}\n" for zone, name in NAMES.items()}
     fixed |= {f"{zone}/max_energy_range_uj": _sysfs.micro(range_j * share) for zone, share in SHARES.items()}
 
-    def values(said: Truth) -> dict[str, str]:
+    def values(truth: Truth) -> dict[str, str]:
         return {
-            f"{zone}/energy_uj": _sysfs.micro(said.energy_j % range_j * share)
+            f"{zone}/energy_uj": _sysfs.micro(truth.energy_j % range_j * share)
             for zone, share in SHARES.items()
         }
 
-    with _sysfs.tree(behaviour, fixed, values) as shown:
-        yield {"kind": "rapl", "root": str(shown)}
+    with _sysfs.tree(behaviour, fixed, values) as root:
+        yield {"kind": "rapl", "root": str(root)}

@@ -42,8 +42,8 @@ def serve(
             return _json({"RedfishVersion": "1.15.0", "Chassis": {"@odata.id": "/redfish/v1/Chassis"}})
         if headers.get("X-Auth-Token") != TOKEN and headers.get("Authorization") != _BASIC:
             return HttpAnswer(b"{}", status=401)
-        found = resource(path, behaviour.truth(), schema)
-        return HttpAnswer(b"{}", status=404) if found is None else _json(found)
+        document = resource(path, behaviour.truth(), schema)
+        return HttpAnswer(b"{}", status=404) if document is None else _json(document)
 
     def change(path: str, body: bytes) -> HttpAnswer:
         if body and json.loads(body) != {"UserName": USER, "Password": PASSWORD}:
@@ -65,11 +65,11 @@ def serve(
         yield {"kind": "redfish", "address": f"http://{place}", "quantity": quantity, **login}
 
 
-def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
+def resource(path: str, truth: Truth, schema: Schema) -> dict[str, Json] | None:
     """Return the resource at a path; None if it is missing."""
-    power_w = None if math.isnan(said.power_w) else round(said.power_w, 1)
-    energy_j = None if math.isnan(said.energy_j) else said.energy_j
-    whole_w = None if math.isnan(said.power_w) else round(said.power_w)
+    power_w = None if math.isnan(truth.power_w) else round(truth.power_w, 1)
+    energy_j = None if math.isnan(truth.energy_j) else truth.energy_j
+    whole_w = None if math.isnan(truth.power_w) else round(truth.power_w)
     old = schema in ("power", "average")
     match path:
         case "/redfish/v1/Chassis":
@@ -106,10 +106,10 @@ def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
                 "MinConsumedWatts": 0,
                 "MaxConsumedWatts": 999,
             }
-            now: dict[str, Json] = {} if schema == "average" else {"PowerConsumedWatts": whole_w}
+            momentary: dict[str, Json] = {} if schema == "average" else {"PowerConsumedWatts": whole_w}
             return {
                 "@odata.type": "#Power.v1_5_0.Power",
-                "PowerControl": [{"MemberId": "0", "PowerMetrics": mean, **now}],
+                "PowerControl": [{"MemberId": "0", "PowerMetrics": mean, **momentary}],
             }
         case _:
             return None
@@ -118,5 +118,5 @@ def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
 _BASIC = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
 
-def _json(said: Mapping[str, Json]) -> HttpAnswer:
-    return HttpAnswer(json.dumps(said).encode())
+def _json(document: Mapping[str, Json]) -> HttpAnswer:
+    return HttpAnswer(json.dumps(document).encode())

@@ -33,8 +33,8 @@ def serve(
 ) -> Generator[Mapping[str, Json]]:
     """Serve one oscilloscope during the block; yields the options of the [[meter]] table that reads it."""
     sensor: Mapping[str, Json] = {"ampere_per_volt": 1 / VOLT_PER_AMPERE, "current_zero": f"{ZERO_V} V"}
-    with lines(lambda send, hang_up: _Scope(behaviour, send, hang_up), line, address, port) as where:
-        yield {"kind": "scope", "address": where, **sensor}
+    with lines(lambda send, hang_up: _Scope(behaviour, send, hang_up), line, address, port) as resource:
+        yield {"kind": "scope", "address": resource, **sensor}
 
 
 class _Scope:
@@ -59,9 +59,9 @@ class _Scope:
         return answers[-1] + b"\n" if answers else None
 
     def _answer(self, command: str) -> bytes | None:
-        word, _, value = command.partition(" ")
+        header, _, value = command.partition(" ")
         answer: str | None = None
-        match word:
+        match header:
             case "*IDN?":
                 answer = IDENTITY
             case ":SYST:ERR?":

@@ -52,8 +52,8 @@ def serve(
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Analyser:
         return _Analyser(behaviour, model, cycle_s, send, hang_up)
 
-    with lines(begin, line, address, port) as where:
-        yield {"kind": "scpi", "address": where}
+    with lines(begin, line, address, port) as resource:
+        yield {"kind": "scpi", "address": resource}
 
 
 class _Analyser:
@@ -114,15 +114,15 @@ class _Analyser:
             return IDENTITIES[self._model]
         if command in ("SYST:ERR?", "SYST:ERR:ALL?", ":STAT:ERR?"):
             return self._errors.pop(0) if self._errors else '0,"No error"'
-        known = self._yokogawa(command) if self._model == "WT310" else self._zes(command)
-        if known is None:
+        answer = self._yokogawa(command) if self._model == "WT310" else self._zes(command)
+        if answer is None:
             self._errors.append(f'-113,"Undefined header;{command}"')
-        return known or None
+        return answer or None
 
     def _zes(self, command: str) -> str | None:
         """Return the answer, "" if the command has none, None if the command is unknown."""
-        word, _, value = command.partition(" ")
-        match word:
+        header, _, value = command.partition(" ")
+        match header:
             case "CYCL?":
                 return f"{self._cycle_s:.6g}"
             case "CYCL":
@@ -136,8 +136,8 @@ class _Analyser:
         return ""
 
     def _yokogawa(self, command: str) -> str | None:
-        word, _, value = command.partition(" ")
-        match word:
+        header, _, value = command.partition(" ")
+        match header:
             case ":RATE?":
                 return f"{self._cycle_s * 1000:.1f}E-03"
             case ":RATE":
@@ -202,8 +202,8 @@ class _Analyser:
     def _values(self, power_w: float, duration_s: float, clock_s: float) -> dict[str, str]:
         if self._model == "WT310":
             return {"P": "NAN" if math.isnan(power_w) else f"{power_w:.6E}"}
-        said = "9.91E+37" if math.isnan(power_w) else f"{power_w:.6G}"
+        power = "9.91E+37" if math.isnan(power_w) else f"{power_w:.6G}"
         if self._model == "LMG670":
             clock = datetime.fromtimestamp(clock_s, UTC).strftime("%Y:%m:%dD%H:%M:%S.%f000+0000")
-            return {"TSNORM1?": clock, "DURNORM1?": f"{duration_s:.6f}", "P1?": said}
-        return {"COUNT?": str(self._cycles_count), "CYCR?": f"{duration_s:.6f}", "P?": said}
+            return {"TSNORM1?": clock, "DURNORM1?": f"{duration_s:.6f}", "P1?": power}
+        return {"COUNT?": str(self._cycles_count), "CYCR?": f"{duration_s:.6f}", "P?": power}

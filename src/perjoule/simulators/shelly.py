@@ -40,14 +40,14 @@ def serve(
         if path != paths[generation]:
             return HttpAnswer(b"Not Found", 404)
         if password and not _authenticated(headers.get("Authorization", ""), path, password):
-            asked = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
-            return HttpAnswer(b"", 401, {"WWW-Authenticate": asked})
+            challenge = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
+            return HttpAnswer(b"", 401, {"WWW-Authenticate": challenge})
         return _json(status(behaviour.truth()))
 
-    with answering(behaviour, answer, address, port) as where, removal.scratch("perjoule-meter-") as folder:
+    with answering(behaviour, answer, address, port) as place, removal.scratch("perjoule-meter-") as folder:
         file = folder / "password"
         file.write_text(password)
-        yield {"kind": "shelly", "address": where, **({"password_file": str(file)} if password else {})}
+        yield {"kind": "shelly", "address": place, **({"password_file": str(file)} if password else {})}
 
 
 _WHO: Mapping[int, Json] = {
@@ -97,16 +97,16 @@ def _status_gen2(truth: Truth) -> Json:
     return {"switch:0": switch, "sys": {"unixtime": round(truth.clock_s)}}
 
 
-def _json(said: Json) -> HttpAnswer:
-    return HttpAnswer(json.dumps(said).encode())
+def _json(document: Json) -> HttpAnswer:
+    return HttpAnswer(json.dumps(document).encode())
 
 
 def _authenticated(header: str, path: str, password: str) -> bool:
-    said = dict(re.findall(r'(\w+)="?([^",]+)"?', header))
+    fields = dict(re.findall(r'(\w+)="?([^",]+)"?', header))
 
     def digest(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()
 
-    secret, asked = digest(f"admin:{REALM}:{password}"), digest(f"GET:{path}")
-    known = ":".join([secret, NONCE, said.get("nc", ""), said.get("cnonce", ""), "auth", asked])
-    return said.get("response") == digest(known) and said.get("uri") == path
+    secret, uri_digest = digest(f"admin:{REALM}:{password}"), digest(f"GET:{path}")
+    expected = ":".join([secret, NONCE, fields.get("nc", ""), fields.get("cnonce", ""), "auth", uri_digest])
+    return fields.get("response") == digest(expected) and fields.get("uri") == path

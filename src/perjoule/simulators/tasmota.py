@@ -40,8 +40,8 @@ def serve(
         command = parse_qs(urlsplit(path).query).get("cmnd", [""])[0]
         return HttpAnswer(json.dumps(reply(command, behaviour.truth())).encode())
 
-    with answering(behaviour, answer, address, port) as where:
-        yield {"kind": "tasmota", "address": where}
+    with answering(behaviour, answer, address, port) as place:
+        yield {"kind": "tasmota", "address": place}
 
 
 def reply(command: str, truth: Truth) -> Json:
@@ -76,22 +76,28 @@ def _at_broker(behaviour: Behaviour, broker: str, topic: str, tele_s: float) -> 
 
     stop, ready = threading.Event(), threading.Event()
 
-    def answer(client: Client, word: str, argument: str) -> None:
+    def answer(client: Client, command: str, argument: str) -> None:
         manner = behaviour.manner()
         if stop.wait(manner.delay_s) or manner.silent or manner.hang_up:
             return
-        said = json.dumps(reply(f"{word} {argument}".strip(), behaviour.truth()))
-        client.publish(f"stat/{topic}/{'STATUS' + argument if word.lower() == 'status' else 'RESULT'}", said)
+        published = json.dumps(reply(f"{command} {argument}".strip(), behaviour.truth()))
+        client.publish(
+            f"stat/{topic}/{'STATUS' + argument if command.lower() == 'status' else 'RESULT'}", published
+        )
 
-    def on_connect(client: Client, data: object, flags: object, reason: object, properties: object) -> None:
+    def on_connect(
+        client: Client, userdata: object, flags: object, reason: object, properties: object
+    ) -> None:
         client.subscribe(f"cmnd/{topic}/+")
 
-    def on_subscribe(client: Client, data: object, message: int, reasons: object, properties: object) -> None:
+    def on_subscribe(
+        client: Client, userdata: object, message: int, reasons: object, properties: object
+    ) -> None:
         ready.set()
 
-    def on_message(client: Client, data: Any, message: MQTTMessage) -> None:
-        word = message.topic.rpartition("/")[2]
-        threading.Thread(target=answer, args=(client, word, message.payload.decode()), daemon=True).start()
+    def on_message(client: Client, userdata: Any, message: MQTTMessage) -> None:
+        command = message.topic.rpartition("/")[2]
+        threading.Thread(target=answer, args=(client, command, message.payload.decode()), daemon=True).start()
 
     def tell() -> None:
         while not stop.wait(tele_s):

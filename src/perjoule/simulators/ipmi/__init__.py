@@ -30,14 +30,14 @@ def serve(
     """Serve during the block. NaN is a deactivated reading, which shows 0 W like real ones."""
     with (
         removal.scratch("perjoule-meter-") as folder,
-        child(behaviour, "ipmi.bmc", address, str(port)) as said,
+        child(behaviour, "ipmi.bmc", address, str(port)) as ready_line,
     ):
         file = folder / "password"
         file.write_text(PASSWORD)
         yield {
             "kind": "ipmi",
             "address": address,
-            "port": int(said),
+            "port": int(ready_line),
             "user": USER,
             "password_file": str(file),
         }

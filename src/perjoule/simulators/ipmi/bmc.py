@@ -8,7 +8,7 @@ import struct
 import sys
 from typing import Any
 
-from perjoule.simulators._child import ready, told
+from perjoule.simulators._child import await_request, ready
 from perjoule.simulators.ipmi import PASSWORD, USER
 
 GROUP, DCMI, POWER_READING = 0x2C, 0xDC, 0x02
@@ -38,9 +38,9 @@ def main(address: str, port: int) -> None:
             if (request["netfn"], request["command"]) != (GROUP, POWER_READING):
                 super().handle_raw_request(request, session)  # pyright: ignore[reportUnknownMemberType]  # pyghmi has no types
                 return
-            manner, said = told()
+            manner, truth = await_request()
             if not (manner.silent or manner.hang_up):
-                session.send_ipmi_response(data=list(power_reading(said.power_w, said.clock_s)))
+                session.send_ipmi_response(data=list(power_reading(truth.power_w, truth.clock_s)))
 
     if not port:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

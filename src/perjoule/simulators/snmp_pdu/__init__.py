@@ -39,5 +39,11 @@ def serve(
     model: Literal["apc", "raritan"] = "apc",
 ) -> Generator[Mapping[str, Json]]:
     """Serve during the block; both MIBs at once, `model` is the one that the table reads."""
-    with child(behaviour, "snmp_pdu.pdu", address, str(port)) as said:
-        yield {"kind": "snmp_pdu", "address": address, "port": int(said), "model": model, "outlet": OUTLET}
+    with child(behaviour, "snmp_pdu.pdu", address, str(port)) as ready_line:
+        yield {
+            "kind": "snmp_pdu",
+            "address": address,
+            "port": int(ready_line),
+            "model": model,
+            "outlet": OUTLET,
+        }

@@ -11,7 +11,7 @@ from threading import Event, Thread
 from typing import Any, cast
 
 from perjoule.simulators._behaviour import Fault, Truth
-from perjoule.simulators._child import ready, told
+from perjoule.simulators._child import await_request, ready
 from perjoule.simulators._hostile import pour
 from perjoule.simulators.snmp_pdu import AUTHENTICATION, COMMUNITY, OUTLET, PRIVACY, USER
 
@@ -21,17 +21,17 @@ DIGITS = {ACTIVE_POWER: 1, ACTIVE_ENERGY: 0}
 UNITS = {ACTIVE_POWER: 3, ACTIVE_ENERGY: 5}  # watt, wattHour
 
 
-def values(said: Truth) -> dict[str, int]:
+def values(truth: Truth) -> dict[str, int]:
     """Return all values of the agent at a moment: integers by OID, in the units of PowerNet-MIB and
     PDU2-MIB.
     """
-    known = not math.isnan(said.power_w)
-    power_w, energy_j = (said.power_w, said.energy_j) if known else (0.0, 0.0)
+    valid = not math.isnan(truth.power_w)
+    power_w, energy_j = (truth.power_w, truth.energy_j) if valid else (0.0, 0.0)
 
     def apc(value: float) -> int:
-        return int(value) if known else -1  # what a PDU without such a meter says
+        return int(value) if valid else -1  # what a PDU without such a meter says
 
-    found = {
+    objects = {
         f"{APC}.4.3.1.5.1": apc(power_w / 10),
         f"{APC}.4.3.1.9.1": apc(energy_j / 360e3),
         f"{APC}.9.4.3.1.7.{OUTLET}": apc(power_w),
@@ -40,23 +40,23 @@ def values(said: Truth) -> dict[str, int]:
     for configured, measured, number in (("3.3.4.1", "5.2.3.1", 1), ("3.5.4.1", "5.4.3.1", OUTLET)):
         for sensor, value in ((ACTIVE_POWER, power_w), (ACTIVE_ENERGY, energy_j / 3600)):
             index = f"1.{number}.{sensor}"
-            found |= {
+            objects |= {
                 f"{RARITAN}.{configured}.6.{index}": UNITS[sensor],
                 f"{RARITAN}.{configured}.7.{index}": DIGITS[sensor],
                 f"{RARITAN}.{configured}.8.{index}": 100,  # hundredths of a percent
                 f"{RARITAN}.{configured}.9.{index}": 1,
-                f"{RARITAN}.{measured}.2.{index}": 1 if known else 2,
+                f"{RARITAN}.{measured}.2.{index}": 1 if valid else 2,
                 f"{RARITAN}.{measured}.4.{index}": int(value * 10 ** DIGITS[sensor]),
             }
-    return found
+    return objects
 
 
 def hurl(endpoint: socket.socket, fault: Fault, place: tuple[str, int]) -> None:
     """Send datagrams that are not an answer."""
 
-    def send(said: bytes) -> None:
+    def send(datagram: bytes) -> None:
         with suppress(BlockingIOError):  # it is that of an asyncio loop
-            endpoint.sendto(b"\x30\x80" * 30_000 if fault == "deep" else said, place)
+            endpoint.sendto(b"\x30\x80" * 30_000 if fault == "deep" else datagram, place)
 
     with suppress(OSError):
         pour(fault, send, Event())
@@ -77,15 +77,15 @@ def main(address: str, port: int) -> None:
         def handle_management_operation(
             self, snmpEngine: Any, stateReference: Any, contextName: Any, PDU: Any
         ) -> None:
-            manner, said = told()
+            manner, truth = await_request()
             if manner.hostile:
                 _, place = snmpEngine.message_dispatcher.get_transport_info(stateReference)
                 Thread(target=hurl, args=(endpoint, manner.hostile, tuple(place)[:2]), daemon=True).start()
             if manner.silent or manner.hang_up or manner.hostile:
                 return
-            there, asked = values(said), [oid for oid, _ in api.get_varbinds(PDU)]
+            objects, oids = values(truth), [oid for oid, _ in api.get_varbinds(PDU)]
             bound = [
-                (oid, Integer32(there[str(oid)]) if str(oid) in there else noSuchInstance) for oid in asked
+                (oid, Integer32(objects[str(oid)]) if str(oid) in objects else noSuchInstance) for oid in oids
             ]
             cast(Any, self).send_varbinds(snmpEngine, stateReference, 0, 0, bound)
 
