@@ -290,7 +290,7 @@ def test_a_device_that_became_another_is_not_written_to(disk: Disk, tmp_path: Pa
 def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(
     disk: Disk, tmp_path: Path
 ) -> None:
-    permit, _ = device.shown(Overwrite(device=str(disk.link)), disk.view)
+    permit, _ = device.described(Overwrite(device=str(disk.link)), disk.view)
     DeviceClaim(str(disk.link), (permit,), disk.view).release()
     run("losetup", "--detach", disk.node)
     run("losetup", disk.node, tmp_path / "image")  # the same number, as a disk in the same slot
@@ -403,7 +403,9 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
 
 def test_what_would_be_lost_is_shown_on_the_terminal(local_disk: Disk) -> None:
     run("mkfs.ext4", "-q", "-L", "photos", local_disk.node)
-    permit, lines = device.shown(Overwrite(device=str(local_disk.link), signature=("ext4",)), local_disk.view)
+    permit, lines = device.described(
+        Overwrite(device=str(local_disk.link), signature=("ext4",)), local_disk.view
+    )
     sequence = Path("/sys/block", Path(local_disk.node).name, "diskseq")
     assert permit.identity.endswith(sequence.read_text().strip() if sequence.exists() else "")
     assert lines[0] == f"{local_disk.link} -> {local_disk.node}"

@@ -76,5 +76,7 @@ def test_a_kill_at_any_moment_leaves_nothing_after_cleaning(
         groups = {
             path.name.removeprefix("perjoule-") for path in Path("/sys/fs/cgroup").glob("*/perjoule-*/")
         }
-        assert groups <= {run.id for run in runs.runs() if run.alive() or run.kept.exists()}  # other people's
+        assert groups <= {
+            run.id for run in runs.runs() if run.alive() or run.kept_file.exists()
+        }  # other people's
     assert caught_count > KILLS_COUNT // 16

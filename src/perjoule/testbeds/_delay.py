@@ -49,7 +49,7 @@ def name_of(image: Path) -> str:
     return f"{image.parent.parent.name}-{image.stem}"
 
 
-def words(sectors_count: int, below: str, delay_ms: int) -> str:
+def table(sectors_count: int, below: str, delay_ms: int) -> str:
     """Return the table of the device mapper: reads, writes and flushes wait alike."""
     return f"0 {sectors_count} delay {below} 0 {delay_ms}"
 
@@ -70,7 +70,7 @@ def make(loop: str, image: Path, delay_ms: int, *, lock: int) -> str:
         name,
         "--noudevsync",
         "--table",
-        words(sectors_count, f"/dev/{loop}", delay_ms),
+        table(sectors_count, f"/dev/{loop}", delay_ms),
         lock=lock,
     )
     made = f"dm-{tool('dmsetup', 'info', '--columns', '--noheadings', '--options', 'minor', name, lock=lock)}"

@@ -187,10 +187,11 @@ def remove(folder: Path) -> int:
     return len({disk.backing for disk in disks})
 
 
-def end(left: Callable[[], list[Loop]]) -> None:
+def end(remaining: Callable[[], list[Loop]]) -> None:
     """Wait until unmounted loop devices are gone, and end the mirrors on them. Raises MachineError."""
     deadline_s = time.monotonic() + _GONE_S
-    while loops := left():  # the kernel takes namespaces down, and with them their mounts, in the background
+    # the kernel takes namespaces down, and with them their mounts, in the background
+    while loops := remaining():
         if time.monotonic() > deadline_s:
             raise MachineError(
                 "still has data being written back",

@@ -105,9 +105,9 @@ def descendants(pid: int) -> tuple[int, ...]:
     return below + tuple(pid for child in below for pid in descendants(child))
 
 
-def led(lead: Lead, words: Sequence[str]) -> list[str]:
+def led(lead: Lead, arguments: Sequence[str]) -> list[str]:
     """Return the whole command of a program, including the prefix that enters its host."""
-    return lead(words) if callable(lead) else [*lead, *words]
+    return lead(arguments) if callable(lead) else [*lead, *arguments]
 
 
 def run(

@@ -236,7 +236,7 @@ class _SimulatedHost(Host, LosesPackets, SlowsDisks, TakesLinkDown):
             t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s, switches_count
         )
 
-    def disk(self, name: str, wanted: Disk) -> Path:
+    def disk(self, name: str, spec: Disk) -> Path:
         (self.directory / name).mkdir(exist_ok=True)
         return self.directory / name
 

@@ -18,7 +18,7 @@ from perjoule.model import Campaign, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local
 from perjoule.testbeds._device import DeviceClaim, node, refused
-from perjoule.testbeds._device import shown as shown_to_user
+from perjoule.testbeds._device import described as shown_to_user
 from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, MachineView, Seen, look
 from perjoule.testbeds.cluster.devices import report
 from places import transcript

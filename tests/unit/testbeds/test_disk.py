@@ -172,7 +172,7 @@ def test_a_delay_changes_by_the_last_number_of_its_table_alone(monkeypatch: pyte
 
 
 def test_a_delayed_disk_waits_for_every_request_and_bears_the_name_of_its_run() -> None:
-    assert _delay.words(819200, "/dev/loop3", 40) == "0 819200 delay /dev/loop3 0 40"
+    assert _delay.table(819200, "/dev/loop3", 40) == "0 819200 delay /dev/loop3 0 40"
     assert (
         _delay.name_of(Path("/var/tmp/perjoule/pj-0badcafe/disks/storage-1-beneath.img"))
         == "pj-0badcafe-storage-1-beneath"

@@ -199,7 +199,7 @@ def test_a_broken_7_zip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
-    words = MARK.words()
+    words = MARK.arguments()
     assert mark.parse(cmdline("bash", "-c", "script", *words, "10.99.0.2/16")) == (MARK, True)
     assert mark.parse(cmdline("unshare", "--net", "bash", "-c", "script", *words)) == (MARK, False)
     assert mark.parse(cmdline("sh", "-c", "join", "perjoule", "/x", "--", "unshare", *words)) == (MARK, False)
@@ -208,7 +208,7 @@ def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["grep", *MARK.words()],
+        ["grep", *MARK.arguments()],
         ["bash", "-c", "echo perjoule-host"],
         ["bash", "-c", "script", "perjoule-host", "0badcafe"],
         [

@@ -27,7 +27,7 @@ class Srun(Launcher):
 
     def spawn(
         self,
-        way: str,
+        method: str,
         prefixes: Mapping[str, Sequence[str]],
         argv: Sequence[str],
         *,
@@ -38,8 +38,8 @@ class Srun(Launcher):
         assert env["OMPI_MCA_btl"] == "self,tcp"
         assert env["OMPI_MCA_btl_tcp_if_include"] == "10.0.0.1/32"
         assert all(prefix[:3] == ["env", "-C", f"/mnt/{name}"] for name, prefix in prefixes.items())
-        self.started.append((way, argv[0], tuple(prefixes), count))
-        code, said = self.ends[way] if argv[0] == "python3" else (0, "done\n")
+        self.started.append((method, argv[0], tuple(prefixes), count))
+        code, said = self.ends[method] if argv[0] == "python3" else (0, "done\n")
         log.write_text(said)
         self.processes.append(ScriptedProcess(code, said))
         return self.processes[-1]

@@ -81,7 +81,7 @@ class Launcher(ABC):
     @abstractmethod
     def spawn(
         self,
-        way: str,
+        method: str,
         prefixes: Mapping[str, Sequence[str]],
         argv: Sequence[str],
         *,
@@ -92,7 +92,7 @@ class Launcher(ABC):
         """Start `count` ranks on each host, numbered host by host; stdout and stderr are appended to `log`.
 
         Args:
-            way: one of `ways`.
+            method: one of `ways`.
             prefixes: of the program on each host, by the host's name.
             argv: the program, the same on all.
             count: ranks on each host.
@@ -218,16 +218,16 @@ class Host(ABC):
         With `switches`, context switches, too. Where they are costly to count, they are missing from readings
         that follow each other too soon, so only one caller may ask for them.
         """
-        found = self.counters()
-        return lambda: found
+        counters = self.counters()
+        return lambda: counters
 
     @abstractmethod
-    def disk(self, name: str, wanted: Disk) -> Path:
+    def disk(self, name: str, spec: Disk) -> Path:
         """Make a local file system on a separate disk and mount it in this host; it is removed with the host.
 
         Args:
             name: names its folder below `directory`; the returned path is where the host's programs see it.
-            wanted: the file system, its options and its device.
+            spec: the file system, its options and its device.
 
         If this host can't make a mirror, it makes a single disk, and `doubts` says so.
 

@@ -64,7 +64,7 @@ class LooksAtHosts(Ability):
     """A testbed that asks its hosts what they lack."""
 
     @abstractmethod
-    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+    def lacking(self, clients_count: int, required: Sequence[Check]) -> tuple[Check, ...]:
         """Return what its hosts lack, or have too much of, as far as `checks` can't know it; call it right
         after `checks`.
 
@@ -101,7 +101,7 @@ class OverwritesDevices(Ability):
     """A testbed on whose hosts a campaign may overwrite devices that it names."""
 
     @abstractmethod
-    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+    def shown(self, overwrite: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Describe, in lines, what would be lost with a device of each host at `place` (`Hosts.at`); none if
         they overwrite none.
 

@@ -42,7 +42,7 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
         seen: the device.
         allowed: signatures that may be lost.
     """
-    disk = device_seen.whole
+    disk = device_seen.whole_disk
     if disk.type not in ("disk", "loop"):
         return f"is not a whole disk but of type {disk.type}"
     if disk.read_only:
@@ -81,22 +81,22 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
     return ""
 
 
-def shown(named: Overwrite, view: MachineView) -> tuple[Permit, list[str]]:
+def described(overwrite: Overwrite, view: MachineView) -> tuple[Permit, list[str]]:
     """Describe a device and what would be lost, and return the permit for it, in case the user agrees.
 
     Raises:
         CampaignError: it can't be overwritten.
         MachineError: it can't be examined.
     """
-    device_seen = _judged(named.device, view, named.signature)
-    disk = device_seen.whole
+    device_seen = _judged(overwrite.device, view, overwrite.signature)
+    disk = device_seen.whole_disk
     lines = [
-        f"{named.device} -> {device_seen.path}",
+        f"{overwrite.device} -> {device_seen.path}",
         f"model {disk.model or 'unknown'}, serial {disk.serial or 'unknown'}, size {disk.size}",
         "bears "
         f"{', '.join(dict.fromkeys(map(str, device_seen.signatures))) or 'no signature known to wipefs'}",
     ]
-    return Permit(named.device, named.signature, device_seen.identity), [
+    return Permit(overwrite.device, overwrite.signature, device_seen.identity), [
         *lines,
         *(f"part {part}" for part in disk.children),
     ]
@@ -151,10 +151,10 @@ class DeviceClaim:
 
         Raises MachineError.
         """
-        with self._view.now(self.device) as view:
+        with self._view.collected(self.device) as view:
             number_now = view.number(self.path)
             try:
-                identity_now = identity(view, self.seen.whole.name)
+                identity_now = identity(view, self.seen.whole_disk.name)
             except (OSError, ValueError):
                 identity_now = ("", "")
         same = number_now == self._held.number() == self.seen.number
@@ -172,7 +172,7 @@ class DeviceClaim:
         Raises MachineError.
         """
         self.check()
-        partitions = [str(self._view.nodes / partition.name) for partition in self.seen.whole.children]
+        partitions = [str(self._view.nodes / partition.name) for partition in self.seen.whole_disk.children]
         for target in (*partitions, str(self.path)) if self.seen.signatures else ():
             # forced past ourselves, who hold it
             self._view.ask(["wipefs", "--all", "--force", "--quiet", target])
@@ -185,7 +185,7 @@ class DeviceClaim:
 
 
 def _judged(device: str, view: MachineView, allowed: Sequence[str]) -> Seen:
-    with view.now(device) as moment_view:
+    with view.collected(device) as moment_view:
         device_seen = look(moment_view, node(device, moment_view))
     if reason := refused(device_seen, allowed):
         raise _refusal(device, reason, _advice(device, device_seen, reason))

@@ -85,7 +85,7 @@ class MachineView:
     ask: Callable[[Sequence[str]], str] = _tool
 
     @contextlib.contextmanager
-    def now(self, device: str) -> Generator["MachineView"]:
+    def collected(self, device: str) -> Generator["MachineView"]:
         """Collect the state of a device for the block; this machine is read when the block reads."""
         yield self
 
@@ -173,7 +173,7 @@ class Seen:
     path: Path  # its node, links followed
     number: str  # "8:16"
     sequence: str  # the kernel's count of devices, which no other ever gets again; "" before Linux 5.15
-    whole: Part
+    whole_disk: Part
     signatures: tuple[Signature, ...]  # of it and its partitions
     holders: tuple[str, ...]  # devices of the kernel made of it: md, dm, bcache, a loop device
     swaps: tuple[str, ...]
@@ -204,7 +204,7 @@ def look(view: MachineView, node: Path) -> Seen:
             path=node,
             number=number,
             sequence=sequence,
-            whole=disk,
+            whole_disk=disk,
             signatures=signatures,
             holders=tuple(_holders(view, names, paths)),
             swaps=tuple(path for path in _swaps(view) if path in paths),

@@ -129,6 +129,6 @@ if [ -e "$2" ]; then bash --norc -- "$2" && rm -f -- "$2"; fi
 """
 
 
-def record(words: Sequence[str]) -> str:
-    """Return the record of former values: a script that brings them back; `words` are its arguments."""
-    return f"set -- {shlex.join(words)}\n{_BRING}"
+def record(arguments: Sequence[str]) -> str:
+    """Return the record of former values: a script that brings them back with `arguments`."""
+    return f"set -- {shlex.join(arguments)}\n{_BRING}"

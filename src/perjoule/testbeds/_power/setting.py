@@ -133,15 +133,15 @@ class _Held:
     """States that are set."""
 
     host: Host
-    where: Sequence[str]
-    chosen: Sequence[PowerSetting]
+    prefix: Sequence[str]
+    settings: Sequence[PowerSetting]
 
     def check(self) -> None:
         """Read them again. Raises WorkloadError: something else has changed one."""
-        ours = [setting for setting in self.chosen if setting.wanted]
+        ours = [setting for setting in self.settings if setting.wanted]
         arguments = [text for setting in ours for text in (setting.how, setting.place)]
         completed = self.host.run(
-            [*BASH, LOOK, "perjoule-power", *self.where, *arguments], timeout_s=_TIMEOUT_S
+            [*BASH, LOOK, "perjoule-power", *self.prefix, *arguments], timeout_s=_TIMEOUT_S
         )
         for setting, value in zip(ours, completed.stdout.splitlines(), strict=True):
             if value != setting.wanted:

@@ -180,7 +180,7 @@ class SshCluster(
         machines = self._chosen(clients_count)
         return planned((machine.role for machine in machines), (machine.name for machine in machines))
 
-    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+    def shown(self, overwrite: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what the device is on each host, and what would be lost with it; each permit is for that
         device alone.
         """
@@ -193,7 +193,7 @@ class SshCluster(
         def look(machine: LabHost) -> tuple[Permit, list[str]]:
             keeper = pool.looked(self._place(machine))
             try:
-                permit, lines = _device.shown(named, devices.beforehand(keeper))
+                permit, lines = _device.described(overwrite, devices.beforehand(keeper))
             except (CampaignError, MachineError) as error:
                 raise type(error)(error.what, where=machine.name, next=error.next) from None
             return replace(permit, host=machine.name), lines
@@ -292,7 +292,7 @@ class SshCluster(
                     for ssh_host in hosts
                     if isinstance(ssh_host, SshHost) and self._sets_power(ssh_host)
                 ]
-                states |= stack.enter_context(power.held(setting, self.power))
+                states |= stack.enter_context(power.holding_states(setting, self.power))
             facts = self._facts(run, keepers, clocks) | {
                 "power": {machine.name: states[machine.name] for machine in machines}
             }
@@ -363,16 +363,16 @@ class SshCluster(
         ]
         return tuple(findings.together(looked))
 
-    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+    def lacking(self, clients_count: int, required: Sequence[Check]) -> tuple[Check, ...]:
         """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing
         synchronizes.
         """
         machines = self._chosen(clients_count)
         places = planned(machine.role for machine in machines)
-        needing = [(check, places.at(check.on)) for check in wanted if check.look]
+        needing = [(check, places.at(check.on)) for check in required if check.look]
 
         def look(machine: LabHost, place: Host) -> list[Check]:
-            if (keeper := pool.kept(self._place(machine))) is None:
+            if (keeper := pool.keeper_at(self._place(machine))) is None:
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
             if self.beside_production:
@@ -395,7 +395,9 @@ class SshCluster(
             for check in checks
         ]
         if self.power:
-            setting = [pool.kept(self._place(machine)) for machine in machines if self._sets_power(machine)]
+            setting = [
+                pool.keeper_at(self._place(machine)) for machine in machines if self._sets_power(machine)
+            ]
             lacks += power.lacking([keeper for keeper in setting if keeper], self.power)
         return tuple(findings.installed_at_once(findings.together(lacks)))
 

@@ -108,7 +108,7 @@ class There(MachineView):
     log: Path = Path()
 
     @contextlib.contextmanager
-    def now(self, device: str) -> Generator[MachineView]:
+    def collected(self, device: str) -> Generator[MachineView]:
         """Have the host report on a device. Raises PerjouleError."""
         answer = self.ask(verb("perjoule-report", device, COLUMNS, BTRFS_COUNT))
         with removal.scratch("perjoule-device-") as folder:

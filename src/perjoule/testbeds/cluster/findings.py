@@ -46,11 +46,11 @@ def clock_finding(name: str, probe: Probe) -> list[Check]:
     return [Check(name, False, problem, "apt install chrony", needed=False)]
 
 
-def lacking(name: str, wanted: Check, why: str = "") -> Check:
+def lacking(name: str, check: Check, why: str = "") -> Check:
     """Turn a check of this machine into what a host lacks, or has too much of: who listens on a port, a
     site's own daemons.
     """
-    look, *_ = wanted.look.split()
+    look, *_ = check.look.split()
     rows = [row.split() for row in why.split(", ")] if why else []
     if look == "port":
         detail = ", ".join(f"port {port} is taken by {listener_text(pid, name)}" for port, pid, name in rows)
@@ -61,10 +61,10 @@ def lacking(name: str, wanted: Check, why: str = "") -> Check:
     elif look == "unexported":
         detail = f"its kernel's NFS server exports folders of a site's own: {why}"
     elif look == "nothing":
-        detail = f"a site's own, which does not run, has its state there: {wanted.look.split()[1]}"
+        detail = f"a site's own, which does not run, has its state there: {check.look.split()[1]}"
     else:
-        detail = f"no {wanted.name}"
-    return replace(wanted, name=name, ok=False, detail=detail)
+        detail = f"no {check.name}"
+    return replace(check, name=name, ok=False, detail=detail)
 
 
 def together(checks: Sequence[Check]) -> list[Check]:

@@ -190,29 +190,29 @@ class SshHost(Host, LendsDevices):
         except WorkloadError as error:
             raise WorkloadError(f"can't drop the page cache ({error.what})", where=self.name) from None
 
-    def disk(self, name: str, wanted: Disk) -> Path:
+    def disk(self, name: str, spec: Disk) -> Path:
         """Make a disk in a sparse file below the work folder, in two as a mirror, or on a named device of
         the host.
         """
-        _format.make_words(wanted)  # the impossible is reported before anything is touched
+        _format.make_words(spec)  # the impossible is reported before anything is touched
         place = self.directory / name
         self._without(name)
         self._tool("mkdir", "-p", place)
-        wanted, self._doubts[f"disk {name}"] = mirrors.possible(wanted, self._lacking)
-        made = self._named if wanted.device else self._single if wanted.mirror == "none" else self._mirrored
-        with made(name, wanted) as source:
-            self._tool("mount", "-t", wanted.kind, "-o", ",".join(wanted.mount_options), source, place)
-            require_mounted(self.name, self._tool, place, source, wanted.kind)
+        spec, self._doubts[f"disk {name}"] = mirrors.possible(spec, self._lacking)
+        made = self._named if spec.device else self._single if spec.mirror == "none" else self._mirrored
+        with made(name, spec) as source:
+            self._tool("mount", "-t", spec.kind, "-o", ",".join(spec.mount_options), source, place)
+            require_mounted(self.name, self._tool, place, source, spec.kind)
         self._disks[name] = lambda: self._unmounted(place)
-        self._copies[name] = 1 if wanted.mirror == "none" else _mirror.LEGS_COUNT
+        self._copies[name] = 1 if spec.mirror == "none" else _mirror.LEGS_COUNT
         return place
 
     @contextlib.contextmanager
-    def _single(self, name: str, wanted: Disk) -> Generator[str]:
+    def _single(self, name: str, spec: Disk) -> Generator[str]:
         """Make a file system in a file, and lend its loop device for the mount that keeps it from then on."""
         image = self.directory / f"{name}.img"
-        self._tool("truncate", f"--size={wanted.size_bytes}", image)
-        self._tool(*_format.make_words(wanted), image)
+        self._tool("truncate", f"--size={spec.size_bytes}", image)
+        self._tool(*_format.make_words(spec), image)
         loop = self._loop(image)
         try:
             yield loop
@@ -220,38 +220,38 @@ class SshHost(Host, LendsDevices):
             self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)
 
     @contextlib.contextmanager
-    def _mirrored(self, name: str, wanted: Disk) -> Generator[str]:
+    def _mirrored(self, name: str, spec: Disk) -> Generator[str]:
         """Make a file system on two files with the same content."""
-        mirror = _mirror.Mirror(wanted.mirror, self.directory / "disks", name)
+        mirror = _mirror.Mirror(spec.mirror, self.directory / "disks", name)
         self._tool("mkdir", "-p", mirror.folder)
-        self._tool("modprobe", mirrors.WAYS[wanted.mirror].module)
-        self._tool("truncate", f"--size={wanted.size_bytes}", *mirror.images)
+        self._tool("modprobe", mirrors.WAYS[spec.mirror].module)
+        self._tool("truncate", f"--size={spec.size_bytes}", *mirror.images)
         loops = [self._loop(leg) for leg in mirror.images]
         try:
             self._tool(*verb("perjoule-ending", f"{self.directory / name}.end", "array", *mirror.end(loops)))
-            for argv in mirror.make(loops, wanted):
+            for argv in mirror.make(loops, spec):
                 self._tool(*argv)
-            if wanted.kind != "zfs":
-                self._tool(*_format.make_words(wanted), mirror.source)
+            if spec.kind != "zfs":
+                self._tool(*_format.make_words(spec), mirror.source)
             yield mirror.source
         finally:
             for loop in loops:
                 self.run(["losetup", "--detach", loop], timeout_s=_SHORT_S, check=False)
 
     @contextlib.contextmanager
-    def _named(self, name: str, wanted: Disk) -> Generator[str]:
+    def _named(self, name: str, spec: Disk) -> Generator[str]:
         """Make a file system on a device that may be overwritten; it is removed with the run."""
-        claim = self._claim(name, wanted.device)
+        claim = self._claim(name, spec.device)
         try:
             boot = self.read(Path("/proc/sys/kernel/random/boot_id")).decode().strip()
             claim.wipe()
             path, device_seen = str(claim.path), claim.seen
             device = (path, device_seen.number, device_seen.sequence or "-", boot)
-            end = (*device, "wipefs", "--all", "--types", wanted.kind, "--quiet", path)
+            end = (*device, "wipefs", "--all", "--types", spec.kind, "--quiet", path)
             self._tool(*verb("perjoule-ending", f"{self.directory / name}.end", "device", *end))
         finally:
             claim.release()  # mkfs takes it exclusively itself, and refuses where something is
-        self._tool(*_format.make_words(wanted), path)
+        self._tool(*_format.make_words(spec), path)
         yield path
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:

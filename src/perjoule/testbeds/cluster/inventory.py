@@ -42,7 +42,7 @@ class _Group:
 @dataclass
 class _Tree:
     groups: Mapping[str, _Group]
-    known: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    hosts_by_group: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     names_count: int = 0
 
     def hosts(self, name: str, above: tuple[str, ...] = ()) -> Mapping[str, None]:
@@ -51,8 +51,8 @@ class _Tree:
         Raises:
             ValueError: a group is missing or inside itself, or there are too many of them.
         """
-        if name in self.known:
-            return self.known[name]
+        if name in self.hosts_by_group:
+            return self.hosts_by_group[name]
         if name in above:
             raise ValueError(f'group "{name}" of the inventory contains itself')
         if name not in self.groups:
@@ -62,7 +62,7 @@ class _Tree:
         hosts_found = dict.fromkeys(self.groups[name].hosts)
         for child in dict.fromkeys(self.groups[name].children):
             hosts_found |= self.hosts(child, (*above, name))
-        self.known[name] = hosts_found
+        self.hosts_by_group[name] = hosts_found
         self.names_count += len(hosts_found)
         if self.names_count > MOST_NAMES:
             raise ValueError(f"the groups of the inventory have more than {MOST_NAMES} names together")
@@ -75,9 +75,9 @@ def inventory(text: str) -> Inventory:
         (line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), ""
     )
     if _YAML.fullmatch(first):
-        what = "the inventory is in YAML, which ansible-inventory can translate"
+        fault = "the inventory is in YAML, which ansible-inventory can translate"
         raise ValueError(
-            f'{what} (`ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json")'
+            f'{fault} (`ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json")'
         )
     groups = _of_json(text) if first.startswith("{") else _of_lines(text)
     tree = _Tree(groups)
@@ -89,25 +89,25 @@ def inventory(text: str) -> Inventory:
     for name in sorted(groups, key=lambda name: len(names[name]), reverse=True):
         for host in names[name]:
             options[host] |= groups[name].variables
-    for one in groups.values():
-        for host, own in one.hosts.items():
-            options[host] |= own
+    for group in groups.values():
+        for host, variables in group.hosts.items():
+            options[host] |= variables
     return Inventory(names, options)
 
 
 def _of_json(text: str) -> dict[str, _Group]:
     """Parse what `ansible-inventory --list` prints; it leaves out groups that are empty."""
     try:
-        found: dict[str, Any] = json_from(text)
-        groups = {"all": _Group()} | {name: _Group() for name in found if name != "_meta"}
-        own = {
-            host: login(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()
+        listed: dict[str, Any] = json_from(text)
+        groups = {"all": _Group()} | {name: _Group() for name in listed if name != "_meta"}
+        logins = {
+            host: login(variables) for host, variables in listed.get("_meta", {}).get("hostvars", {}).items()
         }
         for name, group in groups.items():
-            said = found.get(name, {})
-            group.hosts |= {host: own.get(host, {}) for host in said.get("hosts", ())}
-            group.children += [child for child in said.get("children", ()) if child in groups]
-            group.variables |= login(said.get("vars", {}))
+            entry = listed.get(name, {})
+            group.hosts |= {host: logins.get(host, {}) for host in entry.get("hosts", ())}
+            group.children += [child for child in entry.get("children", ()) if child in groups]
+            group.variables |= login(entry.get("vars", {}))
             if len(group.hosts) > MOST_COUNT:
                 raise ValueError(f"the group {name} has more than {MOST_COUNT} hosts")
     except UNEXPECTED as error:
@@ -136,67 +136,67 @@ def _read(line: str, group: _Group, part: str) -> None:
         key, _, value = line.partition("=")
         group.variables |= login({key.strip(): " ".join(shlex.split(value, comments=True))})
         return
-    first, *rest = shlex.split(line, comments=True)
+    first, *assignments = shlex.split(line, comments=True)
     if part == "children":
         group.children.append(first)
         return
-    if wrong := next((word for word in rest if "=" not in word), ""):
+    if wrong := next((assignment for assignment in assignments if "=" not in assignment), ""):
         raise ValueError(f'"{wrong}" is not a variable (write key=value)')
-    own = login(dict(word.split("=", 1) for word in rest))
+    variables = login(dict(assignment.split("=", 1) for assignment in assignments))
     if match := _WITH_PORT.fullmatch(first):
-        first, own = match[1], {"port": int(match[2]), **own}
+        first, variables = match[1], {"port": int(match[2]), **variables}
     hosts = unfold(_RANGE.sub(r"[\1-\2]", first))
     if len(group.hosts) + len(hosts) > MOST_COUNT:
         raise ValueError(f"its group has more than {MOST_COUNT} hosts")
     for host in hosts:
-        group.hosts[host] = {**group.hosts.get(host, {}), **own}
+        group.hosts[host] = {**group.hosts.get(host, {}), **variables}
 
 
-def tables(hosts: object, known: Inventory | None, *, to_run: bool = False) -> object:
+def tables(hosts: object, listing: Inventory | None, *, to_run: bool = False) -> object:
     """Make one table of each host out of tables whose names are patterns or groups. Raises ValueError.
 
     Only `to_run` refuses hosts whose login the inventory wants in a way that can't be had.
     """
     if not isinstance(hosts, list | tuple):
         return hosts
-    found: list[object] = []
+    rows: list[object] = []
     for host in cast("Sequence[object]", hosts):
         if not isinstance(host, Mapping):
-            found.append(host)
+            rows.append(host)
             continue
         taken = {
-            str(cast("Mapping[str, object]", one)["name"])
-            for one in found
-            if isinstance(one, Mapping) and "name" in one
+            str(cast("Mapping[str, object]", row)["name"])
+            for row in rows
+            if isinstance(row, Mapping) and "name" in row
         }
-        found += _of_table(dict(cast("Mapping[str, object]", host)), taken, known, to_run=to_run)
-    return found
+        rows += _of_table(dict(cast("Mapping[str, object]", host)), taken, listing, to_run=to_run)
+    return rows
 
 
 def _of_table(
-    table: dict[str, object], taken: set[str], known: Inventory | None, *, to_run: bool
+    table: dict[str, object], taken: set[str], listing: Inventory | None, *, to_run: bool
 ) -> list[dict[str, object]]:
-    words = {
+    texts = {
         key: value
         for key in ("name", "address", "ssh")
         if (value := table.get(key)) and isinstance(value, str)
     }
-    name, count = words.get("name", ""), table.pop("count", None)
+    name, count = texts.get("name", ""), table.pop("count", None)
     many = {
-        key: _group(value, known) if key == "name" and value.startswith("@") else unfold(value)
-        for key, value in words.items()
+        key: _group(value, listing) if key == "name" and value.startswith("@") else unfold(value)
+        for key, value in texts.items()
     }
     for key, value in many.items():
         if len(value) != len(many.get("name", [""])):
             raise ValueError(
-                f'name = "{name}" is {len(many.get("name", [""]))} hosts, but {key} = "{words[key]}" is '
+                f'name = "{name}" is {len(many.get("name", [""]))} hosts, but {key} = "{texts[key]}" is '
                 f"{len(value)}"
             )
     rows: list[dict[str, object]] = []
-    for at, own in enumerate(many.get("name", [""])):
-        from_inventory = dict(known.options.get(own, {})) if known else {}
+    for at, host_name in enumerate(many.get("name", [""])):
+        from_inventory = dict(listing.options.get(host_name, {})) if listing else {}
         if (reason := from_inventory.pop(REFUSED, "")) and to_run:
-            raise ValueError(f"the inventory's {own} can't be used as it says there: {reason}")
+            raise ValueError(f"the inventory's {host_name} can't be used as it says there: {reason}")
         rows.append({**from_inventory, **table, **{key: value[at] for key, value in many.items()}})
     if name.startswith("@") or count is not None:
         rows = [row for row in rows if row["name"] not in taken]
@@ -205,9 +205,9 @@ def _of_table(
     return rows[: count if isinstance(count, int) else None]
 
 
-def _group(word: str, known: Inventory | None) -> Sequence[str]:
-    if known is None:
-        raise ValueError(f'name = "{word}" is a group (add inventory = "hosts.ini", which has it)')
-    if word[1:] not in known.groups:
-        raise ValueError(f'the inventory has no group "{word[1:]}" (known: {", ".join(known.groups)})')
-    return known.groups[word[1:]]
+def _group(group: str, listing: Inventory | None) -> Sequence[str]:
+    if listing is None:
+        raise ValueError(f'name = "{group}" is a group (add inventory = "hosts.ini", which has it)')
+    if group[1:] not in listing.groups:
+        raise ValueError(f'the inventory has no group "{group[1:]}" (known: {", ".join(listing.groups)})')
+    return listing.groups[group[1:]]

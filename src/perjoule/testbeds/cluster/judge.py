@@ -415,15 +415,19 @@ def _body() -> str:
         "users_below": str(_USERS_BELOW),
     }
     declared = "".join(f"{name}={shlex.quote(text)}\n" for name, text in constants.items())
-    named = "".join(f"  [{name}]={shlex.quote(text)}\n" for name, text in SCRIPTS.items())
-    begin = f"{_HEAD}{IS_NUMBER}shopt -s extglob\n{declared}declare -A scripts=(\n{named})\n{_JUDGE}{_VERBS}"
+    entries = "".join(f"  [{name}]={shlex.quote(text)}\n" for name, text in SCRIPTS.items())
+    begin = (
+        f"{_HEAD}{IS_NUMBER}shopt -s extglob\n{declared}declare -A scripts=(\n{entries})\n{_JUDGE}{_VERBS}"
+    )
     return f'{begin}{LAUNCHING}\nfi\nlogged "looks, or keeps the host"\necho "helper $version"\n{KEEPING}'
 
 
-def _names(words: Mapping[str, str | Forms]) -> list[str]:
+def _names(table: Mapping[str, str | Forms]) -> list[str]:
     """Return the words of a table of mkfs, and those that they list."""
     return [
-        name for word, inner in words.items() for name in (word, *(() if isinstance(inner, str) else inner))
+        name
+        for heading, inner in table.items()
+        for name in (heading, *(() if isinstance(inner, str) else inner))
     ]
 
 

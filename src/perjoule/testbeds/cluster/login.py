@@ -45,19 +45,19 @@ class Login(ABC):
         """
 
     @abstractmethod
-    def refusal(self, said: str) -> PerjouleError:
+    def refusal(self, message: str) -> PerjouleError:
         """Turn the last output of that command, when it can't get there, into an error and its fix."""
 
-    def bash_lack(self, said: str) -> MachineError | None:
+    def bash_lack(self, message: str) -> MachineError | None:
         """Return the error if the host has no bash that can be a keeper, by the message of its shell."""
-        if OLD_BASH in said:
-            line = next(line for line in said.splitlines() if OLD_BASH in line)
+        if OLD_BASH in message:
+            line = next(line for line in message.splitlines() if OLD_BASH in line)
             return MachineError(line, where=self.where, next="install a newer bash on it")
-        if _OTHER_BASH.search(said):
+        if _OTHER_BASH.search(message):
             return MachineError(
                 "the program bash on it is another shell", where=self.where, next="apt install bash on it"
             )
-        if _NO_BASH.search(said):
+        if _NO_BASH.search(message):
             return MachineError("it has no bash", where=self.where, next="apt install bash on it")
         return None
 

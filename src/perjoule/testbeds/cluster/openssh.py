@@ -195,30 +195,30 @@ class Ssh(Login):
         except OSError:  # of IPv6, or known to the other hosts alone
             return match[1]
 
-    def refusal(self, said: str) -> PerjouleError:
+    def refusal(self, message: str) -> PerjouleError:
         """Turn ssh's message, when it can't connect, into an error and its fix."""
-        if lack := self.bash_lack(said):
+        if lack := self.bash_lack(message):
             return lack
-        lines = [line_text for line in said.splitlines() if (line_text := line.strip("@ \t"))] or [
+        lines = [line_text for line in message.splitlines() if (line_text := line.strip("@ \t"))] or [
             "ssh printed nothing"
         ]
-        if _BAD_FILE.search(said):
+        if _BAD_FILE.search(message):
             return MachineError(
                 f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}"
             )
         behind = next((line for line in lines if _BEHIND in line), "")
         closed = not behind and any(line.startswith(_CROWDED) for line in lines)
-        for saying, what, advice in _SAYINGS:
+        for saying, fault, advice in _SAYINGS:
             if not (line := next((line for line in lines if saying in line), "")):
                 continue
             # the command that leads to the host said it, then ssh that it ended
             if closed and not line.startswith(_CROWDED):
                 failed = f"its ProxyJump or ProxyCommand failed: {line}"
                 return MachineError(failed, where=self.where, next=f"try `ssh {self.destination}`")
-            said = what.replace("{line}", line.removeprefix(saying))
+            message = fault.replace("{line}", line.removeprefix(saying))
             return MachineError(
-                said, where=self.where, next=advice.format(host=self.destination, key=self.key)
+                message, where=self.where, next=advice.format(host=self.destination, key=self.key)
             )
         advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if closed else ""
-        what = f"no connection: {behind or lines[-1]}"
-        return MachineError(what, where=self.where, next=f"try `ssh {self.destination}`{advice}")
+        fault = f"no connection: {behind or lines[-1]}"
+        return MachineError(fault, where=self.where, next=f"try `ssh {self.destination}`{advice}")

@@ -16,7 +16,7 @@ _kept: dict[Place, Keeper] = {}
 _lost: set[Place] = set()
 
 
-def kept(place: Place) -> Keeper | None:
+def keeper_at(place: Place) -> Keeper | None:
     """Return the connection of the last check."""
     return _kept.get(place)
 

@@ -62,7 +62,7 @@ def lacking(keepers: Sequence[Keeper], power: Power) -> list[Check]:
 
 
 @contextlib.contextmanager
-def held(hosts: Sequence[Host], power: Power) -> Generator[dict[str, Json]]:
+def holding_states(hosts: Sequence[Host], power: Power) -> Generator[dict[str, Json]]:
     """Set states of hosts during the block; yields them as facts, by name.
 
     Raises:

@@ -26,8 +26,8 @@ def signalled(code: int) -> int:
 class Room:
     """A folder on a host that stands for one of this machine's."""
 
-    def __init__(self, line: KeeperLine, here: Path, there: Path, files: Sequence[str]) -> None:
-        self._line, self._here, self._there, self._sent = line, here, there, files
+    def __init__(self, line: KeeperLine, here: Path, remote: Path, files: Sequence[str]) -> None:
+        self._line, self._here, self._there, self._sent = line, here, remote, files
         sent = io.BytesIO()
         with tarfile.open(fileobj=sent, mode="w") as tar:
             for name in files:
@@ -35,7 +35,7 @@ class Room:
                 entry = tarfile.TarInfo(name)
                 entry.size = len(content)
                 tar.addfile(entry, io.BytesIO(content))
-        line.send(sent.getvalue(), there)
+        line.send(sent.getvalue(), remote)
 
     def back(self) -> None:
         """Bring what is new; then the folder on the host goes. Raises WorkloadError, TransientError."""

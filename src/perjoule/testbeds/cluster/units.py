@@ -19,7 +19,7 @@ class UnitLimits(NamedTuple):
     memory_bytes: int | None = None
 
     @property
-    def word(self) -> str:
+    def request(self) -> str:
         """The word by which a keeper hears of them; before `keep`."""
         return f"unit {self.tasks_count or '-'} {self.memory_bytes or '-'}"
 

@@ -175,6 +175,6 @@ SCRIPTS = {
 }
 
 
-def verb(name: str, *words: str) -> Sequence[str]:
+def verb(name: str, *arguments: str) -> Sequence[str]:
     """Return the command that runs a script by its name."""
-    return (*BASH, SCRIPTS[name], name, *words)
+    return (*BASH, SCRIPTS[name], name, *arguments)

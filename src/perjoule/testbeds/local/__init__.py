@@ -83,9 +83,9 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
             )
         return planned(["client"], ["local"])
 
-    def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
+    def shown(self, overwrite: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what a device is and what would be lost with it; the permit is for that device alone."""
-        return [_device.shown(named, view.HERE)]
+        return [_device.described(overwrite, view.HERE)]
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """The power states of this machine, if the campaign has a table `power`."""
@@ -117,7 +117,11 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
                 raise MachineError(problem, where=str(error.filename), next="set work") from None
             host = LocalHost(folder)
             stack.callback(host.stop)
-            states = stack.enter_context(power.held(host, self.power)) if self.power else _power.facts(host)
+            states = (
+                stack.enter_context(power.holding_states(host, self.power))
+                if self.power
+                else _power.facts(host)
+            )
             yield Hosts(
                 (host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,))
             )
@@ -149,11 +153,11 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
             )
         return tuple(all_checks)
 
-    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+    def lacking(self, clients_count: int, required: Sequence[Check]) -> tuple[Check, ...]:
         """Return the check for exports of a site's own, if there are some and the campaign exports beside
         them.
         """
-        return () if self.beside_production else exports.lacking(wanted)
+        return () if self.beside_production else exports.lacking(required)
 
 
 def clean() -> tuple[list[str], list[str]]:
@@ -254,10 +258,10 @@ class LocalHost(Host, LendsDevices):
         cpu_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
         return Counters(time.monotonic(), cpu_s, received, sent, *disk, switches_count(stat))
 
-    def disk(self, name: str, wanted: Disk) -> Path:
+    def disk(self, name: str, spec: Disk) -> Path:
         """Make a disk in a sparse file, or on a named device, replacing an earlier one of that name."""
         place = self._place(name)
-        self._disks[name] = GuardedDisk(place, wanted, self.overwrite, view.HERE)
+        self._disks[name] = GuardedDisk(place, spec, self.overwrite, view.HERE)
         return place
 
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:

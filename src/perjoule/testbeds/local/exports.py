@@ -16,9 +16,9 @@ _OURS = re.compile(r"/perjoule-local-[a-z0-9_]{8}/")  # of a killed run, until `
 EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))  # its tools' list, and its own
 
 
-def lacking(wanted: Sequence[Check]) -> tuple[Check, ...]:
+def lacking(required: Sequence[Check]) -> tuple[Check, ...]:
     """Return the checks for exports of a site's own among those wanted, if there are some."""
-    export_checks = [check for check in wanted if check.look == "unexported"]
+    export_checks = [check for check in required if check.look == "unexported"]
     exported = ", ".join(_exported()) if export_checks else ""
     problem = f"the kernel's NFS server exports folders of a site's own: {exported}"
     return tuple(

@@ -43,14 +43,14 @@ class Guarded:
     """A file or a named device that is ours until `remove`, or until perjoule ends for any reason."""
 
     def __init__(
-        self, place: Path, device: str, named: Sequence[Permit], view: MachineView, *, made: str = ""
+        self, place: Path, device: str, permits: Sequence[Permit], view: MachineView, *, made: str = ""
     ) -> None:
         """Claim the device, if one is named, and start the guard.
 
         Args:
             place: its mount point, or its folder.
             device: its stable ID; "" for a file next to `place`.
-            named: the devices that may be overwritten.
+            permits: the devices that may be overwritten.
             view: access to this machine.
             made: the file system that will be made on the device, and removed with it.
 
@@ -59,7 +59,7 @@ class Guarded:
             MachineError: it can't be examined.
         """
         self._place = place
-        self._claim = DeviceClaim(device, named, view) if device else None
+        self._claim = DeviceClaim(device, permits, view) if device else None
         self._target = self._claim.path if self._claim else place.with_name(f"{place.name}.img")
         number = self._claim.seen.number if self._claim else ""
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
@@ -130,26 +130,26 @@ class GuardedDisk(Guarded):
     """A file system, made and mounted at once."""
 
     def __init__(
-        self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: MachineView = HERE
+        self, place: Path, spec: Disk, permits: Sequence[Permit] = (), view: MachineView = HERE
     ) -> None:
         """Make it; see `Guarded`.
 
         Raises CampaignError, MachineError: a tool or kernel support is missing or failed.
         """
-        if wanted.mirror != "none":
-            problem = f'mirror = "{wanted.mirror}" does not work on this machine itself'
+        if spec.mirror != "none":
+            problem = f'mirror = "{spec.mirror}" does not work on this machine itself'
             raise CampaignError(problem, where=str(place), next="remove mirror, or use testbed virtual")
-        _format.make_words(wanted)  # the impossible is reported before anything is touched
-        super().__init__(place, wanted.device, named, view, made=wanted.kind)
+        _format.make_words(spec)  # the impossible is reported before anything is touched
+        super().__init__(place, spec.device, permits, view, made=spec.kind)
         self._source = self._target
         with self._made():
             if self._claim:
                 self._claim.wipe()
                 self._claim.release()  # mkfs takes it exclusively itself, and refuses where something is
-                _format.fill(self._target, wanted, lock=self._lifeline)
-                _format.mount(str(self._target), place, wanted, lock=self._lifeline)
+                _format.fill(self._target, spec, lock=self._lifeline)
+                _format.mount(str(self._target), place, spec, lock=self._lifeline)
             else:
-                self._source = Path("/dev", _disk.make(self._target, place, wanted, lock=self._lifeline).name)
+                self._source = Path("/dev", _disk.make(self._target, place, spec, lock=self._lifeline).name)
 
     def remove(self) -> None:
         """Shut it down first: the dirty pages of a discarded disk are not needed."""
@@ -166,11 +166,11 @@ class GuardedDevice(Guarded):
         place: Path,
         size_bytes: int,
         device: str,
-        named: Sequence[Permit] = (),
+        permits: Sequence[Permit] = (),
         view: MachineView = HERE,
     ) -> None:
         """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
-        super().__init__(place, device, named, view)
+        super().__init__(place, device, permits, view)
         with self._made():
             if self._claim:
                 self._claim.wipe()

@@ -25,17 +25,17 @@ _PUT_BACK_S = 60.0
 
 
 @contextlib.contextmanager
-def held(host: Host, wanted: Power) -> Generator[Mapping[str, Json]]:
+def holding_states(host: Host, power: Power) -> Generator[Mapping[str, Json]]:
     """Set states of this machine during the block; yields them as facts.
 
     Raises MachineError: see `applied`, or in use.
     """
-    if refusal := lack(host, wanted):
+    if refusal := lack(host, power):
         raise refusal
     with (
         removal.scratch("perjoule-power-") as folder,
         _guarded(sysfs(), folder),
-        applied(host, wanted, folder) as facts,
+        applied(host, power, folder) as facts,
     ):
         yield facts
 

@@ -227,14 +227,14 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         except MachineError as error:
             return (Check("Slurm", False, error.what.removeprefix("Slurm: "), error.next),)
 
-    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+    def lacking(self, clients_count: int, required: Sequence[Check]) -> tuple[Check, ...]:
         """Return what nodes lack that `checks` has reached: those of the allocation around us."""
         id = _around()
         if not id:
             return ()
         # srun starts ranks as well
         checks_asked = [
-            replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted
+            replace(check, needed=check.needed and check.look != "program mpirun") for check in required
         ]
         try:
             return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(

@@ -54,7 +54,7 @@ class RankLauncher(Launcher):
 
     def spawn(
         self,
-        way: str,
+        method: str,
         prefixes: Mapping[str, Sequence[str]],
         argv: Sequence[str],
         *,
@@ -74,7 +74,7 @@ class RankLauncher(Launcher):
             "srun",
             *_STEP,
         ]
-        command += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
+        command += [f"--jobid={self._job}", f"--mpi={self._kinds[method]}", "--distribution=arbitrary"]
         command += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
         command += ranked(self._run, prefixes, argv)
         return _process.Program((), command, where=f"Slurm job {self._job}", log=log, env=None, text=None)

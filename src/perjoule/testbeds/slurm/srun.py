@@ -50,15 +50,15 @@ class Srun(Login):
             f"exec {shlex.join(argv)}",
         ]
 
-    def refusal(self, said: str) -> PerjouleError:
+    def refusal(self, message: str) -> PerjouleError:
         """Turn srun's message into an error and its fix."""
-        if lack := self.bash_lack(said):
+        if lack := self.bash_lack(message):
             return lack
         last = next(
-            (line.strip() for line in reversed(said.splitlines()) if line.strip()), "srun printed nothing"
+            (line.strip() for line in reversed(message.splitlines()) if line.strip()), "srun printed nothing"
         )
         for sayings, problem in _SAYINGS:
-            if any(saying in said for saying in sayings):
+            if any(saying in message for saying in sayings):
                 return MachineError(problem, where=self.where, next=f"see `scontrol show job {self.job}`")
         advice = f"try `srun --jobid={self.job} --overlap --nodelist={self.name} true`"
         return MachineError(f"srun can't start a step: {last}", where=self.where, next=advice)

@@ -72,7 +72,7 @@ class Holder:
         stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.words()]
+        argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.arguments()]
         argv += [f"{address}/{network.PREFIX}" if address else "", shape]
         try:
             self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
@@ -80,7 +80,7 @@ class Holder:
             for fd in (stdin, stdout, stderr):
                 os.close(fd)
 
-    def expect(self, word: str) -> None:
+    def expect(self, line: str) -> None:
         """Wait until the holder prints this word. Raises MachineError with its last output."""
         deadline_s = time.monotonic() + START_S
         output = b""
@@ -92,15 +92,15 @@ class Holder:
             if not got:
                 break
             output += got
-        if output.decode() != f"{word}\n":
+        if output.decode() != f"{line}\n":
             last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
             raise MachineError(
                 f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`"
             )
 
-    def say(self, word: str) -> None:
+    def say(self, line: str) -> None:
         """Send the holder a word."""
-        os.write(self.lifeline, f"{word}\n".encode())
+        os.write(self.lifeline, f"{line}\n".encode())
 
     def close(self, *, reap: bool) -> None:
         """Close its pipe: it ends now, unless it was asked to keep running."""

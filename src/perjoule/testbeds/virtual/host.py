@@ -170,12 +170,12 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             self._stats[disk] = OpenText(Path("/sys/block", disk.name, "stat"))
         return self._stats[disk].text()
 
-    def disk(self, name: str, wanted: Disk) -> Path:
+    def disk(self, name: str, spec: Disk) -> Path:
         """Make a disk in a sparse file of the run's folder, replacing an earlier one of that name."""
-        if wanted.device:
+        if spec.device:
             fix = "remove device (its disks are files), or use testbed local"
             raise CampaignError(
-                f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=fix
+                f'device = "{spec.device}" does not work on a virtual host', where=self.name, next=fix
             )
         place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
@@ -184,15 +184,13 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             self.run(["umount", "--lazy", place], timeout_s=_UNMOUNT_S)
             if len(old) > 1:
                 _disk.end(lambda: [loop for loop in _disk.below(image.parent) if loop in old])
-        wanted, self._doubts[name] = mirrors.possible(wanted)
+        spec, self._doubts[name] = mirrors.possible(spec)
         try:
             for leg in (image, *image.parent.glob(f"{image.stem}.*-[12].img")):
                 removal.remove_file(leg)
             place.mkdir(parents=True, exist_ok=True)
-            if wanted.mirror == "none":
-                made = _disk.make(
-                    image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms
-                )
+            if spec.mirror == "none":
+                made = _disk.make(image, place, spec, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
                 self._attach(name, (made,))
             elif self._delay_ms is not None:
                 problem = "mirrored disks can't be delayed"
@@ -202,7 +200,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
                     next="remove mirror from beneath, or disk_latency from the testbed",
                 )
             else:
-                self._attach(name, _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside))
+                self._attach(name, _disk.make_mirror(image, place, spec, lock=self._lock, inside=inside))
         except OSError as error:
             raise MachineError(
                 f"can't make a disk ({error.strerror})", where=f"{self.name} {image}"
@@ -240,9 +238,9 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         """Doubts about mirrors that are impossible here, and those that `doubt` recorded."""
         return tuple(filter(None, self._doubts.values()))
 
-    def doubt(self, about: str, found: Doubt | None) -> None:
+    def doubt(self, about: str, raised: Doubt | None) -> None:
         """Add a doubt to every record; None withdraws it."""
-        self._doubts[about] = found
+        self._doubts[about] = raised
 
     def cap_disks(self, scale: float) -> str:
         """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times

@@ -56,7 +56,7 @@ class Run:
         return self.folder / "lock"
 
     @property
-    def kept(self) -> Path:
+    def kept_file(self) -> Path:
         """A file that exists if the run may outlive its perjoule."""
         return self.folder / "kept"
 
@@ -148,7 +148,7 @@ class Mark:
     host: str
     mode: Literal["run", "keep"]
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """Return the mark as arguments."""
         return [MARK, self.run.id, str(self.run.folder), str(self.run.lock), self.host, self.mode]
 

@@ -37,9 +37,9 @@ class Rack:
         self.hosts: tuple[VirtualHost, ...] = ()
 
     def start(
-        self, host_places: Sequence[CatalogueHost], caps: Mapping[str, float], wanted: Disk | None
+        self, host_places: Sequence[CatalogueHost], caps: Mapping[str, float], disk: Disk | None
     ) -> None:
-        """Bring everything up: `caps` are cores by host, `wanted` is every server's disk.
+        """Bring everything up: `caps` are cores by host, `disk` is every server's disk.
 
         Raises MachineError.
         """
@@ -56,18 +56,18 @@ class Rack:
             for place in host_places:
                 if place.memory_bytes is not None:
                     self._groups.cap_memory(place.name, place.memory_bytes)
-            self._insert(host_places, wanted)
+            self._insert(host_places, disk)
             self._power_on(host_places)
         except (OSError, subprocess.SubprocessError) as error:
             raise MachineError(f"the virtual cluster did not start: {error}", next=_FIX) from None
 
-    def _insert(self, host_places: Sequence[CatalogueHost], wanted: Disk | None) -> None:
+    def _insert(self, host_places: Sequence[CatalogueHost], disk: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
         for place in host_places:
             folder = self.run.folder / place.name
             folder.mkdir()
             folder.chmod(mark.FOLDER_MODE)
-        if wanted is None:
+        if disk is None:
             return
         images = self.run.folder / "disks"
         images.mkdir()
@@ -75,7 +75,7 @@ class Rack:
         def make(name: str) -> _disk.Loop:
             place, delay = self.run.folder / name, self._delays.get(name)
             delay_ms = delay.first_ms if delay else None
-            return _disk.make(images / f"{name}.img", place, wanted, lock=self._lock, delay_ms=delay_ms)
+            return _disk.make(images / f"{name}.img", place, disk, lock=self._lock, delay_ms=delay_ms)
 
         servers = [place.name for place in host_places if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
@@ -161,7 +161,7 @@ class Rack:
         """Let the hosts outlive this process."""
         for holder in self._holders:
             holder.say("keep")
-        self.run.kept.touch()
+        self.run.kept_file.touch()
 
     def close(self, *, remove: bool) -> None:
         """Release the run: take everything down, or leave it as it is."""

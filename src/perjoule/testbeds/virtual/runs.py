@@ -89,7 +89,7 @@ def kept() -> dict[Run, dict[str, int]]:
     """Find the clusters that outlive the perjoule that made them: their hosts' names and holders."""
     clusters: dict[Run, dict[str, int]] = {}
     for process in mark.marked():
-        if process.holder and process.mark.run.kept.exists():
+        if process.holder and process.mark.run.kept_file.exists():
             clusters.setdefault(process.mark.run, {})[process.mark.host] = process.pid
     return clusters
 

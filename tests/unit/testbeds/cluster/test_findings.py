@@ -218,7 +218,7 @@ def test_hosts_offer_a_tuning_what_all_that_power_names_have(
 def test_power_states_of_the_kernel_are_for_root(text: str) -> None:
     bed = with_power(text, on=["s1"], cpu_governor="none")
     bed.checks()
-    keeper = pool.kept(bed._place(bed.hosts[0]))
+    keeper = pool.keeper_at(bed._place(bed.hosts[0]))
     assert keeper is not None
     keeper.probe = replace(keeper.probe, user="user")
     assert lines(bed.lacking(1, [])) == [

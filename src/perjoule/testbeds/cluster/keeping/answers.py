@@ -22,16 +22,16 @@ class HostAnswers:
         self._first: tuple[float, float] | None = None  # by how much its clock is ahead, and the uncertainty
         self._set_s = self._now_set_s = 0.0
 
-    def take(self, t_s: float, half_s: float, said: str) -> bool:
+    def take(self, t_s: float, half_s: float, answer: str) -> bool:
         """Take an answer in; return whether its moment is known well enough to use it. Raises ValueError: it
         states no time.
 
         Args:
             t_s: the middle of the round trip (monotonic).
             half_s: half of the round trip.
-            said: the answer, which begins with the host's clock.
+            answer: the answer, which begins with the host's clock.
         """
-        ahead_s = clock_s(said) - (time.time() - (time.monotonic() - t_s))
+        ahead_s = clock_s(answer) - (time.time() - (time.monotonic() - t_s))
         with self._lock:
             if 2 * half_s > LATE_S:
                 self._longest_s = max(self._longest_s, 2 * half_s)

@@ -34,9 +34,9 @@ class Heard:
         self._bytes = bytearray()
         self._lines_bytes = self._lines_count = 0
 
-    def take(self, data: bytes) -> None:
+    def take(self, octets: bytes) -> None:
         """Take in what has come."""
-        self._bytes += data
+        self._bytes += octets
 
     def line(self) -> str | None:
         """Return the next line; None if it has not come whole.
@@ -59,9 +59,9 @@ class Heard:
 
         Raises ValueError.
         """
-        while (found := self._bytes.find(b"\n", 0, MOST_HEAD_BYTES)) >= 0:
-            number, code, out_bytes, err_bytes = _head(self._bytes[:found], asked_count)
-            begin, end = found + 1, found + 1 + out_bytes + err_bytes
+        while (newline_at := self._bytes.find(b"\n", 0, MOST_HEAD_BYTES)) >= 0:
+            number, code, out_bytes, err_bytes = _head(self._bytes[:newline_at], asked_count)
+            begin, end = newline_at + 1, newline_at + 1 + out_bytes + err_bytes
             if len(self._bytes) < end:
                 return
             with memoryview(self._bytes) as view:
@@ -75,9 +75,9 @@ class Heard:
 def _head(line: bytearray, asked_count: int) -> tuple[int, int, int, int]:
     """Parse the first line of an answer: its number, exit code and sizes."""
     text = line.decode(errors="replace")
-    if not (words := _HEAD.fullmatch(text)):
+    if not (match := _HEAD.fullmatch(text)):
         raise ValueError(f"unexpected answer: {text[:60]}")
-    number, code, out_bytes, err_bytes = map(int, words.groups())
+    number, code, out_bytes, err_bytes = map(int, match.groups())
     if number > asked_count or out_bytes > MOST_BYTES or err_bytes > MOST_ERRORS_BYTES:
         raise ValueError(f"unexpected answer: {text[:60]}")
     return number, code, out_bytes, err_bytes

@@ -34,11 +34,11 @@ _lock = threading.Lock()
 _threads: list[threading.Thread] = []
 
 
-def listen(words: int, talker: Talker) -> None:
+def listen(pipe: int, talker: Talker) -> None:
     """Hear what comes from a pipe until its end."""
     with _lock:
-        _talkers[words] = talker
-        _poll.register(words, select.EPOLLIN)
+        _talkers[pipe] = talker
+        _poll.register(pipe, select.EPOLLIN)
         if not _threads:
             _threads.append(threading.Thread(target=_run, name="keepers", daemon=True))
             _threads[0].start()
@@ -47,25 +47,25 @@ def listen(words: int, talker: Talker) -> None:
 def _run() -> None:
     beat_s = time.monotonic() + BEAT_S
     while True:
-        for words, _ in _poll.poll(max(0.0, beat_s - time.monotonic())):
+        for pipe, _ in _poll.poll(max(0.0, beat_s - time.monotonic())):
             try:
-                if not _talkers[words].hear():
-                    _end(words)
+                if not _talkers[pipe].hear():
+                    _end(pipe)
             except Exception as error:  # any: all other hosts are heard by this thread, too
-                _end(words, error)
+                _end(pipe, error)
         if time.monotonic() >= beat_s:
             beat_s += BEAT_S
-            for words, talker in tuple(_talkers.items()):
+            for pipe, talker in tuple(_talkers.items()):
                 try:
                     talker.beat()
                 except Exception as error:
-                    _end(words, error)
+                    _end(pipe, error)
 
 
-def _end(words: int, error: Exception | None = None) -> None:
-    talker = _talkers.pop(words)
+def _end(pipe: int, error: Exception | None = None) -> None:
+    talker = _talkers.pop(pipe)
     why = str(error) or type(error).__name__ if error else ""
     with contextlib.suppress(Exception):  # whatever is broken, its pipe is never asked again
-        _poll.unregister(words)
+        _poll.unregister(pipe)
     with contextlib.suppress(Exception):
         talker.gone(why)

@@ -109,13 +109,13 @@ class Keeper:
                 break
             else:
                 raise self._error()
-        there = probe("\n".join(lines), self.login.name)
-        if there.helper not in ("", judge.version()):
-            what = f"its {HELPER} is version {there.helper}; this perjoule needs {judge.version()}"
+        host_probe = probe("\n".join(lines), self.login.name)
+        if host_probe.helper not in ("", judge.version()):
+            fault = f"its {HELPER} is version {host_probe.helper}; this perjoule needs {judge.version()}"
             raise MachineError(
-                what, where=self.login.where, next="install what `perjoule doctor --helper` prints now"
+                fault, where=self.login.where, next="install what `perjoule doctor --helper` prints now"
             )
-        return there
+        return host_probe
 
     def verb(self, name: str) -> tuple[str, str, str]:
         """Return the words by which a helper does for this host what it is installed for."""
@@ -134,10 +134,10 @@ class Keeper:
                 continue
             absent = look.startswith("nothing ")  # at a path
             self._say(f"look {look.replace('nothing', 'path', 1) if absent else look}")
-            word, _, why = (self._line(time.monotonic() + ANSWER_S) or "").partition(" ")
-            if word not in ("has", "lacks"):
+            verdict, _, why = (self._line(time.monotonic() + ANSWER_S) or "").partition(" ")
+            if verdict not in ("has", "lacks"):
                 raise self._error()
-            answers.append(None if (word == "has") != absent else why.strip())
+            answers.append(None if (verdict == "has") != absent else why.strip())
         return answers
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
@@ -163,22 +163,22 @@ class Keeper:
         """
         try:
             if limits and self.login.units:
-                self._say(limits.word)
+                self._say(limits.request)
             self._say(" ".join(("keep", run, *dead)))
             until_s = time.monotonic() + KEPT_S
             while (line := self._line(until_s)) != "ready":
-                verb, _, rest = (line or "").partition(" ")
+                verb, _, detail = (line or "").partition(" ")
                 if verb == "refused":
-                    what, _, fix = rest.partition("; ")
-                    raise MachineError(what, where=self.login.name, next=fix)
+                    fault, _, fix = detail.partition("; ")
+                    raise MachineError(fault, where=self.login.name, next=fix)
                 if line is None:
                     raise self._error()
                 if verb == "removed":
-                    self.removed.append(rest)
+                    self.removed.append(detail)
                 elif verb == "left":
-                    self.left.append(rest)
+                    self.left.append(detail)
                 elif verb in ("unit", "unitless"):
-                    self.unit = rest if verb == "unit" else f"none: {rest}"
+                    self.unit = detail if verb == "unit" else f"none: {detail}"
         except BaseException:
             self.close()
             raise
@@ -189,8 +189,8 @@ class Keeper:
         """Return why there is no answer."""
         if not self._child.ended(1.0):
             return self.login.refusal("it timed out")
-        said = os.pread(self._errors, _MOST_MESSAGE_BYTES, 0).rstrip(b"\0")
-        return self.login.refusal(said.decode(errors="replace"))
+        message = os.pread(self._errors, _MOST_MESSAGE_BYTES, 0).rstrip(b"\0")
+        return self.login.refusal(message.decode(errors="replace"))
 
     def _line(self, until_s: float) -> str | None:
         """Return the next line that it sends before it keeps the host, or None if none has come by then.
@@ -282,13 +282,13 @@ class Keeper:
         """
         return self._timed("counters")
 
-    def _timed(self, word: str) -> Callable[[], tuple[float, float, str]]:
+    def _timed(self, request: str) -> Callable[[], tuple[float, float, str]]:
         number, began_s = self.number(), time.monotonic()
-        asked = self._ask(number, f"{word} {number}")
+        future = self._ask(number, f"{request} {number}")
 
         def answered() -> tuple[float, float, str]:
             try:
-                answer = asked.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
+                answer = future.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
             except TimeoutError:
                 raise self.lost() from None
             return (
@@ -304,15 +304,15 @@ class Keeper:
 
         Raises TransientError; WorkloadError: it is none.
         """
-        found: list[ClockOffset] = []
+        clocks: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
-            t_s, half_s, said = self._timed("clock")()
+            t_s, half_s, answer = self._timed("clock")()
             ours_s = time.time() - (time.monotonic() - t_s)
             try:
-                found.append(ClockOffset(clock_s(said) - ours_s, half_s))
+                clocks.append(ClockOffset(clock_s(answer) - ours_s, half_s))
             except ValueError as error:
                 raise WorkloadError(str(error), where=self.login.where) from None
-        return min(found, key=lambda clock: clock.uncertainty_s)
+        return min(clocks, key=lambda clock: clock.uncertainty_s)
 
     def _ask(self, number: int, line: str, content: bytes = b"") -> Future[ProgramAnswer]:
         self._asked[number] = future = Future[ProgramAnswer]()
@@ -328,9 +328,9 @@ class Keeper:
             if self._ended or self._why is not None:  # its pipe may be open a moment longer
                 raise self.lost()
             try:
-                left = memoryview(os.fsencode(f"{line}\n") + content)
-                while left:
-                    left = left[os.write(self._lifeline, left) :]
+                unsent = memoryview(os.fsencode(f"{line}\n") + content)
+                while unsent:
+                    unsent = unsent[os.write(self._lifeline, unsent) :]
             except OSError:
                 raise self.lost() from None
             except BaseException:  # half of a word is out: nothing can follow it
@@ -403,9 +403,9 @@ def _words(argv: Sequence[str]) -> bytes:
 
     Raises ValueError: one contains a NUL.
     """
-    if any("\0" in word for word in argv):
+    if any("\0" in argument for argument in argv):
         raise ValueError(f"a word for {argv[0]} contains a NUL")
-    return b"".join(os.fsencode(word) + b"\0" for word in argv)
+    return b"".join(os.fsencode(argument) + b"\0" for argument in argv)
 
 
 def _ready(fd: int, event: int, timeout_s: float) -> bool:

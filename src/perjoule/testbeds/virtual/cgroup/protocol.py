@@ -28,7 +28,7 @@ class Groups(ABC):
     version: int
     run: str
     root: Path
-    kept: dict[tuple[str, str], OpenText]  # counters that were read, by host and name
+    open_texts: dict[tuple[str, str], OpenText]  # counters that were read, by host and name
 
     @property
     @abstractmethod
@@ -63,9 +63,9 @@ class Groups(ABC):
 
     def _text(self, host: str, name: str) -> str:
         """Read a counter of a host's group."""
-        if (host, name) not in self.kept:
-            self.kept[host, name] = OpenText(self._counter(host, name))
-        return self.kept[host, name].text()
+        if (host, name) not in self.open_texts:
+            self.open_texts[host, name] = OpenText(self._counter(host, name))
+        return self.open_texts[host, name].text()
 
     @abstractmethod
     def _counter(self, host: str, name: str) -> Path:

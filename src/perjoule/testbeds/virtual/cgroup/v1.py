@@ -31,7 +31,7 @@ class Groups1(Groups):
     run: str
     root: Path = ROOT
     version = 1
-    kept: dict[tuple[str, str], OpenText] = field(
+    open_texts: dict[tuple[str, str], OpenText] = field(
         default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False
     )
 

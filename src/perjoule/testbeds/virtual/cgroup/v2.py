@@ -23,7 +23,7 @@ class Groups2(Groups):
     run: str
     root: Path = ROOT
     version = 2
-    kept: dict[tuple[str, str], OpenText] = field(
+    open_texts: dict[tuple[str, str], OpenText] = field(
         default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False
     )
 
