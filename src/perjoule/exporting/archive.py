@@ -121,15 +121,15 @@ def _files(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]
             fault = "is computed, and never part of a bundle"
         if fault:
             raise MachineError(
-                f"{portable.shown(name)} does not belong in a bundle: it {fault}",
+                f"{portable.quoted(name)} does not belong in a bundle: it {fault}",
                 where=str(path),
                 next=_STRANGE,
             )
-        _check_ratio(portable.shown(name), entry.file_size, entry.compress_size, MOST_RATIO, path)
+        _check_ratio(portable.quoted(name), entry.file_size, entry.compress_size, MOST_RATIO, path)
         files[name] = entry
     later, earlier = portable.clash(files)
     if later:
-        both = f"{portable.shown(later)} does not belong in a bundle beside {portable.shown(earlier)}"
+        both = f"{portable.quoted(later)} does not belong in a bundle beside {portable.quoted(earlier)}"
         problem = f"{both}: on some computers they are one file, or one is the folder of the other"
         raise MachineError(problem, where=str(path), next=_STRANGE)
     return files
@@ -163,7 +163,7 @@ def _whole(archive: Archive, name: str) -> Iterator[bytes]:
         yield from archive.chunks(name)
     except DAMAGE as error:
         raise MachineError(
-            f"{portable.shown(name)} is damaged ({words(error)})", where=str(archive.path), next=ASK_AGAIN
+            f"{portable.quoted(name)} is damaged ({words(error)})", where=str(archive.path), next=ASK_AGAIN
         ) from error
 
 

@@ -154,12 +154,12 @@ def _check_names(folder: Path, names: Sequence[str]) -> None:
     for name in names:
         if fault := portable.fault(name):
             raise MachineError(
-                f"{portable.shown(name)} {fault}, so no bundle can have it", where=str(folder), next=advice
+                f"{portable.quoted(name)} {fault}, so no bundle can have it", where=str(folder), next=advice
             )
     later, earlier = portable.clash(names)
     if later:
         raise MachineError(
-            f"{portable.shown(later)} and {portable.shown(earlier)} are one file on some computers",
+            f"{portable.quoted(later)} and {portable.quoted(earlier)} are one file on some computers",
             where=str(folder),
             next=advice,
         )

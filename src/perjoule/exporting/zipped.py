@@ -195,4 +195,4 @@ def _read(file: BinaryIO, at: int, count_bytes: int) -> bytes:
 
 
 def _shown(name: bytes) -> str:
-    return portable.shown(name.decode(errors="replace"))
+    return portable.quoted(name.decode(errors="replace"))

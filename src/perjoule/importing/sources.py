@@ -166,8 +166,8 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
 def require_portable(path: Path) -> None:
     """Check that a bundle of the results can have a file. Raises CampaignError."""
     if fault := portable.fault(path.name):
-        what = f"{portable.shown(path.name)} {fault}, so no bundle of the results could have it"
-        raise CampaignError(what, where=portable.shown(str(path.parent)), next="rename it")
+        what = f"{portable.quoted(path.name)} {fault}, so no bundle of the results could have it"
+        raise CampaignError(what, where=portable.quoted(str(path.parent)), next="rename it")
 
 
 def _io500(folder: Path) -> bool:

@@ -35,5 +35,5 @@ def left_by_zfs(host: Host) -> str:
     them.
     """
     looks = 'PATH="$PATH:/usr/sbin:/sbin"; command -v zinject'
-    there = host.run(["sh", "-c", looks], timeout_s=SHORT_S, check=False).returncode == 0
-    return "" if there else "what ZFS caches (ARC; zinject, of the package zfs-test, would empty it)"
+    has_zinject = host.run(["sh", "-c", looks], timeout_s=SHORT_S, check=False).returncode == 0
+    return "" if has_zinject else "what ZFS caches (ARC; zinject, of the package zfs-test, would empty it)"

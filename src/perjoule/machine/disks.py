@@ -33,8 +33,10 @@ def space_bytes(host: Host, folder: Path) -> tuple[int, int]:
 
     Raises WorkloadError.
     """
-    said = host.run(["df", "--block-size=1", "--output=avail,size", folder], timeout_s=SHORT_S).stdout.split()
-    free_bytes, total_bytes = (int(word) for word in said[-2:])
+    columns = host.run(
+        ["df", "--block-size=1", "--output=avail,size", folder], timeout_s=SHORT_S
+    ).stdout.split()
+    free_bytes, total_bytes = (int(column) for column in columns[-2:])
     return free_bytes, total_bytes
 
 
@@ -61,53 +63,54 @@ def facts(host: Host, path: Path) -> dict[str, Json]:
     }
 
 
-def ext4_facts(said: str) -> dict[str, Json]:
+def ext4_facts(report: str) -> dict[str, Json]:
     """Parse `dumpe2fs -h`."""
-    words = {
-        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in said.splitlines())
+    values = {
+        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in report.splitlines())
     }
     return {
-        "block_bytes": int(words["Block size"]),
+        "block_bytes": int(values["Block size"]),
         "made": {
-            "inode_bytes": int(words["Inode size"]),
-            "journal": words.get("Total journal size", "none"),
-            "features": words["Filesystem features"],
+            "inode_bytes": int(values["Inode size"]),
+            "journal": values.get("Total journal size", "none"),
+            "features": values["Filesystem features"],
         },
     }
 
 
-def xfs_facts(said: str) -> dict[str, Json]:
+def xfs_facts(report: str) -> dict[str, Json]:
     """Parse `xfs_info`: its words, each under its section."""
-    found: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     section = ""
-    for line in said.splitlines():
-        head, _, rest = line.partition("=")
+    for line in report.splitlines():
+        head, _, assignments = line.partition("=")
         section = head.strip() or section
-        found |= {
-            f"{section} {name}": value.rstrip(",") for name, value in re.findall(r"([\w-]+)=\s*(\S+)", rest)
+        values |= {
+            f"{section} {name}": value.rstrip(",")
+            for name, value in re.findall(r"([\w-]+)=\s*(\S+)", assignments)
         }
-    return {"block_bytes": int(str(found["data bsize"])), "made": found}
+    return {"block_bytes": int(str(values["data bsize"])), "made": values}
 
 
-def btrfs_facts(said: str) -> dict[str, Json]:
+def btrfs_facts(report: str) -> dict[str, Json]:
     """Parse `btrfs inspect-internal dump-super`."""
-    words = {line.split()[0]: line.split()[1:] for line in said.splitlines() if len(line.split()) > 1}
+    values = {line.split()[0]: line.split()[1:] for line in report.splitlines() if len(line.split()) > 1}
     flags = re.findall(
-        r"\b[A-Z]{2,}[A-Z_0-9]+\b", said.partition("compat_ro_flags")[2].partition("cache_generation")[0]
+        r"\b[A-Z]{2,}[A-Z_0-9]+\b", report.partition("compat_ro_flags")[2].partition("cache_generation")[0]
     )
     return {
-        "block_bytes": int(words["sectorsize"][0]),
+        "block_bytes": int(values["sectorsize"][0]),
         "made": {
-            "node_bytes": int(words["nodesize"][0]),
-            "checksum": words["csum_type"][-1].strip("()"),
+            "node_bytes": int(values["nodesize"][0]),
+            "checksum": values["csum_type"][-1].strip("()"),
             "features": " ".join(flags).lower(),
         },
     }
 
 
-def f2fs_facts(said: str) -> dict[str, Json]:
+def f2fs_facts(report: str) -> dict[str, Json]:
     """Parse `stat --file-system --format=%S`: f2fs has no tool that reports on what is mounted."""
-    return {"block_bytes": int(said)}
+    return {"block_bytes": int(report)}
 
 
 TOLD: dict[str, tuple[tuple[str, ...], Callable[[str], dict[str, Json]]]] = {

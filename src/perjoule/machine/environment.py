@@ -56,8 +56,8 @@ def environment(
 def cpu_model(cpuinfo: str) -> str:
     """Find the processor's name in /proc/cpuinfo: "model name" on x86, "Hardware" or "CPU part" on ARM."""
     entries = [line.partition(":") for line in cpuinfo.splitlines()]
-    found = {key.strip(): value.strip() for key, _, value in reversed(entries)}
-    return next((found[key] for key in ("model name", "Hardware", "CPU part") if found.get(key)), "")
+    values = {key.strip(): value.strip() for key, _, value in reversed(entries)}
+    return next((values[key] for key in ("model name", "Hardware", "CPU part") if values.get(key)), "")
 
 
 def clock(tracking: str, timedatectl: str) -> Json:
@@ -67,17 +67,19 @@ def clock(tracking: str, timedatectl: str) -> Json:
     chrony estimates the offset and limits its error to root delay / 2 + root dispersion:
     https://chrony-project.org/doc/4.3/chronyc.html
     """
-    words = tracking.strip().split(",")
-    if len(words) == 14 and words[-1] != "Not synchronised":
-        offset_s, delay_s, dispersion_s = (float(words[n]) for n in (4, 10, 11))
+    columns = tracking.strip().split(",")
+    if len(columns) == 14 and columns[-1] != "Not synchronised":
+        offset_s, delay_s, dispersion_s = (float(columns[n]) for n in (4, 10, 11))
         return {
             "kept_by": "chrony",
-            "source": words[1],
+            "source": columns[1],
             "offset_s": offset_s,
             "most_s": abs(offset_s) + delay_s / 2 + dispersion_s,
         }
-    kept = timedatectl.strip().partition("=")[2]
-    return {"kept_by": "NTP"} if kept == "yes" else {"kept_by": None} if kept == "no" else None
+    synchronized = timedatectl.strip().partition("=")[2]
+    return (
+        {"kept_by": "NTP"} if synchronized == "yes" else {"kept_by": None} if synchronized == "no" else None
+    )
 
 
 def packages(listing: str) -> Mapping[str, Json]:

@@ -69,9 +69,9 @@ def holders(descriptor: int) -> str:
     pids: list[str] = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
-            words = line.split()
-            if words[1] == "FLOCK" and words[5] == file:  # those that wait have "->" before
-                pids.append(words[4])
+            columns = line.split()
+            if columns[1] == "FLOCK" and columns[5] == file:  # those that wait have "->" before
+                pids.append(columns[4])
     return " and ".join(f"process {pid}{_name(pid)}" for pid in dict.fromkeys(pids))
 
 

@@ -40,12 +40,12 @@ def image_name(folder: Path) -> str:
 
 def below(folder: Path) -> list[str]:
     """Return the devices of a folder or of folders below it, as in "rbd0"."""
-    found: list[str] = []
+    devices: list[str] = []
     for name in sorted(DEVICES.glob("*/name")):
         with contextlib.suppress(OSError):  # it was unmapped meanwhile
             if f"{name.read_text().strip()}%2F".startswith(f"{image_name(folder)}%2F"):
-                found.append(f"rbd{name.parent.name}")
-    return found
+                devices.append(f"rbd{name.parent.name}")
+    return devices
 
 
 def unmapping(folder: Path) -> list[str]:
@@ -71,6 +71,6 @@ def unmap(folder: Path) -> list[str]:
             os.killpg(ending.pid, signal.SIGKILL)
             ending.wait()
     until_s = time.monotonic() + STUBBORN_S
-    while (left := below(folder)) and time.monotonic() < until_s:
+    while (remaining := below(folder)) and time.monotonic() < until_s:
         time.sleep(0.02)
-    return left
+    return remaining

@@ -39,36 +39,38 @@ def lacking(mirror: str, *, root: Path = Path("/")) -> str:
 
     Changes nothing.
     """
-    way = WAYS[mirror]
-    return lack_of(mirror, module=available(way.module, root=root), tool=shutil.which(way.tool) is not None)
+    method = WAYS[mirror]
+    return lack_of(
+        mirror, module=available(method.module, root=root), tool=shutil.which(method.tool) is not None
+    )
 
 
 def lack_of(mirror: str, *, module: bool, tool: bool) -> str:
     """Say why a machine without the kernel module or the tool can't make such a mirror; "" if it has both."""
-    way = WAYS[mirror]
+    method = WAYS[mirror]
     if not module:
-        return f"this kernel has no {way.module if mirror == 'lvm' else mirror}"
-    return "" if tool else f"{way.tool} is not installed"
+        return f"this kernel has no {method.module if mirror == 'lvm' else mirror}"
+    return "" if tool else f"{method.tool} is not installed"
 
 
-def possible(wanted: Disk, lacking: Callable[[str], str] = lacking) -> tuple[Disk, Doubt | None]:
+def possible(requested: Disk, lacking: Callable[[str], str] = lacking) -> tuple[Disk, Doubt | None]:
     """Return the mirror that a host can make, by what it lacks, and a doubt if it is less than requested."""
-    if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
-        return wanted, None
-    made = single(wanted)
-    return made, doubt(lack, stead=made.kind if made.kind != wanted.kind else "")
+    if requested.mirror == "none" or not (lack := lacking(requested.mirror)):
+        return requested, None
+    made = single(requested)
+    return made, doubt(lack, stead=made.kind if made.kind != requested.kind else "")
 
 
-def single(wanted: Disk) -> Disk:
+def single(requested: Disk) -> Disk:
     """Return the disk that is used instead of a mirror."""
-    words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}
-    if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
-        words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
-        sizes = {"block": wanted.block_bytes, "log_buffer": wanted.log_buffer_bytes}
-        words |= {name: exact_text(size, BYTES) for name, size in sizes.items() if size} | {
-            "journal": wanted.journal
+    options: dict[str, Any] = {"kind": STEAD, "size": exact_text(requested.size_bytes, BYTES)}
+    if requested.kind != "zfs":  # whose record size and further words mean nothing to another
+        options |= {"kind": requested.kind, "make": requested.make, "options": requested.options}
+        sizes = {"block": requested.block_bytes, "log_buffer": requested.log_buffer_bytes}
+        options |= {name: exact_text(size, BYTES) for name, size in sizes.items() if size} | {
+            "journal": requested.journal
         }
-    return Disk(**words)
+    return Disk(**options)
 
 
 def doubt(lack: str, *, stead: str = "") -> Doubt:
@@ -82,12 +84,12 @@ def check(mirror: str) -> Check:
     """Report on it for `doctor`; campaigns run without it."""
     lack = lacking(mirror)
     detail = f"{lack}: each server would hold one copy of the data" if lack else "there"
-    way = WAYS[mirror]
+    method = WAYS[mirror]
     return Check(
         f"mirror by {mirror}",
         not lack,
         detail,
-        f"apt install {way.package}; modprobe {way.module}",
+        f"apt install {method.package}; modprobe {method.module}",
         needed=False,
     )
 

@@ -31,8 +31,8 @@ def in_kernel(kind: str) -> bool:
     its first use loads.
     """
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    there = kind in registered or Path("/sys/module", kind).is_dir()
-    return there or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
+    loaded = kind in registered or Path("/sys/module", kind).is_dir()
+    return loaded or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
 
 
 def can_mount(host: Host, kind: str) -> bool:
@@ -69,17 +69,21 @@ def device_check(name: str, path: Path, fix: str) -> Check:
     """Report whether this machine's kernel has what connects it to a file system's own programs, by a path
     that shows it.
     """
-    found = path.exists()
-    return Check(name, found, str(path) if found else f"no {path}", fix, look=f"path {path}")
+    exists = path.exists()
+    return Check(name, exists, str(path) if exists else f"no {path}", fix, look=f"path {path}")
 
 
 def folder_check(path: Path, fix: str) -> Check:
     """Report whether this machine has a folder that this user can write to. Nothing is written to it."""
     try:
-        there = stat.S_ISDIR(path.stat().st_mode)
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
         writable = os.access(path, os.W_OK | os.X_OK)
         detail = (
-            "writable" if there and writable else "not writable by this user" if there else "not a folder"
+            "writable"
+            if is_folder and writable
+            else "not writable by this user"
+            if is_folder
+            else "not a folder"
         )
     except OSError as error:
         detail = (error.strerror or str(error)).lower()
@@ -102,8 +106,8 @@ def has_own_mounts(host: Host) -> bool:
     """Return whether a host has its own mount namespace, so a mount over a system path hides nothing of
     this machine.
     """
-    there = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip()
-    return there != str(Path("/proc/self/ns/mnt").readlink())
+    namespace = host.run(["readlink", "/proc/self/ns/mnt"], timeout_s=SHORT_S).stdout.strip()
+    return namespace != str(Path("/proc/self/ns/mnt").readlink())
 
 
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
@@ -112,10 +116,10 @@ def findmnt(host: Host, path: Path) -> dict[str, Json]:
     return mount_facts(host.run(argv, timeout_s=SHORT_S).stdout)
 
 
-def mount_facts(said: str) -> dict[str, Json]:
+def mount_facts(listing: str) -> dict[str, Json]:
     """Parse the same from the text of `findmnt --json --bytes --target`."""
-    found = json_from(said)["filesystems"][-1]
-    return {ours: found.get(theirs) for theirs, ours in COLUMNS.items()}
+    mount = json_from(listing)["filesystems"][-1]
+    return {ours: mount.get(theirs) for theirs, ours in COLUMNS.items()}
 
 
 def is_local(mount: Mapping[str, Json]) -> bool:
@@ -138,6 +142,6 @@ def mounted_below(host: Host, folder: Path) -> list[Path]:
         "--types",
         "ext4,xfs,btrfs,f2fs,zfs",
     ]
-    said = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
-    targets = (Path(line.encode().decode("unicode_escape")) for line in said.splitlines() if line)
+    listing = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
+    targets = (Path(line.encode().decode("unicode_escape")) for line in listing.splitlines() if line)
     return [target for target in targets if folder in target.parents]

@@ -26,7 +26,7 @@ def fault(path: str) -> str:
     return next((lack for part in parts if (lack := _fault_of_name(part))), "")
 
 
-def shown(path: str) -> str:
+def quoted(path: str) -> str:
     """Return a path in quotes, whatever is in it: what is not printed as an escape sequence, and no more
     than a line.
     """

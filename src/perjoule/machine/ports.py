@@ -91,9 +91,9 @@ class Listener:
     def require_ours(self, host: Host) -> None:
         """Raises MachineError: it is somebody else, whom nothing of ours may speak to."""
         if not self.ours:
-            what = f"{self.text}, which perjoule has not started, and so does not speak to"
+            fault = f"{self.text}, which perjoule has not started, and so does not speak to"
             raise MachineError(
-                what, where=host.name, next="measure on hosts where nothing listens there, or end it"
+                fault, where=host.name, next="measure on hosts where nothing listens there, or end it"
             )
 
 
@@ -112,15 +112,15 @@ def listeners(host: Host, ports: Collection[int]) -> Sequence[Listener]:
 def require_free(host: Host, ports: Collection[int]) -> None:
     """Raises MachineError: somebody listens on one of these ports, whom our programs would meet there."""
     if taken := listeners(host, ports):
-        what = "; ".join(listener.text for listener in taken)
+        fault = "; ".join(listener.text for listener in taken)
         raise MachineError(
-            what, where=host.name, next="measure on hosts where nothing listens there, or end it"
+            fault, where=host.name, next="measure on hosts where nothing listens there, or end it"
         )
 
 
 def listens(host: Host, port: int) -> bool:
     """Return whether a program of ours listens there. Raises MachineError: it is somebody else's."""
-    there = listeners(host, [port])
-    for listener in there:
+    listening = listeners(host, [port])
+    for listener in listening:
         listener.require_ours(host)
-    return bool(there)
+    return bool(listening)

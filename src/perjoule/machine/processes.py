@@ -46,15 +46,15 @@ def end(entry: str) -> None:
     meanwhile.
     """
     until_s = time.monotonic() + END_S
-    while (found := list(_with(entry))) and time.monotonic() < until_s:
-        for pid in found:
+    while (pids := list(_with(entry))) and time.monotonic() < until_s:
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
-                held = os.pidfd_open(pid)  # its number may go to another, which has no such entry
+                handle = os.pidfd_open(pid)  # its number may go to another, which has no such entry
                 try:
                     if _has(pid, entry):
-                        signal.pidfd_send_signal(held, signal.SIGKILL)
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
                 finally:
-                    os.close(held)
+                    os.close(handle)
         time.sleep(LOOK_S)
 
 

@@ -17,10 +17,16 @@ def programs(packages: Mapping[str, str], on: str = "client") -> tuple[Check, ..
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
     def check(program: str, package: str) -> Check:
-        found = shutil.which(program, path=path)
+        path_found = shutil.which(program, path=path)
         fix, look = f"apt install {package}", f"program {program}"
         return Check(
-            program, found is not None, found or "not installed", fix, package=package, look=look, on=on
+            program,
+            path_found is not None,
+            path_found or "not installed",
+            fix,
+            package=package,
+            look=look,
+            on=on,
         )
 
     return tuple(check(*item) for item in packages.items())

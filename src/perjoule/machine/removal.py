@@ -79,43 +79,43 @@ def remove_folder(folder: Path, *, mark: str = MARK) -> tuple[Path, ...]:
     try:
         if _mount(top) != _mount_of(folder.parent) or (mark and not _is_file(top, mark) and _names(top)):
             return (folder,)
-        left = _empty(top, folder, last=mark)
+        remaining = _empty(top, folder, last=mark)
     except OSError:
         return (folder,)
     finally:
         os.close(top)
-    return tuple(left) or (() if remove_empty(folder) else (folder,))
+    return tuple(remaining) or (() if remove_empty(folder) else (folder,))
 
 
 def _empty(top: int, folder: Path, *, last: str = "") -> list[Path]:
     """Remove the content of an open folder, `last` at the end and only if nothing else is left."""
-    left: list[Path] = []
-    for name in sorted(_names(top), key=lambda one: one == last):
-        if name == last and left:
+    remaining: list[Path] = []
+    for name in sorted(_names(top), key=lambda entry: entry == last):
+        if name == last and remaining:
             break
         try:
             os.unlink(name, dir_fd=top)  # the kernel refuses a folder, and takes a link for itself
         except FileNotFoundError:
             continue
         except IsADirectoryError:
-            left += _remove_below(top, name, folder / name)
+            remaining += _remove_below(top, name, folder / name)
         except OSError:
-            left.append(folder / name)
-    return left
+            remaining.append(folder / name)
+    return remaining
 
 
 def _remove_below(above: int, name: str, path: Path) -> list[Path]:
     try:
         folder = os.open(name, _FOLDER, dir_fd=above)
         try:
-            left = _empty(folder, path) if _mount(folder) == _mount(above) else [path]
+            remaining = _empty(folder, path) if _mount(folder) == _mount(above) else [path]
         finally:
             os.close(folder)
-        if not left:
+        if not remaining:
             os.rmdir(name, dir_fd=above)
     except (OSError, RecursionError):
         return [path]
-    return left
+    return remaining
 
 
 def _names(folder: int) -> list[str]:
@@ -186,7 +186,7 @@ def sweep(
         skipped.
     """
     removed: list[Path] = []
-    left: list[str] = []
+    reasons: list[str] = []
     try:
         _require_guarded(within or Path(tempfile.gettempdir()))
     except OSError as error:
@@ -199,24 +199,24 @@ def sweep(
         except FileNotFoundError:
             continue
         except OSError as error:
-            left.append(
+            reasons.append(
                 f"{folder}: {'a link' if folder.is_symlink() else (error.strerror or 'unreadable').lower()}"
             )
             continue
         try:
             if os.fstat(descriptor).st_uid != os.geteuid():
-                left.append(f"{folder}: belongs to another user")
+                reasons.append(f"{folder}: belongs to another user")
                 continue
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if free and _is_file(descriptor, MARK):
                 free(folder)
             if use := _use(folder):
-                left.append(f"{folder}: {use}")
+                reasons.append(f"{folder}: {use}")
                 continue
             if _only_sockets(descriptor):
                 _empty(descriptor, folder)
             if stays := remove_folder(folder):
-                left.append(
+                reasons.append(
                     f"{folder}: not marked as made by perjoule"
                     if stays == (folder,)
                     else f"{stays[0]}: can't be removed"
@@ -227,7 +227,7 @@ def sweep(
             continue
         finally:
             os.close(descriptor)
-    return tuple(removed), tuple(left)
+    return tuple(removed), tuple(reasons)
 
 
 def _require_guarded(within: Path) -> None:

@@ -22,11 +22,11 @@ class LimitedServer(ThreadingHTTPServer):
     block_on_close = False
     served_count, patience_s = SERVED_COUNT, PATIENCE_S
 
-    def __init__(self, where: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self.address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+    def __init__(self, endpoint: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in endpoint[0] else socket.AF_INET
         self._began_s: dict[Any, float] = {}  # of each limited connection, the oldest first
         self._guard = threading.Lock()
-        super().__init__(where, handler)
+        super().__init__(endpoint, handler)
 
     def admit(self, connection: Any) -> None:
         """Exempt a connection from the limits, because it has shown a token."""

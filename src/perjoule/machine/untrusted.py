@@ -55,12 +55,12 @@ def words(error: BaseException) -> str:
         return f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
     if isinstance(error, ValueError | csv.Error):
         return str(error)
-    what = (
+    fault = (
         "a number in it is impossible"
         if isinstance(error, ArithmeticError)
         else "something in it has an unexpected type"
     )
-    return f"{what} ({error or type(error).__name__})"
+    return f"{fault} ({error or type(error).__name__})"
 
 
 @contextmanager
@@ -197,7 +197,9 @@ def _shallow(value: Any) -> Any:
         if not level:
             return value
         level = [
-            one for outer in level for one in _nested(outer.values() if isinstance(outer, dict) else outer)
+            inner
+            for outer in level
+            for inner in _nested(outer.values() if isinstance(outer, dict) else outer)
         ]
     if not level:
         return value
@@ -205,11 +207,11 @@ def _shallow(value: Any) -> Any:
 
 
 def _nested(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
-    return [one for one in values if isinstance(one, dict | list)]
+    return [value for value in values if isinstance(value, dict | list)]
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON number")
+def _no_number(literal: str) -> NoReturn:
+    raise ValueError(f"{literal} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
@@ -233,17 +235,17 @@ def _reader(cls: type[Any]) -> TypeAdapter[tuple[Any]]:
     return TypeAdapter(inside, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
 
-def from_json(cls: type[T], data: Json) -> T:
+def from_json(cls: type[T], document: Json) -> T:
     """Build a dataclass from JSON data. Missing fields take their default; an unknown field is an error.
 
     Raises:
         ValueError: the data do not fit the type, and it names the field; or there are too many of them.
     """
-    text = json.dumps([data])
+    text = json.dumps([document])
     if text.count(",") > MOST_VALUES:
         raise ValueError(f"more than {MOST_VALUES} values in one {cls.__name__}")
-    for word, number in _FLOATS.items():  # no string contains these quotes without a backslash
-        text = text.replace(f'{{"$float": "{word}"}}', number)
+    for literal, number in _FLOATS.items():  # no string contains these quotes without a backslash
+        text = text.replace(f'{{"$float": "{literal}"}}', number)
     try:
         return _reader(cls).validate_json(text, strict=True)[0]
     except ValidationError as error:
