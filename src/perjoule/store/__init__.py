@@ -113,19 +113,21 @@ def open_results(folder: Path) -> Results:
     """
     if not (folder / "results.json").is_file():
         inside = (
-            sorted(str(one.parent) for one in folder.glob("*/results.json"))[:SHOWN_COUNT]
+            sorted(str(path.parent) for path in folder.glob("*/results.json"))[:SHOWN_COUNT]
             if folder.is_dir()
             else []
         )
-        what = "this is not a results folder (no results.json in it)" if folder.exists() else "no such folder"
+        fault = (
+            "this is not a results folder (no results.json in it)" if folder.exists() else "no such folder"
+        )
         advice = (
             f"name one below it: {', '.join(inside)}"
             if inside
             else "name the folder that `perjoule run` printed"
         )
         if folder.suffix == ".toml" and folder.is_file():
-            what, advice = "this is a campaign, not a results folder", f"run it with `perjoule run {folder}`"
-        raise MachineError(what, where=str(folder), next=advice)
+            fault, advice = "this is a campaign, not a results folder", f"run it with `perjoule run {folder}`"
+        raise MachineError(fault, where=str(folder), next=advice)
     with spoken(folder / "results.json"):
         stored: object = json_of(folder / "results.json")
         version = cast("dict[str, Any]", stored).get("version") if isinstance(stored, dict) else None

@@ -69,11 +69,11 @@ class Attempt:
         with spoken(self.partial):
             self.sink.close()
             self.inside.put("record.json", record_text(record), durably=False)
-            found = sorted(p for p in top.rglob("*") if not p.is_symlink())
-            files = [p for p in found if p.is_file() and p != top / removal.MARK]
+            paths = sorted(p for p in top.rglob("*") if not p.is_symlink())
+            files = [p for p in paths if p.is_file() and p != top / removal.MARK]
             measured = [p for p in files if not p.is_relative_to(self.logs)]
             digests = {str(p.relative_to(top)): sha256(p) for p in measured}
-            for path in [*files, *(p for p in found if p.is_dir())]:
+            for path in [*files, *(p for p in paths if p.is_dir())]:
                 sync(path)
             self.inside.sync()
             # From here on, if we are killed, it is set aside rather than removed.

@@ -30,28 +30,28 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
             )
 
 
-def clear(results: OpenFolder, kept: frozenset[tuple[str, str]]) -> Iterator[str]:
+def clear(results: OpenFolder, attempts: frozenset[tuple[str, str]]) -> Iterator[str]:
     """Clear the trials of a results folder; yield a sentence for each thing that was set aside or left.
 
     Args:
         results: the folder, locked.
-        kept: the attempts that the journal lists: names of the trial and of the attempt's folder.
+        attempts: the attempts that the journal lists: names of the trial and of the attempt's folder.
 
     Raises:
         OSError: the disk fails, or a folder was replaced by a link.
         MachineError: a folder was replaced by a link.
     """
     refuse_links(results.path, (ASIDE,))
-    named = {trial for trial, _ in kept}
+    trial_names = {trial for trial, _ in attempts}
     with results.made("trials") as trials:
         for path in sorted(trials.through.iterdir()):
-            if not removal.is_folder(path) or not (path.name in named or TRIAL.fullmatch(path.name)):
-                if path.name not in named:
-                    yield _left(trials.shown(path))
+            if not removal.is_folder(path) or not (path.name in trial_names or TRIAL.fullmatch(path.name)):
+                if path.name not in trial_names:
+                    yield _left(trials.user_path(path))
                 continue
             with trials.below(path.name) as home:
                 for attempt in sorted(home.through.iterdir()):
-                    if (path.name, attempt.name) not in kept:
+                    if (path.name, attempt.name) not in attempts:
                         yield from _clear_attempt(results, home, attempt)
             removal.remove_empty(path)
 
@@ -59,14 +59,15 @@ def clear(results: OpenFolder, kept: frozenset[tuple[str, str]]) -> Iterator[str
 def _clear_attempt(results: OpenFolder, home: OpenFolder, attempt: Path) -> Iterator[str]:
     called = ATTEMPT.fullmatch(attempt.name)
     if not called or not removal.is_folder(attempt):
-        yield _left(home.shown(attempt))
+        yield _left(home.user_path(attempt))
     elif called[1] == "attempt" or (
         not (attempt / removal.MARK).exists() and (attempt / "record.json").exists()
     ):
         target = _set_aside(results, home, attempt.name)
-        yield f"{home.shown(attempt)}: the journal does not list this attempt; set aside as {ASIDE}/{target}"
+        path = home.user_path(attempt)
+        yield f"{path}: the journal does not list this attempt; set aside as {ASIDE}/{target}"
     else:
-        yield from (_left(home.shown(path)) for path in removal.remove_folder(attempt))
+        yield from (_left(home.user_path(path)) for path in removal.remove_folder(attempt))
 
 
 def _left(path: Path) -> str:
@@ -91,13 +92,13 @@ def _set_aside(results: OpenFolder, home: OpenFolder, attempt: str) -> str:
 
 def set_aside(folder: Path) -> tuple[str, ...]:
     """Name the attempts that were set aside in a results folder."""
-    there = folder / ASIDE
-    return tuple(sorted(path.name for path in there.iterdir())) if removal.is_folder(there) else ()
+    aside = folder / ASIDE
+    return tuple(sorted(path.name for path in aside.iterdir())) if removal.is_folder(aside) else ()
 
 
 def next_number(trial: Path, numbers: Iterable[int]) -> int:
     """Return the number of a trial's next attempt: after all that the journal lists, and all others that
     exist.
     """
-    there = (ATTEMPT.fullmatch(path.name) for path in trial.glob("*-*"))
-    return 1 + max((*numbers, *(int(one[2]) for one in there if one)), default=0)
+    matches = (ATTEMPT.fullmatch(path.name) for path in trial.glob("*-*"))
+    return 1 + max((*numbers, *(int(match[2]) for match in matches if match)), default=0)

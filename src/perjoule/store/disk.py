@@ -30,14 +30,14 @@ class Patient:
         self._waiting = bytearray()
         self._full_since_s: float | None = None  # on CLOCK_MONOTONIC
 
-    def write(self, data: bytes) -> int:
+    def write(self, content: bytes) -> int:
         """Accept bytes, and write as many as the disk takes now.
 
         Raises OSError if the disk has been full for too long.
         """
-        self._waiting += data
+        self._waiting += content
         self.flush()
-        return len(data)
+        return len(content)
 
     def flush(self) -> None:
         """Write the waiting data.
@@ -83,7 +83,7 @@ class Patient:
             del self._waiting[: self._file.write(self._waiting) or 0]
 
 
-def shown(text: str) -> str:
+def user_paths(text: str) -> str:
     """Give open folders (`perjoule.store.place`) that a text names the paths by which people know them."""
     return _THROUGH.sub(lambda match: _path_of(match[0]), text)
 
@@ -103,11 +103,11 @@ def spoken(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        named = path / str(error.filename or "")  # which may be relative to an open folder
-        place = shown(str(named))
+        culprit = path / str(error.filename or "")  # which may be relative to an open folder
+        place = user_paths(str(culprit))
         if error.errno in FULL:
             next = "free space, or remove files, then run `perjoule resume`"
-            raise MachineError(lack_of(named), where=place, next=next) from error
+            raise MachineError(lack_of(culprit), where=place, next=next) from error
         if error.errno in LOST:
             raise MachineError(
                 f"its file system failed ({(error.strerror or str(error)).lower()})",

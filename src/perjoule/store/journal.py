@@ -91,18 +91,18 @@ def cut_torn_line(descriptor: int) -> None:
     """
     with os.fdopen(descriptor, "r+b") as file:
         content = file.read()
-        whole = _whole_bytes(content)
-        if whole < len(content):
-            file.truncate(whole)
+        whole_bytes = _whole_bytes(content)
+        if whole_bytes < len(content):
+            file.truncate(whole_bytes)
             os.fsync(file.fileno())
 
 
 def _whole_bytes(content: bytes) -> int:
     """Return the length of all complete lines, without lines of zeros at the end."""
-    whole = content.rfind(b"\n") + 1
-    while whole and not content[:whole].rstrip(b"\n").rpartition(b"\n")[2].strip(b"\0"):
-        whole = content[:whole].rstrip(b"\n").rfind(b"\n") + 1
-    return whole
+    length_bytes = content.rfind(b"\n") + 1
+    while length_bytes and not content[:length_bytes].rstrip(b"\n").rpartition(b"\n")[2].strip(b"\0"):
+        length_bytes = content[:length_bytes].rstrip(b"\n").rfind(b"\n") + 1
+    return length_bytes
 
 
 def sha256(path: Path) -> str:

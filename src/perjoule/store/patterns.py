@@ -69,11 +69,11 @@ def keep_pattern(folder: OpenFolder, sink: "ParquetSink", pattern: LoadPattern) 
 
 def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]], ...]:
     """Read the kept patterns, in order. Raises MachineError."""
-    found: list[tuple[LoadPattern, tuple[Series, ...]]] = []
+    patterns: list[tuple[LoadPattern, tuple[Series, ...]]] = []
     for path in sorted((results / "alignment").glob(f"*/{PATTERN}"), key=lambda p: int(p.parent.name)):
         from perjoule.store.samples import read_series
 
         with spoken(path.parent):
             pattern = read_as(LoadPattern, path)
-            found.append((pattern, read_series(path.parent / SERIES)))
-    return tuple(found)
+            patterns.append((pattern, read_series(path.parent / SERIES)))
+    return tuple(patterns)

@@ -31,7 +31,7 @@ class OpenFolder:
 
     @property
     def through(self) -> Path:
-        """A path to this very folder for as long as it is open, for this process: in messages, `shown`
+        """A path to this very folder for as long as it is open, for this process: in messages, `user_path`
         gives the user's path.
         """
         return Path("/proc/self/fd", str(self.descriptor))
@@ -41,7 +41,7 @@ class OpenFolder:
         """The names of what lies in it. Raises OSError."""
         return frozenset(path.name for path in self.through.iterdir())
 
-    def shown(self, path: Path) -> Path:
+    def user_path(self, path: Path) -> Path:
         """Return the user's path of something below `through`."""
         return self.path / path.relative_to(self.through)
 
@@ -101,12 +101,12 @@ class OpenFolder:
         Raises:
             OSError: it can't be written, or a folder on the way is a link.
         """
-        *above, own = PurePosixPath(name).parts
+        *above, file_name = PurePosixPath(name).parts
         if above:
             with self.made(above[0]) as place:
-                place.put(str(PurePosixPath(*above[1:], own)), content)
+                place.put(str(PurePosixPath(*above[1:], file_name)), content)
             return
-        partial = f"{own}.partial"
+        partial = f"{file_name}.partial"
         removal.remove_file(self.through / partial)  # a killed writer's, or a link
         try:
             with os.fdopen(
@@ -116,7 +116,7 @@ class OpenFolder:
                 if durably:
                     file.flush()
                     os.fsync(file.fileno())
-            self.rename(partial, own)
+            self.rename(partial, file_name)
         except OSError:
             removal.remove_file(self.through / partial)
             raise
@@ -144,8 +144,8 @@ class OpenFolder:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
             os.close(descriptor)
-            what = "a pipe or a device" if state.st_nlink == 1 else "a file with a second name (hard link)"
-            raise OSError(EINVAL, f"not a file of our own, but {what}", str(self.path / name))
+            kind = "a pipe or a device" if state.st_nlink == 1 else "a file with a second name (hard link)"
+            raise OSError(EINVAL, f"not a file of our own, but {kind}", str(self.path / name))
         return descriptor
 
 
@@ -228,16 +228,16 @@ def make_folders(folder: Path) -> None:
 
 
 @contextmanager
-def _entered(shown: Path, name: str | Path, above: int | None) -> Generator[OpenFolder]:
+def _entered(user_path: Path, name: str | Path, above: int | None) -> Generator[OpenFolder]:
     try:
         descriptor = os.open(name, _FOLDER | (0 if above is None else os.O_NOFOLLOW), dir_fd=above)
     except OSError as error:
         if error.errno == ENOTDIR and above is not None and _is_link(str(name), above):
-            error = OSError(ELOOP, os.strerror(ELOOP), str(shown))
-        error.filename = str(shown)
+            error = OSError(ELOOP, os.strerror(ELOOP), str(user_path))
+        error.filename = str(user_path)
         raise error from None
     try:
-        yield OpenFolder(shown, descriptor)
+        yield OpenFolder(user_path, descriptor)
     finally:
         os.close(descriptor)
 

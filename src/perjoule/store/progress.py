@@ -110,8 +110,10 @@ class Progress:
 
 def written(line: Line) -> bytes:
     """Write a line, without what it leaves at its default."""
-    stated = {one.name: value for one in fields(line) if (value := getattr(line, one.name))}
-    return json.dumps(to_json(stated), separators=(",", ":")).encode() + b"\n"
+    changed = {
+        attribute.name: value for attribute in fields(line) if (value := getattr(line, attribute.name))
+    }
+    return json.dumps(to_json(changed), separators=(",", ":")).encode() + b"\n"
 
 
 def read(folder: Path) -> Progress:
@@ -210,22 +212,22 @@ class ProgressFile:
             left_bytes -= 0 if _lasting(line) else len(text)
             half += 1
         old, new = self._lines[:half], self._lines[half:]
-        loads, notes = ([one for one in old if one[0].load], [one for one in old if one[0].note])
-        kept = [*notes[-MOST_NOTES:], *loads[-1:]]
-        self._lines = [*(one for one in old if _lasting(one[0])), *kept, *new]
-        self._passing_bytes = left_bytes + sum(len(text) for _, text in kept)
+        loads, notes = ([pair for pair in old if pair[0].load], [pair for pair in old if pair[0].note])
+        passing = [*notes[-MOST_NOTES:], *loads[-1:]]
+        self._lines = [*(pair for pair in old if _lasting(pair[0])), *passing, *new]
+        self._passing_bytes = left_bytes + sum(len(text) for _, text in passing)
 
     def _replace(self) -> None:
         """Write the whole file again."""
         self.close()
         path = self.folder / NAME
         partial = path.with_name(f"{NAME}.partial")
-        whole = b"".join(text for _, text in self._lines)
+        content = b"".join(text for _, text in self._lines)
         with suppress(OSError):
             removal.remove_file(partial)  # a killed writer's, or a link
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             file = os.fdopen(os.open(partial, flags, 0o644), "wb", buffering=0)
-            if file.write(whole) == len(whole):
+            if file.write(content) == len(content):
                 partial.replace(path)
                 self._file = file
             else:

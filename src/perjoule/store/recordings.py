@@ -150,7 +150,8 @@ def read_recording(path: Path) -> tuple[Series, ...]:
                         map(float, numbers)
                     )
         tables = {
-            channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()
+            channel_from(texts): np.array(values).reshape(-1, len(SAMPLE))
+            for texts, values in samples.items()
         }
     except (OSError, *UNEXPECTED) as error:
         raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None
@@ -178,8 +179,10 @@ def on_clock_of(record: Record, recording: tuple[Series, ...], clock: ClockError
         t_s = series.t_s + later_s
         near = (t_s >= low_s) & (t_s <= high_s)
         if near.any():
-            stated = replace(series.channel.specification, clock_s=clock.uncertainty_s)
-            yield replace(series.at(near, later_s), channel=replace(series.channel, specification=stated))
+            specification = replace(series.channel.specification, clock_s=clock.uncertainty_s)
+            yield replace(
+                series.at(near, later_s), channel=replace(series.channel, specification=specification)
+            )
 
 
 def clock_file(recording: Path) -> Path:

@@ -35,14 +35,14 @@ def record_from(text: str) -> Record:
     Raises:
         ValueError: it is damaged, or of a version that this perjoule does not know.
     """
-    data = json_from(text)
-    if not isinstance(data, dict):
+    document = json_from(text)
+    if not isinstance(document, dict):
         raise ValueError("not a JSON object")
-    fields = cast("dict[str, Any]", data)
+    fields = cast("dict[str, Any]", document)
     record = from_json(Record, {**fields, "version": format_of(fields)})
     if record.outcome and not record.outcome.results:
         raise ValueError("its outcome has no results")
-    return record if "traits" in data else dataclasses.replace(record, traits=declared(record.trial))
+    return record if "traits" in document else dataclasses.replace(record, traits=declared(record.trial))
 
 
 def format_of(fields: Mapping[str, Any]) -> int:

@@ -32,8 +32,8 @@ def digest_of(campaign_text: str, overrides: Sequence[str], files: Mapping[str, 
     """Return the digest of all that makes a campaign: its text, its overrides, and the files that it
     names.
     """
-    whole = json.dumps([campaign_text, [*overrides], sorted(files.items())], ensure_ascii=False)
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    content = json.dumps([campaign_text, [*overrides], sorted(files.items())], ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ class Results:
             MachineError: another perjoule works on it, it can't be written, or only through a link.
         """
         clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment", "ageing"))
-        with self.place() as place, ExitStack() as held:
+        with self.place() as place, ExitStack() as stack:
             with spoken(self.folder / "lock"):
                 lock = locks.opened(place.through / "lock")
-                held.callback(locks.close, lock)
+                stack.callback(locks.close, lock)
                 ours = locks.taken(lock)
             if not ours:
                 raise MachineError(
@@ -98,10 +98,10 @@ class Results:
                     next="wait for it, or stop it with Ctrl-C and run `perjoule resume`",
                 )
             self._held.append(place)
-            held.callback(self._held.pop)
+            stack.callback(self._held.pop)
             with spoken(self.folder):
-                said = self._clear(place)
-            yield said
+                notes = self._clear(place)
+            yield notes
 
     @contextmanager
     def attempt(self, trial: Trial) -> Generator[Attempt]:
@@ -173,11 +173,11 @@ class Results:
 
         path = self.folder_of(record) / "series.parquet"
         with spoken(path):
-            own = read_series(path)
+            own_series = read_series(path)
         joined = (
             on_clock_of(record, *read_joined(path)) for path in sorted((self.folder / "joined").glob("*.csv"))
         )
-        return (*own, *(series for found in joined for series in found))
+        return (*own_series, *(series for recording in joined for series in recording))
 
     def join(self, recording: Path, clock: "ClockError") -> None:
         """Add a recording from another computer; the same recording again replaces its clock's offset.
@@ -189,13 +189,13 @@ class Results:
 
         read_recording(recording)
         clearing.refuse_links(self.folder, ("joined",))
-        shown = self.folder / "joined" / recording.with_suffix(".csv").name
-        with self.place() as place, spoken(shown), place.made("joined") as joined:
-            target = joined.through / shown.name
+        joined_file = self.folder / "joined" / recording.with_suffix(".csv").name
+        with self.place() as place, spoken(joined_file), place.made("joined") as joined:
+            target = joined.through / joined_file.name
             if target.exists() and target.read_bytes() != recording.read_bytes():
                 raise MachineError(
                     "another recording with this name is already joined",
-                    where=str(shown),
+                    where=str(joined_file),
                     next="rename the new one",
                 )
             joined.put(clock_file(target).name, json.dumps(to_json(clock), indent=1) + "\n")
@@ -239,10 +239,10 @@ class Results:
             return format_of(self._table())
 
     def _table(self) -> dict[str, Any]:
-        found: object = json_of(self.folder / "table.json")
-        if not isinstance(found, dict) or not isinstance(cast("dict[str, Any]", found).get("cells"), list):
+        table: object = json_of(self.folder / "table.json")
+        if not isinstance(table, dict) or not isinstance(cast("dict[str, Any]", table).get("cells"), list):
             raise ValueError("it has no cells")
-        return cast("dict[str, Any]", found)
+        return cast("dict[str, Any]", table)
 
     def keep_campaign(self, digest: str, conditions: Mapping[str, float]) -> None:
         """Keep the digest of the campaign as it is from now on, and the conditions of its trials.

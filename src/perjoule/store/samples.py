@@ -38,7 +38,7 @@ MOST_UNPACKED_BYTES = 4 * 1024**3
 _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 _SCHEMA = _pa.schema(
-    [(word, _pa.dictionary(_pa.int32(), _pa.string())) for word in COLUMNS]
+    [(column, _pa.dictionary(_pa.int32(), _pa.string())) for column in COLUMNS]
     + [(number, _pa.float64()) for number in SAMPLE],
     metadata={"perjoule": "series 3"},
 )
@@ -145,10 +145,10 @@ def read_series(path: Path) -> tuple[Series, ...]:
 
 
 def _series_of(file: Any) -> tuple[Series, ...]:
-    stated = file.metadata
-    size_bytes = sum(stated.row_group(n).total_byte_size for n in range(stated.num_row_groups))
-    if stated.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
-        raise ValueError(f"{stated.num_rows} samples in {size_bytes} bytes are more than any trial's")
+    metadata = file.metadata
+    size_bytes = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    if metadata.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
+        raise ValueError(f"{metadata.num_rows} samples in {size_bytes} bytes are more than any trial's")
     # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer
     # theirs. In so few columns they save no time, either.
     table = file.read(use_threads=False).unify_dictionaries().combine_chunks()
@@ -157,23 +157,23 @@ def _series_of(file: Any) -> tuple[Series, ...]:
     if "more" not in table.column_names:  # as series 1 were
         nothing = _pa.array([""] * table.num_rows).dictionary_encode()
         table = table.append_column("more", nothing).combine_chunks()
-    for word in SAMPLE:
-        if word not in table.column_names:  # as series 1 and 2 were
-            table = table.append_column(word, _pa.array(np.full(table.num_rows, np.nan)))
-    words: list[list[str]] = []
+    for name in SAMPLE:
+        if name not in table.column_names:  # as series 1 and 2 were
+            table = table.append_column(name, _pa.array(np.full(table.num_rows, np.nan)))
+    texts: list[list[str]] = []
     key = np.zeros(table.num_rows, dtype=np.int64)  # mixed radix: the channel of each row as one number
-    for word in COLUMNS:
-        column = table[word].chunk(0)
-        words.append(column.dictionary.to_pylist())
-        key = key * len(words[-1]) + _numbers(column.indices)
-    numbers: NDArray[np.float64] = np.column_stack([_numbers(table[word].chunk(0)) for word in SAMPLE])
+    for name in COLUMNS:
+        column = table[name].chunk(0)
+        texts.append(column.dictionary.to_pylist())
+        key = key * len(texts[-1]) + _numbers(column.indices)
+    numbers: NDArray[np.float64] = np.column_stack([_numbers(table[name].chunk(0)) for name in SAMPLE])
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
-    found = [
-        Series.of_rows(_channel(int(k), words), numbers[rows])
+    series = [
+        Series.of_rows(_channel(int(k), texts), numbers[rows])
         for k, rows in zip(keys, np.split(order, starts[1:]), strict=True)
     ]
-    return tuple(sorted(found, key=lambda s: s.channel.name))
+    return tuple(sorted(series, key=lambda s: s.channel.name))
 
 
 def _numbers(column: Any) -> NDArray[Any]:
@@ -194,11 +194,13 @@ def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
 def _repeated(texts: Sequence[str], rows: NDArray[np.int64]) -> Any:
     """Make a dictionary-encoded column with the text of each row."""
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    data = [text.encode() for text in numbers]
-    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    words = _pa.StringArray.from_buffers(len(data), _pa.py_buffer(ends), _pa.py_buffer(b"".join(data)))
+    encoded = [text.encode() for text in numbers]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    dictionary = _pa.StringArray.from_buffers(
+        len(encoded), _pa.py_buffer(ends), _pa.py_buffer(b"".join(encoded))
+    )
     indices = np.array([numbers[text] for text in texts], dtype=np.int32)
-    return _pa.DictionaryArray.from_arrays(_column(_pa.int32(), indices[rows]), words)
+    return _pa.DictionaryArray.from_arrays(_column(_pa.int32(), indices[rows]), dictionary)
 
 
 def _column(of: Any, numbers: NDArray[Any]) -> Any:
@@ -206,28 +208,35 @@ def _column(of: Any, numbers: NDArray[Any]) -> Any:
     return _pa.Array.from_buffers(of, len(numbers), [None, _pa.py_buffer(numbers)])
 
 
-def _channel(key: int, words: list[list[str]]) -> Channel:
-    chosen: list[str] = []
-    for options in reversed(words):
+def _channel(key: int, texts: list[list[str]]) -> Channel:
+    values: list[str] = []
+    for options in reversed(texts):
         key, index = divmod(key, len(options))
-        chosen.insert(0, options[index])
-    return channel_from(tuple(chosen))
+        values.insert(0, options[index])
+    return channel_from(tuple(values))
 
 
 @lru_cache(maxsize=1024)  # the trials of a campaign have the same
 def channel_from(texts: tuple[str, ...]) -> Channel:
     """Parse a channel from its texts, in the order of COLUMNS. Raises ValueError."""
     *plain, more = texts
-    rest: dict[str, Json] = json_from(more) if more else {}
-    found = dict(zip(_PLAIN, plain, strict=True))
-    if found["quantity"] == "goodput":
-        found["unit"] = "B/s"  # older series have "B"
-    return from_json(Channel, {**found, **rest})
+    further: dict[str, Json] = json_from(more) if more else {}
+    plain_fields = dict(zip(_PLAIN, plain, strict=True))
+    if plain_fields["quantity"] == "goodput":
+        plain_fields["unit"] = "B/s"  # older series have "B"
+    return from_json(Channel, {**plain_fields, **further})
 
 
 @cache
 def channel_texts(channel: Channel) -> tuple[str, ...]:
     """Write a channel as texts, in the order of COLUMNS."""
-    stated = {name: value for name, value in asdict(channel.specification).items() if value is not None}
-    rest = {name: value for name, value in (("covers", channel.covers), ("specification", stated)) if value}
-    return (*(str(getattr(channel, name)) for name in _PLAIN), json.dumps(to_json(rest)) if rest else "")
+    specification = {
+        name: value for name, value in asdict(channel.specification).items() if value is not None
+    }
+    further = {
+        name: value for name, value in (("covers", channel.covers), ("specification", specification)) if value
+    }
+    return (
+        *(str(getattr(channel, name)) for name in _PLAIN),
+        json.dumps(to_json(further)) if further else "",
+    )
