@@ -112,7 +112,7 @@ def import_command(
         brought = importing.bring(
             results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_assumed=assumed
         )
-        for line in brought.said:
+        for line in brought.remarks:
             err.print(line, style="yellow")
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))

@@ -40,7 +40,7 @@ class Brought:
     hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
     elsewhen: tuple[str, ...] = ()  # files of hosts or power that cover none of the runs
     unread: tuple[tuple[Path, str], ...] = ()  # damaged files, which were left out, and why
-    said: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
+    remarks: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
 
 
 def create(folder: Path) -> Results:
@@ -181,7 +181,7 @@ def _trials(
     repetitions: dict[str, int] = {}  # the next to try, by the id of the first
     new_trials: list[tuple[Trial, ImportedLoad]] = []
     for index, load in enumerate(all_loads):
-        digests = {sha256(part.source.files[name]) for part in load.found for name in part.files}
+        digests = {sha256(part.source.files[name]) for part in load.source_runs for name in part.files}
         if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known_digests:
             continue
         trial = Trial(

@@ -30,7 +30,7 @@ class RanLoad:
 
 def of_load(load: ImportedLoad) -> RanLoad | None:
     """Return a load's clients and time; None if it failed."""
-    outcomes = [part.run.outcome for part in load.found if part.run.outcome]
+    outcomes = [part.run.outcome for part in load.source_runs if part.run.outcome]
     if not outcomes:
         return None
     began_s, ended_s = min(o.began_s for o in outcomes), max(o.ended_s for o in outcomes)
@@ -88,7 +88,7 @@ def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
     ran = of_load(load)
     if ran is None:
         return
-    if len({part.source.path for part in load.found}) > 1:
+    if len({part.source.path for part in load.source_runs}) > 1:
         yield TIMES.own_clocks()
     for near_ran in ran_loads.near(ran):
         names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (

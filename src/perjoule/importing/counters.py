@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, chosen
+from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, counting
 from perjoule.importing.sources import Source
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Quantity, Series
@@ -144,7 +144,7 @@ def _chosen(
         ]
         for name in names
     }
-    choice = chosen(kind, moved)
+    choice = counting(kind, moved)
     return choice.names, choice.doubt
 
 

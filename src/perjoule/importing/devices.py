@@ -76,7 +76,7 @@ class Chosen:
     doubt: str = ""
 
 
-def chosen(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
+def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     """Choose the devices of a host whose bytes count.
 
     A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built

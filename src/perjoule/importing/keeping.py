@@ -39,18 +39,18 @@ def keep(
     shared: dict[Path, Path] = {}
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
-            for number, part_series in enumerate(load.found):
+            for number, part_series in enumerate(load.source_runs):
                 _copy(
                     [part_series.source.files[name] for name in part_series.files], attempt.raw / str(number)
                 )
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, "", drivers.workload(trial.workload)
         try:
-            outcome = joined([part.run for part in load.found])  # `verify` reads the files again
+            outcome = joined([part.run for part in load.source_runs])  # `verify` reads the files again
         except WorkloadError as error:
             failure = error.what
         series: list[Series] = []
-        local = load.found[0].source.format in LOCAL_TIMES
+        local = load.source_runs[0].source.format in LOCAL_TIMES
         if outcome is not None:
             counted = [
                 (s, source.path)
@@ -81,7 +81,7 @@ def keep(
             hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
             phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
             outcome=outcome,
-            facts={"imported": [part.source.path.name for part in load.found]},
+            facts={"imported": [part.source.path.name for part in load.source_runs]},
             environment={IMPORTED_BY: f"perjoule {__version__}"},
             traits=drivers.traits(None, None, loaded),
             doubts=(
@@ -142,7 +142,7 @@ def _copy(files: Sequence[Path], folder: Path) -> None:
 
 def manifest_of(load: ImportedLoad) -> str:
     """Return how the raw files of a load are read, as JSON."""
-    return manifest([_part(number, part) for number, part in enumerate(load.found)])
+    return manifest([_part(number, part) for number, part in enumerate(load.source_runs)])
 
 
 def _part(number: int, part: SourceRun) -> RunPart:

@@ -24,16 +24,21 @@ class SourceRun:
 class ImportedLoad:
     """One future trial: the same operation of one or more clients at the same time."""
 
-    found: tuple[SourceRun, ...]
+    source_runs: tuple[SourceRun, ...]
     filesystem: str
 
     @property
     def options(self) -> Mapping[str, Json]:
         """The options of the workload `imported`."""
-        first = self.found[0]
+        first = self.source_runs[0]
         run, ways = (
             first.run,
-            {r.direction for one in self.found if one.run.outcome for r in one.run.outcome.results},
+            {
+                r.direction
+                for source_run in self.source_runs
+                if source_run.run.outcome
+                for r in source_run.run.outcome.results
+            },
         )
         return {
             "format": first.source.format,
@@ -48,14 +53,14 @@ class ImportedLoad:
     @property
     def label(self) -> str:
         """The workload's short name in tables."""
-        run = self.found[0].run
+        run = self.source_runs[0].run
         size = f" {bytes_text(run.transfer_bytes)}" if run.transfer_bytes else ""
-        return f"{self.found[0].source.format} {run.operation}{size}"
+        return f"{self.source_runs[0].source.format} {run.operation}{size}"
 
     @property
     def clients(self) -> tuple[str, ...]:
         """The clients of the load; a failed one has none."""
-        outcomes = [one.run.outcome for one in self.found if one.run.outcome]
+        outcomes = [source_run.run.outcome for source_run in self.source_runs if source_run.run.outcome]
         return tuple(dict.fromkeys(result.host for outcome in outcomes for result in outcome.results))
 
 
@@ -63,36 +68,40 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
     """Read all runs of a source. Raises WorkloadError with its path."""
     try:
         texts = source.texts()
-        found = read(source.format, texts, source.told)
+        runs_read = read(source.format, texts, source.told)
     except WorkloadError as error:
         raise WorkloadError(error.what, where=str(source.path), next=error.next) from error
     return tuple(
         SourceRun(source, number, run, told_files(source.format, run, texts))
-        for number, run in enumerate(found)
+        for number, run in enumerate(runs_read)
     )
 
 
-def loads(found: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
+def loads(source_runs: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
     """Join runs to loads, in order of time; failed runs stay separate, at the end."""
     grouped: list[list[SourceRun]] = []
     # by what they do: groups that have not ended when the next run begins
     running: dict[object, list[list[SourceRun]]] = {}
-    for one in sorted((f for f in found if f.run.outcome), key=_began_s):
+    for source_run in sorted((f for f in source_runs if f.run.outcome), key=_began_s):
         key = (
-            one.source.format,
-            one.run.operation,
-            one.run.details,
-            one.run.transfer_bytes,
-            filesystem or one.run.folder,
+            source_run.source.format,
+            source_run.run.operation,
+            source_run.run.details,
+            source_run.run.transfer_bytes,
+            filesystem or source_run.run.folder,
         )
-        alike = [members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(one)]
-        members = next((members for members in reversed(alike) if _together(one, members)), list[SourceRun]())
+        alike = [
+            members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(source_run)
+        ]
+        members = next(
+            (members for members in reversed(alike) if _together(source_run, members)), list[SourceRun]()
+        )
         if not members:
             grouped.append(members)
             alike.append(members)
-        members.append(one)
+        members.append(source_run)
         running[key] = alike
-    alone = [[one] for one in found if one.run.outcome is None]
+    alone = [[source_run] for source_run in source_runs if source_run.run.outcome is None]
     return tuple(
         ImportedLoad(tuple(members), filesystem or members[0].run.folder or "imported")
         for members in (*grouped, *alone)
@@ -111,13 +120,13 @@ def labels(all_loads: Sequence[ImportedLoad], before: Mapping[str, Mapping[str, 
     for load in all_loads:
         if _work(load.options) not in meant.setdefault(load.label, []):
             meant[load.label].append(_work(load.options))
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for index, load in enumerate(all_loads):
         details = load.options.get("details")
         first = load.label in before and _work(before[load.label]) == _work(load.options)
         short = len(meant[load.label]) == 1 or first or not details
-        found[index] = load.label if short else f"{load.label}, {details}"
-    return found
+        names[index] = load.label if short else f"{load.label}, {details}"
+    return names
 
 
 def workload(load: ImportedLoad, label: str) -> Spec:
@@ -129,21 +138,22 @@ def _work(options: Mapping[str, Json]) -> Json:
     return {key: value for key, value in options.items() if key != "direction"}
 
 
-def _together(one: SourceRun, members: Sequence[SourceRun]) -> bool:
+def _together(source_run: SourceRun, members: Sequence[SourceRun]) -> bool:
     """Return whether a run is of other clients than these, at a time that overlaps theirs."""
-    apart = _clients(one).isdisjoint(client for member in members for client in _clients(member))
+    apart = _clients(source_run).isdisjoint(client for member in members for client in _clients(member))
     return apart and any(
-        _began_s(one) < _ended_s(other) and _began_s(other) < _ended_s(one) for other in members
+        _began_s(source_run) < _ended_s(member) and _began_s(member) < _ended_s(source_run)
+        for member in members
     )
 
 
-def _clients(one: SourceRun) -> set[str]:
-    return {result.host for result in one.run.outcome.results} if one.run.outcome else set()
+def _clients(source_run: SourceRun) -> set[str]:
+    return {result.host for result in source_run.run.outcome.results} if source_run.run.outcome else set()
 
 
-def _began_s(one: SourceRun) -> float:
-    return one.run.outcome.began_s if one.run.outcome else 0.0
+def _began_s(source_run: SourceRun) -> float:
+    return source_run.run.outcome.began_s if source_run.run.outcome else 0.0
 
 
-def _ended_s(one: SourceRun) -> float:
-    return one.run.outcome.ended_s if one.run.outcome else 0.0
+def _ended_s(source_run: SourceRun) -> float:
+    return source_run.run.outcome.ended_s if source_run.run.outcome else 0.0

@@ -45,11 +45,11 @@ class Source:
         return {name: text_of(self.files[name]) for name in names or self.files}
 
 
-def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[Path, ...]]:
+def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[Path, ...]]:
     """Find readable files, and name the files in folders that have an unknown format.
 
     Args:
-        words: paths, or CLIENT=PATH if the user names the client (CLIENT,CLIENT=PATH for several nodes).
+        arguments: paths, or CLIENT=PATH if the user names the client (CLIENT,CLIENT=PATH for several nodes).
         zone: for times without a time zone.
 
     Raises:
@@ -57,27 +57,27 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
             name.
         MachineError: a file can't be read.
     """
-    found: dict[tuple[Path, tuple[str, ...]], Source] = {}
+    by_path: dict[tuple[Path, tuple[str, ...]], Source] = {}
     strange: list[Path] = []
-    for word in words:
-        clients, path = _split(word)
+    for argument in arguments:
+        clients, path = _split(argument)
         if not path.exists():
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
         for source in _below(path, clients, zone):
             if isinstance(source, Source):
-                found.setdefault((source.path.resolve(), clients), source)
+                by_path.setdefault((source.path.resolve(), clients), source)
             elif path.is_file():
                 raise CampaignError(why_not(path), where=str(path), next=ADVICE)
             else:
                 strange.append(source)
-    if not found:
+    if not by_path:
         raise CampaignError(
-            "nothing recognised in it", where=", ".join(words), next=f"known formats: {FORMATS}"
+            "nothing recognised in it", where=", ".join(arguments), next=f"known formats: {FORMATS}"
         )
-    named = {path for path, clients in found if clients}  # as in `run/ client-1=run/a.json`
-    return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(
-        strange
-    )
+    with_clients = {path for path, clients in by_path if clients}  # as in `run/ client-1=run/a.json`
+    return tuple(
+        source for (path, clients), source in by_path.items() if clients or path not in with_clients
+    ), tuple(strange)
 
 
 def content_of(path: Path) -> bytes:
@@ -117,8 +117,8 @@ def why_not(path: Path) -> str:
     Raises MachineError.
     """
     head = text_of(path, _HEAD)
-    named = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
-    return f"this is {named}" if named else "unrecognised format"
+    tool = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
+    return f"this is {tool}" if tool else "unrecognised format"
 
 
 def format_of(text: str) -> str:
@@ -133,10 +133,10 @@ def format_of(text: str) -> str:
     )
 
 
-def _split(word: str) -> tuple[tuple[str, ...], Path]:
-    names, mark, path = word.partition("=")
-    if not mark or "/" in names or Path(word).exists():
-        return (), Path(word)
+def _split(argument: str) -> tuple[tuple[str, ...], Path]:
+    names, mark, path = argument.partition("=")
+    if not mark or "/" in names or Path(argument).exists():
+        return (), Path(argument)
     return tuple(filter(None, names.split(","))), Path(path)
 
 
@@ -151,23 +151,23 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         return
     if not path.is_file():  # a socket, a pipe
         return
-    found = format_of(text_of(path, _HEAD))
-    if not found:
+    format_found = format_of(text_of(path, _HEAD))
+    if not format_found:
         yield path
         return
     require_portable(path)
     # What a format has no use for is left out, so that the same file is recognised: only rados bench reports
     # no time at all.
-    ended_s = path.stat().st_mtime if found == "rados" else 0.0
-    told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
-    yield Source(path, found, {path.name: path}, told)
+    ended_s = path.stat().st_mtime if format_found == "rados" else 0.0
+    clues = Told(path.stem, clients, "UTC" if format_found in ("fio", "rados") else zone, ended_s)
+    yield Source(path, format_found, {path.name: path}, clues)
 
 
 def require_portable(path: Path) -> None:
     """Check that a bundle of the results can have a file. Raises CampaignError."""
     if fault := portable.fault(path.name):
-        what = f"{portable.quoted(path.name)} {fault}, so no bundle of the results could have it"
-        raise CampaignError(what, where=portable.quoted(str(path.parent)), next="rename it")
+        sentence = f"{portable.quoted(path.name)} {fault}, so no bundle of the results could have it"
+        raise CampaignError(sentence, where=portable.quoted(str(path.parent)), next="rename it")
 
 
 def _io500(folder: Path) -> bool:

@@ -53,9 +53,9 @@ def submitted(folder: Path) -> dict[str, tuple[AuditVerdict, ...]]:
     """
     if not any(path.name in IO500_FILES for path in folder.rglob("result*.txt")):
         return {}
-    found, _ = sources([str(folder)], "UTC")
+    listed, _ = sources([str(folder)], "UTC")
     verdicts: dict[str, tuple[AuditVerdict, ...]] = {}
-    for source in found:
+    for source in listed:
         if source.format == "io500":
             try:
                 verdicts[str(source.path)] = audit_submission(submission(source.texts()))
@@ -66,27 +66,29 @@ def submitted(folder: Path) -> dict[str, tuple[AuditVerdict, ...]]:
 
 def score_text(of: Submission) -> str:
     """Return the recomputed score next to the printed one."""
-    found = recomputed({one.stated.name: _value(one.stated.score) for one in of.phases})
-    if found is None:
+    scores = recomputed({phase.stated.name: _value(phase.stated.score) for phase in of.phases})
+    if scores is None:
         return "the score can't be recomputed: a phase lacks its rate"
-    text = f"score recomputed: {found[2]:.6g} (bandwidth {found[0]:.6g} GiB/s, metadata {found[1]:.6g} kIOPS)"
+    text = (
+        f"score recomputed: {scores[2]:.6g} (bandwidth {scores[0]:.6g} GiB/s, metadata {scores[1]:.6g} kIOPS)"
+    )
     return f"{text}; {_SUMMARY} prints {of.score.total}" if of.score else f"{text}; none is printed"
 
 
 def audit_submission(of: Submission) -> tuple[AuditVerdict, ...]:
     """Judge a submission by its own numbers."""
     rates = {
-        one.stated.name: _rate(one, one.stated.rate or one.stated.score, _SUMMARY)
-        for one in of.phases
-        if _stated(one)
+        phase.stated.name: _rate(phase, phase.stated.rate or phase.stated.score, _SUMMARY)
+        for phase in of.phases
+        if _stated(phase)
     }
     recipes = [
         *_scores(of, rates),
         *(
             recipe
-            for one in of.phases
-            if one.stated.name in rates
-            for recipe in _of_phase(one, rates[one.stated.name])
+            for phase in of.phases
+            if phase.stated.name in rates
+            for recipe in _of_phase(phase, rates[phase.stated.name])
         ),
         *_amounts(of),
         *_order(of),
@@ -102,10 +104,10 @@ def audit_submission(of: Submission) -> tuple[AuditVerdict, ...]:
     rule = "IO500's own checks"
     invalid = [
         AuditVerdict(
-            "disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}"
+            "disagrees", rule, _RESULT, phase.stated.name, recomputed=f"IO500 calls it invalid: {check}"
         )
-        for one in of.phases
-        for words in one.stated.invalid
+        for phase in of.phases
+        for check in phase.stated.invalid
     ]
     lacking = "the submission's files state neither networks and disks nor copies nor power"
     bounds = AuditVerdict(
@@ -122,12 +124,15 @@ def _scores(of: Submission, rates: dict[str, PrintedNumber]) -> Iterator[Recipe]
     )
     iops = _number("metadata score", "rate", of.score.iops, "kIOPS", _SUMMARY, {"what": "score"})
     total = _number("score", "score", of.score.total, "", _SUMMARY, {})
-    for number, names, words in ((bandwidth, BANDWIDTHS, "four bandwidths"), (iops, RATES, "eight rates")):
+    for number, names, count_text in (
+        (bandwidth, BANDWIDTHS, "four bandwidths"),
+        (iops, RATES, "eight rates"),
+    ):
         inputs = tuple(rates[name] for name in names if name in rates)
         if len(inputs) == len(names):
             mean = (("the arithmetic mean", _arithmetic(inputs)),)
             yield Recipe(
-                f"score = geometric mean of the {words}",
+                f"score = geometric mean of the {count_text}",
                 number,
                 inputs,
                 _geometric(inputs),
@@ -142,19 +147,19 @@ def _scores(of: Submission, rates: dict[str, PrintedNumber]) -> Iterator[Recipe]
     yield Recipe("score = root of bandwidth x rate", total, (bandwidth, iops), root, alternatives=slip)
 
 
-def _of_phase(one: SubmittedPhase, rate: PrintedNumber) -> Iterator[Recipe]:
-    name, stated = one.stated.name, one.stated
-    if stated.keys.get("score") and stated.rate and isfinite(_value(stated.keys["score"])):
-        exact = _rate(one, stated.keys["score"], _RESULT)
+def _of_phase(phase: SubmittedPhase, rate: PrintedNumber) -> Iterator[Recipe]:
+    name, printed = phase.stated.name, phase.stated
+    if printed.keys.get("score") and printed.rate and isfinite(_value(printed.keys["score"])):
+        exact = _rate(phase, printed.keys["score"], _RESULT)
         yield Recipe("the same number elsewhere", rate, (exact,), lambda v: v(exact))
-    if one.rate is not None:
-        told = _rate(one, f"{one.rate:.8g}", one.file, slack=1e-3)
-        yield Recipe("rate = what IOR or mdtest reports, to 0.1 %", rate, (told,), lambda v: v(told))
-    if not stated.took:
+    if phase.rate is not None:
+        reported = _rate(phase, f"{phase.rate:.8g}", phase.file, slack=1e-3)
+        yield Recipe("rate = what IOR or mdtest reports, to 0.1 %", rate, (reported,), lambda v: v(reported))
+    if not printed.took:
         return
-    took = _number(f"{name} time", "duration", stated.took, "s", _SUMMARY, {"phase": name})
-    if one.count is not None and name in READS_WHAT.keys() | set(READS_WHAT.values()):
-        count = _count(one)
+    took = _number(f"{name} time", "duration", printed.took, "s", _SUMMARY, {"phase": name})
+    if phase.count is not None and name in READS_WHAT.keys() | set(READS_WHAT.values()):
+        count = _count(phase)
         yield Recipe(TIME, took, (count, rate), lambda v: v(count) / v(rate), "at least", ROUNDED_S)
     if name in READS_WHAT.values():
         least = _number("least time", "duration", f"{LEAST_S:g}", "s", "rules of IO500", {}, exact=True)
@@ -168,19 +173,19 @@ def _with_clocks(verdict: AuditVerdict, excess_s: Sequence[float]) -> AuditVerdi
     concerned = verdict.kind == "disagrees" and verdict.rule in (TIME, ORDER)
     if not concerned or len(excess_s) < 2 or max(excess_s) > ALIKE_RATIO * min(excess_s):
         return verdict
-    words = (
+    cause = (
         f"clocks of the nodes that differ by about {median(excess_s):.3g} s ({len(excess_s)} phases lack as "
         "much)"
     )
-    return replace(verdict, cause=words)
+    return replace(verdict, cause=cause)
 
 
 def _amounts(of: Submission) -> Iterator[Recipe]:
     """Nothing reads, stats or deletes more than was written, and no more is written than was free."""
     for name, source in READS_WHAT.items():
-        one, other = of.phase(name), of.phase(source)
-        if one and other and one.count is not None and other.count is not None:
-            count, written = _count(one), _count(other)
+        reading, writing = of.phase(name), of.phase(source)
+        if reading and writing and reading.count is not None and writing.count is not None:
+            count, written = _count(reading), _count(writing)
             yield Recipe("reads, stats or deletes <= writes", count, (written,), _same(written), "at most")
     wrote = of.phase("ior-easy-write")
     if of.free_bytes and wrote and wrote.count is not None:
@@ -195,7 +200,7 @@ def _amounts(of: Submission) -> Iterator[Recipe]:
 
 def _order(of: Submission) -> Iterator[Recipe]:
     """A phase begins when the one before has ended."""
-    dated = [one for one in of.phases if one.began_s is not None and _stated(one)]
+    dated = [phase for phase in of.phases if phase.began_s is not None and _stated(phase)]
     for before, after in pairwise(dated):
         assert before.began_s is not None
         assert after.began_s is not None
@@ -222,8 +227,8 @@ def _order(of: Submission) -> Iterator[Recipe]:
         )
 
 
-def _stated(one: SubmittedPhase) -> bool:
-    return isfinite(_value(one.stated.score)) and _value(one.stated.score) > 0
+def _stated(phase: SubmittedPhase) -> bool:
+    return isfinite(_value(phase.stated.score)) and _value(phase.stated.score) > 0
 
 
 def _value(digits: str) -> float:
@@ -253,26 +258,28 @@ def _arithmetic(inputs: Sequence[PrintedNumber]) -> Callable[[Values], Span]:
     )
 
 
-def _rate(one: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> PrintedNumber:
-    quantity = "throughput" if one.stated.moves else "rate"
+def _rate(phase: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> PrintedNumber:
+    quantity = "throughput" if phase.stated.moves else "rate"
     return _number(
-        f"{one.stated.name} {place}",
+        f"{phase.stated.name} {place}",
         quantity,
         digits,
-        one.stated.unit,
+        phase.stated.unit,
         place,
-        {"phase": one.stated.name},
+        {"phase": phase.stated.name},
         slack,
     )
 
 
-def _count(one: SubmittedPhase) -> PrintedNumber:
-    assert one.count is not None
-    place = one.file or _RESULT
-    facts = {"phase": one.stated.name, "what": "amount"}
-    if one.stated.moves:
-        return _number(f"{one.stated.name} amount", "size", f"{one.count / _GIB:.6f}", "GiB", place, facts)
-    return _number(f"{one.stated.name} amount", "count", str(one.count), "", place, facts, exact=True)
+def _count(phase: SubmittedPhase) -> PrintedNumber:
+    assert phase.count is not None
+    place = phase.file or _RESULT
+    facts = {"phase": phase.stated.name, "what": "amount"}
+    if phase.stated.moves:
+        return _number(
+            f"{phase.stated.name} amount", "size", f"{phase.count / _GIB:.6f}", "GiB", place, facts
+        )
+    return _number(f"{phase.stated.name} amount", "count", str(phase.count), "", place, facts, exact=True)
 
 
 def _number(

@@ -4,7 +4,7 @@ can tell.
 
 import pytest
 
-from perjoule.importing.devices import DISKS, NETWORKS, chosen
+from perjoule.importing.devices import DISKS, NETWORKS, counting
 
 LOAD = [2e3, 9.1e7, 1.12e8, 1.09e8, 8.7e7, 1e3]
 
@@ -32,7 +32,7 @@ def test_interfaces_that_always_move_the_same_are_named_in_a_doubt(
     other: list[float], names: tuple[str, str]
 ) -> None:
     """Azure's virtual function may be called eth2 beside its synthetic eth1, and both count each byte."""
-    found = chosen(NETWORKS, {names[0]: LOAD, names[1]: other, "lo": [0.0] * 6})
+    found = counting(NETWORKS, {names[0]: LOAD, names[1]: other, "lo": [0.0] * 6})
     assert found.names == set(names)
     assert all(f'"{name}"' in found.doubt for name in names)
     assert "count twice" in found.doubt
@@ -41,13 +41,13 @@ def test_interfaces_that_always_move_the_same_are_named_in_a_doubt(
 
 @pytest.mark.parametrize("other", APART.values(), ids=APART)
 def test_interfaces_with_bytes_of_their_own_are_not_doubted(other: list[float]) -> None:
-    assert chosen(NETWORKS, {"eth1": LOAD, "eth2": other}).doubt == ""
+    assert counting(NETWORKS, {"eth1": LOAD, "eth2": other}).doubt == ""
 
 
 def test_a_function_whose_name_says_so_does_not_count_and_is_not_doubted() -> None:
-    assert chosen(NETWORKS, {"eth0": LOAD, "enP30832s1": LOAD}).names == {"eth0"}
+    assert counting(NETWORKS, {"eth0": LOAD, "enP30832s1": LOAD}).names == {"eth0"}
 
 
 def test_disks_of_a_mirror_write_the_same_and_are_two() -> None:
-    found = chosen(DISKS, {"sda": LOAD, "sdb": LOAD, "md0": LOAD})
+    found = counting(DISKS, {"sda": LOAD, "sdb": LOAD, "md0": LOAD})
     assert (found.names, found.doubt) == ({"sda", "sdb"}, "")

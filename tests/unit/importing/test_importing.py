@@ -526,9 +526,9 @@ def test_the_end_of_rados_bench_is_that_of_its_file_wherever_it_is_verified(tmp_
 
 def test_an_import_says_what_it_sets_aside(tmp_path):
     results, before = bring(tmp_path, "fio/steady.json")
-    assert before.said == ()
+    assert before.remarks == ()
     results.journal.write_text("")
     _, brought = bring(tmp_path, "fio/steady.json")
-    assert [words.partition(": ")[2].partition(";")[0] for words in brought.said] == [
+    assert [words.partition(": ")[2].partition(";")[0] for words in brought.remarks] == [
         "the journal does not list this attempt"
     ]
