@@ -223,10 +223,10 @@ def meter(spec: Spec) -> protocols.Meter:
     return _built("meters", spec, protocols.Meter)
 
 
-def event(asked: TrialEvent) -> protocols.Event:
+def event(trial_event: TrialEvent) -> protocols.Event:
     """Build an event of a trial."""
-    options = {option_name(name): option_text(name, value) for name, value in asked.options.items()}
-    return _built("events", Spec(asked.kind, options), protocols.Event)
+    options = {option_name(name): option_text(name, value) for name, value in trial_event.options.items()}
+    return _built("events", Spec(trial_event.kind, options), protocols.Event)
 
 
 def event_class(kind: str) -> type[protocols.Event]:
@@ -238,7 +238,9 @@ def event_class(kind: str) -> type[protocols.Event]:
 
 def joining(events: Sequence[TrialEvent]) -> frozenset[str]:
     """Name the hosts without which a file system begins, because they join it later."""
-    return frozenset(asked.host for asked in events if event_class(asked.kind).brings == "new")
+    return frozenset(
+        trial_event.host for trial_event in events if event_class(trial_event.kind).brings == "new"
+    )
 
 
 def reality(trial: Trial) -> Reality:

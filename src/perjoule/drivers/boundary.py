@@ -34,8 +34,8 @@ class Boundary:
         inside it.
         """
         unit = "J" if quantity == "energy" else "W"
-        part, stated = component or self.component, specification or Specification()
-        return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, stated)
+        part, spec = component or self.component, specification or Specification()
+        return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, spec)
 
 
 def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
@@ -47,13 +47,13 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     Raises:
         CampaignError: the testbed has no host of such a name.
     """
-    named = names(meter, covers, hosts)
-    if set(named) == {*([host.name for host in hosts.servers or hosts.all] or ["servers"]), SWITCH}:
+    covered = names(meter, covers, hosts)
+    if set(covered) == {*([host.name for host in hosts.servers or hosts.all] or ["servers"]), SWITCH}:
         return Boundary(meter, "", component or "total")
-    if len(named) == 1:
-        host = "" if named[0] == SWITCH else named[0]
+    if len(covered) == 1:
+        host = "" if covered[0] == SWITCH else covered[0]
         return Boundary(meter, host, component or (SWITCH if not host else "all"))
-    return Boundary(meter, "", component or "group", named)
+    return Boundary(meter, "", component or "group", covered)
 
 
 def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
@@ -64,13 +64,13 @@ def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
         CampaignError: two cover the same; it names both.
     """
     taken: dict[tuple[str, str, frozenset[str]], str] = {}
-    for part, where in fed.items():
-        first = taken.setdefault((where.host, where.component, frozenset(where.covers)), part)
+    for part, extent in fed.items():
+        first = taken.setdefault((extent.host, extent.component, frozenset(extent.covers)), part)
         if first != part:
-            hosts = where.host or ", ".join(where.covers)
-            what = " of ".join(filter(None, (where.component if where.component != "all" else "", hosts)))
+            hosts = extent.host or ", ".join(extent.covers)
+            target = " of ".join(filter(None, (extent.component if extent.component != "all" else "", hosts)))
             raise CampaignError(
-                f"{first} and {part} feed the same ({what})",
+                f"{first} and {part} feed the same ({target})",
                 where=f"meter {meter}",
                 next=f"say in {option} what each feeds",
             )
@@ -81,21 +81,21 @@ def members(hosts: Hosts) -> dict[str, list[str]]:
     # One machine is client and server; without servers, other clients do not count as servers.
     servers = hosts.servers or (hosts.all if len(hosts.all) == 1 else ())
     return {
-        word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)
+        group: [host.name for host in of] for group, of in zip(GROUPS, (servers, hosts.clients), strict=True)
     }
 
 
-def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
+def names(meter: str, places: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
     """Return the names that words like "servers" stand for, each once.
 
     Raises CampaignError: there is no host of such a name.
     """
     groups = members(hosts)
-    known = {host.name for host in hosts.all}
-    named = tuple(dict.fromkeys(name for word in words for name in (groups.get(word) or [word])))
-    if known and (strange := [name for name in named if name not in known and name != SWITCH]):
-        there = ", ".join([*groups, *sorted(known), SWITCH])
+    host_names = {host.name for host in hosts.all}
+    covered = tuple(dict.fromkeys(name for place in places for name in (groups.get(place) or [place])))
+    if host_names and (strange := [name for name in covered if name not in host_names and name != SWITCH]):
+        choices = ", ".join([*groups, *sorted(host_names), SWITCH])
         raise CampaignError(
-            f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {there}"
+            f'no host is called "{strange[0]}"', where=f"meter {meter}", next=f"known: {choices}"
         )
-    return named
+    return covered

@@ -45,8 +45,8 @@ def unfold(pattern: str) -> list[str]:
     if (count := math.prod(map(len, numbers))) > MOST_COUNT:
         raise ValueError(f'"{pattern}" stands for {count} hosts; at most {MOST_COUNT} are possible')
     return [
-        "".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True)))
-        for chosen in itertools.product(*numbers)
+        "".join(itertools.chain(*zip(fixed, (*digits, ""), strict=True)))
+        for digits in itertools.product(*numbers)
     ]
 
 

@@ -50,8 +50,8 @@ class _Own(Sink):
         with self._lock:
             owner = self._owners.setdefault(channel.name, self)
         if owner is not self:
-            what = (
+            fault = (
                 f"two meters have samples of {channel.name}, so that readings of two devices would be mixed"
             )
-            raise CampaignError(what, where=f"meter {channel.meter}", next=ADVICE)
+            raise CampaignError(fault, where=f"meter {channel.meter}", next=ADVICE)
         self._channels.add(channel)

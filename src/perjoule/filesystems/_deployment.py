@@ -216,10 +216,10 @@ class Deployment(
         """
         raise WorkloadError(Growable.lack, where=host.name)
 
-    def age(self, wanted: Aged) -> Mapping[str, Json]:
+    def age(self, target: Aged) -> Mapping[str, Json]:
         clients = [(client, self.directories[client.name]) for client in self.hosts.clients]
         with self.daemons.explained():
-            return Ageing(wanted, clients, self.hosts.scale, self.space_late_s).run()
+            return Ageing(target, clients, self.hosts.scale, self.space_late_s).run()
 
     def alive(self) -> None:
         """Check that every daemon runs, every mount exists and redundancy is complete, but for events.

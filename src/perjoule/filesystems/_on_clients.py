@@ -79,11 +79,11 @@ class OnClients(Mounted, Ages):
     def drop_caches(self) -> None:
         """Do nothing."""
 
-    def age(self, wanted: Aged) -> Mapping[str, Json]:
+    def age(self, target: Aged) -> Mapping[str, Json]:
         """Age that of each client; counts and bytes are those of all, shares those of the fullest."""
 
         def age_client(client: Host) -> Mapping[str, Json]:
-            return Ageing(wanted, [(client, self.directories[client.name])], self._scale, late_s=0.0).run()
+            return Ageing(target, [(client, self.directories[client.name])], self._scale, late_s=0.0).run()
 
         return _ageing.together(each(self._clients, age_client))
 

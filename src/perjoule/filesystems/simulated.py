@@ -241,17 +241,17 @@ class _OnServers(
     def absent(self) -> str:
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""
 
-    def age(self, wanted: Aged) -> Mapping[str, Json]:
+    def age(self, target: Aged) -> Mapping[str, Json]:
         time.sleep(CLAIMED_S)
         usable_bytes = CLAIMED_BYTES * len(self.data_hosts)
-        used_bytes = round(wanted.full_ratio * usable_bytes)
-        again_bytes = wanted.overwrites_count * used_bytes // 3
+        used_bytes = round(target.full_ratio * usable_bytes)
+        again_bytes = target.overwrites_count * used_bytes // 3
         return {
             "full_before_ratio": 0.0,
             "full_ratio": used_bytes / usable_bytes,
             "usable_bytes": usable_bytes,
-            "overwrites_count": wanted.overwrites_count,
-            "seed": wanted.seed,
+            "overwrites_count": target.overwrites_count,
+            "seed": target.seed,
             "files_count": used_bytes // MIB,
             "written_bytes": used_bytes + again_bytes,
             "deleted_count": again_bytes // MIB,

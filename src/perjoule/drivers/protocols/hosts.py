@@ -91,13 +91,13 @@ class Hosts:
         """Return the hosts of a role (the chosen one for metadata and management), "bricks", "first
         storage", or "all".
         """
-        chosen = {
+        by_place = {
             "metadata": (self.metadata,),
             "management": (self.management,),
             "bricks": self.bricks,
             "all": self.all,
         }
-        return (chosen | {"first storage": self.by_role("storage")[:1]}).get(place) or self.by_role(place)
+        return (by_place | {"first storage": self.by_role("storage")[:1]}).get(place) or self.by_role(place)
 
     @property
     def metadata(self) -> Host:
@@ -127,9 +127,9 @@ def planned(roles: Iterable[str], names: Iterable[str] = ()) -> Hosts:
     """Return hosts of these roles to plan a layout on, before any is held; without `names` they are called
     "storage-1" etc.
     """
-    found: list[Host] = []
+    hosts: list[Host] = []
     counts = Counter[str]()
     for role, name in zip_longest(roles, names, fillvalue=""):
         counts[role] += 1
-        found.append(PlannedHost(name or f"{role}-{counts[role]}", role))
-    return Hosts(tuple(found))
+        hosts.append(PlannedHost(name or f"{role}-{counts[role]}", role))
+    return Hosts(tuple(hosts))

@@ -54,7 +54,7 @@ class Ages(Ability):
     advice = "remove aged from the file system"
 
     @abstractmethod
-    def age(self, wanted: Aged) -> Mapping[str, Json]:
+    def age(self, target: Aged) -> Mapping[str, Json]:
         """Fill it, overwrite and delete, and return what was done, for the record.
 
         Raises WorkloadError: not so far.

@@ -13,25 +13,30 @@ from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, Unmoun
 class Within(Mounted, CachesOnServers, Unmounts):
     """The same file system with other folders; what happens to the whole happens to it."""
 
-    def __init__(self, whole: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
+    def __init__(self, mounted: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
         """Take the folder `below` that of each of the hosts named, which must exist where it is used.
 
         Args:
-            whole: what it is part of.
+            mounted: what it is part of.
             below: relative.
             names: of hosts; those without a folder in the whole have none here.
             layout_name: what distinguishes its data from those of other trials, where names of files or
                 objects do not; by default, as in the whole.
         """
-        self._whole = whole
+        self._whole = mounted
         self.directories: Mapping[str, Path] = {
-            n: whole.directories[n] / below for n in names if n in whole.directories
+            n: mounted.directories[n] / below for n in names if n in mounted.directories
         }
-        self.pools, self.devices, self.facts, self.logs = whole.pools, whole.devices, whole.facts, whole.logs
+        self.pools, self.devices, self.facts, self.logs = (
+            mounted.pools,
+            mounted.devices,
+            mounted.facts,
+            mounted.logs,
+        )
         self.data_hosts, self.undropped, self.layout_name = (
-            whole.data_hosts,
-            whole.undropped,
-            layout_name or whole.layout_name,
+            mounted.data_hosts,
+            mounted.undropped,
+            layout_name or mounted.layout_name,
         )
 
     @property
@@ -41,8 +46,8 @@ class Within(Mounted, CachesOnServers, Unmounts):
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Locate a path as its own first host sees it; the whole asks its own first client."""
-        seen = path.relative_to(self._whole.directories[next(iter(self.directories))])
-        return self._whole.locate(next(iter(self._whole.directories.values())) / seen)
+        relative = path.relative_to(self._whole.directories[next(iter(self.directories))])
+        return self._whole.locate(next(iter(self._whole.directories.values())) / relative)
 
     def drop_caches(self) -> None:
         """As of the whole."""
