@@ -24,8 +24,8 @@ WORDS = (
 )
 VAGUE = frozenset(WORDS.split())
 # of all bindings, on the way to 0.015; like the next one it only falls (tests/repository/test_vague.py)
-MOST_RATIO = 0.043
-MOST_REPEATED_COUNT = 7  # public class names that stand for several classes, on the way to none
+MOST_RATIO = 0.028
+MOST_REPEATED_COUNT = 3  # public class names that stand for several classes, on the way to none
 FORCED = frozenset({"self", "cls", "_", "__init__"})
 
 

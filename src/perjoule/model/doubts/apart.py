@@ -4,7 +4,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.units import seconds_text
 
 
-class Apart(Kind):
+class ApartDoubts(Kind):
     """Doubts about clients or directions that did not run together."""
 
     @doubt
@@ -61,7 +61,7 @@ class Apart(Kind):
         )
 
 
-APART = Apart(
+APART = ApartDoubts(
     "apart",
     "Clients that did not run as one",
     "the throughput of all clients together may be too low or too high",

@@ -4,7 +4,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.doubts.traffic import fewer
 
 
-class Cache(Kind):
+class CacheDoubts(Kind):
     """Doubts that a cache, and not the disks, served a load."""
 
     @doubt
@@ -58,7 +58,7 @@ class Cache(Kind):
         return f"page caches were not dropped: {error}"
 
 
-CACHE = Cache(
+CACHE = CacheDoubts(
     "cache",
     "Caches and physical bounds",
     "throughput and efficiency may be those of a cache, and too high by any factor",

@@ -6,7 +6,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.units import seconds_text
 
 
-class Change(Kind):
+class ChangeDoubts(Kind):
     """Doubts about change over a campaign."""
 
     @doubt
@@ -61,7 +61,7 @@ def _so_do(others: Sequence[str]) -> str:
     return f"; so {'do' if len(others) > 1 else 'does'} {', '.join(others)}" if others else ""
 
 
-CHANGE = Change(
+CHANGE = ChangeDoubts(
     "change",
     "Change over the campaign",
     "differences between rows may come from the time at which they were measured",

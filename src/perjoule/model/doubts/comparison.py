@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Comparison(Kind):
+class ComparisonDoubts(Kind):
     """Doubts about a comparison of two results."""
 
     @doubt
@@ -40,7 +40,7 @@ class Comparison(Kind):
         return f"{side} alone has doubts: {doubts}"
 
 
-COMPARISON = Comparison(
+COMPARISON = ComparisonDoubts(
     "comparison",
     "Sides that are unlike",
     "a difference may have another cause than the one that is compared",

@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Derived(Kind):
+class DerivedDoubts(Kind):
     """Doubts about numbers that are computed from what a tool reports."""
 
     @doubt
@@ -42,7 +42,7 @@ class Derived(Kind):
         )
 
 
-DERIVED = Derived(
+DERIVED = DerivedDoubts(
     "derived",
     "Computed from what a tool reports",
     "amounts, or the shares of hosts, are not measured but computed from the tool's own rounded numbers",

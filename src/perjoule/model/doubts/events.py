@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Events(Kind):
+class EventDoubts(Kind):
     """Doubts about failures and other events."""
 
     @doubt
@@ -65,7 +65,7 @@ class Events(Kind):
         return "the rebuild is not compared with the redundancy: the disk held nothing"
 
 
-EVENTS = Events(
+EVENTS = EventDoubts(
     "events",
     "Failures that went otherwise",
     "times, joules and stalls of failures may be missing, or have another cause; those of the whole load "

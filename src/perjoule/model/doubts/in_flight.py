@@ -4,7 +4,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.doubts.traffic import fewer
 
 
-class InFlight(Kind):
+class InFlightDoubts(Kind):
     """Doubts that disks held the data when the load ended."""
 
     @doubt
@@ -36,7 +36,7 @@ class InFlight(Kind):
         return fewer(direction, subject, derived_ratio, cause)
 
 
-IN_FLIGHT = InFlight(
+IN_FLIGHT = InFlightDoubts(
     "in flight",
     "Data still in flight",
     "the load may have ended before the disks held the data: throughput and efficiency may be too high",

@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Machine(Kind):
+class MachineDoubts(Kind):
     """Doubts that the cluster, and not the machine that emulates it, was measured."""
 
     @doubt
@@ -32,7 +32,7 @@ class Machine(Kind):
         return f"this machine's CPU was rated while {others}: {what}"
 
 
-MACHINE = Machine(
+MACHINE = MachineDoubts(
     "machine",
     "The machine as the limit",
     "the numbers may be those of the test machine: throughput may be too low",

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from perjoule.model.doubts.kind import doubt
-from perjoule.model.doubts.samples import OfSamples
+from perjoule.model.doubts.samples import SampleDoubts
 from perjoule.model.format import number
 
 CHECK = "check unit and covers"
 
 
-class Meters(OfSamples):
+class MeterDoubts(SampleDoubts):
     """Doubts about power, energy, and counters."""
 
     # of energies that can't be right
@@ -278,7 +278,7 @@ def _hosts(count: int) -> str:
     return f"{count} hosts" if count != 1 else "1 host"
 
 
-METERS = Meters(
+METERS = MeterDoubts(
     "meters",
     "Energy missing or uncertain",
     "power, energy and efficiency, or counters, may be wrong or missing; throughput is not affected",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Repetitions(Kind):
+class RepetitionDoubts(Kind):
     """Doubts about the repetitions of a row."""
 
     @doubt
@@ -34,7 +34,7 @@ class Repetitions(Kind):
         return f"mdtest reports {count} iterations by their mean rate: they count as one repetition"
 
 
-REPETITIONS = Repetitions(
+REPETITIONS = RepetitionDoubts(
     "repetitions",
     "Few or unequal repetitions",
     "means and intervals rest on fewer or other values than the row says",

@@ -7,7 +7,7 @@ REFUSED = "; its amount is refused"
 ALIGN = "(align it)"
 
 
-class OfSamples(Kind):
+class SampleDoubts(Kind):
     """Doubts about samples."""
 
     # of the samples in a window

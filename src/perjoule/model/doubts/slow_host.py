@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class SlowHost(Kind):
+class SlowHostDoubts(Kind):
     """Doubts about a host that was slower than the others."""
 
     @doubt
@@ -12,7 +12,7 @@ class SlowHost(Kind):
         return f"{host} was slower than the other data hosts ({signs}): check its disks, CPU and network"
 
 
-SLOW_HOST = SlowHost(
+SLOW_HOST = SlowHostDoubts(
     "slow host",
     "One host as the limit",
     "all hosts kept the pace of the slowest: throughput and efficiency may be too low",

@@ -4,7 +4,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.units import seconds_text
 
 
-class Times(Kind):
+class TimeDoubts(Kind):
     """Doubts about when a load ran."""
 
     @doubt
@@ -201,7 +201,7 @@ class Times(Kind):
         return "power is joined by time of day; the offset between the clocks is unknown"
 
 
-TIMES = Times(
+TIMES = TimeDoubts(
     "times",
     "Uncertain times",
     "windows are known less exactly than they last: throughput and energy may be too low or too high",

@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Traffic(Kind):
+class TrafficDoubts(Kind):
     """Doubts about traffic that redundancy does not explain."""
 
     @doubt
@@ -32,7 +32,7 @@ def than(direction: str, subject: str, size: str, derived_ratio: float, cause: s
     return f"{direction}: {subject} {size} than {each}, likely {cause}"
 
 
-TRAFFIC = Traffic(
+TRAFFIC = TrafficDoubts(
     "traffic",
     "Traffic that redundancy does not explain",
     "hosts did more than the users' work, or the layout is not as stated: energy may be too high",

@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Undilated(Kind):
+class UndilatedDoubts(Kind):
     """Doubts about time that an emulated cluster does not dilate."""
 
     @doubt
@@ -24,7 +24,7 @@ class Undilated(Kind):
         )
 
 
-UNDILATED = Undilated(
+UNDILATED = UndilatedDoubts(
     "undilated",
     "Time that emulation does not dilate",
     "what daemons do by their own clocks comes too early and too often: watts without a load are upper "

@@ -3,7 +3,7 @@
 from perjoule.model.doubts.kind import Kind, doubt
 
 
-class Unlike(Kind):
+class UnlikeDoubts(Kind):
     """Doubts that the load or the layout was what the campaign names."""
 
     @doubt
@@ -78,7 +78,7 @@ class Unlike(Kind):
         )
 
 
-UNLIKE = Unlike(
+UNLIKE = UnlikeDoubts(
     "unlike the campaign",
     "Not as the campaign says",
     "the numbers are those of another load or layout than the campaign names",

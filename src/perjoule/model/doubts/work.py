@@ -5,7 +5,7 @@ from perjoule.model.doubts.kind import Kind, doubt
 DAMAGED = "damaged: "  # how a doubt about a part of a file begins
 
 
-class Work(Kind):
+class WorkDoubts(Kind):
     """Doubts that the work that was counted is the work that was done."""
 
     @doubt
@@ -101,7 +101,7 @@ class Work(Kind):
         return "a doubt, as configured"
 
 
-WORK = Work(
+WORK = WorkDoubts(
     "work",
     "Work that may not be what was counted",
     "after errors, in damaged or contradictory reports, throughput may be that of less work",
