@@ -156,6 +156,7 @@ def test_every_server_of_plans_is_a_board_that_makes_a_cluster() -> None:
         (', source = "order of 7-zip ratings of the RK3588 (sbc-bench)"', "", "board.my-board.mips.source"),
         ("mips = {", "mops = {", "board.my-board.mops: unknown key"),
         ("supply_efficiency", "# supply_efficiency", "supply_efficiency is not stated"),
+        ("m2-4tb = 1", "m2-4tb = 3", r"has 1 slots for m2-4tb, and 3 drives for them; correct its slots"),
     ],
 )
 def test_a_board_that_lacks_what_a_cluster_needs_is_refused(
@@ -163,8 +164,63 @@ def test_a_board_that_lacks_what_a_cluster_needs_is_refused(
 ) -> None:
     assert written in BOARD
     put(own, BOARD.replace(written, broken))
-    with pytest.raises(CampaignError, match=refusal):
+    with pytest.raises(CampaignError, match=refusal) as refused:
         catalogue.cluster("my-board")
+    assert refused.value.where == f"{own}/boards/my-board.toml"
+
+
+def test_a_board_without_a_price_is_left_out_of_plans_and_one_that_is_asked_for_says_what_it_lacks(
+    own: Path,
+) -> None:
+    put(own, "".join(line for line in BOARD.splitlines(keepends=True) if not line.startswith("price")))
+    others = planning.parse(NEED.replace("my-board", "rock-5b")).parts.server
+    assert "my-board" not in others and "rock-5b" in others
+    with pytest.raises(CampaignError) as refused:
+        planning.parse(NEED, "need.toml")
+    assert str(refused.value) == (
+        f'need.toml line 6: plans need price of the server "my-board"; state it in {own}/boards/my-board.toml'
+    )
+    priced = planning.parse(NEED + '[server.my-board]\nprice = "90 USD"\n').parts.server["my-board"]
+    assert priced.price is not None and priced.price.value == 90
+
+
+@pytest.mark.parametrize(
+    ("written", "broken", "refusal"),
+    [
+        ("price =", "prize =", 'has no key "prize"; did you mean "price"'),
+        (r'networks = ["2.5g"]', 'networks = ["3g"]', 'no network "3g"'),
+    ],
+)
+def test_what_is_wrong_with_a_board_is_said_of_its_file_and_not_of_the_need(
+    own: Path, written: str, broken: str, refusal: str
+) -> None:
+    put(own, BOARD.replace(written, broken))
+    line = BOARD[: BOARD.index(written)].count("\n") + 1
+    with pytest.raises(CampaignError, match=refusal) as refused:
+        planning.parse(NEED, "need.toml")
+    assert refused.value.where == f"{own}/boards/my-board.toml line {line}"
+
+
+@pytest.mark.parametrize("text", [BOARD, BOARD.replace("drives =", "# drives =")])
+def test_a_board_of_a_clusters_name_is_refused_if_it_makes_a_cluster(own: Path, text: str) -> None:
+    put(own, text, "reference-1")
+    if "# drives" in text:
+        assert catalogue.cluster("reference-1").nodes
+    else:
+        with pytest.raises(
+            CampaignError, match=r'"reference-1" twice, also in .*reference-1\.toml'
+        ) as refused:
+            catalogue.cluster("reference-1")
+        assert refused.value.where == f"{own}/boards/reference-1.toml"
+
+
+@pytest.mark.parametrize("table", ["boards", "clusters"])
+def test_a_pipe_in_a_folder_of_the_catalogue_is_refused_and_not_waited_for(own: Path, table: str) -> None:
+    (own / table).mkdir(exist_ok=True)
+    os.mkfifo(own / table / "pipe.toml")
+    with pytest.raises(CampaignError, match="it is not a file") as refused:
+        catalogue.choices()
+    assert refused.value.where == f"{own}/{table}/pipe.toml"
 
 
 def test_a_file_of_a_name_that_the_catalogue_has_is_refused(own: Path) -> None:

@@ -265,7 +265,7 @@ class Targets(Hosts, Texts, Wires):
         if dice.random() < 0.5:
             published.read(toml(dice.choice(self.papers), dice), "x")
         else:
-            clusters.read_all(toml(dice.choice(self.clusters), dice), "x")
+            clusters.read_all(toml(dice.choice(self.clusters), dice), "x", "x.toml")
 
     def fuzz_import(self, dice: Random) -> None:
         with self.room() as room:

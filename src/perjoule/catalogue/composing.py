@@ -36,10 +36,28 @@ class Drawer:
 
 
 def node(name: str, role: Role, count: int, host: Drawer, feed: Feed) -> Node:
-    """Return the hosts of a role. Raises CampaignError: the files lack a number that emulation needs."""
+    """Return the hosts of a role.
+
+    Raises CampaignError: the files lack a number that emulation needs, or have more drives than slots.
+    """
+    _require_slots(host)
     board, alike = _board(host, feed), tuple(_disk(host, disk, drive, feed) for disk, drive in host.drives)
     port = host.server.port.plain if host.server.port and host.behind_port else None
     return Node(name, role, count, board, tuple(_behind(board, disk, port, len(alike)) for disk in alike))
+
+
+def _require_slots(host: Drawer) -> None:
+    """Refuse more drives than fit, each kind and all together, where the files say what fits where."""
+    slots, fitting = host.server.slots, [(name, drive) for name, drive in host.drives if drive.fits]
+    every = {name: [drive for other, drive in fitting if other == name] for name, _ in fitting}
+    for names, drives in (*every.items(), (", ".join(every), [drive for _, drive in fitting])):
+        kinds = {kind for drive in drives for kind in drive.fits}
+        slots_count = sum(count for kind, count in slots.items() if kind in kinds)
+        if slots and len(drives) > slots_count:
+            what = (
+                f"[board.{host.name}] has {slots_count} slots for {names}, and {len(drives)} drives for them"
+            )
+            raise CampaignError(what, next="correct its slots or drives")
 
 
 def _board(host: Drawer, feed: Feed) -> Board:

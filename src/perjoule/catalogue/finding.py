@@ -42,7 +42,7 @@ def drives_by_name() -> Mapping[str, DrivePart]:
 def _by_name(table: str, kind: type[Part], origin: str = "") -> Mapping[str, Part]:
     """Return all parts of a table; errors name `origin`, or the file of the part."""
     return {
-        name: part(table, name, written, kind, origin or folder.origin(name))
+        name: part(table, name, written, kind, origin or folder.file_of(table, name).origin)
         for name, written in folder.tables()[table].items()
     }
 
@@ -63,16 +63,15 @@ def cluster(name: str) -> Cluster:
 
 @cache
 def _cluster(name: str, own: tuple[str, ...]) -> Cluster:  # the user's folders are part of the key
-    if (written := folder.clusters().get(name)) is not None:
-        file, text = written
-        return read_all(text, file)[name]
+    if (file := folder.clusters().get(name)) is not None:
+        return read_all(file.text, file.name, file.origin)[name]
     if name not in boards():
         raise CampaignError(f'the catalogue has no cluster "{name}"', next=instead(name, choices()))
     return _of_board(name)
 
 
 def _of_board(name: str) -> Cluster:
-    where = folder.origin(name)
+    where = folder.file_of("board", name).origin
     server = part("board", name, folder.tables()["board"][name], BoardPart, where)
     drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
     hosts = [

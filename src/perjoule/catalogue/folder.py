@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from perjoule.model.errors import CampaignError
 
@@ -20,16 +20,22 @@ from perjoule.model.errors import CampaignError
 OWN = "PERJOULE_CATALOGUE"
 Table = dict[str, Any]
 _SIDES = ("_at_wall", "_behind_supply")
+_SHIPPED = "catalogue file "  # before the folder and name of a file that comes with perjoule
+_TABLES = {"boards": "board", "drives": "drive", "switches": "network", "parts": ""}
+
+
+class File(NamedTuple):
+    """A file of the catalogue."""
+
+    table: str  # of which it is an entry; "" if it has tables of its own
+    name: str
+    text: str
+    origin: str  # as messages name it: its path, if it is the user's
 
 
 def places() -> tuple[str, ...]:
     """Return the user's folders, as the environment names them."""
     return tuple(filter(None, os.environ.get(OWN, "").split(":")))
-
-
-def origin(name: str) -> str:
-    """Name a file in messages."""
-    return f"catalogue file {name}.toml"
 
 
 def tables() -> Mapping[str, Table]:
@@ -39,39 +45,60 @@ def tables() -> Mapping[str, Table]:
     Raises:
         CampaignError: a file of the user's is not TOML, or has the name of another.
     """
-    return _tables(places())
+    return _tables(places())[0]
 
 
-def clusters() -> Mapping[str, tuple[str, str]]:
-    """Return the file of each cluster, and its text, by the cluster's name: the file's own, or those of
-    its variants.
+def file_of(table: str, name: str) -> File:
+    """Return the file that describes an entry of `tables()`. Raises CampaignError as it does."""
+    return _tables(places())[1][table, name]
+
+
+def clusters() -> Mapping[str, File]:
+    """Return the file of each cluster by the cluster's name: the file's own, or those of its variants.
+
+    Raises:
+        CampaignError: one of the user's has the name of another, or of a board that makes a cluster.
     """
     return _clusters(places())
 
 
 @cache
-def _tables(own: tuple[str, ...]) -> Mapping[str, Table]:
+def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[str, str], File]]:
     tables_by_name: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
-    for table, name, text in _read(own, {"boards": "board", "drives": "drive", "switches": "network"}):
-        written = toml(text, origin(name))
-        if table == "network":
+    origins: dict[tuple[str, str], File] = {}
+    for file in _read(own, _TABLES):
+        written = toml(file.text, file.origin)
+        if not file.table:
+            for table, part in _parts(written):
+                origins = {**dict.fromkeys(((table, name) for name in part), file), **origins}
+            merge(tables_by_name, written)
+            continue
+        if file.table == "network":
             for switch, part in _parts(written.pop("switch", {})):
-                _enter(tables_by_name["switch"], switch, {"network": name, **part})
-        if table != "network" or name not in tables_by_name[table] or written:
-            _enter(tables_by_name[table], name, written)
-    for path in sorted((files("perjoule.catalogue") / "parts").iterdir(), key=lambda path: path.name):
-        if path.name.endswith(".toml"):
-            merge(tables_by_name, tomllib.loads(path.read_text("utf-8")))
-    return tables_by_name
+                _enter(origins, ("switch", switch), file)
+                tables_by_name["switch"][switch] = {"network": file.name, **part}
+        if file.table != "network" or file.name not in tables_by_name[file.table] or written:
+            _enter(origins, (file.table, file.name), file)
+            tables_by_name[file.table][file.name] = written
+    return tables_by_name, origins
 
 
 @cache
-def _clusters(own: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
-    tables_by_name: dict[str, tuple[str, str]] = {}
-    for _, file, text in _read(own, {"clusters": "cluster"}):
-        for name in _variants(text) or [file]:
-            _enter(tables_by_name, name, (file, text))
-    return tables_by_name
+def _clusters(own: tuple[str, ...]) -> Mapping[str, File]:
+    files_by_name: dict[tuple[str, str], File] = {}
+    for file in _read(own, {"clusters": "cluster"}):
+        for name in _variants(file.text) or [file.name]:
+            _enter(files_by_name, ("cluster", name), file)
+    tables_by_name, origins = _tables(own)
+    for name, board in tables_by_name["board"].items():
+        entered = ("cluster", name) in files_by_name and "drives" in board
+        if entered and any(map(_is_own, (origins["board", name], files_by_name["cluster", name]))):
+            _enter(files_by_name, ("cluster", name), origins["board", name])
+    return {name: file for (_, name), file in files_by_name.items()}
+
+
+def _is_own(file: File) -> bool:
+    return not file.origin.startswith(_SHIPPED)
 
 
 def _variants(text: str) -> list[str]:
@@ -82,25 +109,31 @@ def _variants(text: str) -> list[str]:
     return [*variants] if isinstance(variants, dict) else []
 
 
-def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Give each file's table, name and text."""
-    for root in (files("perjoule.catalogue"), *map(Path, own)):
-        if isinstance(root, Path) and not root.is_dir():
+def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[File]:
+    """Read the files of folders; "parts" are perjoule's alone."""
+    shipped = files("perjoule.catalogue")
+    for root in (shipped, *map(Path, own)):
+        if root is not shipped and not root.is_dir():
             raise CampaignError(
                 f"{root} is not a folder", where=OWN, next="name folders, with : between them"
             )
         for folder, table in kinds.items():
             there: Traversable = root / folder
-            for path in sorted(there.iterdir(), key=lambda path: path.name) if there.is_dir() else ():
+            if not there.is_dir() or (root is not shipped and not table):
+                continue
+            for path in sorted(there.iterdir(), key=lambda path: path.name):
                 if path.name.endswith(".toml"):
-                    yield table, path.name.removesuffix(".toml"), _text(path)
+                    where = f"{_SHIPPED}{folder}/{path.name}" if root is shipped else str(path)
+                    yield File(table, path.name.removesuffix(".toml"), _text(path, where), where)
 
 
-def _text(path: Traversable) -> str:
+def _text(path: Traversable, where: str) -> str:
+    if not path.is_file():  # a pipe or a device may never end
+        raise CampaignError("it is not a file", where=where, next="remove it")
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CampaignError(f"it can't be read: {error}", where=str(path)) from None
+        raise CampaignError(f"it can't be read: {error}", where=where) from None
 
 
 def toml(text: str, where: str) -> Table:
@@ -117,11 +150,11 @@ def _parts(written: object) -> Iterator[tuple[str, Table]]:
             yield name, cast("Table", part) if isinstance(part, dict) else {}
 
 
-def _enter(into: dict[str, Any], name: str, new: object) -> None:
-    if name in into:
-        message = f'the catalogue has "{name}" twice'
-        raise CampaignError(message, where=origin(name), next="give it another name")
-    into[name] = new
+def _enter(into: dict[tuple[str, str], File], key: tuple[str, str], file: File) -> None:
+    if key in into:
+        message = f'the catalogue has "{key[1]}" twice, also in {into[key].origin}'
+        raise CampaignError(message, where=file.origin, next="give it another name")
+    into[key] = file
 
 
 def merge(into: Table, new: Mapping[str, Any]) -> None:

@@ -81,26 +81,26 @@ def _complaint(error: ValidationError, above: Iterable[str] = ()) -> str:
     return f"{'.'.join(map(str, (*above, *place)))}: {what}"
 
 
-def read(text: str, name: str) -> Cluster:
+def read(text: str, name: str, origin: str) -> Cluster:
     """Read the one cluster of a TOML file. Raises CampaignError as `read_all` does, or if it has variants."""
-    found = read_all(text, name)
-    if name not in found:
-        raise CampaignError(
-            "the file has variants",
-            where=f"catalogue file {name}.toml",
-            next=f"name one of {', '.join(found)}",
-        )
-    return found[name]
+    clusters = read_all(text, name, origin)
+    if name not in clusters:
+        raise CampaignError("the file has variants", where=origin, next=f"name one of {', '.join(clusters)}")
+    return clusters[name]
 
 
-def read_all(text: str, name: str) -> Mapping[str, Cluster]:
+def read_all(text: str, name: str, origin: str) -> Mapping[str, Cluster]:
     """Read the clusters of a TOML file by name: the file's own, or those of its variants.
+
+    Args:
+        text: its text.
+        name: its name without its ending.
+        origin: how messages name it.
 
     Raises:
         CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board, disk or switch that
             neither the file nor the catalogue describes.
     """
-    origin = folder.origin(name)
     try:
         file = ClusterFile.model_validate(folder.toml(text, origin), context=SOURCED)
     except ValidationError as error:

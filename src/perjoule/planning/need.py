@@ -24,7 +24,7 @@ from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import KG_PER_J, MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts
 from perjoule.planning.measures import GRID
-from perjoule.planning.parts import TABLES, Parts, parts
+from perjoule.planning.parts import TABLES, Parts, lacking, parts
 
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S
@@ -255,10 +255,14 @@ def _check_names(need: Need, found: Parts, source: CampaignSource) -> None:
     }
     for kind, there in known.items():
         for name in getattr(need.choose, kind) or ():
-            if name not in there:
-                raise source.error(
-                    ("choose", kind), f'there is no {kind.removesuffix("s")} "{name}"', instead(name, there)
-                )
+            if name in there:
+                continue
+            table = kind.removesuffix("s")
+            keys, file = lacking(table, name)
+            if keys:
+                what = f'plans need {", ".join(keys)} of the {table} "{name}"'
+                raise source.error(("choose", kind), what, f"state it in {file}")
+            raise source.error(("choose", kind), f'there is no {table} "{name}"', instead(name, there))
 
 
 def _grid(need: Need, found: Parts, source: CampaignSource) -> Quantity:

@@ -5,15 +5,16 @@ The data are in perjoule/catalogue: boards/, drives/ and switches/ have one file
 docs/how-to/plan.md describes their format.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
+from perjoule.campaign.lines import Path, key_lines
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import CampaignSource
 from perjoule.catalogue import folder
@@ -35,6 +36,7 @@ from perjoule.model.format import percent
 
 _FORBID = ConfigDict(extra="forbid")
 _Count = Annotated[int, Field(ge=0, le=1000)]
+Blamed = Callable[..., CampaignError]  # of a path, what is wrong, and what to do
 NVME, SSD = "nvme", "ssd"  # of one price and carbon by the TB
 
 
@@ -99,7 +101,7 @@ class Parts:
 TABLES = tuple(Parts.__annotations__)
 
 
-PLANNED = {  # what a plan needs of a part; without the first it is left out, unless a need names it
+PLANNED = {  # what a plan needs of a part; without, it is left out, unless a need describes it
     "server": ("slots", "networks", "supply_efficiency", "price", "embodied", "rack_units", "port"),
     "drive": ("fits",),
 }
@@ -137,24 +139,63 @@ def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
         CampaignError: a table is wrong, with its line.
     """
     merged: dict[str, Any] = {}
-    for one in (
-        {"server" if table == "board" else table: found for table, found in folder.tables().items()},
-        own,
-    ):
-        folder.merge(merged, one)
-    for table, (first, *_) in PLANNED.items():
-        for name in [
-            name for name, one in merged[table].items() if isinstance(one, dict) and first not in one
-        ]:
-            if not (isinstance(changed := own.get(table), Mapping) and name in changed):
-                del merged[table][name]
+    for tables in (_catalogue(), own):
+        folder.merge(merged, tables)
+    blamed = partial(_blamed, own, source)
     try:
-        found = TypeAdapter(Parts).validate_python(merged)
+        every = TypeAdapter(Parts).validate_python(merged)
     except ValidationError as error:
-        raise _wrong(error, source) from None
-    for path, what, advice in _unfitting(found):
-        raise source.error(path, what, advice)
-    return found
+        raise _wrong(error, blamed) from None
+    kept = {
+        table: {
+            name: part
+            for name, part in getattr(every, table).items()
+            if _described(own, table, name) or not _lacking(part, table)
+        }
+        for table in PLANNED
+    }
+    complete = replace(every, **kept)
+    for path, what, advice in _unfitting(complete):
+        raise blamed(path, what, advice)
+    return complete
+
+
+def lacking(table: str, name: str) -> tuple[Sequence[str], str]:
+    """Return the keys that a part of the catalogue lacks for plans, and the file that should have them."""
+    described = _catalogue()[table].get(name)
+    if described is None:
+        return (), ""
+    return [key for key in PLANNED.get(table, ()) if key not in described], _file_of(table, name).origin
+
+
+def _catalogue() -> Mapping[str, Mapping[str, Any]]:
+    """Return the catalogue's tables as plans name them."""
+    return {"server" if table == "board" else table: part for table, part in folder.tables().items()}
+
+
+def _file_of(table: str, name: str) -> folder.File:
+    return folder.file_of("board" if table == "server" else table, name)
+
+
+def _described(own: Mapping[str, Any], table: str, name: str) -> bool:
+    """Whether a need has a table of a part."""
+    return isinstance(changed := own.get(table), Mapping) and name in changed
+
+
+def _lacking(part: object, table: str) -> list[str]:
+    return [key for key in PLANNED.get(table, ()) if getattr(part, key) in (None, (), {})]
+
+
+def _blamed(
+    own: Mapping[str, Any], source: CampaignSource, path: Path, what: str, next: str = ""
+) -> CampaignError:
+    """Return the error of a key, with its place: the need, or the file of the catalogue that has it."""
+    table, name = [*map(str, path[:2]), "", ""][:2]
+    if _described(own, table, name) or name not in _catalogue().get(table, {}):
+        return source.error(path, what, next)
+    file = _file_of(table, name)
+    inside = path if table == "switch" or not file.table else path[2:]  # most files are one table
+    return CampaignSource(file.origin, key_lines(file.text)).error(inside, what, next)
 
 
 def stand_in(name: str, server: BoardPart) -> str:
@@ -196,26 +237,24 @@ def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
     return name, found.technology[name]
 
 
-def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
+def _wrong(error: ValidationError, blamed: Blamed) -> CampaignError:
     found = sorted(
         error.errors(), key=lambda one: one["type"] not in ("extra_forbidden", "unexpected_keyword_argument")
     )[0]
     path = tuple(found["loc"])
     name = ".".join(map(str, path[:-1]))
     if found["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        return source.error(
-            path[:-1], f"[{name}] needs {path[-1]}", "see docs/how-to/plan.md for each part's keys"
-        )
+        return blamed(path[:-1], f"[{name}] needs {path[-1]}", "see docs/how-to/plan.md for each part's keys")
     if found["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         kinds = {key: one for key, one in _KINDS.items() if path and key == path[0]}
         known = [option_name(key) for kind in kinds.values() for key in kind.__annotations__]
         sides = on_sides(str(path[-1]), known)
         advice = f"write {sides}" if sides else instead(str(path[-1]), known)
-        return source.error(path, f'[{name}] has no key "{path[-1]}"', advice)
+        return blamed(path, f'[{name}] has no key "{path[-1]}"', advice)
     if found["type"] in ("value_error", "assertion_error"):
         what, advice = clauses(str(found.get("ctx", {}).get("error", found["msg"])))
-        return source.error(path, f"{name}.{path[-1]}: {what}", advice)
-    return source.error(path, *fault(found, ".".join(map(str, path)), str(path[-1])))
+        return blamed(path, f"{name}.{path[-1]}: {what}", advice)
+    return blamed(path, *fault(found, ".".join(map(str, path)), str(path[-1])))
 
 
 _KINDS: Mapping[str, Any] = {
@@ -237,13 +276,12 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
         for name, part in getattr(found, table).items():
             if fault := complaint(table, name, part):
                 yield (table, name, *filter(None, fault[:1])), *fault[1:]
-            for key in PLANNED.get(table, ()):
-                if getattr(part, key) in (None, (), {}):
-                    yield (
-                        (table, name),
-                        f"[{table}.{name}] needs {key}",
-                        "see docs/how-to/plan.md for each part's keys",
-                    )
+            for key in _lacking(part, table):
+                yield (
+                    (table, name),
+                    f"[{table}.{name}] needs {key}",
+                    "see docs/how-to/plan.md for each part's keys",
+                )
     for name, drive in found.drive.items():
         if drive.technology not in {*found.technology, NVME}:
             path = ("drive", name, "technology")

@@ -251,7 +251,7 @@ board = "rock-5b"
 
 
 def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
-    found = catalogue.read(OWN, "mine")
+    found = catalogue.read(OWN, "mine", "mine.toml")
     storage, client = found.nodes
     assert [disk.name for disk in storage.disks] == ["ours", "ours", "wd-black-1tb"]
     # 5 W at the wall, behind 80 %
@@ -329,7 +329,7 @@ def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
 def test_a_catalogue_file_with_a_fault_is_refused_with_the_place(written: str, broken: str, complaint: str):
     assert written in OWN
     with pytest.raises(CampaignError) as refusal:
-        catalogue.read(OWN.replace(written, broken), "mine")
+        catalogue.read(OWN.replace(written, broken), "mine", "mine.toml")
     assert complaint in str(refusal.value)
     assert "mine.toml" in str(refusal.value)
     assert "\n" not in str(refusal.value)
@@ -358,6 +358,7 @@ def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
         catalogue.read(
             files("perjoule.catalogue").joinpath("clusters", "ssd-vs-hdd.toml").read_text("utf-8"),
             "ssd-vs-hdd",
+            "ssd-vs-hdd.toml",
         )
 
 
@@ -387,10 +388,10 @@ def test_a_disk_is_no_faster_and_no_more_active_than_the_port_of_its_board_lets_
 
 def test_a_file_with_nodes_and_variants_is_refused():
     with pytest.raises(CampaignError, match="neither nodes nor variants, or both"):
-        catalogue.read(OWN.replace('[[node]]\nname = "A"', '[[variant.x]]\nname = "A"'), "mine")
+        catalogue.read(OWN.replace('[[node]]\nname = "A"', '[[variant.x]]\nname = "A"'), "mine", "mine.toml")
 
 
 @pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 5000])
 def test_a_file_that_no_reader_of_toml_takes_is_refused(text):
-    with pytest.raises(CampaignError, match=r"catalogue file x\.toml: not TOML"):
-        read_all(text, "x")
+    with pytest.raises(CampaignError, match=r"^x\.toml: not TOML"):
+        read_all(text, "x", "x.toml")

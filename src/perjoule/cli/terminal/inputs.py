@@ -67,7 +67,9 @@ def hardware(name: str) -> "Cluster":
     from perjoule.model.errors import CampaignError
 
     if name.endswith(".toml"):
-        return catalogue.read(text_of(Path(name), "cluster", f"{_OWN} shows such a file"), Path(name).stem)
+        return catalogue.read(
+            text_of(Path(name), "cluster", f"{_OWN} shows such a file"), Path(name).stem, name
+        )
     if name in catalogue.choices():
         return catalogue.cluster(name)
     file = f"{name}.toml"
