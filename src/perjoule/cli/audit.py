@@ -12,7 +12,6 @@ from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_line
-from perjoule.measures import plausibility
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published
@@ -81,7 +80,7 @@ def _of_results(folder: Path) -> tuple[AuditVerdict, ...]:
     stored = results.table()
     clusters = {record.cluster for record in results.latest() if record.status == "valid"}
     computed = summary(results).cells
-    implausible = {doubt for cell in computed for doubt in cell.doubts if doubt.id in plausibility.IDS}
+    implausible = {doubt for cell in computed for doubt in cell.doubts if doubt.disqualifies}
     cells = stored if stored is not None else computed
     verdicts = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
     rule = "the stored data reproduce the shown numbers"

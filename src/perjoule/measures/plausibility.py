@@ -11,7 +11,7 @@ from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_serv
 from perjoule.measures import interference, overlap, stragglers
 from perjoule.measures.overlap import BOUND_RATIO
 from perjoule.model import ClientResult, Doubt, Numbers, Record, Series
-from perjoule.model.doubts import APART, CACHE, MACHINE, SLOW_HOST
+from perjoule.model.doubts import APART, CACHE, MACHINE
 from perjoule.trial.windows import windows
 
 if TYPE_CHECKING:
@@ -25,22 +25,6 @@ BUSY_RATIO = 0.95
 def measure(load: "Load") -> Numbers:
     """Return the doubts about its trial; it has no numbers."""
     return Numbers(doubts=doubts(load.reading))
-
-
-# Physical objections: numbers that can't be those of the hardware, or of one load.
-IDS = frozenset(
-    {
-        *(
-            CACHE.above_network.id,
-            CACHE.above_peak.id,
-            CACHE.above_disks.id,
-            CACHE.of_clients.id,
-            CACHE.of_servers.id,
-        ),
-        *(APART.starts.id, APART.little_overlap.id, APART.mixed.id),
-        *(SLOW_HOST.straggler.id, MACHINE.busy.id, MACHINE.strangers.id),
-    }
-)
 
 
 def doubts(reading: "Reading") -> tuple[Doubt, ...]:

@@ -313,7 +313,7 @@ def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) ->
     if in_modes(cell):
         yield "its repetitions have two modes, which no mean and interval describe"
     # By their words, too: of one and the same doubt, a cell may have what a record stores of it without its id.
-    yield from (doubt for doubt in cell.doubts if doubt.id in plausibility.IDS or doubt in implausible)
+    yield from (doubt for doubt in cell.doubts if doubt.disqualifies or doubt in implausible)
 
 
 def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTrial]:

@@ -143,6 +143,11 @@ def test_a_stored_doubt_keeps_its_id_and_values(template) -> None:
         ({"kind": "cache", "text": "no meter covers a whole server"}, ""),  # of another kind: not certain
         ({"kind": "meters", "text": "plug: the window has zero length"}, ""),  # has a value: not certain
         ("somebody's own words", ""),
+        ({"kind": "meters", "id": "meters.made_up", "text": "made up"}, ""),  # of another release, or forged
+        (
+            {"kind": "meters", "id": "meters.made_up", "text": "no meter covers a whole server"},
+            "meters.none_covers",
+        ),
     ],
 )
 def test_an_older_doubt_has_an_id_where_its_sentence_is_certain(stored, id) -> None:

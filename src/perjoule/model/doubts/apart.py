@@ -65,4 +65,5 @@ APART = ApartDoubts(
     "apart",
     "Clients that did not run as one",
     "the throughput of all clients together may be too low or too high",
+    disqualifies=True,
 )

@@ -62,4 +62,5 @@ CACHE = CacheDoubts(
     "cache",
     "Caches and physical bounds",
     "throughput and efficiency may be those of a cache, and too high by any factor",
+    disqualifies=True,
 )

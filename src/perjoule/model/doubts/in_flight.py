@@ -40,4 +40,6 @@ IN_FLIGHT = InFlightDoubts(
     "in flight",
     "Data still in flight",
     "the load may have ended before the disks held the data: throughput and efficiency may be too high",
+    disqualifies=True,
+    spared=("durable_unknown",),
 )

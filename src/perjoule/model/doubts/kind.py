@@ -50,6 +50,8 @@ class Kind:
     key: str  # in stored records
     title: str
     cost: str  # what they can do to a number
+    disqualifies: bool = False  # the number may be that of something else: no list ranks it
+    spared: tuple[str, ...] = ()  # names of its doubts with which the number still is what it says
 
     def __post_init__(self) -> None:
         """Let stored records name it."""
@@ -140,6 +142,11 @@ class Doubt(str):
         return Doubt(f"{whose}: {self}", self.kind, self.id, {**self.values, "of": whose})
 
     @property
+    def disqualifies(self) -> bool:
+        """Whether the number may be that of something else, by which nothing can be ranked."""
+        return self.kind.disqualifies and self.id.rpartition(".")[2] not in self.kind.spared
+
+    @property
     def likeness(self) -> tuple[str, ...]:
         """What doubts that are alike have in common: the id, and values that are texts but no places; numbers
         don't count.
@@ -190,6 +197,8 @@ def _read(text: str, kind: Kind, data: Mapping[str, object]) -> Doubt:
         raise ValueError(f'no doubt of the kind "{kind.key}" has the id {id[:60]!r}')
     if not isinstance(values, dict) or not all(map(_valued, cast("dict[str, object]", values).items())):
         raise ValueError(f"the values of the doubt {id} are not names with numbers or texts")
+    if id not in _ids():  # of another release, or made up: nothing may rest on it
+        return _older(text, kind)
     return Doubt(text, kind, id, cast("Mapping[str, Value]", values))
 
 
@@ -199,6 +208,11 @@ def _older(text: str, kind: Kind) -> Doubt:
     """
     template = _certain().get(spaced_percents(text))
     return template() if template and kind in (template.kind, UNSTATED) else Doubt(text, kind)
+
+
+@cache
+def _ids() -> frozenset[str]:
+    return frozenset(template.id for kind in _BY_KEY.values() for template in kind.templates)
 
 
 @cache

@@ -36,4 +36,5 @@ MACHINE = MachineDoubts(
     "machine",
     "The machine as the limit",
     "the numbers may be those of the test machine: throughput may be too low",
+    disqualifies=True,
 )

@@ -16,4 +16,5 @@ SLOW_HOST = SlowHostDoubts(
     "slow host",
     "One host as the limit",
     "all hosts kept the pace of the slowest: throughput and efficiency may be too low",
+    disqualifies=True,
 )

@@ -82,4 +82,5 @@ UNLIKE = UnlikeDoubts(
     "unlike the campaign",
     "Not as the campaign says",
     "the numbers are those of another load or layout than the campaign names",
+    disqualifies=True,
 )

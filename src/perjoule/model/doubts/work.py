@@ -105,4 +105,6 @@ WORK = WorkDoubts(
     "work",
     "Work that may not be what was counted",
     "after errors, in damaged or contradictory reports, throughput may be that of less work",
+    disqualifies=True,
+    spared=("not_read_back",),
 )

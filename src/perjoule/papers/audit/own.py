@@ -25,8 +25,8 @@ def audit_cells(
     Args:
         cells: as in the table.
         cluster: the catalogue's cluster on which they were measured; "" if it is unknown.
-        implausible: the doubts that are physical objections (`measures.plausibility`); the others are listed
-            as unchecked.
+        implausible: the doubts by which a number may be that of something else; the others are listed as
+            unchecked.
     """
     return tuple(
         verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible))
