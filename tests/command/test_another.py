@@ -375,26 +375,71 @@ def test_a_package_whose_entry_points_can_not_be_read_is_named(tmp_path: Path) -
     )
 
 
-@pytest.mark.parametrize(
-    ("family", "text", "words"),
-    [
-        ("measures", A_MEASURE.replace(NUMBERS, "1 / 0"), "ZeroDivisionError"),
-        (
-            "measures",
-            A_MEASURE.replace(NUMBERS, 'Numbers({"other_j": Number(1.0)})'),
-            "it gives other_j",
-        ),
-        ("views", A_VIEW.replace('Table(("a",)', "Table((1 / 0,)"), "ZeroDivisionError"),
-    ],
-)
-def test_a_fault_while_it_computes_is_an_error_that_names_it_and_loses_nothing(
-    family: str, text: str, words: str, tmp_path: Path, place: Path
+TABLE = 'Table(("a",), (("b",),))'
+FAILING = {
+    "a fault of a measure": ("measures", A_MEASURE.replace(NUMBERS, "1 / 0"), "ZeroDivisionError"),
+    "a key of its own": (
+        "measures",
+        A_MEASURE.replace(NUMBERS, 'Numbers({"other_j": Number(1.0)})'),
+        "it gives other_j",
+    ),
+    "no numbers": ("measures", A_MEASURE.replace(NUMBERS, "[7]"), "it gives '[7]', and no Numbers"),
+    "a bare number": ("measures", A_MEASURE.replace("Number(1.0)", "7.0"), "widget_j is no finite Number"),
+    "not a number": (
+        "measures",
+        A_MEASURE.replace("1.0", 'float("nan")'),
+        "widget_j is no finite Number",
+    ),
+    "a text as a number": ("measures", A_MEASURE.replace("1.0", '"7"'), "widget_j is no finite Number"),
+    "a fault of a view": ("views", A_VIEW.replace('Table(("a",)', "Table((1 / 0,)"), "ZeroDivisionError"),
+    "a row too long": ("views", A_VIEW.replace('(("b",),)', '(("b", "c"),)'), "a table: "),
+    "no table": ("views", A_VIEW.replace(TABLE, "7"), "a table: '7' can't be shown"),
+    "no figures": ("views", A_VIEW.replace("flag=", "figures=lambda content: [7], flag="), "TypeError"),
+    "a figure elsewhere": (
+        "views",
+        A_VIEW.replace("flag=", 'figures=lambda content: [("../x", {})], flag='),
+        "figures: ",
+    ),
+    "no lines": ("views", A_VIEW.replace("flag=", "lines=lambda content: 7, flag="), "TypeError"),
+    "no intro": ("views", A_VIEW.replace("flag=", "intro=lambda content: 7, flag="), "its intro: '7'"),
+    "no Shown": ("views", A_VIEW.replace("(Shown(", "(7, Shown("), "its tables are not a tuple of Shown"),
+}
+ASKED = ("a fault of a view", "a row too long", "no table")
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return an environment with all of them in which a campaign ran, and what was said then."""
+    place = tmp_path_factory.mktemp("failing") / "environment"
+    folder = environment(place)
+    for number, (family, text, _) in enumerate(FAILING.values()):
+        own = f"widget{number}"
+        add_broken(folder, f"no{number}", family, own, HEAD + text.replace("widget", own))
+    done = ran(place, "run", EXAMPLES / "simulated.toml", "--set", "repetitions=1", "--into", "results")
+    assert "Traceback" not in done.stderr
+    return place, done.stderr
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_what_another_package_fails_to_compute_is_left_out_and_names_it(
+    case: str, failing: tuple[Path, str]
 ) -> None:
-    here = broken(tmp_path / "environment", family, "widget", HEAD + text)
-    done = ran(
-        here, "run", EXAMPLES / "simulated.toml", "--set", "repetitions=1", "--into", "results", code=None
-    )
-    assert list((here / "results").glob("trials/*/*/record.json"))
-    done = done if done.returncode else ran(here, "show", "results", "--widget", code=3)
-    assert done.returncode == 3
-    assert f"of perjoule.{family}" in done.stderr and words in done.stderr and "Traceback" not in done.stderr
+    number, (family, _, words) = list(FAILING).index(case), FAILING[case]
+    place, stderr = failing
+    (line,) = (line for line in stderr.splitlines() if f"perjoule-no{number} 0.3" in line)
+    assert line.startswith("perjoule: left out: ") and f"of perjoule.{family}: " in line
+    assert words.replace("widget", f"widget{number}") in line
+    if case in ASKED:
+        asked = ran(place, "show", "results", f"--widget{number}", code=3).stderr.splitlines()[-1]
+        assert f"perjoule-no{number} 0.3" in asked and words in asked
+
+
+def test_all_else_is_reported(failing: tuple[Path, str]) -> None:
+    place, _ = failing
+    assert "<h3>" in (place / "results" / "report.html").read_text()
+    shown = ran(place, "show", "results").stdout
+    assert "perjoule-no0 0.3" in shown and "more like it" in shown, "doubts, also in a later command"
+    assert "of perjoule.views" not in shown
+    cells = json.loads((place / "results" / "table.json").read_text())["cells"]
+    assert all("throughput_bytes_per_s" in cell["metrics"] for cell in cells)
+    assert not any("widget" in key for cell in cells for key in cell["metrics"])

@@ -10,10 +10,12 @@ metrics (see `users`).
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
-from perjoule.model import Number, Numbers, Point, Record, Series, metrics
-from perjoule.model.families import Member
+from perjoule.model import Doubt, Number, Numbers, Point, Record, Series, metrics
+from perjoule.model.doubts import FOREIGN
+from perjoule.model.families import Member, PackageError, leave_out
 from perjoule.model.metrics import Metric, metric_of
 
 if TYPE_CHECKING:
@@ -55,16 +57,53 @@ def measures() -> "tuple[Measure, ...]":
 
 
 def _of_another(member: Member, its_entries: Sequence[Metric]) -> "Measure":
-    """Return the measure of another package, held to its own entries."""
+    """Return the measure of another package, held to its own entries; where it fails, a doubt says so."""
     keys = {key for entry in its_entries for key in metrics.keys(entry)}
 
-    def measure(load: "Load") -> Numbers:
-        numbers = member.guarded(load.numbers)(member.load().measure)
-        strange = sorted(numbers.by_key.keys() - keys)
+    def checked(load: "Load") -> Numbers:
+        numbers: Any = load.numbers(member.load().measure)
+        if not isinstance(numbers, Numbers):
+            raise TypeError(f"it gives {str(numbers)[:60]!r}, and no Numbers")
+        strange = sorted(map(str, numbers.by_key.keys() - keys))
         member.require(not strange, f"it gives {', '.join(strange)}, which METRICS does not have")
+        wrong = sorted(key for key, number in numbers.by_key.items() if not _is_number(number))
+        member.require(not wrong, f"what it gives as {', '.join(wrong)} is no finite Number")
+        member.require(all(map(_is_doubt, numbers.doubts)), "its doubts are no Doubts")
         return numbers
 
+    def measure(load: "Load") -> Numbers:
+        try:
+            return member.guarded(checked)(load)
+        except PackageError as error:
+            leave_out(str(error))
+            return Numbers(doubts=(FOREIGN.measure_failed(error=str(error)),))
+
     return measure
+
+
+def _is_doubt(doubt: object) -> bool:
+    return isinstance(doubt, Doubt)
+
+
+def _is_text(text: object) -> bool:
+    return isinstance(text, str)
+
+
+def _is_number(number: object) -> bool:
+    """Whether a number can be stored: its value is finite, or missing with a reason."""
+    if not isinstance(number, Number):
+        return False
+    halves = (number.half, number.shared_half, *number.shared.values())
+    texts: tuple[object, ...] = (number.grade, number.source, number.why_not, *number.shared)
+    return (
+        (number.value is None or (_is_float(number.value) and isfinite(number.value)))
+        and all(map(_is_float, halves))
+        and all(map(_is_text, texts))
+    )
+
+
+def _is_float(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _point(load: "Load") -> Point:

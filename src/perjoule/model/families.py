@@ -132,9 +132,18 @@ def usable(family: str, take: Callable[[Member], T]) -> Iterator[T]:
         try:
             taken = take(member)
         except PackageError as error:
-            _leave_out(str(error))
+            leave_out(str(error))
         else:
             yield taken
+
+
+def spared(make: Callable[[], T], without: T) -> T:
+    """Return what is made; `without`, and a warning (LeftOut), if another package fails to."""
+    try:
+        return make()
+    except PackageError as error:
+        leave_out(str(error))
+        return without
 
 
 def left_out() -> tuple[str, ...]:
@@ -142,7 +151,10 @@ def left_out() -> tuple[str, ...]:
     return tuple(_LEFT_OUT)
 
 
-def _leave_out(reason: str) -> None:
+def leave_out(reason: str) -> None:
+    """Warn (LeftOut) of what is left out, once."""
+    if reason in _LEFT_OUT:
+        return
     _LEFT_OUT[reason] = None
     warnings.warn(reason, LeftOut, stacklevel=1)
 
@@ -168,7 +180,7 @@ def _entry_points() -> tuple[Member, ...]:
         try:
             points += _points_of(place)
         except Exception as error:  # whatever is wrong with a file of another package
-            _leave_out(f"{place}: its entry points can't be read: {error}")
+            leave_out(f"{place}: its entry points can't be read: {error}")
     return tuple(dict.fromkeys(points))
 
 

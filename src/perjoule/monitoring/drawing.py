@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from perjoule import views
 from perjoule.energy.choosing import Roles
-from perjoule.model import Channel
+from perjoule.model import Channel, families
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.results.table import Table
@@ -99,8 +99,9 @@ def charts(
 ) -> list[Chart]:
     """Draw the chart of each view that has one."""
     moments = [Now(load, latest, choices_of[load]) for (load, _), latest in zip(states, values, strict=True)]
-    charts = (_chart(view.live, moments) for view in views.every() if view.live)
-    return [chart for chart in charts if chart.lines]
+    lives = [view.live for view in views.every() if view.live]
+    charts = (families.spared(lambda live=live: _chart(live, moments), None) for live in lives)
+    return [chart for chart in charts if chart and chart.lines]
 
 
 def _chart(live: Live, moments: Sequence[Now]) -> Chart:

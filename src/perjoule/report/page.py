@@ -44,7 +44,7 @@ class ReportPage:
 
     @cached_property
     def _drawn(self) -> list[tuple[View, str, Spec]]:
-        return [(view, name, spec) for view in views.every() for name, spec in view.figures(self.content)]
+        return [*views.drawn(self.content)]
 
     @cached_property
     def lead(self) -> str:

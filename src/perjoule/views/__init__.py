@@ -14,6 +14,7 @@ from functools import cache
 from perjoule.figures.vega import Spec
 from perjoule.model import families
 from perjoule.results.table import Table
+from perjoule.views._another import held
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
@@ -53,37 +54,20 @@ def members() -> tuple[tuple[families.Member, View], ...]:
 
 def _view(member: families.Member, before: Sequence[View]) -> View | None:
     view = vars(member.load()).get("VIEW")
-    if member.package:
-        return _of_another(member, view, flags_of(before))
-    return view if isinstance(view, View) else None
+    if not member.package:
+        return view if isinstance(view, View) else None
+    view, before_flags = held(member, view), flags_of(before)
+    if view.flag and (twin := next((flag for flag in before_flags if _alike(flag, view.flag)), None)):
+        return replace(view, flag=twin)
+    if view.flag:
+        taken = view.flag.name in (*TAKEN, *(option.name for option in before_flags))
+        member.require(not taken, f"`perjoule show` has an option --{view.flag.name} already")
+    return view
 
 
-def _of_another(member: families.Member, view: object, flags: tuple[Flag, ...]) -> View:
-    """Return the view of another package, whose errors name it.
-
-    Raises PackageError: it is none, or its option is taken.
-    """
-    member.require(isinstance(view, View), "it has no `VIEW = View(...)`")
-    assert isinstance(view, View)
-    member.require(type(view.rank) is int, "the rank of its VIEW is not a whole number")
-    flag, guarded = view.flag, member.guarded
-    if flag and flag not in flags:
-        taken = flag.name in (*TAKEN, *(option.name for option in flags))
-        member.require(not taken, f"`perjoule show` has an option --{flag.name} already")
-        flag = replace(flag, notes=guarded(flag.notes))
-
-    def figures(content: Content) -> Sequence[tuple[str, Spec]]:
-        return list(view.figures(content))
-
-    return replace(
-        view,
-        tables=tuple(replace(table, lay=guarded(table.lay)) for table in view.tables),
-        figures=guarded(figures),
-        flag=flag,
-        intro=guarded(view.intro),
-        lines=guarded(view.lines),
-        live=view.live and replace(view.live, values=guarded(view.live.values)),
-    )
+def _alike(one: Flag, other: Flag) -> bool:
+    """Whether two options are one, but for their notes."""
+    return replace(one, notes=other.notes) == other
 
 
 def flags() -> tuple[Flag, ...]:
@@ -96,18 +80,35 @@ def flags_of(views: Sequence[View]) -> tuple[Flag, ...]:
     return tuple(dict.fromkeys(view.flag for view in views if view.flag))
 
 
-def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
-    """Return the figures that the records allow, each with its name."""
+def drawn(content: Content) -> Iterator[tuple[View, str, Spec]]:
+    """Return the figures that the records allow, each with its view and its name.
+
+    Those that another package fails to draw are left out, with a warning.
+    """
     for view in every():
-        yield from view.figures(content)
+        for name, spec in families.spared(lambda view=view: [*view.figures(content)], []):
+            yield view, name, spec
+
+
+def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
+    """Return these figures by name."""
+    return ((name, spec) for _, name, spec in drawn(content))
 
 
 def sections(content: Content) -> Iterator[Section]:
-    """Return the sections of a page: those that need not be opened come first."""
+    """Return the sections of a page: those that need not be opened come first.
+
+    Those that another package fails to make are left out, with a warning.
+    """
     for view in sorted(every(), key=lambda view: view.folded):
-        if tables := tuple(
-            (view_table, laid)
-            for view_table in view.tables
-            if view_table.name and (laid := view_table.lay(content)).rows
-        ):
-            yield Section(view, tables, view.intro(content), view.lines(content))
+        if section := families.spared(lambda view=view: _section(view, content), None):
+            yield section
+
+
+def _section(view: View, content: Content) -> Section | None:
+    tables = tuple(
+        (view_table, laid)
+        for view_table in view.tables
+        if view_table.name and (laid := view_table.lay(content)).rows
+    )
+    return Section(view, tables, view.intro(content), view.lines(content)) if tables else None

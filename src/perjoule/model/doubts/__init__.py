@@ -8,6 +8,7 @@ from perjoule.model.doubts.change import CHANGE
 from perjoule.model.doubts.comparison import COMPARISON
 from perjoule.model.doubts.derived import DERIVED
 from perjoule.model.doubts.events import EVENTS
+from perjoule.model.doubts.foreign import FOREIGN
 from perjoule.model.doubts.in_flight import IN_FLIGHT
 from perjoule.model.doubts.kind import UNSTATED, Doubt, Kind, Template
 from perjoule.model.doubts.machine import MACHINE
@@ -38,7 +39,7 @@ KINDS = (
         TRAFFIC,
         CHANGE,
     ),
-    *(COMPARISON, REPETITIONS, UNSTATED),
+    *(COMPARISON, REPETITIONS, FOREIGN, UNSTATED),
 )
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "COMPARISON",
     "DERIVED",
     "EVENTS",
+    "FOREIGN",
     "IN_FLIGHT",
     "KINDS",
     "MACHINE",
