@@ -3,13 +3,15 @@ stand still.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from perjoule.energy.amount import Amount, amount
+from perjoule.energy.amount import amount
 from perjoule.energy.integral import integral
 from perjoule.energy.samples import Floats
 from perjoule.model import Quantity, Record, Series
+from perjoule.model.doubts import Doubt
 
 LEAD_S = 0.4  # before the end of the baseline: two readings of counters at their usual rate
 ACCESS: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
@@ -33,18 +35,25 @@ def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float
     return began_s, ended_s
 
 
+@dataclass(frozen=True)
+class Total:
+    """A counter's sum over hosts: bytes, seconds or calls; None if a host's is refused, with the reasons."""
+
+    value: float | None
+    doubts: tuple[Doubt, ...] = ()
+
+
 def total(
     series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float
-) -> Amount:
+) -> Total:
     """Add up a counter over hosts; None (without a doubt) if one of them lacks it."""
     counters = [s for s in series if s.channel.quantity == quantity and s.channel.host in hosts]
     if frozenset(s.channel.host for s in counters) != hosts or not counters:
-        return Amount(None, 0.0)
+        return Total(None)
     amounts = [amount(s, began_s, ended_s) for s in counters]
-    doubts = tuple(d for a in amounts for d in a.doubts)
-    coverage = min(a.coverage_ratio for a in amounts)
     values = [a.value for a in amounts if a.value is not None]
-    return Amount(sum(values) if len(values) == len(amounts) else None, coverage, doubts)
+    doubts = tuple(d for a in amounts for d in a.doubts)
+    return Total(sum(values) if len(values) == len(amounts) else None, doubts)
 
 
 def edges_error(

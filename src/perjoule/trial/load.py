@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from perjoule.energy.amount import Amount
 from perjoule.energy.hosts import roles
 from perjoule.model import ClientResult, Direction, Numbers, Quantity, Record
-from perjoule.trial.counters import total, window
+from perjoule.trial.counters import Total, total, window
 from perjoule.trial.reading import Reading
 from perjoule.trial.windows import Windows
 
@@ -98,7 +97,7 @@ class Load:
         """Return seconds or joules of the emulated cluster."""
         return self.reading.dilation.emulated(wall)
 
-    def total(self, quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:
+    def total(self, quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Total:
         """Add up a counter over hosts in a window; None (without a doubt) if one of them lacks it."""
         return total(self.reading.series, quantity, hosts, began_s, ended_s)
 
