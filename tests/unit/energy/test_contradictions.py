@@ -45,6 +45,14 @@ def test_net_may_exceed_gross_by_the_errors_of_both(made, switch_w, refused):
     assert (found.net is None) == refused
 
 
+@pytest.mark.parametrize(("gross_w", "refused"), [(52.2, False), (51.8, True)])
+def test_net_may_exceed_gross_by_a_tenth_of_both_if_neither_states_its_accuracy(made, gross_w, refused):
+    """In quadrature: 60 W exceed 52.2 W by 7.8 W, of 7.95 W, and 51.8 W by 8.2 W, of 7.93 W."""
+    each = [made.steady(host, 20.0, meter="plugs") for host in SERVERS]
+    total = made.steady("", gross_w, component="total", meter="strip")
+    assert (servers_energy(made.record(), [*each, total], 10, 20).net is None) == refused
+
+
 def test_a_switch_that_draws_more_than_all_is_refused(made):
     total, switch = made.steady("", 15.0, component="total"), made.steady("", 56.0, component="switch")
     found = servers_energy(made.record(), [total, switch], 10, 20)
@@ -122,7 +130,8 @@ def test_a_counter_and_the_power_of_one_meter_that_disagree_are_a_doubt(made):
 def test_processors_that_draw_more_than_their_servers_are_a_doubt(made):
     t_s = np.arange(0.0, 30.5, 0.5)
     of = [made.channel(host, "package-0", "energy", "counter", "component", "rapl") for host in SERVERS]
-    for power_w, doubted in ((3.0, False), (30.0, True)):
+    # servers of 10 W that state no accuracy may be wrong by a tenth
+    for power_w, doubted in ((3.0, False), (10.9, False), (11.1, True), (30.0, True)):
         series = [
             *(made.steady(host, 10.0) for host in SERVERS),
             *(made.series(one, t_s, power_w * t_s) for one in of),

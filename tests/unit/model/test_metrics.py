@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
@@ -106,6 +107,22 @@ def test_a_key_ends_in_its_si_unit(key):
     suffix = next(suffix for suffix in OF_SUFFIX if f"_{key}".endswith(suffix))
     assert METRICS[key].unit.si == OF_SUFFIX[suffix]
     assert METRICS[key].key == key
+
+
+OF_SYMBOL = {
+    **{"": 1, "1": 1, "%": 1e-2, "op": 1, "events": 1, "times the best": 1},
+    **{"s": 1, "ms": 1e-3, "day": 24 * 60 * 60, "W": 1, "J": 1, "kJ": 1e3, "µJ": 1e-6, "GeV": 1e9},
+    **{"B": 1, "KiB": 2**10, "MiB": 2**20, "TiB": 2**40, "GB": 1e9, "TB": 1e12},
+}
+"""What each part of a unit is in SI units, and bytes, by their prefixes."""
+
+
+@pytest.mark.parametrize("unit", sorted({one.unit for one in METRICS.values()}))
+def test_a_unit_is_what_its_symbol_says(unit):
+    above, _, below = unit.symbol.partition("/")
+    above_parts = [above] if above in OF_SYMBOL else above.split()
+    factor = prod(OF_SYMBOL[part] for part in above_parts)
+    assert unit.per == pytest.approx(factor / prod(OF_SYMBOL[part] for part in below.split("-")), rel=1e-12)
 
 
 def test_labels_are_unique_and_definitions_complete():

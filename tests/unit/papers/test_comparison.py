@@ -241,6 +241,10 @@ def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_count
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)
     }
+    without = published.read(DIFFERENT.replace('servers = "nodes"\n', ""), "invented")
+    assert {each.differs for each in held(without, beside(without, own[:1]), [failed])} == {
+        (*untold, "clients: not stated there, 2 here")
+    }
 
 
 def test_two_file_systems_are_a_ranking_and_one_is_none() -> None:

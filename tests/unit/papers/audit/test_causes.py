@@ -86,6 +86,7 @@ def test_a_slip_of_units_digits_and_counts_is_named(printed, likely):
         ("441.6 MiB/s", "each * nodes * racks", "throughput", "1 instead of 3 racks"),
         ("999 MiB/s", "each / lone", "throughput", ""),
         ("490 MiB/s", "each * 4.502", "throughput", "cut off, not rounded"),
+        ("497.1 MiB/s", "each * 4.5035", "throughput", "cut off, not rounded"),  # 497.19
         (
             "1240 J",
             "first * hours",
