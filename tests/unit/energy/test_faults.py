@@ -137,6 +137,15 @@ def test_a_sample_that_comes_twice_counts_once_where_stamps_are_fine(made):
     assert "left out" in found.doubts[0]
 
 
+def test_a_frozen_meter_is_doubted_with_its_time_and_its_equal_samples(made):
+    """30 samples, half a second apart, are 29 times that."""
+    t_s = np.arange(0, 80, 0.5)
+    value = 50.0 + np.random.default_rng(4).normal(0, 1, len(t_s))
+    value[60:90] = 50.0
+    (doubt,) = amount(made.stating("window mean", t_s, value, 0.5), 20, 60).doubts
+    assert "was frozen for 14.5 s (30 equal samples)" in doubt
+
+
 def test_a_meter_that_froze_before_a_steady_load_and_lasts_into_it_is_doubted(made):
     """40 W idle, 60 W from 20 s on, in whole watts: what is shown in the window is 17 % too little."""
     t_s = np.arange(0, 80, 0.5)
