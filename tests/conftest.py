@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 
 from perjoule import drivers
 from perjoule.cli import exits
+from perjoule.drivers import together
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
@@ -112,7 +113,7 @@ def _listen(options, until, *, timeout_s=60.0, hosts=()):
     """
     heard = Heard()
     meter = drivers.meter(Spec(options["kind"], {k: v for k, v in options.items() if k != "kind"}))
-    with meter.record(Hosts(tuple(hosts)), heard) as heard.doubts:
+    with together.recording((meter,), Hosts(tuple(hosts)), heard) as (heard.doubts,):
         deadline_s = time.monotonic() + timeout_s
         while not until(heard):
             assert time.monotonic() < deadline_s, (heard.samples[-3:], heard.doubts)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.energy.amount import amount
 from perjoule.energy.baseline import dynamic, idle
-from perjoule.energy.choosing import parts_of
+from perjoule.energy.choosing import Chooser, Roles, parts_of
 from perjoule.energy.power import added
 from perjoule.energy.terms import budget
 from perjoule.meters.constant import Constant
@@ -77,6 +77,24 @@ def test_the_net_energy_is_the_gross_one_less_the_number_with_its_term():
     assert constant.shared == {"constant: stated number": pytest.approx(1.13 / 15.46)}
 
 
+def test_a_meter_that_reads_the_switch_comes_before_a_number():
+    """However uncertain it is: it was there, and the number was not."""
+    everything, number = (one.channel for one in parts())
+    plug = Channel("kasa", "", "switch", "power", "W", "average", "wall")
+    servers = Roles(servers=SERVERS, cluster=SERVERS, hosts=SERVERS)
+    for channels, meters in (
+        ((everything, plug, number), {"scpi", "kasa"}),
+        ((everything, number), {"scpi", "constant"}),
+        ((replace(everything, grade="PDU"), number), {"scpi", "constant"}),
+    ):
+        chosen = Chooser(servers, channels, None).best(SERVERS)
+        assert chosen.parts is not None
+        assert {one.meter for _, one in chosen.parts.net} == meters
+        assert chosen.grade == channels[0].grade
+    alone = Chooser(servers, (number,), None).best(SERVERS)
+    assert [doubt.id for doubt in alone.doubts] == ["meters.none_covers"]
+
+
 def test_a_number_is_not_judged_as_a_reading():
     """Equal samples are no frozen meter, and a window between two of them has its energy."""
     everything, switch = parts()
@@ -119,7 +137,7 @@ def test_a_number_adds_nothing_to_the_error_of_what_a_load_adds():
     [
         ({"power": "0 W"}, "greater than 0"),
         ({"uncertainty": "-1 W"}, "greater than or equal to 0"),
-        ({"grade": "modelled"}, "'wall' or 'PDU'"),
+        ({"grade": "PDU"}, "grade"),  # it takes that of the meter from which it is subtracted
         ({"covers": ["storage-1"]}, "covers"),
     ],
 )

@@ -8,6 +8,7 @@ from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import TableRow
 from perjoule.drivers.boundary import GROUPS, SWITCH, members
 from perjoule.drivers.protocols import Hosts, Meter
+from perjoule.drivers.together import clash
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 
@@ -25,6 +26,7 @@ def check_covered(
     beds = [drivers.testbed(testbed) for testbed in testbeds]
     # trials share a deployment
     largest = [hosts for bed in beds for hosts in _planned(bed, max(clients_counts))]
+    _check_apart(list(meters), largest or [Hosts(())], place)
     known = {
         host.name
         for bed in beds
@@ -47,6 +49,21 @@ def check_covered(
                 raise place.error(
                     (*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice
                 )
+
+
+def _check_apart(meters: Sequence[TableRow], deployed: Sequence[Hosts], place: CampaignSource) -> None:
+    """Check that no two meters, or outlets of one, would fill one channel. Raises CampaignError."""
+    read = [row.driver for row in meters if isinstance(row.driver, Meter)]
+    for hosts in deployed:
+        try:
+            found = clash(read, hosts)
+        except CampaignError:  # a name that no host has is refused with its line
+            continue
+        if found is not None:
+            first, second = (meters[n].path for n in found.places)
+            beside = f"; the other one is {place.where(first)}" if first != second else ""
+            path = (*second, found.outlets[1].option)
+            raise place.error(path, found.what + beside, found.advice)
 
 
 def _planned(bed: drivers.protocols.Testbed, clients_count: int) -> Iterator[Hosts]:

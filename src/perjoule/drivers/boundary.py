@@ -1,10 +1,9 @@
 """The boundary of a meter: a host, the switch, a group, or the total."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from perjoule.drivers.protocols import Hosts
+from perjoule.drivers.protocols import Hosts, Outlet
 from perjoule.model import Channel, Grade, Semantics, Specification
 from perjoule.model.errors import CampaignError
 
@@ -37,6 +36,20 @@ class Boundary:
         part, spec = component or self.component, specification or Specification()
         return Channel(self.meter, self.host, part, quantity, unit, semantics, grade, self.covers, spec)
 
+    def outlet(self, option: str, part: str = "", quantity: str = "") -> Outlet:
+        """Return the part of a meter that feeds this, as an option says."""
+        named = "+".join(sorted(self.covers))  # in whichever order they are named
+        channel = f"{self.meter}:{self.host or named}/{self.component}"
+        return Outlet(option, channel, _words(self), part, quantity)
+
+
+def _words(where: Boundary) -> str:
+    part = "" if where.component in ("all", "group", "total", SWITCH) else where.component
+    hosts = (
+        where.host or ", ".join(where.covers) or ("switch" if where.component == SWITCH else "all servers")
+    )
+    return " of ".join(filter(None, (part, hosts)))
+
 
 def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str = "") -> Boundary:
     """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are
@@ -54,26 +67,6 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
         host = "" if covered[0] == SWITCH else covered[0]
         return Boundary(meter, host, component or (SWITCH if not host else "all"))
     return Boundary(meter, "", component or "group", covered)
-
-
-def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
-    """Check that the parts of a meter cover different things: two that cover the same would be one channel,
-    of mixed readings.
-
-    Raises:
-        CampaignError: two cover the same; it names both.
-    """
-    taken: dict[tuple[str, str, frozenset[str]], str] = {}
-    for part, extent in fed.items():
-        first = taken.setdefault((extent.host, extent.component, frozenset(extent.covers)), part)
-        if first != part:
-            hosts = extent.host or ", ".join(extent.covers)
-            target = " of ".join(filter(None, (extent.component if extent.component != "all" else "", hosts)))
-            raise CampaignError(
-                f"{first} and {part} feed the same ({target})",
-                where=f"meter {meter}",
-                next=f"say in {option} what each feeds",
-            )
 
 
 def members(hosts: Hosts) -> dict[str, list[str]]:

@@ -3,13 +3,53 @@
 import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from math import nan
 
-from perjoule.drivers.protocols import Hosts, Meter, Sink
+from perjoule.drivers.protocols import Hosts, Meter, Outlet, Sink
 from perjoule.model import Channel
 from perjoule.model.errors import CampaignError
 
 ADVICE = "say in covers what each feeds (only if both measure the same devices, give one a name)"
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Two outlets that would fill one channel, with the places of their meters."""
+
+    places: tuple[int, int]
+    outlets: tuple[Outlet, Outlet]
+
+    @property
+    def what(self) -> str:
+        """What is wrong."""
+        first, second = self.outlets
+        if first.part and self.places[0] == self.places[1]:
+            return f"{first.part} and {second.part} feed the same ({first.feeds})"
+        return first.clash or (
+            f"two meters of one name feed the same ({first.feeds}), so that readings of two devices would be mixed"
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        first, second = self.outlets
+        if first.part and self.places[0] == self.places[1]:
+            return f"say in {second.option} what each feeds"
+        return first.advice or ADVICE
+
+
+def clash(meters: Sequence[Meter], hosts: Hosts) -> Clash | None:
+    """Find the first two outlets that would fill one channel.
+
+    Raises CampaignError: a meter names a host that is not there.
+    """
+    outlets = [(place, outlet) for place, meter in enumerate(meters) for outlet in meter.outlets(hosts)]
+    for n, (place, outlet) in enumerate(outlets):
+        for before, earlier in outlets[:n]:
+            if earlier.mixes(outlet):
+                return Clash((before, place), (earlier, outlet))
+    return None
 
 
 @contextmanager
@@ -17,8 +57,13 @@ def recording(meters: Iterable[Meter], hosts: Hosts, sink: Sink) -> Generator[tu
     """Stream meters to a sink during the block; yields the doubts of each, complete when it has ended.
 
     Raises:
-        CampaignError: two of them have samples of one channel, which would mix readings of two devices.
+        CampaignError: two of them feed the same, or have samples of one channel, which would mix readings of
+            two devices.
     """
+    meters = list(meters)
+    if (found := clash(meters, hosts)) is not None:
+        meter = found.outlets[1].channel.partition(":")[0]
+        raise CampaignError(found.what, where=f"meter {meter}", next=found.advice)
     owners: dict[str, _Own] = {}
     lock = threading.Lock()
     with ExitStack() as stack:

@@ -135,8 +135,9 @@ class Chooser:
         If a meter has both a counter and power of one boundary, the more certain one comes first.
         """
         # A state is a bound, and no energy of any boundary.
-        powers = [channel for channel in self.powers if channel.semantics != "state"]
-        if powers and not (hosts and any(channel.grade in GRADES for channel in powers)):
+        shown = [channel for channel in self.powers if channel.semantics != "state"]
+        powers = [channel for channel in shown if not channel.stated]
+        if shown and not (hosts and any(channel.grade in GRADES for channel in powers)):
             yield BoundaryParts("", "", doubts=(METERS.none_covers() if hosts else METERS.outside(),))
         for grade in GRADES if hosts else ():
             of_grade = [channel for channel in powers if channel.grade == grade]
@@ -153,7 +154,9 @@ class Chooser:
                 )
                 continue
             sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
-            sets += [of_grade] if len(meters) > 1 else []
+            numbers = self._numbers(of_grade) if grade in REAL else []
+            sets += [[*channels, *numbers] for channels in sets] if numbers else []
+            sets += [[*of_grade, *numbers]] if len(meters) > 1 else []
             first = [one_quantity(channels, self._wrong_ratio) for channels in sets]
             second = [
                 alternative
@@ -163,6 +166,13 @@ class Chooser:
             for choices in (first, second):
                 sums = [parts_of(grade, channels, self.roles.cluster, hosts) for channels in choices]
                 yield from sorted(sums, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
+
+    def _numbers(self, of_grade: Sequence[Channel]) -> list[Channel]:
+        """List the numbers that stand for what no meter of a grade reads by itself: a number has no grade of
+        its own, and takes that of what it is subtracted from.
+        """
+        read = {channel.component for channel in of_grade}
+        return [channel for channel in self.powers if channel.stated and channel.component not in read]
 
     def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
         """Name the clients that hold data beside servers on disks that no model has: their modelled watts

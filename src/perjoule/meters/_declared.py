@@ -77,6 +77,11 @@ class Declared(Metered):
         return False
 
     @property
+    def counts(self) -> str:
+        """The quantity of its numbers."""
+        return "energy" if self.semantics == "counter" else "power"
+
+    @property
     def factor(self) -> float:
         """The factor from its unit to W or J."""
         return _FACTORS[self.unit]

@@ -2,18 +2,16 @@
 host it feeds.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, apart, boundary
-from perjoule.drivers.protocols import Hosts, Sink
+from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.protocols import Hosts, Outlet
 from perjoule.meters._metered import Metered
 from perjoule.model import DRIVE, OPTIONS
-from perjoule.model.doubts import Doubt
 
 DISKS = "disks"
 _DRIVES = (
@@ -38,24 +36,20 @@ class AtDrives(Metered):
             "drives": tuple(fed.partition("/")[0] for fed in self.drives.values() if fed),
         }
 
-    @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream the probes' readings.
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return its probes, those that are added to one reading as one.
 
-        Raises CampaignError: no host has such a name, or two probes feed the same.
+        Raises CampaignError: no host has such a name.
         """
+        if not self.drives:
+            return super().outlets(hosts)
         for host in self.named["drives"]:
             boundary(self.label, (host,), hosts)
-        if self.drives:
-            where = boundary(self.label, self.covers, hosts, self.component)
-            each = {self.drives[probe] if self.adds_up else probe: probe for probe in self.drives}
-            apart(
-                self.label,
-                "drives",
-                {name: self.fed(where, self.drives[probe], probe) for name, probe in each.items()},
-            )
-        with super().record(hosts, sink) as doubts:
-            yield doubts
+        where = boundary(self.label, self.covers, hosts, self.component)
+        each = {self.drives[probe] if self.adds_up else probe: probe for probe in self.drives}
+        return [
+            self.fed(where, self.drives[probe], probe).outlet("drives", name) for name, probe in each.items()
+        ]
 
     def fed(self, where: Boundary, fed: str, probe: str) -> Boundary:
         """Return what a probe covers; a drive without a name is called after the probe."""

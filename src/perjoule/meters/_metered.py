@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from typing import Annotated
@@ -15,7 +15,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import SWITCH, Boundary, boundary
-from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
+from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel
 from perjoule.model.doubts import METERS, Doubt
@@ -100,6 +100,16 @@ class Metered(Meter):
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """What it feeds."""
         return {"covers": self.covers}
+
+    @property
+    def counts(self) -> str:
+        """The quantity of its only channel; "" if it has both, or both are possible."""
+        return ""
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return all of it, as one."""
+        where = boundary(self.label, self.covers, hosts, self.component)
+        return (where.outlet("covers", quantity=self.counts),)
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

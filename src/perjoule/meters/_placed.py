@@ -1,18 +1,18 @@
 """Meters that are read on this machine, or on the hosts themselves, each for itself."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary, names
-from perjoule.drivers.protocols import Check, Host, Hosts, Sink
+from perjoule.drivers.protocols import Check, Host, Hosts, Outlet, Sink
 from perjoule.machine import removal
 from perjoule.meters._metered import Metered
 from perjoule.meters._on_hosts import Sampled
@@ -30,6 +30,8 @@ _ON = (
 class Placed(Metered):
     """A meter of a machine that can be any of the hosts."""
 
+    finds_parts: ClassVar[bool] = True  # whether only its sensors say of which part of a host each is
+
     on: Annotated[tuple[str, ...], Field(description=_ON)] = ()
 
     @model_validator(mode="after")
@@ -43,6 +45,14 @@ class Placed(Metered):
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """The hosts whose sensors are read, or what this machine's sensors feed."""
         return {"on": self.on} if self.on else super().named
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return that of each host, or of this machine."""
+        if self.finds_parts:
+            return ()
+        if not self.on:
+            return super().outlets(hosts)
+        return [self._place(name).outlet("on") for name in names(self.label, self.on, hosts)]
 
     def answers(self) -> tuple[Check, ...]:
         """Ask this machine's; those of hosts are polled when recording begins."""
@@ -71,9 +81,7 @@ class Placed(Metered):
         with removal.scratch("perjoule-meter-") as folder, ThreadPoolExecutor(32) as pool:
 
             def begin(host: Host) -> None:
-                sampled, found = self.begin(
-                    host, Boundary(self.label, host.name, self.component or "all"), folder
-                )
+                sampled, found = self.begin(host, self._place(host.name), folder)
                 begun.append(sampled)
                 doubts.extend(doubt.about(host.name) for doubt in found)
 
@@ -84,6 +92,9 @@ class Placed(Metered):
                     doubts += ended.keep(self.label, sink)
             finally:
                 list(pool.map(Sampled.stop, begun))
+
+    def _place(self, host_name: str) -> Boundary:
+        return Boundary(self.label, host_name, self.component or "all")
 
     def _hosts(self, hosts: Hosts) -> list[Host]:
         named = names(self.label, self.on, hosts)

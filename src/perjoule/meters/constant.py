@@ -9,15 +9,14 @@ that it was not measured there.
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import SWITCH, boundary
-from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
+from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Specification
 from perjoule.model.doubts import METERS, Doubt
@@ -32,6 +31,9 @@ uncertainty = "1.13 W"
 """
 
 RATE_HZ = 1.0
+GRADE = "wall"  # whatever it was measured with: it takes the grade of the meter from which it is subtracted
+TWO = "two numbers stand for the switch, and only one of them would be subtracted"
+ADVICE = "add them up in one table: the watts, and the uncertainties in quadrature"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -46,17 +48,18 @@ class Constant(Meter):
     covers more.
     """
 
-    grade: Literal["wall", "PDU"] = "wall"
-    """How it was measured: that of the meter from which it is subtracted, because grades are never mixed."""
-
     name: str = "constant"
     """The name of its channel."""
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return the switch, for which there is one number, whatever its name."""
+        return (Outlet("power", f"a number of the {SWITCH}", SWITCH, clash=TWO, advice=ADVICE),)
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the number; the hosts don't matter."""
         stated = Specification(sigma=self.uncertainty_w)
-        channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", self.grade, stated)
+        channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", GRADE, stated)
         before_s = math.nan
 
         def sample() -> None:

@@ -62,6 +62,8 @@ _PROBE_S = 1.0
 class Ipmi(Placed):
     """A server's management controller (BMC), over the network or from the host itself."""
 
+    finds_parts = False
+
     tool: Annotated[str, program_named(_TOOL)] = _TOOL
     """The program ipmitool; its path if it is not on the PATH."""
 

@@ -8,7 +8,7 @@ Provisioning for a Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/
 """
 
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.catalogue import Cluster, Node, watts
 from perjoule.catalogue.watts import Component, host_w
-from perjoule.drivers.protocols import Check, Counters, Host, Hosts, Meter, Sink
+from perjoule.drivers.protocols import Check, Counters, Host, Hosts, Meter, Outlet, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel
 from perjoule.model.doubts import METERS, Doubt
@@ -78,6 +78,14 @@ class Modelled(Meter):
     """How often the counters are read, on average; each sample is the mean over the time since the one
     before.
     """
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return all hosts."""
+        return (
+            Outlet(
+                "kind", "modelled:", "all hosts", clash="meter modelled is there twice", advice="remove one"
+            ),
+        )
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

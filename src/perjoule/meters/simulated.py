@@ -8,14 +8,15 @@ window, whatever the meter's faults: noise, resolution, lost samples, a counter 
 import math
 import random
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, Semantics
 from perjoule.model.doubts import Doubt
@@ -111,6 +112,10 @@ class Simulated(Meter):
         counter = self.semantics == "counter"
         kind = ("energy", "J") if counter else ("power", "W")
         return Channel(self.name, "", "total", *kind, self.semantics, "simulated")
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return the whole cluster."""
+        return (Boundary(self.name, "", "total").outlet("name", quantity=self.channel.quantity),)
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

@@ -8,7 +8,7 @@ reads at that moment (`pm_counters`), or the last of its polls (`ipmi`: every 30
 
 import re
 import shutil
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from math import nan
@@ -16,7 +16,7 @@ from math import nan
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
-from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.drivers.protocols import Check, Hosts, Outlet, Sink
 from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Grade, Specification
@@ -54,6 +54,10 @@ class SlurmEnergy(Metered):
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """No hosts: nodes of a job, which needn't be hosts of the testbed."""
         return {}
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Nothing: only the job says which nodes it has."""
+        return ()
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

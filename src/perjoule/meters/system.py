@@ -9,13 +9,13 @@ ends, of kernel threads.
 """
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Counters, Hosts, Meter, Sink
+from perjoule.drivers.protocols import Check, Counters, Hosts, Meter, Outlet, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel, Quantity
 from perjoule.model.doubts import Doubt
@@ -57,6 +57,12 @@ class System(Meter):
 
     rate_hz: Hertz = 5.0
     """How often they are read, on average; reads are jittered so that they can't lock to a timer."""
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return all hosts."""
+        return (
+            Outlet("kind", "system:", "all hosts", clash="meter system is there twice", advice="remove one"),
+        )
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

@@ -21,6 +21,7 @@ __all__ = ["FAULTS", "HOSTILE", "serve"]
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "spike", "disconnect")
 HEAD, TAIL = "\x05\x05\x03\x03", "\r\n"
 CIRCLES = ("000D6F0000B1B64B", "000D6F0000B1C02A")
+NO_OTHERS: Mapping[str, Behaviour] = {}
 STICK, NETWORK = "000D6F0000769122", "000D6F0000B835CB"
 GAIN_A, GAIN_B, OFFSET_TOTAL, OFFSET_NOISE = 0.97, -2.0e-6, 0.03, -0.2
 PULSES_PER_J = 0.4689385193
@@ -28,12 +29,20 @@ PULSES_PER_J = 0.4689385193
 
 @contextmanager
 def serve(
-    behaviour: Behaviour, *, address: str = "", port: int = 0, absent: tuple[str, ...] = ()
+    behaviour: Behaviour,
+    *,
+    address: str = "",
+    port: int = 0,
+    absent: tuple[str, ...] = (),
+    others: Mapping[str, Behaviour] = NO_OTHERS,
 ) -> Generator[Mapping[str, Json]]:
-    """Serve a stick during the block; address and port are ignored. Circles in `absent` don't answer."""
+    """Serve a stick during the block; address and port are ignored.
+
+    Circles in `absent` don't answer; those in `others` feed something else.
+    """
 
     def begin(send: Callable[[bytes], None], hang_up: Callable[[], None]) -> _Stick:
-        return _Stick(behaviour, absent, send)
+        return _Stick(dict.fromkeys(CIRCLES, behaviour) | {**others}, absent, send)
 
     with lines(begin, "serial", address, port) as resource:
         circles: Json = {mac: f"storage-{n}" for n, mac in enumerate(CIRCLES, start=1)}
@@ -45,11 +54,13 @@ def serve(
 
 
 class _Stick:
-    def __init__(self, behaviour: Behaviour, absent: tuple[str, ...], send: Callable[[bytes], None]) -> None:
-        self._behaviour, self._absent, self._send, self._sequence = behaviour, absent, send, 0
+    def __init__(
+        self, behaviours: Mapping[str, Behaviour], absent: tuple[str, ...], send: Callable[[bytes], None]
+    ) -> None:
+        self._behaviours, self._absent, self._send, self._sequence = behaviours, absent, send, 0
         self._stop = threading.Event()
-        # true energy, and the answer: the same energy again is a Circle that froze
-        self._kept = (math.nan, "")
+        # of each Circle true energy, and the answer: the same energy again is a Circle that froze
+        self._kept: dict[str, tuple[float, str]] = {}
 
     def close(self) -> None:
         """End pending answers."""
@@ -72,11 +83,11 @@ class _Stick:
                 packed = struct.pack(">4f", GAIN_A, GAIN_B, OFFSET_TOTAL, OFFSET_NOISE)
                 frames.append(self._frame("0027", mac + packed.hex().upper()))
             case "0012":
-                manner = self._behaviour.manner()
+                manner = self._behaviours[mac].manner()
                 if manner.hostile:
                     pour(manner.hostile, self._send, self._stop)
                 elif not (self._stop.wait(manner.delay_s) or manner.silent or manner.hang_up):
-                    frames.append(self._frame("0013", mac + self._pulses()))
+                    frames.append(self._frame("0013", mac + self._pulses(mac)))
             case _:
                 pass
         return "".join(frames).encode()
@@ -85,11 +96,12 @@ class _Stick:
         body = f"{kind}{self._sequence:04X}{payload}"
         return f"\x83{HEAD}{body}{_checksum(body)}{TAIL}"
 
-    def _pulses(self) -> str:
+    def _pulses(self, mac: str) -> str:
         """Return the pulses of 1 s, of 8 s, of the hour so far, of the energy fed in, and an offset."""
-        truth, now_s, waveform = self._behaviour.truth(), self._behaviour.now_s(), self._behaviour.waveform
-        if truth.true_energy_j == self._kept[0]:
-            return self._kept[1]
+        behaviour = self._behaviours[mac]
+        truth, now_s, waveform = behaviour.truth(), behaviour.now_s(), behaviour.waveform
+        if mac in self._kept and truth.true_energy_j == self._kept[mac][0]:
+            return self._kept[mac][1]
         if math.isnan(truth.power_w):
             return "FFFFFFFF" + "0" * 20
         factor = truth.power_w / truth.true_power_w
@@ -97,7 +109,7 @@ class _Stick:
         pulses_1s, pulses_8s = (min(round(count), 0x7FFF) for count in counted)
         hour = round(max(truth.energy_j, 0.0) * PULSES_PER_J)
         reply = f"{pulses_1s:04X}{pulses_8s:04X}{hour & 0xFFFFFFFF:08X}00000000{14:04X}"
-        self._kept = (truth.true_energy_j, reply)
+        self._kept[mac] = (truth.true_energy_j, reply)
         return reply
 
 

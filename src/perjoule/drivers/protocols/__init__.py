@@ -28,7 +28,7 @@ from perjoule.drivers.protocols.host import (
     Process,
 )
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
-from perjoule.drivers.protocols.meter import Meter, Sink
+from perjoule.drivers.protocols.meter import Meter, Outlet, Sink
 from perjoule.drivers.protocols.mounted_abilities import (
     Ages,
     CachesOnServers,
@@ -100,6 +100,7 @@ __all__ = [
     "Need",
     "Offered",
     "OffersSettings",
+    "Outlet",
     "OverwritesDevices",
     "PlannedHost",
     "Pool",

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from math import inf, nan
 
 from perjoule.drivers.protocols.checks import Check
@@ -33,6 +34,25 @@ class Sink(ABC):
             self.append(series.channel, t_s, value, duration_s, asked_s, arrived_s)
 
 
+@dataclass(frozen=True)
+class Outlet:
+    """A part of a meter (a plug, a probe, a column, or all of it) and what it feeds, as its options say."""
+
+    option: str  # which says what it feeds
+    channel: str  # what the names of its channels begin with
+    feeds: str  # the same for people
+    part: str = ""  # its name in the option; "" for all of the meter
+    quantity: str = ""  # of its only channel; "": it may have both
+    clash: str = ""  # what two of a channel are, if not two meters of one name
+    advice: str = ""  # what to do about that
+
+    def mixes(self, other: "Outlet") -> bool:
+        """Return whether both would fill one channel, with readings of two devices."""
+        return self.channel == other.channel and (
+            "" in (self.quantity, other.quantity) or self.quantity == other.quantity
+        )
+
+
 class Meter(ABC):
     """A meter that runs during a block."""
 
@@ -50,6 +70,13 @@ class Meter(ABC):
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """Its options that name hosts or groups of them, as in {"covers": ("storage-1", "switch")}."""
         return {}
+
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return what it feeds on these hosts; () if only its sensors say so, once they are read.
+
+        Raises CampaignError: there is no host of such a name.
+        """
+        return ()
 
     @abstractmethod
     def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[Sequence[str]]:

@@ -8,7 +8,7 @@ Tested with a simulator, never with a real stick.
 import importlib.util
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Annotated, Any
@@ -16,9 +16,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, apart, boundary, names
+from perjoule.drivers.boundary import Boundary, boundary, names
 from perjoule.drivers.names import unfold
-from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.drivers.protocols import Check, Hosts, Outlet, Sink
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters.plugwise import stick
@@ -49,6 +49,8 @@ def _is_window(window_s: float) -> float:
 
 def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
     named = {mac.upper(): fed for mac, fed in circles.items()}
+    if len(named) < len(circles):
+        raise ValueError("a Circle is there twice (its digits may be small or capital letters)")
     if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
         raise ValueError(
             "name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)"
@@ -97,18 +99,22 @@ class Plugwise(Metered):
             "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0]),
         }
 
+    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
+        """Return its Circles."""
+        where = boundary(self.label, self.covers, hosts, self.component)
+        literal = {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
+        return [self.feeds(where, text).outlet("circles", mac) for mac, text in literal.items()]
+
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the Circles' readings.
 
-        Raises CampaignError: there is no host of such a name, or two feed the same.
+        Raises CampaignError: there is no host of such a name.
         """
-        where = boundary(self.label, self.covers, hosts, self.component)
         own = copy(self)  # `replace` can't: options have other names than fields
         object.__setattr__(
             own, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
         )
-        apart(self.label, "circles", {mac: own.feeds(where, text) for mac, text in own.circles.items()})
         with super(Plugwise, own).record(hosts, sink) as doubts:
             yield doubts
 

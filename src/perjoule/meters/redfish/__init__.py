@@ -89,6 +89,11 @@ class Redfish(Metered):
     timeout_s: Seconds = 5.0
     """Time limit of an answer."""
 
+    @property
+    def counts(self) -> str:
+        """The quantity that the campaign asks for."""
+        return self.quantity
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Log in, find the chassis and its readings. Raises MachineError unless exactly one matches."""

@@ -105,6 +105,11 @@ class SnmpPdu(Metered):
     timeout_s: Seconds = 2.0
     """Time limit of an answer."""
 
+    @property
+    def counts(self) -> str:
+        """The quantity that the campaign asks for."""
+        return self.quantity
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Find how to read its numbers. Raises MachineError if it has no such meter, TransientError."""

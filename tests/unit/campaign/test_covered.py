@@ -1,0 +1,77 @@
+"""Meters and their outlets that would fill one channel are refused when a campaign is read, and no others."""
+
+import pytest
+
+from perjoule import campaign
+from perjoule.model.errors import CampaignError
+
+CAMPAIGN = """
+[testbed]
+kind = "simulated"
+servers = 2
+[[filesystem]]
+kind = "simulated"
+[[workload]]
+kind = "simulated"
+"""
+PLUGS = {
+    "shelly": 'address = "192.0.2.1"',
+    "tasmota": 'address = "192.0.2.1"',
+    "kasa": 'address = "192.0.2.1"',
+    "redfish": 'address = "https://192.0.2.1"',
+    "ipmi": 'address = "192.0.2.1"',
+    "snmp_pdu": 'address = "192.0.2.1"\nmodel = "apc"\noutlet = 1',
+    "csv": 'path = "power.csv"\nvalue = "W"\nunit = "W"\nsemantics = "instantaneous"\ngrade = "wall"',
+    "prometheus": 'address = "192.0.2.1:9100"\nmetric = "w"\nunit = "W"\nsemantics = "average"\ngrade = "PDU"',
+    "scpi": 'address = "TCPIP::192.0.2.1::5025::SOCKET"',
+    "scope": 'address = "192.0.2.1"',
+}
+
+
+def parsed(*tables: str) -> None:
+    campaign.parse(CAMPAIGN + "".join(f"[[meter]]\n{table}\n" for table in tables), source="lab.toml")
+
+
+@pytest.mark.parametrize("kind", PLUGS)
+def test_two_meters_of_one_name_that_feed_the_same_are_refused_with_both_lines(kind):
+    table = f'kind = "{kind}"\ncovers = ["storage-1"]\n{PLUGS[kind]}'
+    second = len((CAMPAIGN + f"[[meter]]\n{table}\n").splitlines()) + 1
+    with pytest.raises(CampaignError, match=r"feed the same \(storage-1\)") as refused:
+        parsed(table, table + '\nlabel = "second"')
+    assert refused.value.where == f"lab.toml line {second + 2}"  # of its covers
+    assert refused.value.what.endswith(f"the other one is lab.toml line {CAMPAIGN.count(chr(10)) + 1}")
+    assert refused.value.next and "say in covers what each feeds" in refused.value.next
+    parsed(table, table.replace("storage-1", "storage-2"))
+    parsed(table, table + '\nname = "again"')  # two meters of one thing are compared
+    parsed(table, table + '\ncomponent = "disks"')
+
+
+def test_groups_are_the_same_in_whichever_words():
+    table = f'kind = "shelly"\n{PLUGS["shelly"]}\n'
+    with pytest.raises(CampaignError, match="feed the same"):
+        parsed(table + 'covers = ["storage-1", "storage-2"]', table + 'covers = ["storage-2", "storage-1"]')
+
+
+def test_a_power_and_a_counter_of_one_outlet_are_two_channels():
+    table = f'kind = "snmp_pdu"\n{PLUGS["snmp_pdu"]}\n'
+    parsed(table, table + 'quantity = "energy"')
+    with pytest.raises(CampaignError, match="feed the same"):
+        parsed(table + 'quantity = "energy"', table + 'quantity = "energy"\nlabel = "second"')
+
+
+def test_one_circle_twice_is_refused():
+    circles = '{"000D6F0000B1B64B" = "storage-1", "000d6f0000b1b64b" = "storage-2"}'
+    with pytest.raises(CampaignError, match="a Circle is there twice"):
+        parsed(f'kind = "plugwise"\naddress = "/dev/ttyUSB0"\ncircles = {circles}')
+
+
+def test_hosts_that_read_their_own_sensors_are_compared_one_by_one():
+    parsed('kind = "ipmi"\non = ["storage-1"]', 'kind = "ipmi"\non = ["storage-2"]')
+    with pytest.raises(CampaignError, match=r"feed the same \(storage-1\)"):
+        parsed('kind = "ipmi"\non = ["storage-1"]', 'kind = "ipmi"\non = ["servers"]')
+
+
+@pytest.mark.parametrize("kind", ["system", "modelled"])
+def test_counters_of_all_hosts_are_read_once(kind):
+    with pytest.raises(CampaignError, match=f"meter {kind} is there twice"):
+        parsed(f'kind = "{kind}"', f'kind = "{kind}"\nlabel = "second"')
