@@ -57,3 +57,21 @@ def test_two_hosts_with_one_copy_of_each_object_get_healthy() -> None:
     assert isinstance(store, FileSystem)
     with testbed.hold(1) as hosts, store.mount(hosts) as mounted:
         mounted.alive()
+
+
+def test_three_monitors_run_on_hosts_of_their_own_and_agree() -> None:
+    """As on the Cubieboards: no host with a monitor has an OSD."""
+    bed = {"cluster": "cubieboard2", "disk": "directory", "cpu_cap": False, "servers": 2}
+    testbed = drivers.build("testbeds", "virtual", bed)
+    store = drivers.build("filesystems", "rados", {"monitors": 3, "copies": 2, "placement_groups": 8})
+    assert isinstance(testbed, Testbed)
+    assert isinstance(store, FileSystem)
+    with testbed.hold(1) as hosts, store.mount(hosts) as mounted:
+        monitors = {"mon.a": "management-1", "mon.b": "management-2", "mon.c": "management-3"}
+        assert mounted.facts["monitors"] == monitors
+        for host in hosts.servers:
+            running = host.run(["ps", "-A", "-o", "comm="], timeout_s=30).stdout.split()
+            daemons = {name for name in running if name.startswith("ceph-")}
+            others = {"ceph-mgr"} if host is hosts.management else set[str]()
+            assert daemons == (others | {"ceph-mon"} if host.role == "management" else {"ceph-osd"})
+        mounted.alive()

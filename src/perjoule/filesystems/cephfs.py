@@ -129,7 +129,7 @@ class CephFs(ceph.Ceph):
         striping = ceph.Striping(self.object_bytes, self.stripe_unit_bytes, self.stripe_objects_count)
         return ceph.CephLayout(
             self,
-            hosts.management.address,
+            self.monitors(hosts),
             osds,
             pools,
             hosts.metadata.name,
@@ -158,9 +158,10 @@ class _CephFs(CephCluster, TakesSnapshots):
         if self.options.client == "fuse":
             who = ["-c", conf, "-n", f"client.{client.name}"]
             return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
+        addresses = ",".join(f"{monitor.address}:{ceph.MONITOR_PORT}" for monitor in self.layout.monitors)
         # The key is in the keyring that `conf` names.
         options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,{NO_ACCESS_TIMES.name}"
-        return self.mount(client, place, "ceph", f"{self.layout.monitor}:{ceph.MONITOR_PORT}:/", options)
+        return self.mount(client, place, "ceph", f"{addresses}:/", options)
 
     def configure(self) -> None:
         """Set how files are striped, unless it is as it would be anyway."""

@@ -40,4 +40,4 @@ class Rados(ceph.Ceph):
         redundancy = self.redundancy(hosts)
         osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
         pools = (ceph.CephPool(client.name, "", "host", redundancy, client.name) for client in hosts.clients)
-        return ceph.CephLayout(self, hosts.management.address, osds, tuple(pools))
+        return ceph.CephLayout(self, self.monitors(hosts), osds, tuple(pools))

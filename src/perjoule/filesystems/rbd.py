@@ -86,7 +86,7 @@ class Rbd(ceph.Ceph):
             raise CampaignError(problem, where="rbd", next="set copies instead, or use cephfs or rados")
         osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
         pool = ceph.CephPool(POOL, "", "host", self.redundancy(hosts), application="rbd")
-        return ceph.CephLayout(self, hosts.management.address, osds, (pool,))
+        return ceph.CephLayout(self, self.monitors(hosts), osds, (pool,))
 
 
 class _Rbd(CephCluster):

@@ -666,3 +666,24 @@ def test_only_what_the_client_needs_is_checked(client: str, needs: str) -> None:
     other = "CephFS in the kernel" if client == "fuse" else "ceph-fuse"
     assert other not in names
     assert ("FUSE" in names) == (client == "fuse")
+
+
+@pytest.mark.parametrize("kind", ["rados", "cephfs", "rbd"])
+def test_monitors_have_management_hosts_of_their_own_and_each_daemon_knows_all(kind: str) -> None:
+    hosts = paper(storage=4, metadata=1, management=3, client=1)
+    addresses = [host.address for host in hosts.by_role("management")]
+    assert len({*addresses}) == 3
+    options = drivers.build("filesystems", kind, {"monitors": 3})
+    assert isinstance(options, ceph.Ceph)
+    layout = options.layout(hosts)
+    assert [(one.name, one.host) for one in layout.monitors] == [
+        ("mon.a", "management-1"),
+        ("mon.b", "management-2"),
+        ("mon.c", "management-3"),
+    ]
+    text = configuration(layout, Path("/room"), "10.0.0.1", changed=(), osd_bytes=1)
+    assert "\nmon_host = v2:{}:3300/0,v2:{}:3300/0,v2:{}:3300/0\n".format(*addresses) in text
+    assert {port.number for port in options.ports()["all management"]} == {3300}
+    assert "ceph-mon" in {check.name for check in options.checks() if check.on == "all management"}
+    with pytest.raises(CampaignError, match="monitors = 3 needs as many management hosts, but there are 2"):
+        options.layout(hosts.without(["management-3"]))

@@ -88,12 +88,13 @@ class Hosts:
         return self.by_role("storage", "metadata")
 
     def at(self, place: str) -> tuple[Host, ...]:
-        """Return the hosts of a role (the chosen one for metadata and management), "bricks", "first
-        storage", or "all".
+        """Return the hosts of a role (the chosen one for metadata and management), "all management",
+        "bricks", "first storage", or "all".
         """
         by_place = {
             "metadata": (self.metadata,),
             "management": (self.management,),
+            "all management": self.by_role("management"),
             "bricks": self.bricks,
             "all": self.all,
         }

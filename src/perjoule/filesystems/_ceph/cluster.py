@@ -66,7 +66,7 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         self._new_keys()
         each(self.hosts.all, self._furnish)
         each(
-            [self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)],
+            [self._start_monitors, *(partial(self._make_store, osd) for osd in layout.osds)],
             lambda work: work(),
         )
         if layout.mds:
@@ -91,7 +91,11 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         *replies, settings = self.ask(
             [[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]]
         )[0]
-        return answers.facts(dict(zip(answers.FACTS, replies, strict=True)), settings)
+        facts = answers.facts(dict(zip(answers.FACTS, replies, strict=True)), settings)
+        if len(self.layout.monitors) == 1:
+            return facts
+        agreed = self.ask([[{"prefix": "status"}]])[0][0]["quorum_names"]
+        return facts | {"monitors": {m.name: m.host for m in self.layout.monitors if m.id in agreed}}
 
     def lost(self) -> str:
         """Return what the monitor reports as missing."""
@@ -213,7 +217,9 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         management = host is self.hosts.management
         osds = [osd.name for osd in self._osds(host)]
         rooms = ["run", "crash"]
-        rooms += ["mon", "mgr", "modules"] if management else []
+        monitors = host.name in {monitor.host for monitor in self.layout.monitors}
+        rooms += ["mon"] if monitors else []
+        rooms += ["mgr", "modules"] if management else []
         rooms += ["mds"] if host.name == self.layout.mds else []
         home, stores = self.folder(host), self.store(host)
         self.furnish(host, *(home / room for room in rooms), *(stores / osd for osd in osds))
@@ -223,23 +229,33 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         )
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
-        keys = self._keys if management else {e: self._keys[e] for e in entities if e in self._keys}
+        keys = self._keys if monitors else {e: self._keys[e] for e in entities if e in self._keys}
         host.put(commands.keyring(keys, self._caps), home / "keyring", mode=0o600, owner="ceph")
         if management:
             host.put(Path(__file__).with_name("control.py").read_text(), home / "control.py")
 
-    def _start_monitor(self) -> None:
-        """Start the monitor with all keys; then, through it, register the OSDs and their places."""
-        host, layout = self.hosts.management, self.layout
+    def _start_monitors(self) -> None:
+        """Start all monitors with all keys; then, through them, register the OSDs and their places."""
+        each(self.layout.monitors, self._start_monitor)
+        self._serve(self.hosts.management, "mgr.a", "ceph-mgr")
+        for monitor in self.layout.monitors:
+            self.wait_listening(self.host(monitor.host), ceph.MONITOR_PORT)
+        self.ask(commands.placement(self.layout))
+
+    def _start_monitor(self, monitor: ceph.Monitor) -> None:
+        """Start a monitor: once most of them speak to each other, the first one's keys are those of all.
+
+        https://docs.ceph.com/en/pacific/dev/mon-bootstrap/
+        """
+        host = self.host(monitor.host)
         home = self.folder(host)
-        monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:{ceph.MONITOR_PORT}/0]"]
-        host.run(["monmaptool", "--create", *monitor, home / "monmap"], timeout_s=self.patience_s)
+        argv: list[str | Path] = ["monmaptool", "--create", "--fsid", self.layout.fsid]
+        for member in self.layout.monitors:
+            argv += ["--addv", member.id, f"[v2:{member.address}:{ceph.MONITOR_PORT}/0]"]
+        host.run([*argv, home / "monmap"], timeout_s=self.patience_s)
         mkfs = ["--mkfs", "--monmap", home / "monmap", "--keyring", home / "keyring"]
-        host.run([*self._daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self.patience_s)
-        self._serve(host, "mon.a", "ceph-mon")
-        self._serve(host, "mgr.a", "ceph-mgr")
-        self.wait_listening(host, ceph.MONITOR_PORT)
-        self.ask(commands.placement(layout))
+        host.run([*self._daemon(host, monitor.name, "ceph-mon"), *mkfs], timeout_s=self.patience_s)
+        self._serve(host, monitor.name, "ceph-mon")
 
     def _make_store(self, osd: ceph.Osd) -> None:
         """Make an OSD's empty store; needs no monitor yet."""

@@ -92,9 +92,10 @@ def configuration(
         lines["client"] += "".join(
             f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items()
         )
+    monitors = ",".join(f"v2:{monitor.address}:{MONITOR_PORT}/0" for monitor in layout.monitors)
     text = f"""[global]
 fsid = {layout.fsid}
-mon_host = v2:{layout.monitor}:{MONITOR_PORT}/0
+mon_host = {monitors}
 auth_cluster_required = cephx
 auth_service_required = cephx
 auth_client_required = cephx

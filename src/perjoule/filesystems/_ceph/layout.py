@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass as options_dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._ceph.tuning import require_permitted
 from perjoule.filesystems._options import Deployed
+from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Amplification, Redundancy, passed_on
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
@@ -23,6 +24,7 @@ from perjoule.model.units import Bytes
 SMALLEST_OSD_BYTES = 1024**3
 # the others' first and last, of which they choose free ones
 MONITOR_PORT, FIRST_PORT, LAST_PORT = 3300, 6800, 7568
+MONITORS = "all management"  # where several monitors run, as `Hosts.at` has it
 PYTHON = "/usr/bin/python3"  # the system's, which has librados
 
 DeviceClass = Literal["hdd", "ssd"]
@@ -54,6 +56,20 @@ class Osd:
     def name(self) -> str:
         """Its name in Ceph."""
         return f"osd.{self.id}"
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """A monitor; the first one's host also runs the manager."""
+
+    id: str
+    host: str
+    address: str
+
+    @property
+    def name(self) -> str:
+        """Its name in Ceph."""
+        return f"mon.{self.id}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class CephLayout:
     """A whole cluster."""
 
     options: "Ceph"
-    monitor: str  # address
+    monitors: tuple[Monitor, ...]
     osds: tuple[Osd, ...]
     pools: tuple[CephPool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
@@ -151,6 +167,10 @@ class Ceph(Deployed):
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
+    monitors_count: Annotated[int, Field(ge=1, le=7)] = 1
+    """Monitors, each on a management host of its own; they agree by majority, so an even number adds no
+    safety.
+    """
     conf: Conf = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}); those that
     tune
@@ -174,6 +194,18 @@ class Ceph(Deployed):
     def layout(self, hosts: Hosts) -> CephLayout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
 
+    def monitors(self, hosts: Hosts) -> tuple[Monitor, ...]:
+        """Place the monitors. Raises CampaignError if there are too few hosts for several."""
+        places = hosts.by_role("management") if self.monitors_count > 1 else (hosts.management,)
+        if len(places) < self.monitors_count:
+            problem = f"monitors = {self.monitors_count} needs as many management hosts, but there are {len(places)}"
+            then = "remove monitors, or use a testbed with more management hosts"
+            raise CampaignError(problem, where="ceph", next=then)
+        return tuple(
+            Monitor(chr(ord("a") + n), host.name, host.address)
+            for n, host in enumerate(places[: self.monitors_count])
+        )
+
     def amplification(self, hosts: Hosts) -> Amplification:
         """The amplification of the data pool, or of any client's; objects in memory have no disk."""
         ratios = super().amplification(hosts)
@@ -195,7 +227,8 @@ class Ceph(Deployed):
             look=look,
             on="management",
         )
-        return (*super().checks(), rados)
+        others = {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base"} if self.monitors_count > 1 else {}
+        return (*super().checks(), *programs(others, MONITORS), rados)
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
         """The monitor's, and those among which managers, OSDs and metadata servers choose."""
@@ -209,7 +242,9 @@ class Ceph(Deployed):
             for program in names
             if program == "ceph-mds"
         }
+        others = {MONITORS: (Port(MONITOR_PORT, "ceph-mon"),)} if self.monitors_count > 1 else {}
         return {
+            **others,
             "management": (Port(MONITOR_PORT, "ceph-mon"), choosing("ceph-mgr")),
             "bricks": (choosing("ceph-osd"),),
             **mds,
