@@ -61,3 +61,24 @@ def test_what_is_wrong_is_reported_in_a_sentence(words: list[str], said: str) ->
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_paper_with_two_studies_has_a_file_and_what_is_missing_for_each(tmp_path: Path) -> None:
+    done = typed("reproduce", "cubieboard", "--write", tmp_path / "boards.toml")
+    assert done.returncode == 0, done.stderr
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["boards-cubieboard.toml", "boards-hep.toml"]
+    assert all(name in done.stdout for name in files)
+    assert "can't be repeated by cubieboard: phases of 200 s and 100 s" in done.stderr
+    assert "can't be repeated by hep: the desktop PC" in done.stderr
+    assert 'kind = "rados"' in (tmp_path / files[0]).read_text()
+    assert 'compression = "none"' in (tmp_path / files[1]).read_text()
+
+
+def test_both_studies_run_each_into_its_folder(tmp_path: Path) -> None:
+    done = typed(
+        "reproduce", "cubieboard", "--simulate", "--repetitions", "1", "--shrink", "4096", "--into", tmp_path
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"cubieboard", "hep"}
+    assert all((tmp_path / name / "report.html").exists() for name in ("cubieboard", "hep"))
+    assert done.returncode == 0

@@ -70,6 +70,8 @@ SHORT = {
             "aged": {"full": ["0 %", "80 %"], "overwrites": 0, "seed": 7},
         },
     ),
+    # of hosts over SSH one is for management; three monitors: test_rados.py
+    "cubieboard": Short(({"size": "8 MiB", "duration": "60 s", "time_limit": "120 s"},), 0, {"monitors": 1}),
     "degraded-reads": Short(
         ({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)
     ),

@@ -29,7 +29,7 @@ from perjoule.views.content import Content
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
-    text = replication.written("green-storage", repetitions=2, simulate=True)
+    text = replication.written(*replication.reproductions("green-storage"), repetitions=2, simulate=True)
     overrides = ["clients=1", "settle=5 ms", "seed=7", "shrink=100000", "workload.operation=write"]
     asked = campaign.parse(text, overrides=overrides)
     found = store.create(tmp_path_factory.mktemp("kept") / "study", asked.text, asked.name, asked.overrides)

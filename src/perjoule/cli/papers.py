@@ -1,5 +1,6 @@
 """Commands about published numbers: papers, reproduce."""
 
+import sys
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
@@ -11,11 +12,12 @@ from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.making import replication
 from perjoule.campaign.source import text_of
 from perjoule.cli import parameters
-from perjoule.cli.measuring import start
+from perjoule.cli.measuring import measured
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import err, out, show_line
 from perjoule.cli.terminal.outputs import OutputFile, write
+from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published
@@ -190,21 +192,39 @@ def reproduce_command(
     """Repeat the study of PAPER as far as possible: its file systems and workload, on virtual hosts or your
     own.
 
+    A paper with several studies has a results folder, or a file, for each: DIR/STUDY, FILE-STUDY.toml.
+
     The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds
     here.
     """
     testbed_file = None if testbed == TESTBED else Path(testbed)
-    text = replication.written(
-        name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=testbed_file, simulate=simulate
-    )
-    asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
-    for missing in replication.reproduction(name).missing:
-        err.print(f"can't be repeated: {missing}")
-    if target is None:
-        start(asked, into)
-    else:
-        write(target, text)
-        show_line(
-            f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they "
-            "take"
+    found = replication.reproductions(name)
+    asked: list[tuple[Campaign, str, str]] = []  # with its text and study
+    for study in found:
+        text = replication.written(
+            study,
+            scale=scale,
+            shrink=shrink,
+            repetitions=repetitions,
+            testbed=testbed_file,
+            simulate=simulate,
         )
+        source = _of_study(target, study.study).name if target else f"{study.study or name}.toml"
+        asked.append((campaign.parse(text, source=source), text, study.study))
+        for missing in study.missing:
+            err.print(f"can't be repeated{f' by {study.study}' if study.study else ''}: {missing}")
+    codes: list[int] = []
+    for plan, text, study in asked:
+        if target is None:
+            codes.append(measured(plan, into / study if into else None)[1])
+        else:
+            file = _of_study(target, study)
+            write(file, text)
+            trials = counted(len(plan.trials), "trial")
+            show_line(f"{file}: {trials}; perjoule check {file} says how long they take")
+    sys.exit(max(codes, default=0))
+
+
+def _of_study(target: Path, study: str) -> Path:
+    """Return the file of one of a paper's studies; that of the only one is the one asked for."""
+    return target.with_stem(f"{target.stem}-{study}") if study else target

@@ -657,7 +657,7 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
     example asks for.
     """
     document = tomlkit.parse(path.read_text())
-    many = {"storage": 8, "metadata": 1, "management": 1, "client": 8}
+    many = {"storage": 8, "metadata": 1, "management": 3, "client": 8}
     hosts = [
         {"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role}
         for role, n in many.items()

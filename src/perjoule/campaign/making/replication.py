@@ -25,33 +25,39 @@ class Reproduction:
     """How a paper's study is repeated: a campaign's text, what makes it small, and what can't be repeated."""
 
     paper: str
+    study: str  # the name of its campaign, if the paper has several; else ""
     template: str
     small: Mapping[str, Any]  # keys above the tables; for a name of tables, options of each of them
     changed: str  # what that changes beyond sizes, in words
     missing: tuple[str, ...]
 
 
-def reproduction(paper: str) -> Reproduction:
-    """Find how a paper's study is repeated.
+def reproductions(paper: str) -> tuple[Reproduction, ...]:
+    """Find how a paper's studies are repeated, in the order in which it describes them.
 
     Raises CampaignError: no such paper, or no campaign repeats it.
     """
     known = published.paper(paper)
-    rows: dict[str, dict[str, Any]] = tomllib.loads(
-        _CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8")
-    )
-    if known.name not in rows:
+    text = _CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8")
+    tables: dict[str, dict[str, Any] | list[dict[str, Any]]] = tomllib.loads(text)
+    if known.name not in tables:
         raise CampaignError(
-            f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(rows)}"
+            f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(tables)}"
         )
-    row = rows[known.name]
+    rows = tables[known.name]
+    if isinstance(rows, list):
+        return tuple(_reproduction(known.name, row["campaign"], row) for row in rows)
+    return (_reproduction(known.name, "", rows),)
+
+
+def _reproduction(paper: str, study: str, row: dict[str, Any]) -> Reproduction:
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
-    return Reproduction(known.name, template, row, changed, missing)
+    return Reproduction(paper, study, template, row, changed, missing)
 
 
 def written(
-    paper: str,
+    found: Reproduction,
     *,
     scale: float | None = None,
     shrink: int | None = None,
@@ -62,7 +68,7 @@ def written(
     """Write the campaign that repeats a paper's study.
 
     Args:
-        paper: one of `published.names()`.
+        found: one of `reproductions`.
         scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
         shrink: the divisor of the paper's sizes; the default fits into about half an hour, and is 1 on hosts
             of your own.
@@ -71,10 +77,8 @@ def written(
         simulate: whether to replace real parts with simulated ones.
 
     Raises:
-        CampaignError: the paper or its campaign is unknown, the hosts have no scale, or the testbed file is
-            wrong.
+        CampaignError: the hosts have no scale, or the testbed file is wrong.
     """
-    found = reproduction(paper)
     # it nests, and so has no type
     document: Any = tomlkit.parse(found.template[found.template.index("\nname = ") + 1 :])
     asked = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}

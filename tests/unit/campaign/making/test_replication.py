@@ -1,9 +1,10 @@
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from perjoule import campaign
+from perjoule import campaign, drivers
 from perjoule.campaign.making import replication
 from perjoule.model.errors import CampaignError
 from perjoule.papers import published
@@ -12,14 +13,21 @@ from places import EXAMPLES
 TEMPLATES = Path(published.__file__).parent / "campaigns"
 
 
+def written(paper: str, **asked: Any) -> str:
+    """The campaign of a paper's only study."""
+    (study,) = replication.reproductions(paper)
+    return replication.written(study, **asked)
+
+
 @pytest.mark.parametrize(
     "paper", [name for name in published.names() if published.paper(name).kind == "paper"]
 )
 def test_every_paper_has_a_campaign_that_says_whom_it_repeats_and_what_differs(paper: str) -> None:
-    asked = campaign.parse(replication.written(paper))
-    assert asked.reproduces == paper
-    assert "differs from the paper" in " ".join(asked.description.split())
-    assert replication.reproduction(paper).missing
+    for study in replication.reproductions(paper):
+        asked = campaign.parse(replication.written(study))
+        assert asked.reproduces == paper
+        assert "differs from the paper" in " ".join(asked.description.split())
+        assert study.missing
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.toml")), ids=lambda path: path.stem)
@@ -29,7 +37,7 @@ def test_there_is_one_truth_for_a_campaign_of_a_paper(path: Path) -> None:
 
 
 def test_green_storage_is_the_papers_in_small_and_takes_less_than_half_an_hour() -> None:
-    asked = campaign.parse(replication.written("green-storage", scale=0.1))
+    asked = campaign.parse(written("green-storage", scale=0.1))
     assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
     assert {t.clients_count for t in asked.trials} == {1, 2, 3, 4}
     assert {t.repetition for t in asked.trials} == {1, 2, 3, 4, 5}
@@ -38,7 +46,7 @@ def test_green_storage_is_the_papers_in_small_and_takes_less_than_half_an_hour()
 
 
 def test_a_request_is_written_once() -> None:
-    text = replication.written("green-storage", scale=0.25, shrink=64, repetitions=2, simulate=True)
+    text = written("green-storage", scale=0.25, shrink=64, repetitions=2, simulate=True)
     document = tomllib.loads(text)
     assert document["testbed"]["scale"] == 0.25
     assert (document["shrink"], document["repetitions"], document["simulate"]) == (64, 2, True)
@@ -50,7 +58,7 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
 ) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('# ours\n[testbed]\nkind = "local"\n\n[[meter]]\nkind = "system"\n')
-    document = tomllib.loads(replication.written("green-storage", testbed=own))
+    document = tomllib.loads(written("green-storage", testbed=own))
     assert document["testbed"] == {"kind": "local"}
     assert document["meter"] == [{"kind": "system"}]
     assert document["shrink"] == 1
@@ -64,12 +72,12 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
 def test_a_testbed_is_taken_from_any_toml(text: str, tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text(text)
-    document = tomllib.loads(replication.written("green-storage", testbed=own))
+    document = tomllib.loads(written("green-storage", testbed=own))
     assert (document["testbed"], len(document["workload"])) == ({"kind": "local"}, 1)
 
 
 def test_a_comment_names_the_value_before_and_no_longer_explains_it() -> None:
-    lines = replication.written("green-storage", scale=0.1).splitlines()
+    lines = written("green-storage", scale=0.1).splitlines()
     assert "shrink = 1024 # instead of 1" in lines
     assert "shared = false # instead of true" in lines
     assert [line for line in lines if line.startswith("scale = 0.1  # two cores")]
@@ -79,16 +87,30 @@ def test_what_can_not_be_written_is_reported(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('[testbed]\nkind = "local"\n')
     with pytest.raises(CampaignError, match="only virtual hosts have a scale"):
-        replication.written("green-storage", scale=0.1, testbed=own)
+        written("green-storage", scale=0.1, testbed=own)
     with pytest.raises(CampaignError, match="no such file"):
-        replication.written("green-storage", testbed=tmp_path / "none.toml")
+        written("green-storage", testbed=tmp_path / "none.toml")
     own.write_text('[testbed]\nkind = "local"\n[[workload]]\nkind = "fio"\n')
     with pytest.raises(CampaignError, match="has a \\[testbed\\]"):
-        replication.written("green-storage", testbed=own)
+        written("green-storage", testbed=own)
     with pytest.raises(CampaignError, match="no paper is called"):
-        replication.written("green-storag")
+        written("green-storag")
     with pytest.raises(CampaignError, match='no paper is called "green"'):
         campaign.parse(
             'reproduces = "green"\n'
             + (TEMPLATES / "green-storage.toml").read_text().replace("reproduces", "#")
         )
+
+
+def test_the_cubieboards_have_two_studies_and_their_storage_is_the_papers_in_small() -> None:
+    storage, analysis = replication.reproductions("cubieboard")
+    assert (storage.study, analysis.study) == ("cubieboard", "hep")
+    asked = campaign.parse(replication.written(storage))
+    assert {trial.clients_count for trial in asked.trials} == {1, 2, 3, 4, 5}
+    assert {trial.repetition for trial in asked.trials} == {1, 2, 3, 4, 5}
+    assert {trial.filesystem.kind for trial in asked.trials} == {"rados"}
+    assert campaign.plan(asked).duration_s < 30 * 60
+    (bed,) = {trial.testbed.options["cluster"] for trial in asked.trials}
+    assert bed == "cubieboard2"
+    hosts = drivers.testbed(asked.trials[0].testbed).planned(5)
+    assert [len(hosts.by_role(role)) for role in ("storage", "management", "client")] == [12, 3, 5]
