@@ -21,11 +21,11 @@ def test_a_campaign_is_written_and_what_can_not_be_repeated_is_reported(tmp_path
     target = tmp_path / "green.toml"
     done = typed("reproduce", "green-storage", "--scale", "0.1", "--write", target)
     assert done.returncode == 0
-    assert "120 trials" in done.stdout
+    assert "160 trials" in done.stdout
     assert "can't be repeated: OrangeFS" in done.stderr
     checked = typed("check", target)
     assert checked.returncode == 0
-    assert "120 trials on 3 deployments" in checked.stdout
+    assert "160 trials on 4 deployments" in checked.stdout
 
 
 def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_the_papers_campaign_moves_36_gib_in_every_trial_five_times_with_one_to_
     assert {step.moved_bytes for step in steps} == {36 * 1024**3}
     assert {step.trial.clients_count for step in steps} == {1, 2, 3, 4}
     assert {step.trial.repetition for step in steps} == {1, 2, 3, 4, 5}
-    assert len(steps) == 3 * 2 * 4 * 5
+    assert len(steps) == 4 * 2 * 4 * 5
 
 
 def test_the_papers_campaign_is_scaled_down_by_one_option() -> None:

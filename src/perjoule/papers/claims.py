@@ -145,13 +145,24 @@ def _ends(cases: Sequence[ClaimCase], claim: Claim) -> list[tuple[Cell, Cell]]:
 
 def _cases(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> list[ClaimCase] | str:
     """Return the pairs of cells of a claim, or why nothing was measured for it."""
-    facts = {**_shared(claim, paper), **_facts(claim.among, paper)}
+    clusters = paper.values("cluster")
+    known = any(measurement.facts.get("cluster") in clusters for measurement in measurements)
+    facts = {**_shared(claim, paper), **_facts(claim.among, paper, known=known)}
+    if not known and facts.get("cluster") in clusters:
+        del facts["cluster"]
     among = [
         measurement
         for measurement in measurements
         if measurement.has(**facts) and min(measurement.interval.values) > 0
     ]
-    sides = [side for side in (_facts(claim.which, paper), _facts(claim.than, paper)) if side]
+    sides = [
+        side
+        for side in (
+            _facts(claim.which, paper, known=known),
+            _facts(claim.than, paper, known=known),
+        )
+        if side
+    ]
     for side in sides or [facts]:
         if not any(measurement.has(**side) for measurement in among):
             system = side.get("filesystem", facts.get("filesystem"))
@@ -179,14 +190,17 @@ def _lacking(system: str, measurements: Sequence[MeasuredMetric]) -> str:
     return f"not measured: {system}"
 
 
-def _facts(claimed: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
+def _facts(claimed: Mapping[str, Fact], paper: Paper, *, known: bool) -> dict[str, Fact]:
     """Translate a claim's words into facts of measurements: a configuration is its file system, a cluster
     has its known name.
+
+    Where clusters of the paper were measured (`known`), a configuration is also its cluster; hosts of one's
+    own stand for any of them.
     """
     facts = {key: fact for key, fact in claimed.items() if key not in (*_IGNORED, *APART)}
     if (of := claimed.get("configuration")) is not None:
         given = paper.configurations[str(of)]
-        facts |= {key: given[key] for key in ("filesystem",) if key in given}
+        facts |= {key: given[key] for key in ("filesystem", *(["cluster"] if known else [])) if key in given}
     if "cluster" in claimed:
         facts["cluster"] = claimed["cluster"]
     return facts

@@ -84,6 +84,35 @@ def test_a_claim_holds_when_it_is_significant_over_all_cases(verdicts) -> None:
     assert one.p < 0.001
 
 
+def of_clusters(made, cells, **clusters):
+    """Verdicts on cells of file systems by label, each of a kind and on a cluster."""
+    records = []
+    for label, (kind, cluster) in clusters.items():
+        asked = trial("CephFS")
+        named = replace(asked, filesystem=Spec(kind, {}, label), testbed=Spec("virtual", {}, cluster))
+        records.append(made.record(named, cluster=cluster))
+    found = judged(published.paper("green-storage"), measured(records, cells))
+    return {one.claim.text: one for one in found}
+
+
+def test_a_configuration_is_that_on_its_own_cluster_where_several_of_the_papers_were_measured(made) -> None:
+    falls = "on the CephFS setup on the ARM-based cluster performance drops for more clients (writes)"
+    draws = "GlusterFS had the highest power consumption (4 clients)"
+    several = [
+        *(cell("CephFS", "write", clients, rate) for clients, rate in ((1, 90), (4, 60))),
+        *(cell("Big", "write", clients, rate, power_w=1000.0) for clients, rate in ((1, 60), (4, 90))),
+        cell("GlusterFS", "write", 4, 70, power_w=50.0),
+    ]
+    kinds = {"CephFS": "cephfs", "Big": "cephfs", "GlusterFS": "glusterfs"}
+    theirs = {"CephFS": "odroid-hc4", "Big": "reference-2", "GlusterFS": "odroid-hc4"}
+    found = of_clusters(made, several, **{name: (kinds[name], theirs[name]) for name in kinds})
+    assert [(found[text].verdict, found[text].cases_count) for text in (falls, draws)] == [
+        ("holds here", 1)
+    ] * 2
+    ours = of_clusters(made, several, **{name: (kind, "my-lab") for name, kind in kinds.items()})
+    assert [ours[text].verdict for text in (falls, draws)] == ["can't tell", "doesn't hold here"]
+
+
 def test_a_mean_over_cases_is_one_of_all_claims_that_have_several(made, verdicts) -> None:
     found = verdicts(cells((70, 125), (60, 120)))
     several = sum(one.cases_count > 1 for one in found.values())

@@ -1,7 +1,7 @@
 """The campaign that repeats a paper's study: its template, scaled to fit, on virtual hosts or your own."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +12,7 @@ import tomlkit
 
 from perjoule import campaign
 from perjoule.campaign.source import read_toml, text_of
+from perjoule.campaign.tables import OWN_TESTBED
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import bytes_text
 from perjoule.papers import published
@@ -30,6 +31,7 @@ class Reproduction:
     small: Mapping[str, Any]  # keys above the tables; for a name of tables, options of each of them
     changed: str  # what that changes beyond sizes, in words
     missing: tuple[str, ...]
+    without: tuple[str, ...] = ()  # labels of file systems that the template has beyond the paper's
 
 
 def reproductions(paper: str) -> tuple[Reproduction, ...]:
@@ -53,7 +55,8 @@ def reproductions(paper: str) -> tuple[Reproduction, ...]:
 def _reproduction(paper: str, study: str, row: dict[str, Any]) -> Reproduction:
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
-    return Reproduction(paper, study, template, row, changed, missing)
+    without = tuple(row.pop("without", ()))
+    return Reproduction(paper, study, template, row, changed, missing, without)
 
 
 def written(
@@ -70,7 +73,7 @@ def written(
     Args:
         found: one of `reproductions`.
         scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
-        shrink: the divisor of the paper's sizes; the default fits into about half an hour, and is 1 on hosts
+        shrink: the divisor of the paper's sizes; the default needs at most 45 minutes, and is 1 on hosts
             of your own.
         repetitions: of each data point; the paper's by default.
         testbed: a TOML file with [testbed], and perhaps [[meter]], which replace the virtual ones.
@@ -84,12 +87,16 @@ def written(
     asked = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
     asked = {key: value for key, value in asked.items() if value is not None}
     if testbed is None:
+        _leave_out(document, lambda table: table.get("label") in found.without)
         _set(document, {**found.small, **({"testbed": {"scale": scale}} if scale else {}), **asked})
     elif scale is not None:
         raise CampaignError(
             "only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file"
         )
     else:
+        _leave_out(
+            document, lambda table: OWN_TESTBED in table
+        )  # other hardware than that of the hosts named
         _replace(document, testbed)
         _set(document, asked)
     _describe(document, found.changed if testbed is None else "")
@@ -109,6 +116,12 @@ def _set(table: Any, options: Mapping[str, Any]) -> None:
             if key in table:
                 new.comment(f"instead of {cast('Any', tomlkit.item(table[key])).as_string()}")
             table[key] = new
+
+
+def _leave_out(document: Any, unwanted: Callable[[Any], bool]) -> None:
+    """Remove tables of file systems."""
+    for table in [table for table in document["filesystem"] if unwanted(table)]:
+        document["filesystem"].remove(table)
 
 
 def _replace(document: Any, file: Path) -> None:

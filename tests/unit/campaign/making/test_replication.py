@@ -36,12 +36,11 @@ def test_there_is_one_truth_for_a_campaign_of_a_paper(path: Path) -> None:
         assert (EXAMPLES / path.name).resolve() == path.resolve()
 
 
-def test_green_storage_is_the_papers_in_small_and_takes_less_than_half_an_hour() -> None:
+def test_green_storage_is_the_papers_in_small() -> None:
     asked = campaign.parse(written("green-storage", scale=0.1))
     assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
     assert {t.clients_count for t in asked.trials} == {1, 2, 3, 4}
     assert {t.repetition for t in asked.trials} == {1, 2, 3, 4, 5}
-    assert campaign.plan(asked).duration_s < 30 * 60
     assert "Sizes are divided by 1024: 36 MiB to 144 MiB" in " ".join(asked.description.split())
 
 
@@ -62,6 +61,7 @@ def test_own_hosts_and_meters_take_the_place_of_the_virtual_ones_and_the_sizes_a
     assert document["testbed"] == {"kind": "local"}
     assert document["meter"] == [{"kind": "system"}]
     assert document["shrink"] == 1
+    # not the second reference cluster, which is other hardware than the hosts that are named
     assert len(document["filesystem"]) == 3
     assert "divided" not in document["description"]
 

@@ -1,0 +1,246 @@
+"""Campaigns of papers against what the papers print: nothing differs that a campaign does not say, and
+nothing that it says is untrue.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from perjoule import campaign, catalogue, drivers
+from perjoule.campaign.defaults import MODEL
+from perjoule.campaign.making import replication
+from perjoule.campaign.plan import short_loads
+from perjoule.model import Spec
+from perjoule.papers import published
+from perjoule.papers.facts import same
+
+GIB, MIB, KIB = 2**30, 2**20, 2**10
+MOST_MINUTES = 45
+
+
+class Parameter(NamedTuple):
+    """What a campaign does and what the paper prints (None: it does not), and how the campaign says so."""
+
+    ours: object
+    theirs: object
+    words: str = ""
+
+
+class Study:
+    """A campaign with the tables that it has as comments, and its paper."""
+
+    def __init__(self, name: str) -> None:
+        self.text = re.sub(
+            r"(?m)^# \[\[filesystem\]\]\n(?:# .*\n)+",
+            lambda table: re.sub("(?m)^# ", "", table[0]),
+            replication.reproduction(name).template,
+        )
+        self.document = tomllib.loads(self.text)
+        self.asked = campaign.parse(self.text)
+        self.paper = published.paper(name)
+        self.says = " ".join(self.document["description"].split()).partition(" differs from the paper: ")[2]
+
+    def printed(self, id: str) -> float:
+        return self.paper.number(id).value
+
+    def built(self, label: str):
+        """The file system of a label, with the defaults of its driver."""
+        trial = next(trial for trial in self.asked.trials if trial.filesystem.label.startswith(label))
+        return drivers.filesystem(trial.filesystem), drivers.testbed(trial.testbed)
+
+    @property
+    def workload(self):
+        return self.document["workload"][0]
+
+
+RATE_HZ = drivers.meter(Spec(MODEL)).sampled_hz
+DURABLE, BURST = "A write lasts until", "number is the burst beside it"
+VERSIONS = "Versions are those that are installed"
+
+
+def green_storage(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    clients = [*range(int(printed("clients_least")), int(printed("clients_most")) + 1)]
+    yield Parameter(study.document["clients"], clients)
+    yield Parameter(study.document["repetitions"], printed("iterations"))
+    yield Parameter(study.asked.edp_weight, printed("edp_weight"))
+    yield Parameter(study.workload["operation"], ["write", "read"])  # sequential
+    load = drivers.workload(study.asked.trials[0].workload)
+    yield Parameter(load.pattern.transfer_bytes, printed("transfer"))
+    yield Parameter(load.moved_bytes(4), printed("data_other"))
+    yield Parameter(study.workload["kind"], "ior", "the load engine is fio, not IOR 3.3")
+    yield Parameter("durable", "reported", DURABLE)
+    yield Parameter("beside it", "alone", BURST)
+    yield Parameter(RATE_HZ, printed("arm_sampling"), "modelled at 5 Hz, not measured by an LMG 450 at 20 Hz")
+    yield Parameter(RATE_HZ, 1 / printed("ref2_sampling"), "or by IPMI every 15 s")
+    yield Parameter("installed", study.paper.configurations["arm-cephfs"]["version"], VERSIONS)
+    yield Parameter("in comments", "measured", "No distribution packages OrangeFS")
+
+    ceph, arm = study.built("CephFS")
+    node = {node.name: node for node in arm.hardware.nodes}
+    yield Parameter(node["A"].count, printed("arm_nodes_a"))
+    yield Parameter(len(node["A"].disks), printed("arm_disks_per_node"))
+    yield Parameter(ceph.placement_groups_count, printed("arm_ceph_pgs"))
+    yield Parameter(ceph.copies_count, printed("arm_ceph_copies"))
+    yield Parameter(ceph.acknowledged_count, printed("arm_ceph_acknowledged"))
+    yield Parameter(ceph.osds_per_host_count, printed("arm_ceph_osds") * printed("arm_disks_per_node"))
+    yield Parameter(ceph.metadata_osds_count, printed("arm_ceph_osds") * printed("arm_ssds_per_node"))
+
+    moose, _ = study.built("MooseFS")
+    yield Parameter(moose.goal, None, "MooseFS's goal is not printed")
+    yield Parameter(moose.trash_s, printed("moosefs_trash"), "frees deleted files at once")
+    yield Parameter("none", "on node B", "has no monitoring server")
+
+    gluster, where = study.built("GlusterFS")
+    yield Parameter(gluster.redundancy_count, printed("gluster_redundancy"))
+    yield Parameter(gluster.bricks_per_host_count, printed("gluster_bricks_per_node"))
+    metadata = next(node for node in where.hardware.nodes if node.role == "metadata")
+    yield Parameter(
+        [disk.technology for disk in metadata.disks],
+        ["hdd"] * int(printed("arm_gluster_hdds")),
+        "Node C keeps its SSDs for GlusterFS",
+    )
+    yield Parameter(1, printed("arm_disks_per_node"), "A node's two disks are one")
+
+    orange, _ = study.built("OrangeFS")
+    yield Parameter(orange.stripe_bytes, printed("orangefs_stripe"))
+    beneath = study.paper.configurations["arm-orangefs"]["beneath"]
+    yield Parameter((orange.beneath.kind, orange.beneath.mirror), ("zfs",) * 2 if "ZFS" in beneath else ())
+
+    first, one = study.built("Reference 1")
+    data = next(node for node in one.hardware.nodes if node.role == "storage")
+    yield Parameter(first.stripe_bytes, printed("ref1_stripe"))
+    yield Parameter(
+        (data.count, len(data.disks)), (printed("ref1_data_nodes"), printed("ref1_disks_per_node"))
+    )
+
+    second, two = study.built("Reference 2")
+    nodes = {node.name: node for node in two.hardware.nodes}
+    yield Parameter(nodes["supermicro"].count, printed("ref2_supermicro_nodes"))
+    yield Parameter(second.copies_count, printed("ref2_copies"))
+    yield Parameter(second.acknowledged_count, printed("ref2_acknowledged"))
+    yield Parameter(second.placement_groups_count, None, "Its placement groups are not printed")
+    yield Parameter(
+        second.osds_per_host_count,
+        printed("ref2_osds") * printed("ref2_supermicro_ssds"),
+        "two OSDs on each host, not on each SSD",
+    )
+    yield Parameter(load.moved_bytes(4), printed("data_ref2"), "moves 36 GiB, not 96 GiB")
+    yield Parameter(two.scale_ratio, 1, f"Reference 2 runs at {two.scale_ratio:g} of its speed")
+    hosts = two.planned(4)
+    yield Parameter(
+        hosts.management.name, hosts.by_role("storage")[3].name, "the monitor on a Supermicro node"
+    )
+    yield Parameter(0, 1, "no standby MDS")
+    yield Parameter(1, 2, "no network of its own for OSDs")
+
+
+def access_patterns(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    yield Parameter(study.document["clients"], printed("ceph_clients"))
+    yield Parameter(study.document["clients"], printed("beegfs_clients"))
+    yield Parameter(study.document["repetitions"], 1, "There are three repetitions")
+    yield Parameter(study.workload["operation"], ["write", "read", "randwrite", "randread"])
+    transfers = [f"{printed(f'transfer_{size}') / 1e6:g} MB" for size in (16, 1, 64)]
+    for ours, theirs in zip(study.workload["transfer"], transfers, strict=True):
+        assert same("transfer", ours, theirs)
+    yield Parameter("16 MiB", transfers[0], "Sizes are powers of two")
+    yield Parameter(study.workload["size"], f"{printed('beegfs_data') / 1e9:g} GiB")
+    yield Parameter(study.workload["kind"], "ior", "The load engine is fio, not IOR")
+    yield Parameter(1, printed("beegfs_threads"), "with 24 threads")
+    yield Parameter("durable", "reported", DURABLE)
+    yield Parameter("beside it", "alone", BURST)
+    yield Parameter("installed", study.paper.configurations["cephfs"]["version"], VERSIONS)
+    yield Parameter(RATE_HZ, None, "Power is modelled; the paper has none")
+    labels = {table["label"] for table in study.document["filesystem"]}
+    yield Parameter(labels, {"CephFS", "BeeGFS"}, "MooseFS and GlusterFS are not in the paper")
+    yield Parameter("in comments", "measured", "BeeGFS's client is a module that few kernels have")
+    yield Parameter("one file", "separate files", "Ceph's objects are in BlueStore in one file")
+
+    blocks = [printed(f"block_{n}") for n in (1, 2, 4)]
+    for table in study.document["filesystem"]:
+        beneath = [(one["kind"], one.get("block")) for one in table["beneath"]]
+        for kind in ("ext4", "xfs"):
+            laid = [block for of, block in beneath if of == kind]
+            assert all(same("block", a, b) for a, b in zip(laid, blocks, strict=True)), table["label"]
+        yield Parameter(beneath[-1:], [("btrfs", None)])
+
+    ceph, there = study.built("CephFS")
+    yield Parameter(ceph.placement_groups_count, printed("ceph_pgs"))
+    yield Parameter(ceph.copies_count, None, "How many copies there are is not printed")
+    yield Parameter(
+        ceph.osd_size_bytes, printed("ceph_partition"), "OSDs have 12 GiB on disks of 16 GiB, not 50 GB"
+    )
+    hosts = there.planned(2)
+    yield Parameter(len(hosts.by_role("management")), 3, "one monitor, not three")
+    nodes = {node.role: node for node in there.hardware.nodes}
+    yield Parameter(nodes["storage"].count, printed("ceph_osd_nodes"))
+    yield Parameter(
+        nodes["storage"].board.nic_bytes_per_s.value * 1538 / 1448,
+        pytest.approx(printed("ceph_network"), 0.01),
+    )
+    cores = {printed(f"cores_Node{n}") for n in range(1, 6)}
+    yield Parameter(
+        {node.board.cores_count for node in nodes.values()}, cores, "Hosts are alike, with 48 cores"
+    )
+
+    bee, theirs = study.built("BeeGFS")
+    nodes = {node.role: node for node in theirs.hardware.nodes}
+    yield Parameter(bee.roles, "both")
+    yield Parameter(nodes["storage"].count, printed("beegfs_servers"))
+    yield Parameter(bee.beneath.size_bytes, printed("beegfs_partition"), "BeeGFS's targets 16 GiB, not 25 GB")
+    yield Parameter(nodes["storage"].disks[0].capacity_bytes.value, printed("disk_s1"), "and disks of 1.8 TB")
+
+
+def ssd_vs_hdd(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    yield Parameter(study.document["repetitions"], printed("repetitions"))
+    yield Parameter(study.asked.settle_s, printed("delay"))
+    yield Parameter(len(study.asked.trials) / printed("repetitions"), printed("experiments"))
+    yield Parameter(len(study.document["testbed"]["cluster"]), printed("configurations"))
+    for table in study.document["workload"]:
+        transfers = [f"{printed(f'{size}_request') / 1e3:g} KB" for size in ("small", "large")]
+        assert all(same("transfer", a, b) for a, b in zip(table["transfer"], transfers, strict=True))
+        yield Parameter(table["size"], f"{printed('data') / 1e9:g} GiB")
+        yield Parameter(table["duration"], f"{printed('time_limit'):g} s")
+    yield Parameter("32 KiB", "32 KB", "Sizes are powers of two")
+    yield Parameter("durable", "reported", DURABLE)
+    yield Parameter("beside it", "alone", BURST)
+    yield Parameter(RATE_HZ, 1 / printed("sampling"), "measured power every 500 ms")
+    cluster = catalogue.cluster("pc-hdd1")
+    yield Parameter(
+        cluster.nodes[0].board.idle_w.status, "measured", "watts of machines and devices are assumed"
+    )
+    memory = study.document["testbed"].get("memory_cap", False)
+    yield Parameter(memory, True, "but not its memory")
+    yield Parameter("file", "disk", "A file that stands in for a hard disk")
+    yield Parameter("none", "an arm", "on other kernels random access is as fast")
+
+
+STUDIES = {"green-storage": green_storage, "access-patterns": access_patterns, "ssd-vs-hdd": ssd_vs_hdd}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_campaign_says_what_differs_from_its_paper_and_only_that(name: str) -> None:
+    study = Study(name)
+    parameters = [*STUDIES[name](study)]
+    for parameter in parameters:
+        differs = parameter.ours != parameter.theirs
+        assert differs == bool(parameter.words), parameter
+        assert parameter.words in study.says, parameter
+    checked = [parameter.words for parameter in parameters if parameter.words]
+    sentences = re.split(r"[.;] (?=[A-Zaiofwh])", study.says)
+    unchecked = [sentence for sentence in sentences if not any(words in sentence for words in checked)]
+    assert not unchecked
+
+
+@pytest.mark.parametrize(
+    "paper", [name for name in published.names() if published.paper(name).kind == "paper"]
+)
+def test_a_repeated_study_takes_at_most_three_quarters_of_an_hour(paper: str) -> None:
+    asked = campaign.parse(replication.written(paper))
+    assert campaign.plan(asked).duration_s <= MOST_MINUTES * 60
+    assert not [*short_loads(campaign.plan(asked))]
