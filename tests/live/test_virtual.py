@@ -14,6 +14,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Meter, Sink
+from perjoule.drivers.protocols.disks import disk_folder, disks_count
 from perjoule.model import Channel, Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds import _format
@@ -517,3 +518,22 @@ def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_p
     finally:
         process.kill()
         process.communicate()
+
+
+def test_each_disk_of_a_host_is_mounted_and_capped_by_itself() -> None:
+    testbed = bed(servers=1, disk="xfs", disk_size="400 MiB", disks_apart=True, scale=0.05)
+    with testbed.hold(1) as held:
+        (server,) = held.by_role("storage")
+        places = [disk_folder(server.directory, number) for number in range(disks_count(server))]
+        argvs = [["findmnt", "-no", "SOURCE", place] for place in places]
+        assert len({server.run(argv, timeout_s=10).stdout for argv in argvs}) == len(places) == 2
+        drive = testbed.hardware.nodes[0].disks[0].write_bytes_per_s.value * 0.05 / 2**20  # 7 MiB/s
+        for place in places:
+            began_s = time.monotonic()
+            argv = ["dd", "if=/dev/zero", f"of={place}/file", "bs=1M", "count=24", "oflag=direct"]
+            server.run(argv, timeout_s=60)
+            assert 24 / (time.monotonic() - began_s) < 1.3 * drive
+        before = server.counters().disk_written_bytes
+        assert before is not None
+        assert before >= 48 * 2**20
+    assert not any(place.exists() for place in places)

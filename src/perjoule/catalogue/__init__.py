@@ -21,6 +21,7 @@ from perjoule.catalogue.totals import (
     seek_s,
     servers,
     tpp_bytes_per_s,
+    with_drives,
 )
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Status, Value
 
@@ -49,4 +50,5 @@ __all__ = [
     "servers_by_name",
     "standing_for",
     "tpp_bytes_per_s",
+    "with_drives",
 ]

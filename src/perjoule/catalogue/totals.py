@@ -72,6 +72,33 @@ def seek_s(node: Node) -> float | None:
     return max((disk.seek_s.value for disk in node.disks if disk.seek_s), default=None)
 
 
+def with_drives(cluster: Cluster, **drives: str) -> Cluster:
+    """Return a cluster whose hosts of some roles have as many disks of another kind that it has.
+
+    Args:
+        cluster: any.
+        drives: the name of a disk by role; "" leaves its hosts as they are.
+
+    Raises:
+        CampaignError: the cluster has no such disk, or no host of that role has disks.
+    """
+    known = {disk.name: disk for node in cluster.nodes for disk in node.disks}
+    roles = {node.role for node in cluster.nodes if node.disks}
+    wanted = {role: name for role, name in drives.items() if name}
+    for role, name in wanted.items():
+        if role not in roles:
+            what = f'no {role} host of cluster "{cluster.name}" has disks'
+            raise CampaignError(what, where=f"{role}_drive", next="remove it")
+        if name not in known:
+            what = f'cluster "{cluster.name}" has no disk "{name}"'
+            raise CampaignError(what, where=f"{role}_drive", next=f"choose {' or '.join(known)}")
+    nodes = (
+        replace(node, disks=(known[wanted[node.role]],) * len(node.disks)) if node.role in wanted else node
+        for node in cluster.nodes
+    )
+    return replace(cluster, nodes=tuple(nodes)) if wanted else cluster
+
+
 def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_ratio: float) -> Cluster:
     """Return a cluster whose servers' CPUs, networks and disks have these speeds relative to its own;
     watts stay the same.

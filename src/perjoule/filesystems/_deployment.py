@@ -25,6 +25,7 @@ from perjoule.drivers.protocols import (
     TellsHeld,
     Unmounts,
 )
+from perjoule.drivers.protocols.disks import disk_folder, disks_count, nth_name
 from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
 from perjoule.filesystems._settings import Setting, as_facts, in_force
@@ -275,7 +276,8 @@ class Deployment(
         with suppress(WorkloadError):  # a host that is gone has nothing left
             if bound:
                 host.run(["umount", "--lazy", "--quiet", *bound], timeout_s=SHORT_S, check=False)
-            host.run(["rm", "-rf", "--one-file-system", "--", self.folder(host)], timeout_s=SHORT_S)
+            folders = [disk_folder(host.directory, number) / self.kind for number in range(disks_count(host))]
+            host.run(["rm", "-rf", "--one-file-system", "--", *folders], timeout_s=SHORT_S)
 
     def remount(self) -> None:
         """Remount on all clients, which drops their caches. Raises WorkloadError if a file is still open."""
@@ -310,13 +312,20 @@ class Deployment(
         """Return its folder on a host, without data that have a file system of their own beneath."""
         return host.directory / self.kind
 
-    def store(self, host: Host) -> Path:
-        """Return the folder of the data on a host: on the disk beneath, or else in its folder."""
-        return (
-            host.directory / "beneath" / self.kind
-            if self.options.beneath and host in self.bearers
-            else self.folder(host)
-        )
+    def store(self, host: Host, number: int = 0) -> Path:
+        """Return the folder of the data on one of a host's disks: on the disk beneath, or else in its folder.
+
+        `number` counts from 0, and after the last disk comes the first.
+        """
+        disk = number % self.disks_count(host)
+        if self.options.beneath and host in self.bearers:
+            return host.directory / nth_name("beneath", disk) / self.kind
+        return disk_folder(host.directory, disk) / self.kind
+
+    def disks_count(self, host: Host) -> int:
+        """Return over how many disks a host's data can be laid: a mirror makes one of two."""
+        beneath = self.options.beneath
+        return 1 if beneath and beneath.mirror != "none" else disks_count(host)
 
     def log(self, host: Host, name: str) -> Path:
         """Return the log of a daemon."""
@@ -409,7 +418,8 @@ class Deployment(
         """Remove what is left of another one, and make the disk for its data."""
         self.clean(host)
         if self.options.beneath and host in self.bearers:
-            host.disk("beneath", self.options.beneath)
+            for number in range(self.disks_count(host)):
+                host.disk(nth_name("beneath", number), self.options.beneath)
 
     def _note_logs(self) -> None:
         self.logs = tuple(dict.fromkeys(daemon.log for daemon in self.daemons))

@@ -27,6 +27,19 @@ def test_servers_change_their_speed_and_neither_clients_nor_watts_do() -> None:
     assert catalogue.peak_w(after, switch=True) == catalogue.peak_w(before, switch=True)
 
 
+def test_hosts_of_a_role_get_as_many_disks_of_another_kind_of_their_cluster() -> None:
+    before = catalogue.cluster("odroid-hc4")
+    after = catalogue.with_drives(before, storage="", metadata="wd-black-1tb")
+    disks = {node.role: [disk.name for disk in node.disks] for node in after.nodes}
+    assert disks["metadata"] == disks["storage"] == ["wd-black-1tb"] * 2
+    assert catalogue.idle_w(after, switch=False) > catalogue.idle_w(before, switch=False)
+    assert catalogue.with_drives(before, storage="", metadata="") == before
+    with pytest.raises(CampaignError, match='has no disk "wd-blak"'):
+        catalogue.with_drives(before, storage="", metadata="wd-blak")
+    with pytest.raises(CampaignError, match="no metadata host"):
+        catalogue.with_drives(catalogue.cluster("reference-2"), metadata="intel-p4510-4tb")
+
+
 def test_the_same_speed_is_the_same_cluster() -> None:
     before = catalogue.cluster("odroid-hc4")
     assert catalogue.at_speed(before, cpu_ratio=1, network_ratio=1, disk_ratio=1) == before

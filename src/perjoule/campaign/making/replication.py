@@ -94,9 +94,10 @@ def written(
             "only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file"
         )
     else:
-        _leave_out(
-            document, lambda table: OWN_TESTBED in table
-        )  # other hardware than that of the hosts named
+        # other hardware than that of the hosts that are named
+        _leave_out(document, lambda table: "cluster" in table.get(OWN_TESTBED, {}))
+        for table in document["filesystem"]:
+            table.pop(OWN_TESTBED, None)
         _replace(document, testbed)
         _set(document, asked)
     _describe(document, found.changed if testbed is None else "")

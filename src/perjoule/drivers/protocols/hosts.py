@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
 
+from perjoule.drivers.protocols.disks import HasDisks
 from perjoule.drivers.protocols.host import Host
 from perjoule.model import Json, Reality
 from perjoule.model.hardware import Cluster
@@ -111,7 +112,7 @@ class Hosts:
         return next(iter(self.by_role("management", "metadata", "storage")), self.all[0])
 
 
-class PlannedHost(Host):
+class PlannedHost(Host, HasDisks):
     """A host that is not held: a layout can be planned on it, and nothing can run."""
 
     def __init__(self, name: str, role: str) -> None:

@@ -107,7 +107,7 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         return absent(status, len(self.layout.osds), int(bool(self.layout.mds)))
 
     def stores(self, host: Host) -> tuple[Path, ...]:
-        return tuple(self.store(host) / osd.name for osd in self._osds(host))
+        return tuple(self.store(host, n) / osd.name for n, osd in enumerate(self._osds(host)))
 
     def held_bytes(self, host: Host) -> int:
         """Add up the objects, or their parts, of the placement groups on its OSDs, as the OSDs last
@@ -222,11 +222,14 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         rooms += ["mgr", "modules"] if management else []
         rooms += ["mds"] if host.name == self.layout.mds else []
         home, stores = self.folder(host), self.store(host)
-        self.furnish(host, *(home / room for room in rooms), *(stores / osd for osd in osds))
-        size_bytes = _osd_bytes(host, stores, self.options, len(osds)) if osds else 0
+        self.furnish(host, *(home / room for room in rooms), *self.stores(host))
+        most_count = -(-len(osds) // self.disks_count(host))  # on one disk
+        size_bytes = _osd_bytes(host, stores, self.options, most_count) if osds else 0
         text = configuration(
             self.layout, home, host.address, changed=self.changed, osd_bytes=size_bytes, stores=stores
         )
+        further = zip(osds, self.stores(host), strict=True) if self.disks_count(host) > 1 else ()
+        text += "".join(f"[{osd}]\nosd_data = {store}\n" for osd, store in further)
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
         keys = self._keys if monitors else {e: self._keys[e] for e in entities if e in self._keys}

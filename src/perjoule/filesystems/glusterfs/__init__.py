@@ -141,7 +141,8 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         self._members = tuple(dict.fromkeys([*self.bearers, *hosts.users]))
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
         self._bricks = [
-            (self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks
+            (self.bearers[n], self.store(self.bearers[n], k) / f"brick-{k + 1}")
+            for n, k in self._layout.bricks
         ]
         self._erased: Set[str] = frozenset()  # names of hosts whose bricks are lost
         self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
@@ -185,7 +186,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         self._members += (host,)
         self._uuids[str(uuid.uuid4())] = host.name
         bricks = [
-            (host, self.store(host) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)
+            (host, self.store(host, n) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)
         ]
         self._bricks += bricks
         self.logs_there = [*self.logs_there, *((host, self._log(host, brick)) for host, brick in bricks)]

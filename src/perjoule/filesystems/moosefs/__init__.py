@@ -302,7 +302,9 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         )
 
     def stores(self, host: Host) -> tuple[Path, ...]:
-        return (self.store(host) / "chunks",) if host in self.bearers else ()
+        if host not in self.bearers:
+            return ()
+        return tuple(self.store(host, number) / "chunks" for number in range(self.disks_count(host)))
 
     def snapshot(self, name: str) -> None:
         """Copy what is in its root folder to a new folder there, without its data:
@@ -353,9 +355,9 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         return {"MASTER_HOST": self.hosts.metadata.address, **self._changed_in("upstream")}
 
     def _chunkserver(self, host: Host) -> None:
-        (chunks,), disks = self.stores(host), self.folder(host) / "mfshdd.cfg"
-        self.furnish(host, chunks)
-        host.put(f"{chunks}\n", disks, owner=self.user)
+        stores, disks = self.stores(host), self.folder(host) / "mfshdd.cfg"
+        self.furnish(host, *stores)
+        host.put("".join(f"{chunks}\n" for chunks in stores), disks, owner=self.user)
         settings = {
             "HDD_CONF_FILENAME": disks,
             "HDD_FSYNC_BEFORE_CLOSE": int(self.options.sync_on_close),

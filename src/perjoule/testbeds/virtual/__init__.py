@@ -8,9 +8,9 @@ import dataclasses
 import os
 from collections.abc import Generator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -29,6 +29,7 @@ from perjoule.drivers.protocols import (
     Testbed,
     planned,
 )
+from perjoule.drivers.protocols.disks import HasDisks
 from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster, Node
@@ -87,6 +88,17 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     """
     disk_size_bytes: Annotated[Bytes, Field(ge=_disk.LEAST_BYTES)] = 8 * 1024**3
     """Size of each server's disk; the file is sparse."""
+    disks_apart: bool = False
+    """Whether each disk that a server has in the catalogue is one of its own, of `disk_size` and with its own
+    bandwidth:
+    bricks and OSDs lie on one each, MooseFS's chunk servers use all, other file systems the first (a mirror
+    beneath: two). Otherwise a server has one disk with the bandwidth of all."""
+    storage_drive: str = ""
+    """Kind of disk in storage hosts instead of their own, as many as these: another one of the same
+    cluster.
+    """
+    metadata_drive: str = ""
+    """The same of metadata hosts: "wd-black-1tb" replaces SSDs by hard disks."""
     disk_cap: bool = True
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
     disk_latency_s: Annotated[Seconds, Field(gt=0, le=1)] | Literal["catalogue"] | None = None
@@ -103,6 +115,12 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     memory_cap: bool = False
     """Cap the memory of hosts whose board has one in the catalogue, as far as this kernel can."""
 
+    @model_validator(mode="after")
+    def _apart_on_disks(self) -> Self:
+        if self.disks_apart and self.disk == "directory":
+            raise ValueError('disks_apart needs disks; set disk = "xfs", or remove disks_apart')
+        return self
+
     @property
     def folder(self) -> Path:
         """The parent of run folders."""
@@ -112,7 +130,9 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     def hardware(self) -> Cluster:
         """The catalogue's cluster, its servers at the speeds of the options."""
         return catalogue.at_speed(
-            catalogue.cluster(self.cluster),
+            catalogue.with_drives(
+                catalogue.cluster(self.cluster), storage=self.storage_drive, metadata=self.metadata_drive
+            ),
             cpu_ratio=self.server_cpu_ratio,
             network_ratio=self.server_network_ratio,
             disk_ratio=self.server_disk_ratio,
@@ -137,8 +157,12 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
         )
         for host, place in zip(hosts.all, host_places, strict=True):
             host.memory_bytes = place.memory_bytes
+            if isinstance(host, HasDisks):
+                host.disks_count = place.disks_count
             host.disk_bytes = (
-                self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
+                self.disk_size_bytes * place.disks_count
+                if self.disk != "directory" and host.role != "client"
+                else None
             )
         return hosts
 
@@ -150,6 +174,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             scale=self.scale_ratio,
             machine_mips_per_core=machine_mips_per_core,
             memory_ratio=None if self._uncapped_memory else self.memory_ratio,
+            disks_apart=self.disks_apart,
         )
 
     @contextlib.contextmanager
@@ -188,6 +213,8 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
                     self._link.loss_ratio,
                 )
             facts["disk"] = self.disk
+            if self.disks_apart:
+                facts["disks_apart"] = {place.name: place.disks_count for place in host_places}
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
             if delays:
                 facts["disk_delay"] = _delayed(delays)

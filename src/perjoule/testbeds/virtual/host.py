@@ -17,6 +17,7 @@ from perjoule.drivers.protocols import (
     SlowsDisks,
     TakesLinkDown,
 )
+from perjoule.drivers.protocols.disks import HasDisks, disk_number, nth_name
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
 from perjoule.model.doubts import UNLIKE, Doubt
@@ -34,7 +35,7 @@ from perjoule.testbeds.virtual.topology import CatalogueHost
 _UNMOUNT_S, _LINK_S = 20.0, 20.0
 
 
-class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown):
+class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown):
     """A computer in namespaces of this one."""
 
     def __init__(
@@ -46,6 +47,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         disk: _disk.Loop | None,
         lock: int = -1,
         *,
+        further: Sequence[_disk.Loop] = (),
         delay: Delay | None = None,
         link: network.Link = network.DIRECT,
     ) -> None:
@@ -62,6 +64,8 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._delay_ms = delay.first_ms if delay else None
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
+        self._disks |= {nth_name("", number): (loop,) for number, loop in enumerate(further, start=1)}
+        self.disks_count = 1 + len(further)
         self._stats: dict[_disk.Loop, OpenText] = {}
         self._before: dict[_disk.Loop, tuple[int, int, float]] = {}  # what they had moved before they came
         self._switches = ContextSwitches(lambda: groups.pids_of(place.name))
@@ -162,7 +166,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             self._stats.pop(disk, None)  # of an earlier device of the same number, which is gone
             self._before[disk] = _disk.moved(self._stat(disk))
         self._disks[name] = disks
-        self._cap(disks)
+        self._cap(name)
         self.limit_dirty_pages(disks)
 
     def _stat(self, disk: _disk.Loop) -> str:
@@ -243,11 +247,11 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._doubts[about] = raised
 
     def cap_disks(self, scale: float) -> str:
-        """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times
-        `scale`; return how.
+        """Cap each of its disks, now and in future, to its own in the catalogue times `scale`, or to the sum
+        of all if it stands for them; return how.
         """
         self._disk_scale = scale
-        return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
+        return next(iter([self._cap(name) for name in self._disks]), "")
 
     def connect(self, *, up: bool) -> None:
         """Take the link down at its own end, as its switch would see a cable that is pulled."""
@@ -283,7 +287,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
 
     def slow_disks(self, factor: float) -> None:
         """Divide the caps of its disks."""
-        capped = [self._cap(disks, factor) for disks in self._disks.values()]
+        capped = [self._cap(name, factor) for name in self._disks]
         if not any(capped):
             raise WorkloadError("its disks have no caps, so they can't be slowed down", where=self.name)
 
@@ -313,13 +317,27 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             if self.memory_bytes is not None:
                 memory.limit(disk.device, self.memory_bytes)
 
-    def _cap(self, disks: tuple[_disk.Loop, ...], slower: float = 1.0) -> str:
+    def _cap(self, name: str, slower: float = 1.0) -> str:
         if self._disk_scale is None or self.node is None or not self.node.disks:
             return ""
-        share = self._disk_scale / len(disks) / slower
-        read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * share
-        written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
-        capped = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
+        loops, drives = self._disks[name], self.node.disks
+        share = self._disk_scale / slower
+        if self.disks_count == 1:  # it stands for all of them, and so do the two of a mirror
+            rates = [
+                (
+                    sum(drive.read_bytes_per_s.value for drive in drives) * share / len(loops),
+                    sum(drive.write_bytes_per_s.value for drive in drives) * share / len(loops),
+                )
+            ] * len(loops)
+        else:
+            own = [drives[(disk_number(name) + n) % len(drives)] for n in range(len(loops))]
+            rates = [
+                (drive.read_bytes_per_s.value * share, drive.write_bytes_per_s.value * share) for drive in own
+            ]
+        capped = [
+            self._groups.cap_disk(self.name, loop.device, read, written)
+            for loop, (read, written) in zip(loops, rates, strict=True)
+        ]
         return capped[0]
 
     def out_of_memory(self) -> str:

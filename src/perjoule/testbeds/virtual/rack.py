@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
+from perjoule.drivers.protocols.disks import disk_folder
 from perjoule.model import Disk, Json
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
@@ -33,7 +34,7 @@ class Rack:
         self._delays = delays  # of disks, by host
         self._groups = cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
-        self.disks: Mapping[str, _disk.Loop] = {}
+        self.disks: Mapping[str, Sequence[_disk.Loop]] = {}  # of each server
         self.hosts: tuple[VirtualHost, ...] = ()
 
     def start(
@@ -72,14 +73,21 @@ class Rack:
         images = self.run.folder / "disks"
         images.mkdir()
 
-        def make(name: str) -> _disk.Loop:
-            place, delay = self.run.folder / name, self._delays.get(name)
+        def make(place: CatalogueHost) -> list[_disk.Loop]:
+            delay = self._delays.get(place.name)
             delay_ms = delay.first_ms if delay else None
-            return _disk.make(images / f"{name}.img", place, disk, lock=self._lock, delay_ms=delay_ms)
+            loops: list[_disk.Loop] = []
+            for number in range(place.disks_count):
+                folder = disk_folder(self.run.folder / place.name, number)
+                folder.mkdir(exist_ok=True)
+                image = images / f"{folder.name}.img"
+                loops.append(_disk.make(image, folder, disk, lock=self._lock, delay_ms=delay_ms))
+            return loops
 
-        servers = [place.name for place in host_places if place.role != "client"]
+        servers = [place for place in host_places if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
-            self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
+            names = [place.name for place in servers]
+            self.disks = dict(zip(names, pool.map(make, servers), strict=True))
 
     def _power_on(self, host_places: Sequence[CatalogueHost]) -> None:
         switch = self._hold(_SWITCH, "", "")
@@ -114,8 +122,9 @@ class Rack:
                 self.run.folder / place.name,
                 cable.pid,
                 self._groups,
-                self.disks.get(place.name),
+                next(iter(self.disks.get(place.name, ())), None),
                 self._lock,
+                further=self.disks.get(place.name, ())[1:],
                 delay=self._delays.get(place.name),
                 link=self._link,
             )

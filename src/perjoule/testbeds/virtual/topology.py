@@ -21,6 +21,7 @@ class CatalogueHost:
     # cores of this machine that its board is worth at this scale; None: not rated
     cpu_capacity_cores: float | None = None
     memory_bytes: int | None = None  # of its programs and their page cache; None: not capped
+    disks_count: int = 1  # of its own; 1 stands for all that its board has
 
 
 def places(
@@ -31,6 +32,7 @@ def places(
     scale: float,
     machine_mips_per_core: float | None = None,
     memory_ratio: float | None = None,
+    disks_apart: bool = False,
 ) -> list[CatalogueHost]:
     """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage
     hosts.
@@ -66,6 +68,15 @@ def places(
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
         address = network.address(len(places_found) + 1)
         places_found.append(
-            CatalogueHost(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes)
+            CatalogueHost(
+                f"{node.role}-{number}",
+                node.role,
+                node,
+                address,
+                goodput,
+                cores,
+                memory_bytes,
+                max(1, len(node.disks)) if disks_apart and node.role != "client" else 1,
+            )
         )
     return places_found

@@ -5,7 +5,7 @@ nothing that it says is untrue.
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,6 +13,7 @@ from perjoule import campaign, catalogue, drivers
 from perjoule.campaign.defaults import MODEL
 from perjoule.campaign.making import replication
 from perjoule.campaign.plan import short_loads
+from perjoule.drivers.protocols.disks import disks_count
 from perjoule.model import Spec
 from perjoule.papers import published
 from perjoule.papers.facts import same
@@ -38,7 +39,7 @@ class Study:
             lambda table: re.sub("(?m)^# ", "", table[0]),
             replication.reproduction(name).template,
         )
-        self.document = tomllib.loads(self.text)
+        self.document: Any = tomllib.loads(self.text)
         self.asked = campaign.parse(self.text)
         self.paper = published.paper(name)
         self.says = " ".join(self.document["description"].split()).partition(" differs from the paper: ")[2]
@@ -46,13 +47,13 @@ class Study:
     def printed(self, id: str) -> float:
         return self.paper.number(id).value
 
-    def built(self, label: str):
+    def built(self, label: str) -> tuple[Any, Any]:
         """The file system of a label, with the defaults of its driver."""
         trial = next(trial for trial in self.asked.trials if trial.filesystem.label.startswith(label))
         return drivers.filesystem(trial.filesystem), drivers.testbed(trial.testbed)
 
     @property
-    def workload(self):
+    def workload(self) -> Any:
         return self.document["workload"][0]
 
 
@@ -93,6 +94,7 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(moose.goal, None, "MooseFS's goal is not printed")
     yield Parameter(moose.trash_s, printed("moosefs_trash"), "frees deleted files at once")
     yield Parameter("none", "on node B", "has no monitoring server")
+    yield Parameter("both", None, "that its chunk servers use both disks is not printed")
 
     gluster, where = study.built("GlusterFS")
     yield Parameter(gluster.redundancy_count, printed("gluster_redundancy"))
@@ -101,14 +103,16 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(
         [disk.technology for disk in metadata.disks],
         ["hdd"] * int(printed("arm_gluster_hdds")),
-        "Node C keeps its SSDs for GlusterFS",
     )
-    yield Parameter(1, printed("arm_disks_per_node"), "A node's two disks are one")
+    servers = where.planned(4).by_role("storage")
+    yield Parameter({disks_count(host) for host in servers}, {printed("arm_disks_per_node")})
 
     orange, _ = study.built("OrangeFS")
     yield Parameter(orange.stripe_bytes, printed("orangefs_stripe"))
     beneath = study.paper.configurations["arm-orangefs"]["beneath"]
-    yield Parameter((orange.beneath.kind, orange.beneath.mirror), ("zfs",) * 2 if "ZFS" in beneath else ())
+    yield Parameter(
+        (orange.beneath.kind, orange.beneath.mirror), ("zfs",) * 2 if "ZFS" in str(beneath) else ()
+    )
 
     first, one = study.built("Reference 1")
     data = next(node for node in one.hardware.nodes if node.role == "storage")
@@ -134,6 +138,8 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(
         hosts.management.name, hosts.by_role("storage")[3].name, "the monitor on a Supermicro node"
     )
+    counts = {disks_count(host) for host in hosts.by_role("storage")[:3]}
+    yield Parameter(counts, {printed("ref2_supermicro_ssds")}, "one disk there with the bandwidth of all")
     yield Parameter(0, 1, "no standby MDS")
     yield Parameter(1, 2, "no network of its own for OSDs")
 

@@ -73,6 +73,23 @@ def test_disks_share_what_those_of_the_board_do_at_the_scale_and_so_do_the_legs_
     assert host.copies_count == 2
 
 
+def test_disks_of_their_own_have_each_its_own_bandwidth_and_so_has_what_lies_on_them():
+    second = catalogue.cluster("reference-2").nodes[1]  # one disk of a kind, eight of another
+    place = replace(places(HC4, clients_count=1, servers_count=None, scale=1.0)[0], node=second)
+    groups, further = Groups(), [loop(n) for n in range(1, 9)]
+    host = VirtualHost(place, Path("/nowhere"), os.getpid(), groups, loop(0), further=further)
+    host._disks["beneath"], host._disks["beneath.2"] = (loop(20),), (loop(21),)
+    host._disks["mirror"] = (loop(22), loop(23))
+    host.cap_disks(0.01)
+    first, other = ({"7:0", "7:20", "7:22"}, {*(f"7:{n}" for n in range(1, 9)), "7:21", "7:23"})
+    written = {device: rates[1] for device, rates in groups.capped.items()}
+    assert written == {
+        **dict.fromkeys(first, pytest.approx(0.027 * 2**30)),
+        **dict.fromkeys(other, pytest.approx(0.0373 * 2**30)),
+    }
+    assert host.disks_count == 9
+
+
 def test_a_host_without_disks_in_the_catalogue_is_not_capped():
     client = next(
         p for p in places(HC4, clients_count=1, servers_count=None, scale=1.0) if p.role == "client"
