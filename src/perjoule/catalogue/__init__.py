@@ -20,6 +20,7 @@ from perjoule.catalogue.totals import (
     peak_w,
     seek_s,
     servers,
+    sustained,
     tpp_bytes_per_s,
     with_drives,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "servers",
     "servers_by_name",
     "standing_for",
+    "sustained",
     "tpp_bytes_per_s",
     "with_drives",
 ]

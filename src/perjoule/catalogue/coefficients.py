@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from perjoule.model.hardware import Cluster, Value
 
-EFFICIENCY = "supply efficiency"
+EFFICIENCY, NO_LOAD = "supply efficiency", "supply without load"
 LOAD = "load"  # the mean power of the load to which dynamic and active power were fitted
 RATING = "7-zip rating of board"
 
@@ -13,16 +13,19 @@ def coefficients(cluster: Cluster) -> Mapping[str, Value]:
     """Return all by name: a fitted one also follows those of disks that its hosts lack."""
     by_name = {EFFICIENCY: cluster.supply_efficiency, "switch": cluster.switch_w}
     by_name |= {LOAD: cluster.load_w} if cluster.load_w else {}
+    by_name |= {NO_LOAD: cluster.supply_no_load_w} if cluster.supply_no_load_w else {}
     for node in cluster.nodes:
         board = node.board
         by_name |= {
             f"idle of board {board.name}": board.idle_w,
             f"dynamic of board {board.name}": board.dynamic_w,
         }
+        by_name |= {f"step of board {board.name}": board.step_w} if board.step_w else {}
         by_name |= {f"{RATING} {board.name}": board.mips}
         for disk in node.disks:
             by_name |= {
                 f"idle of disk {disk.name}": disk.idle_w,
                 f"active of disk {disk.name}": disk.active_w,
             }
+            by_name |= {f"step of disk {disk.name}": disk.step_w} if disk.step_w else {}
     return by_name

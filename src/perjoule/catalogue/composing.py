@@ -75,8 +75,20 @@ def _board(host: Drawer, feed: Feed) -> Board:
         one.plain if one else None for one in (server.port_read, server.port_write, server.memory)
     )
     dynamic_w = _power(host, server, "dynamic", feed)
+    if feed.at_wall and server.idle_behind_supply and (no_load := server.supply_no_load_at_wall):
+        idle_w = _sum(idle_w, no_load.plain, "with its supply without load")
+    step_w = _stated(host, server, "step", feed)
     return Board(
-        host.name, server.cores, server.mips.plain, nic, idle_w, dynamic_w, port_read, port_write, memory
+        host.name,
+        server.cores,
+        server.mips.plain,
+        nic,
+        idle_w,
+        dynamic_w,
+        port_read,
+        port_write,
+        memory,
+        step_w,
     )
 
 
@@ -95,7 +107,14 @@ def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
         idle_w,
         active_w,
         drive.seek.plain if drive.seek else None,
+        _stated(host, drive, "step", feed),
+        drive.sustained_write.plain if drive.sustained_write else None,
+        _stated(host, drive, "sustained", feed),
     )
+
+
+def _stated(host: Drawer, part: BoardPart | DrivePart, state: State, feed: Feed) -> Value | None:
+    return _power(host, part, state, feed) if any(watts(part, state)) else None
 
 
 def _power(host: Drawer, part: BoardPart | DrivePart, state: State, feed: Feed) -> Value:
@@ -134,14 +153,14 @@ def _scaled(value: Value, ratio: float, how: str) -> Value:
     )
 
 
-def _sum(one: Value, card: Value) -> Value:
+def _sum(one: Value, card: Value, how: str = "with a network card") -> Value:
     low, high = (
         None
         if (own is None and its is None)
         else (one.value if own is None else own) + (card.value if its is None else its)
         for own, its in ((one.low, card.low), (one.high, card.high))
     )
-    source, sigma = f"{one.source}; with a network card: {card.source}", hypot(one.sigma, card.sigma)
+    source, sigma = f"{one.source}; {how}: {card.source}", hypot(one.sigma, card.sigma)
     return Value(one.value + card.value, source, one.status, sigma, low, high, one.follows)
 
 
@@ -158,7 +177,8 @@ def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
     if (read, write) == (disk.read_bytes_per_s, disk.write_bytes_per_s):
         return disk
     use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
-    active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
+    least_w = disk.idle_w.value + (disk.step_w.value if disk.step_w else 0.0)
+    active_w = least_w + use_ratio * (disk.active_w.value - least_w)
     limit = (
         f"{percent(use_ratio)} % of its power above idle, the share that the port of {board.name} lets "
         "through"
@@ -166,7 +186,18 @@ def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
     active = replace(
         disk.active_w, value=active_w, source=f"{disk.active_w.source}; {limit}", low=None, high=None
     )
-    return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
+    steady, steady_w = disk.sustained_write_bytes_per_s, disk.sustained_w
+    if steady and steady_w and steady.value > write.value:
+        slower_w = least_w + write.value / steady.value * (steady_w.value - least_w)
+        steady, steady_w = write, replace(steady_w, value=slower_w, low=None, high=None)
+    return replace(
+        disk,
+        read_bytes_per_s=read,
+        write_bytes_per_s=write,
+        active_w=active,
+        sustained_write_bytes_per_s=steady,
+        sustained_w=steady_w,
+    )
 
 
 def told_apart(cluster: Cluster) -> Cluster:

@@ -18,7 +18,7 @@ from perjoule.model.options import OPTIONS
 _FORBID = ConfigDict(extra="forbid")
 Count = Annotated[int, Field(ge=1, le=200)]
 RackUnits = Annotated[float, Field(ge=0, le=100)]
-State = Literal["idle", "dynamic", "active"]
+State = Literal["idle", "dynamic", "active", "step", "sustained"]
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
@@ -34,7 +34,10 @@ class BoardPart:
     idle_behind_supply: Watts | None = None
     dynamic_at_wall: Watts | None = None  # added at full CPU use
     dynamic_behind_supply: Watts | None = None
-    supply_efficiency: Bare | None = None
+    step_at_wall: Watts | None = None  # of dynamic: what the first core at work wakes
+    step_behind_supply: Watts | None = None
+    supply_efficiency: Bare | None = None  # of the load alone if the next is stated
+    supply_no_load_at_wall: Watts | None = None  # what its supply takes without load
     memory: Memory | None = None
     port: Rate | None = None  # that all disks together get through
     port_read: Rate | None = None  # that each disk gets through
@@ -64,6 +67,11 @@ class DrivePart:
     active_at_wall: Watts | None = None
     active_behind_supply: Watts | None = None  # at full throughput
     mean_behind_supply: Watts | None = None
+    step_at_wall: Watts | None = None
+    step_behind_supply: Watts | None = None  # of active: from idle to the least load
+    sustained_write: Rate | None = None  # of an SSD whose garbage collection keeps up with writes
+    sustained_at_wall: Watts | None = None
+    sustained_behind_supply: Watts | None = None  # as long as it writes so
     seek: Seek | None = None  # per request at random: to move its arm, and half a turn
     price: Money | None = None
     embodied: Mass | None = None
@@ -145,6 +153,8 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
         if efficiency is not None and not 0 < efficiency.value <= efficiency.high <= 1:
             return "supply_efficiency", f"[{table}.{name}]: supply_efficiency is not between 0 and 1", ""
     if isinstance(part, BoardPart | DrivePart):
+        if fault := _term_complaint(f"[{table}.{name}]", part):
+            return fault
         for state in ("idle", "dynamic") if isinstance(part, BoardPart) else ("idle", "active"):
             at_wall, behind = watts(part, state)
             if at_wall is not None and behind is not None:
@@ -158,4 +168,32 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
                 keys = f"{state}_at_wall or {state}_behind_supply"
                 more = ", or mean_behind_supply" if isinstance(part, DrivePart) else ""
                 return "", f"[{table}.{name}] needs {keys}{more}", "write its watts"
+    return None
+
+
+def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, str] | None:
+    """Say what makes the terms beside the straight line impossible, as `complaint` does."""
+    for step, whole in ((part.step_at_wall, "at_wall"), (part.step_behind_supply, "behind_supply")):
+        state = "dynamic" if isinstance(part, BoardPart) else "active"
+        full = getattr(part, f"{state}_{whole}")
+        if step is None:
+            continue
+        if full is None or step.value > full.value:
+            what = f"{place}: step_{whole} is more than {state}_{whole}, of which it is a part"
+            return f"step_{whole}", what, "write both on the same side of the supply"
+    if isinstance(part, BoardPart):
+        if part.supply_no_load_at_wall is not None and part.idle_at_wall is not None:
+            what = f"{place}: idle_at_wall already has what supply_no_load_at_wall states"
+            return "supply_no_load_at_wall", what, "write idle_behind_supply"
+        return None
+    watts_stated = part.sustained_at_wall or part.sustained_behind_supply
+    if (part.sustained_write is None) != (watts_stated is None):
+        what = f"{place} states one of sustained_write and its watts"
+        return "", what, "write sustained_write and sustained_behind_supply, or neither"
+    if part.sustained_write is not None and part.sustained_write.value > part.write.value:
+        return (
+            "sustained_write",
+            f"{place}: sustained_write is more than write",
+            "write the fresh rate as write",
+        )
     return None

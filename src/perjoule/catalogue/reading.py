@@ -57,6 +57,7 @@ class ClusterFile(_Strict):
     switch: str = ""
     switch_at_wall: Watts | None = None
     supply_efficiency: Bare | None = None
+    supply_no_load_at_wall: Watts | None = None
     load_at_wall: Watts | None = None
     highest_at_wall: Watts | None = None
     board: dict[str, dict[str, Any]] = {}
@@ -132,7 +133,7 @@ class _Reader:
     def cluster(self, name: str, file: str, nodes: list[Nodes]) -> Cluster:
         written = self._file
         servers = {host.board: self._part("board", host.board, written.board, BoardPart) for host in nodes}
-        efficiency = self._efficiency(nodes, servers)
+        efficiency, no_load = self._efficiency(nodes, servers), self._no_load(nodes, servers)
         made = (self._node(host, servers[host.board], efficiency, fed=_is_fed(host, nodes)) for host in nodes)
         load, highest = (
             watts.plain if watts else None for watts in (written.load_at_wall, written.highest_at_wall)
@@ -149,6 +150,7 @@ class _Reader:
             file,
             load,
             highest,
+            no_load,
         )
         return composing.alone(composing.told_apart(found))
 
@@ -181,6 +183,15 @@ class _Reader:
         if not 0 < stated.value <= 1:
             raise CampaignError("supply_efficiency is not between 0 and 1", where=self._where)
         return stated.plain
+
+    def _no_load(self, nodes: list[Nodes], servers: Mapping[str, BoardPart]) -> Value | None:
+        stated = self._file.supply_no_load_at_wall
+        if stated is None and self._file.supply_efficiency is None:
+            fed = sorted(
+                (host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage"
+            )
+            stated = next((servers[host.board].supply_no_load_at_wall for host in (*fed, *nodes)), None)
+        return stated.plain if stated else None
 
     def _switch_w(self, nodes: list[Nodes]) -> Value:
         if self._file.switch_at_wall is not None:

@@ -43,7 +43,14 @@ def idle_w(cluster: Cluster, *, switch: bool) -> float:
     load_w = sum(
         n.count * (n.board.idle_w.value + sum(d.idle_w.value for d in n.disks)) for n in servers(cluster)
     )
-    return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
+    return load_w / cluster.supply_efficiency.value + no_load_w(cluster) + switch * cluster.switch_w.value
+
+
+def no_load_w(cluster: Cluster) -> float:
+    """Return what the supplies of all servers take without load, at the wall."""
+    if cluster.supply_no_load_w is None:
+        return 0.0
+    return cluster.supply_no_load_w.value * sum(node.count for node in servers(cluster))
 
 
 def peak_w(cluster: Cluster, *, switch: bool) -> float:
@@ -57,7 +64,26 @@ def peak_w(cluster: Cluster, *, switch: bool) -> float:
         n.count * (n.board.idle_w.value + n.board.dynamic_w.value + sum(d.active_w.value for d in n.disks))
         for n in servers(cluster)
     )
-    return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
+    return load_w / cluster.supply_efficiency.value + no_load_w(cluster) + switch * cluster.switch_w.value
+
+
+def sustained(cluster: Cluster) -> Cluster:
+    """Return a cluster whose SSDs write in their steady state.
+
+    Raises CampaignError: none of its disks states what it writes then, and its watts.
+    """
+
+    def disk(one: Disk) -> Disk:
+        if one.sustained_write_bytes_per_s is None or one.sustained_w is None:
+            return one
+        return replace(one, write_bytes_per_s=one.sustained_write_bytes_per_s, active_w=one.sustained_w)
+
+    nodes = tuple(replace(node, disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
+    if nodes == cluster.nodes:
+        message = f"no disk of {cluster.name} states its sustained writes"
+        advice = "add sustained_write and sustained_behind_supply to its file, or predict fresh disks"
+        raise CampaignError(message, where="--sustained", next=advice)
+    return replace(cluster, nodes=nodes)
 
 
 def seek_s(node: Node) -> float | None:
@@ -112,7 +138,10 @@ def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_r
 
     def disk(one: Disk) -> Disk:
         read, write = (times(rate, disk_ratio) for rate in (one.read_bytes_per_s, one.write_bytes_per_s))
-        return replace(one, read_bytes_per_s=read, write_bytes_per_s=write)
+        steady = one.sustained_write_bytes_per_s and times(one.sustained_write_bytes_per_s, disk_ratio)
+        return replace(
+            one, read_bytes_per_s=read, write_bytes_per_s=write, sustained_write_bytes_per_s=steady
+        )
 
     def node(one: Node) -> Node:
         mips, nic = times(one.board.mips, cpu_ratio), times(one.board.nic_bytes_per_s, network_ratio)

@@ -5,7 +5,7 @@ Amounts are numbers, or arrays of them with one for each window.
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,55 @@ from perjoule.model.hardware import Board, Cluster, Disk, Node
 
 Component = Literal["board", "disks", "supply", "switch"]
 Amount = TypeVar("Amount", float, NDArray[np.float64])
+TINY = 1e-12  # of watts and shares: what rounding leaves
 
 
 def board_w(board: Board, cpu_use_ratio: Amount) -> Amount:
-    """Return the power of a board at this share of its CPU capacity."""
-    return board.idle_w.value + board.dynamic_w.value * cpu_use_ratio
+    """Return the power of a board at this share of its CPU capacity.
+
+    A core at work keeps awake what cores share, and at least one works for a share of the time that is at most
+    all shares together.
+    """
+    if board.step_w is None:
+        return board.idle_w.value + board.dynamic_w.value * cpu_use_ratio
+    step_w, awake_ratio = board.step_w.value, _at_most_all(board.cores_count * cpu_use_ratio)
+    return board.idle_w.value + step_w * awake_ratio + (board.dynamic_w.value - step_w) * cpu_use_ratio
+
+
+def board_use_ratio(board: Board, power_w: Amount) -> Amount:
+    """Return the share of its CPU capacity at which a board has a power: `board_w` the other way round."""
+    more_w, step_w = power_w - board.idle_w.value, board.step_w.value if board.step_w else 0.0
+    each_w = board.dynamic_w.value - step_w
+    if not step_w:
+        return more_w / each_w
+    highest = np.maximum(
+        more_w / (each_w + board.cores_count * step_w), (more_w - step_w) / max(each_w, TINY)
+    )
+    return cast("Amount", highest)
 
 
 def disks_w(disks: tuple[Disk, ...], use_ratio: Amount) -> Amount:
     """Return the power of a host's disks at this share of their throughput."""
     watts = [d.idle_w.value + (d.active_w.value - d.idle_w.value) * use_ratio for d in disks]
+    for disk in disks:
+        if disk.step_w is not None:
+            awake = cast("Amount", np.where(np.asarray(use_ratio) > 0, 1.0, 0.0))
+            watts.append(disk.step_w.value * (awake - use_ratio))
     return sum(watts[1:], start=watts[0])
+
+
+def disks_use_ratio(disks: tuple[Disk, ...], power_w: Amount) -> Amount:
+    """Return the share of their throughput at which disks have a power: `disks_w` the other way round."""
+    more_w = power_w - sum(disk.idle_w.value for disk in disks)
+    full_w = sum(disk.active_w.value - disk.idle_w.value for disk in disks)
+    if not (step_w := sum(disk.step_w.value for disk in disks if disk.step_w)):
+        return more_w / full_w
+    working = np.maximum(TINY, (more_w - step_w) / max(full_w - step_w, TINY))
+    return cast("Amount", np.where(more_w > TINY, working, 0.0))
+
+
+def _at_most_all(ratio: Amount) -> Amount:
+    return cast("Amount", np.minimum(1.0, ratio))
 
 
 def use_ratios(
@@ -63,4 +101,6 @@ def host_w(
     if supplied:
         load_w = watts["board"] + watts["disks"] if node.disks else watts["board"]
         watts["supply"] = load_w * (1 / cluster.supply_efficiency.value - 1)
+        if cluster.supply_no_load_w is not None:
+            watts["supply"] = watts["supply"] + cluster.supply_no_load_w.value
     return watts

@@ -34,6 +34,7 @@ WORTH_COUNT = 4  # assumptions that are printed
         "perjoule predict glusterfs --on odroid-hc4 --figure glusterfs.svg",
         "perjoule predict cephfs --on odroid-hc4 --clients 4 --watts",
         "perjoule predict glusterfs --on reference-1 --clients 4 --json",
+        "perjoule predict moosefs --on my-ssds.toml --sustained",
         "perjoule predict moosefs --on odroid-hc4 --pledge moosefs.pledge.json",
     ),
 )
@@ -69,6 +70,7 @@ WORTH_COUNT = 4  # assumptions that are printed
 @click.option(
     "--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory."
 )
+@click.option("--sustained", is_flag=True, help="SSDs write in their steady state, not as fresh ones.")
 @click.option("--watts", is_flag=True, help="Show where the servers' watts go as well.")
 @click.option(
     "--figure", type=OutputFile(), metavar="FILE.svg|.pdf", help="Draw it against the number of clients."
@@ -86,6 +88,7 @@ def predict(
     in_flight: int | None,
     settings: tuple[str, ...],
     virtual: bool,
+    sustained: bool,
     watts: bool,
     figure: Path | None,
     pledge: Path | None,
@@ -104,10 +107,20 @@ def predict(
         raise CampaignError(
             "a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf"
         )
+    if sustained and pledge is not None:
+        message = (
+            "later trials would be compared with it whether their SSDs were in their steady state or not"
+        )
+        raise CampaignError(message, where="--sustained --pledge", next="pledge without --sustained")
     counts = whole_numbers("--clients", clients, MOST_HOSTS_COUNT)
     client_bytes = _client_bytes(size) if size else None
     target = Target(
-        _profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers
+        _profile(name),
+        hardware(cluster),
+        _settings(settings),
+        memory=not virtual,
+        servers_count=servers,
+        sustained=sustained,
     )
     predicted = tuple(
         predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight)

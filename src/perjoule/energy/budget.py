@@ -37,11 +37,14 @@ SHRINK = {
     "baseline": "a longer idle time before and after, or more load above idle",
     "board idle": "measuring a board that idles",
     "board dynamic": "measuring a board under load",
+    "board step": "measuring a board with one core at work",
     "load": "metering the cluster under load",
     "CPU rating": "running 7-zip on the board",
     "disk idle": "measuring a disk that idles",
     "disk active": "measuring a disk under load",
+    "disk step": "measuring a disk that hardly works",
     "supply": "measuring the power supply's losses",
+    "supply without load": "measuring the power supply without load",
     "switch": "measuring the switch",
 }
 

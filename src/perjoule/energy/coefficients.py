@@ -10,7 +10,13 @@ of efficiency n is B + D. So the sensitivities of the energy at the wall are
     / n^2 dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
     7-zip rating of the board   -(B - idle T) / (rating n), if a virtual host's capacity derives from it
 
-times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`),
+    supply without load     T
+
+times the coefficient's sigma. With a step s of a board, each window by itself has the use c of its mean power,
+and the sensitivities to dynamic and step are c T / n and (min(1, cores c) - c) T / n; to that of a disk
+(a - t) / n, awake for a: as long as its energy above idle allows.
+
+A fitted coefficient moves with those assumed for the fit (`Value.follows`),
 and all that were fitted to one load with the mean power of that load, whose sensitivity is theirs alone. All
 hosts with the same board or disk share its error, and so do all trials.
 """
@@ -23,7 +29,8 @@ from math import copysign, isfinite
 import numpy as np
 
 from perjoule.catalogue import Cluster, Node, Value
-from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
+from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, NO_LOAD, RATING, coefficients
+from perjoule.catalogue.watts import TINY, board_use_ratio
 from perjoule.energy.amount import amounts
 from perjoule.energy.budget import Term
 from perjoule.energy.coverage import SWITCH, SignedSeries
@@ -41,6 +48,9 @@ _TERMS = {  # how a coefficient is called in a budget, by the first words of its
     RATING: "CPU rating",
     "idle of disk": "disk idle",
     "active of disk": "disk active",
+    "step of board": "board step",
+    "step of disk": "disk step",
+    NO_LOAD: "supply without load",
     EFFICIENCY: "supply",
     "switch": "switch",
     LOAD: "load",
@@ -81,21 +91,31 @@ def coefficient_terms(
         if component == SWITCH:
             slopes["switch"] += sign * length_s
             continue
-        inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
-        board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in inputs)
-        if (
-            host not in of
-            or component not in ("board", "disks", "supply")
-            or board_j is None
-            or disks_j is None
-        ):
+        if host not in of or component not in ("board", "disks", "supply"):
             return ()
-        use = _Use(length_s, board_j, disks_j)
-        for name, slope in _slopes(
-            component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)
-        ):
-            slopes[name] += sign * slope
+        for weight, some in _apart(windows) if _has_step(of[host]) else ((1.0, windows),):
+            inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
+            board_j, disks_j = (0.0 if of_part is None else _joules(of_part, some) for of_part in inputs)
+            if board_j is None or disks_j is None:
+                return ()
+            use = _Use(sum(by * (ended_s - began_s) for began_s, ended_s, by in some), board_j, disks_j)
+            for name, slope in _slopes(
+                component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)
+            ):
+                slopes[name] += sign * weight * slope
     return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
+
+
+def _has_step(node: Node) -> bool:
+    """Return whether a host's power is no linear function of its use."""
+    return any(part.step_w is not None for part in (node.board, *node.disks))
+
+
+def _apart(windows: tuple[Window, ...]) -> Iterator[tuple[float, tuple[Window, ...]]]:
+    """Return each window by itself with its weight, for what is not linear in their sum."""
+    for began_s, ended_s, weight in windows:
+        if ended_s > began_s:
+            yield weight, ((began_s, ended_s, 1.0),)
 
 
 def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
@@ -142,19 +162,34 @@ def _slopes(
                 (name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated)
             )
         yield EFFICIENCY, -(use.board_j + use.disks_j) / efficiency**2
+        yield NO_LOAD, use.length_s
     elif component == "board":
         board = node.board
         dynamic_j = _beyond(use.board_j, board.idle_w.value * use.length_s)
+        rated_j = dynamic_j
         yield f"idle of board {board.name}", use.length_s
-        if board.dynamic_w.value:
+        if board.step_w is not None and board.step_w.value:
+            mean_w = board.idle_w.value + dynamic_j / use.length_s
+            used_ratio = float(board_use_ratio(board, mean_w))
+            awake_ratio = min(1.0, board.cores_count * used_ratio)
+            if awake_ratio == 1:
+                rated_j -= board.step_w.value * use.length_s  # which more capacity would not save
+            yield f"step of board {board.name}", (awake_ratio - used_ratio) * use.length_s
+            yield f"dynamic of board {board.name}", used_ratio * use.length_s
+        elif board.dynamic_w.value:
             yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value
         if rated:
-            yield f"{RATING} {board.name}", -dynamic_j / board.mips.value
+            yield f"{RATING} {board.name}", -rated_j / board.mips.value
     else:
         more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
         idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
-        busy_s = _beyond(use.disks_j, idle_j) / more_w if more_w else 0.0
+        steps_w = sum(disk.step_w.value for disk in node.disks if disk.step_w)
+        beyond_j = _beyond(use.disks_j, idle_j)
+        awake_s = min(use.length_s, beyond_j / steps_w) if steps_w else 0.0
+        busy_s = (beyond_j - steps_w * awake_s) / max(more_w - steps_w, TINY) if more_w else 0.0
         for disk in node.disks:
+            if disk.step_w is not None:
+                yield f"step of disk {disk.name}", awake_s - busy_s
             yield f"idle of disk {disk.name}", use.length_s - busy_s
             yield f"active of disk {disk.name}", busy_s
 

@@ -1,8 +1,8 @@
 """Watts that were modelled, modelled again with the coefficients that the catalogue has today.
 
 What was measured stays: counters, loads, times. The work of a sample's window is read from the counters;
-where no reading was kept at both its ends, it is that from which the watts were modelled, which are a linear
-function of it. Only watts may have changed: hosts were emulated at the speeds in the record, and would have
+where no reading was kept at both its ends, it is that from which the watts were modelled, which rise with
+it. Only watts may have changed: hosts were emulated at the speeds in the record, and would have
 done other work at others.
 """
 
@@ -170,7 +170,9 @@ def _use_ratio(node: Node, part: Component, value_w: Floats, place: str) -> Floa
         raise CampaignError(
             f"the {part} of {node.name} had the same watts at any load", where=place, next=MEASURE
         )
-    return (value_w - idle_w) / (full_w - idle_w)
+    if part == "board":
+        return watts.board_use_ratio(node.board, value_w)
+    return watts.disks_use_ratio(node.disks, value_w)
 
 
 def _other_machine(former: Cluster, today: Cluster) -> Iterator[str]:

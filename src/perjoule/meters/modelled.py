@@ -1,8 +1,9 @@
 """Power from a linear model with the catalogue's coefficients, driven by each host's counters: never a
 measurement.
 
-Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; supply =
-the power supply's losses on both. Clients of a cluster are at the wall, without such losses: its supply is
+Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; each with a
+step from idle to the least load if the catalogue states one; supply = the power supply's losses, on both and
+without load. Clients of a cluster are at the wall, without such losses: its supply is
 that of the servers. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power
 Provisioning for a Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
 """
@@ -213,6 +214,11 @@ class _Model:
         for counter, hosts in self._untold.items():
             if hosts:
                 yield COUNTERS[counter](hosts=", ".join(sorted(hosts)))
+        for disk in dict.fromkeys(disk for node in self._nodes.values() for disk in node.disks):
+            if disk.sustained_w is not None:
+                yield METERS.fresh_ssd(
+                    disks=disk.name, sustained_w=disk.sustained_w.value, active_w=disk.active_w.value
+                )
         for component in ("board", "disks"):
             fast = sorted(
                 name

@@ -42,6 +42,11 @@ class Disk:
     active_w: Value  # at full throughput
     # per request at random: to move its arm, and half a turn; None: it has no arm, or not known
     seek_s: Value | None = None
+    step_w: Value | None = None  # of active_w: from idle to the least load
+    # An SSD's steady state, whose garbage collection takes rate and watts; None: not known. `write_bytes_per_s`
+    # and `active_w` are a fresh one's.
+    sustained_write_bytes_per_s: Value | None = None
+    sustained_w: Value | None = None  # as long as it is asked to write, however few bytes get through
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Board:
     port_read_bytes_per_s: Value | None = None
     port_write_bytes_per_s: Value | None = None
     memory_bytes: Value | None = None
+    step_w: Value | None = None  # of dynamic_w: what the first core at work wakes beside itself
 
 
 @dataclass(frozen=True)
@@ -86,3 +92,6 @@ class Cluster:
     # At the wall, without the switch. Peak and mean are two numbers: a peak of samples is not their mean.
     load_w: Value | None = None  # what the load that CPUs and disks were fitted to adds to idle, on average
     highest_w: Value | None = None  # the highest sample that was measured
+    # At the wall, of the supply of one server: what it takes without load. Its efficiency is then that of the
+    # load alone.
+    supply_no_load_w: Value | None = None

@@ -38,7 +38,9 @@ class Of(NamedTuple, Generic[T]):
     mips: T
     idle: T
     dynamic: T
+    step: T  # of dynamic, as soon as a core works
     supply_efficiency: T
+    supply_no_load: T
     price: T
     embodied: T
     port: T
@@ -48,6 +50,9 @@ class Of(NamedTuple, Generic[T]):
     drive_idle_ratio: T  # idle watts are the product of both
     drive_active: T
     drive_active_ratio: T
+    drive_step: T  # of active, as soon as bytes move
+    drive_writing: T  # active while it writes in its steady state
+    drive_writing_ratio: T
     drive_price: T
     drive_embodied: T
     goodput: T
@@ -70,6 +75,7 @@ class Machine:
     capacity_tb: float  # by which a disk's price is multiplied if it is one by the terabyte, else 1
     embodied_tb: float
     rack_units: float
+    cores_count: float
     at: Of[int]
 
 
@@ -283,9 +289,9 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
         for name, network in found.network.items()
         if choose.networks is None or name in choose.networks
     }
-    cardless = dict.fromkeys(
-        ("card", "card_price", "card_embodied"), book.add(exact(0.0, "no card"), "nothing")
-    )
+    nothing = book.add(exact(0.0, "no card"), "nothing")
+    cardless = dict.fromkeys(("card", "card_price", "card_embodied"), nothing)
+    stepless = dict.fromkeys(("step", "supply_no_load", "drive_step"), nothing)
     for server_name in choose.servers or found.server:
         server = found.server[server_name]
         own = {
@@ -297,7 +303,7 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
             for network in server.networks:
                 if network not in networks:
                     continue
-                at = Of(**(own | there | cardless | networks[network]))
+                at = Of(**(stepless | own | there | cardless | networks[network]))
                 for count in range(1, slots_count + 1):
                     yield Machine(
                         server_name,
@@ -308,6 +314,7 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
                         drive.capacity_bytes.value / TB.per if drive.price is None else 1.0,
                         drive.capacity_bytes.value / TB.per if drive.embodied is None else 1.0,
                         server.rack_units or 0.0,
+                        float(server.cores or 1),
                         at,
                     )
 
@@ -325,7 +332,9 @@ def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
     technology, shared = of_technology(found, drive)
     at = {
         "drive_read": book.add(drive.read, f"drive {name}: read"),
-        "drive_write": book.add(drive.write, f"drive {name}: write"),
+        "drive_write": book.add(drive.write, f"drive {name}: write")
+        if drive.sustained_write is None
+        else book.add(drive.sustained_write, f"drive {name}: sustained_write"),
     }
     for state, watts, ratio in (
         ("idle", drive.idle_behind_supply, found.mean.idle),
@@ -336,6 +345,12 @@ def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
         elif drive.mean_behind_supply is not None:
             at[f"drive_{state}"] = book.add(drive.mean_behind_supply, f"drive {name}: mean")
             at[f"drive_{state}_ratio"] = book.add(ratio, f"{state} power of a disk over its mean")
+    at |= {"drive_writing": at["drive_active"], "drive_writing_ratio": at["drive_active_ratio"]}
+    if drive.sustained_behind_supply is not None:
+        at["drive_writing"] = book.add(drive.sustained_behind_supply, f"drive {name}: sustained")
+        at["drive_writing_ratio"] = one
+    if drive.step_behind_supply is not None:
+        at["drive_step"] = book.add(drive.step_behind_supply, f"drive {name}: step")
     for key, stated, per_tb in (
         ("price", drive.price, shared.price_per_tb),
         ("embodied", drive.embodied, shared.embodied_per_tb),

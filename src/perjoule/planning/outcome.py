@@ -36,6 +36,7 @@ class Columns(NamedTuple):
     price_tb: Floats
     embodied_tb: Floats
     rack_units: Floats
+    cores_count: Floats
     network: Ints  # in the order of the space's switches
 
     def of(self, machines: Ints) -> "Columns":
@@ -47,7 +48,11 @@ class Columns(NamedTuple):
             self.embodied_tb[machines],
         )
         return Columns(
-            Of(*(one[machines] for one in self.at)), *own, self.rack_units[machines], self.network[machines]
+            Of(*(one[machines] for one in self.at)),
+            *own,
+            self.rack_units[machines],
+            self.cores_count[machines],
+            self.network[machines],
         )
 
     def values(self, world: Floats) -> Of[Floats]:
@@ -65,6 +70,7 @@ def columns(space: Space) -> Columns:
         np.array([machine.capacity_tb for machine in machines]),
         np.array([machine.embodied_tb for machine in machines]),
         np.array([machine.rack_units for machine in machines]),
+        np.array([machine.cores_count for machine in machines]),
         np.array([networks.index(machine.network) for machine in machines]),
     )
 
@@ -149,10 +155,11 @@ def outcome(
     hosts_count = servers_count + choice.further_hosts_count
     disks_count = servers_count * there.drives_count
     drive_idle_w = own.drive_idle * own.drive_idle_ratio
-    drive_active_w = own.drive_active * own.drive_active_ratio
+    drive_reading_w = own.drive_active * own.drive_active_ratio
+    drive_writing_w = own.drive_writing * own.drive_writing_ratio
     switch_w, switch_usd, switch_kg, switch_rack_units = _switching(space, there, hosts_count, world)
 
-    server_w = own.idle + own.card / own.supply_efficiency
+    server_w = own.idle + own.supply_no_load + own.card / own.supply_efficiency
     idle_w = need.pue * (
         hosts_count * server_w + disks_count * drive_idle_w / own.supply_efficiency + switch_w
     )
@@ -168,9 +175,9 @@ def outcome(
     served: list[Floats] = []  # rates that the servers reach for as many clients as it takes
     loads_w: list[Floats] = []
     reading, writing = demands(choice, shared)
-    for pace, demand, asked, disk_bytes_per_s in (
-        (choice.reading, reading, need.read_bytes_per_s, own.drive_read),
-        (choice.writing, writing, need.write_bytes_per_s, own.drive_write),
+    for pace, demand, asked, disk_bytes_per_s, drive_active_w in (
+        (choice.reading, reading, need.read_bytes_per_s, own.drive_read, drive_reading_w),
+        (choice.writing, writing, need.write_bytes_per_s, own.drive_write, drive_writing_w),
     ):
         times = times_s_per_byte(demand, hardware)
         rate, client_s = asked or 0.0, float(times["client network"])
@@ -178,13 +185,16 @@ def outcome(
         served.append(1 / server_s)
         rates.append(1 / np.maximum(server_s, client_s))
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
-        cpu_w = servers_count * own.dynamic * np.minimum(1, rate * times["server CPU"])
-        disk_w = (
-            disks_count
-            * np.maximum(0, drive_active_w - drive_idle_w)
-            / own.supply_efficiency
-            * np.minimum(1, disk_use)
-        )
+        cpu_use = np.minimum(1, rate * times["server CPU"])
+        cpu_w = servers_count * own.dynamic * cpu_use
+        if own.step.any():
+            awake = np.minimum(1, there.cores_count * cpu_use)
+            cpu_w = cpu_w + servers_count * np.minimum(own.step, own.dynamic) * (awake - cpu_use)
+        disk_more_w = np.maximum(0, drive_active_w - drive_idle_w)
+        disk_w = disks_count * disk_more_w / own.supply_efficiency * np.minimum(1, disk_use)
+        if rate and own.drive_step.any():
+            step_w = np.minimum(own.drive_step, disk_more_w)
+            disk_w = disk_w + disks_count * step_w / own.supply_efficiency * (1 - np.minimum(1, disk_use))
         loads_w.append(need.pue * (cpu_w + disk_w))
 
     idle_j = idle_w * need.years * YEAR_S

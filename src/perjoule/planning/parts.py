@@ -209,7 +209,8 @@ def of_server(server: BoardPart) -> dict[str, Quantity]:
     """Return the quantities of a server that plans rest on; its watts at the wall."""
     its = {"mips": server.mips, "supply_efficiency": server.supply_efficiency, "port": server.port}
     its |= {"price": server.price, "embodied": server.embodied}
-    states: tuple[State, ...] = ("idle", "dynamic")
+    its |= {"supply_no_load": server.supply_no_load_at_wall}
+    states: tuple[State, ...] = ("idle", "dynamic", *(("step",) if any(watts(server, "step")) else ()))
     return {state: _at_wall(server, state) for state in states} | {
         key: one for key, one in its.items() if one is not None
     }
@@ -286,7 +287,7 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
         if drive.technology not in {*found.technology, NVME}:
             path = ("drive", name, "technology")
             yield path, f'no technology "{drive.technology}"', instead(drive.technology, found.technology)
-        for state in ("idle", "active"):
+        for state in ("idle", "active", "step", "sustained"):
             if watts(drive, state)[0] is not None:
                 key = f"{state}_at_wall"
                 yield (

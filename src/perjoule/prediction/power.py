@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from perjoule.model.hardware import Cluster
+import numpy as np
+
+from perjoule.model.hardware import Board, Cluster, Disk
 from perjoule.prediction.bounds import Demand, Floats, Number
 
 Part = Literal["boards idle", "disks idle", "CPUs at work", "disks at work", "switch"]
@@ -23,6 +25,16 @@ class Plant:
     joules_per_read_byte: float  # above idle, for bytes that disks read
     joules_per_written_byte: float
     switch_w: float
+    steps: "Steps | None" = None  # of hardware that states any
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Watts of all servers from idle to the least load, at the wall; no byte or CPU work of `Plant` has them."""
+
+    cpu_w: float  # as soon as a core of each works
+    awake_mips: float  # 7-zip rating of one core of each: CPU work above it keeps all awake
+    disks_w: float  # of the data disks, as soon as bytes move
 
 
 def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
@@ -41,20 +53,35 @@ def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
     ]
     hosts_count = sum(count for _, count in boards)
     storage = [disk for node, count in nodes if node.role == "storage" for disk in node.disks * count]
-    more_w = sum(disk.active_w.value - disk.idle_w.value for disk in storage)
+    disk_step_w = sum(disk.step_w.value for disk in storage if disk.step_w)
+    no_load_w = cluster.supply_no_load_w.value if cluster.supply_no_load_w else 0.0
+    more_w = sum(disk.active_w.value - disk.idle_w.value for disk in storage) - disk_step_w
     read, written = (
         sum(d.read_bytes_per_s.value for d in storage),
         sum(d.write_bytes_per_s.value for d in storage),
     )
     return Plant(
-        idle_w=idle_w / supply,
-        joules_per_mips_s=sum(b.dynamic_w.value / b.mips.value * count for b, count in boards)
+        idle_w=idle_w / supply + no_load_w * sum(count for _, count in nodes),
+        joules_per_mips_s=sum(_each_w(b) / b.mips.value * count for b, count in boards)
         / hosts_count
         / supply,
         joules_per_read_byte=more_w / read / supply if read else 0.0,
         joules_per_written_byte=more_w / written / supply if written else 0.0,
         switch_w=cluster.switch_w.value,
+        steps=_steps(boards, storage, supply),
     )
+
+
+def _steps(boards: list[tuple[Board, int]], disks: list[Disk], supply: float) -> Steps | None:
+    cpu_w = sum(board.step_w.value * count for board, count in boards if board.step_w)
+    disks_w = sum(disk.step_w.value for disk in disks if disk.step_w)
+    awake_mips = sum(board.mips.value / board.cores_count * count for board, count in boards)
+    return Steps(cpu_w / supply, awake_mips, disks_w / supply) if cpu_w or disks_w else None
+
+
+def _each_w(board: Board) -> float:
+    """Return a board's dynamic power without its step."""
+    return board.dynamic_w.value - (board.step_w.value if board.step_w else 0.0)
 
 
 def parts_w(
@@ -64,7 +91,10 @@ def parts_w(
     found = plant(cluster, counts)
     nodes = [(node, counts.get(node.name, 0)) for node in cluster.nodes if node.role != "client"]
     boards_w = sum(count * node.board.idle_w.value for node, count in nodes) / cluster.supply_efficiency.value
+    if cluster.supply_no_load_w is not None:
+        boards_w += cluster.supply_no_load_w.value * sum(count for _, count in nodes)
     cpus_only = replace(found, joules_per_read_byte=0.0, joules_per_written_byte=0.0)
+    cpus_only = replace(cpus_only, steps=found.steps and replace(found.steps, disks_w=0.0))
     cpus_w = float(dynamic_w(cpus_only, demand, throughput_bytes_per_s))
     return {
         "boards idle": boards_w,
@@ -76,13 +106,20 @@ def parts_w(
 
 
 def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> Number:
-    """Return the watts above idle at a throughput: the joules of each user byte, times bytes a second."""
+    """Return the watts above idle at a throughput: the joules of each user byte, times bytes a second, and
+    the steps from idle to the least load.
+    """
     joules = (
         plant.joules_per_mips_s * demand.server_mips_s_per_byte
         + plant.joules_per_read_byte * demand.flow.disk_read_ratio
         + plant.joules_per_written_byte * demand.flow.disk_written_ratio
     )
-    return joules * throughput_bytes_per_s
+    if (steps := plant.steps) is None:
+        return joules * throughput_bytes_per_s
+    rate = np.asarray(throughput_bytes_per_s, np.float64)
+    awake = np.minimum(1.0, demand.server_mips_s_per_byte * rate / steps.awake_mips)
+    at_disks = demand.flow.disk_read_ratio + demand.flow.disk_written_ratio
+    return joules * rate + steps.cpu_w * awake + steps.disks_w * (at_disks * rate > 0)
 
 
 def mean_w(

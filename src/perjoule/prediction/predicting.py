@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.catalogue import sustained
 from perjoule.drivers.protocols import planned
 from perjoule.model import Amplification, Direction, Json, Redundancy, Spec, option_name
 from perjoule.model.errors import CampaignError
@@ -63,6 +64,7 @@ class Target:
     options: Mapping[str, Json]  # of the file system, beside the profile's
     memory: bool = True  # whether servers have no more memory than their boards, as real ones
     servers_count: int | None = None  # storage hosts, if not as many as the cluster has
+    sustained: bool = False  # whether SSDs write in their steady state, not as fresh ones
 
 
 def predictions(
@@ -72,16 +74,19 @@ def predictions(
     are given.
 
     Raises:
-        CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client.
+        CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client,
+            or no disk of it states its sustained writes.
     """
     redundancy, amplification, held = _layout(target)
+    written = replace(target, cluster=sustained(target.cluster)) if target.sustained else target
     for direction, known in target.profile.known.items():
         unidentified = ends(target.profile, direction)
         flow = amplification.write if direction == "write" else amplification.read
+        asked = written if direction == "write" else target
         for count in clients_counts:
             calls = float(in_flight_count or target.profile.in_flight_count)
-            case = Case(direction, redundancy, flow, _fleet(target, held, count), float(client_bytes), calls)
-            yield _predicted(target, known, case, held, unidentified)
+            case = Case(direction, redundancy, flow, _fleet(asked, held, count), float(client_bytes), calls)
+            yield _predicted(asked, known, case, held, unidentified)
 
 
 def fleet_of(target: Target, clients_count: int) -> Fleet:

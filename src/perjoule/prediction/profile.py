@@ -92,8 +92,12 @@ class Profile:
 
 
 def _digested(one: Observation) -> Mapping[str, Any]:
-    """Return a point as data; one call in flight is left out, as in profiles of an earlier version."""
+    """Return a point as data; one call in flight is left out, as in profiles of an earlier version, and steps
+    of watts that its hardware has not.
+    """
     data = asdict(one)
+    if one.plant.steps is None:
+        del data["plant"]["steps"]
     if one.case.in_flight_count == 1:
         del data["case"]["in_flight_count"]
     return data

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from perjoule.catalogue.coefficients import NO_LOAD
 from perjoule.model.hardware import Board, Cluster, Disk, Value
 
 
@@ -39,6 +40,7 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
             write_bytes_per_s=change(f"write rate of disk {one.name}", one.write_bytes_per_s),
             idle_w=change(f"idle of disk {one.name}", one.idle_w),
             active_w=change(f"active of disk {one.name}", one.active_w),
+            step_w=one.step_w and change(f"step of disk {one.name}", one.step_w),
         )
 
     def board(one: Board) -> Board:
@@ -48,6 +50,7 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
             nic_bytes_per_s=change(f"network of board {one.name}", one.nic_bytes_per_s),
             idle_w=change(f"idle of board {one.name}", one.idle_w),
             dynamic_w=change(f"dynamic of board {one.name}", one.dynamic_w),
+            step_w=one.step_w and change(f"step of board {one.name}", one.step_w),
         )
 
     nodes = (
@@ -59,4 +62,5 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
         switch_w=change("switch", cluster.switch_w),
         supply_efficiency=change("supply efficiency", cluster.supply_efficiency),
         load_w=change("load", cluster.load_w) if cluster.load_w else None,
+        supply_no_load_w=cluster.supply_no_load_w and change(NO_LOAD, cluster.supply_no_load_w),
     )

@@ -13,6 +13,7 @@ from perjoule.measures.energies import EFFICIENCY, Work, of_window
 from perjoule.measures.points import points
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
+from perjoule.model.hardware import Value
 from perjoule.summary.metered import metered
 from perjoule.trial.reading import Reading
 from perjoule.views.power.budget import budget_table
@@ -91,22 +92,31 @@ def moved(cluster, name, by):
 
     def disk(one):
         names = f"idle of disk {one.name}", f"active of disk {one.name}"
-        return replace(one, idle_w=value(names[0], one.idle_w), active_w=value(names[1], one.active_w))
+        step_w = one.step_w and value(f"step of disk {one.name}", one.step_w)
+        idle_w, active_w = value(names[0], one.idle_w), value(names[1], one.active_w)
+        return replace(one, idle_w=idle_w, active_w=active_w, step_w=step_w)
 
     def board(one):
         names = [f"{what} of board {one.name}" for what in ("idle", "dynamic", "7-zip rating")]
         values = {"idle_w": value(names[0], one.idle_w), "dynamic_w": value(names[1], one.dynamic_w)}
-        return replace(one, **values, mips=value(names[2], one.mips))
+        step_w = one.step_w and value(f"step of board {one.name}", one.step_w)
+        return replace(one, **values, mips=value(names[2], one.mips), step_w=step_w)
 
     nodes = tuple(replace(n, board=board(n.board), disks=tuple(map(disk, n.disks))) for n in cluster.nodes)
     supply, switch = value("supply efficiency", cluster.supply_efficiency), value("switch", cluster.switch_w)
-    return replace(cluster, nodes=nodes, supply_efficiency=supply, switch_w=switch)
+    no_load = cluster.supply_no_load_w and value("supply without load", cluster.supply_no_load_w)
+    return replace(cluster, nodes=nodes, supply_efficiency=supply, switch_w=switch, supply_no_load_w=no_load)
 
 
 def coefficients(cluster):
     """Each coefficient with its sigma."""
     found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    if cluster.supply_no_load_w:
+        found["supply without load"] = cluster.supply_no_load_w
     for node in cluster.nodes:
+        steps = {f"step of board {node.board.name}": node.board.step_w}
+        steps |= {f"step of disk {disk.name}": disk.step_w for disk in node.disks}
+        found |= {name: step for name, step in steps.items() if step}
         found[f"idle of board {node.board.name}"] = node.board.idle_w
         found[f"dynamic of board {node.board.name}"] = node.board.dynamic_w
         found[f"7-zip rating of board {node.board.name}"] = node.board.mips
@@ -135,9 +145,23 @@ METRICS = (
 ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))
 
 
+def stepped(node):
+    """A host with steps: of its board's 3.61 W 1 W, of a disk 0.2 W."""
+    board = replace(node.board, step_w=Value(1.0, "made up", "assumed", 0.2))
+    disks = tuple(replace(disk, step_w=Value(0.2, "made up", "assumed", 0.05)) for disk in node.disks)
+    return replace(node, board=board, disks=disks)
+
+
+STEPPED = replace(
+    HC4, nodes=tuple(map(stepped, HC4.nodes)), supply_no_load_w=Value(1.5, "made up", "assumed", 0.3)
+)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"]
+    ("cluster", "least_count"),
+    [(HC4, 37), (ALIKE, 37), (STEPPED, 50)],
+    ids=["two boards", "one board", "steps and losses without load"],
 )
 def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(
     made, cluster, least_count

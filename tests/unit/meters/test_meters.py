@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 from perjoule import catalogue, drivers
-from perjoule.catalogue import Node
+from perjoule.catalogue import Node, Value
 from perjoule.drivers.protocols import Counters, Host, Hosts, Meter, Sink
 from perjoule.meters import modelled
 from perjoule.meters._sampler import JITTER, moments, sampling
@@ -280,6 +280,13 @@ def test_hardware_that_is_faster_than_its_rating_is_doubted(seconds: int, scale:
         model.take({"storage-1": Counters(float(second), 0.0, 0, 0, 0, round(second * most))})
     said = "modelled: the disks of storage-1 did more than the catalogue's can: its ratings are too low"
     assert list(model.doubts()) == [said] * doubted
+
+
+def test_writes_of_an_ssd_whose_steady_state_is_known_are_doubted_as_fresh() -> None:
+    steady = replace(STORAGE.disks[0], sustained_w=Value(6.0, "made up", "assumed"))
+    nodes = {"storage-1": replace(STORAGE, disks=(steady,))}
+    (doubt,) = modelled._Model(Hosts((), cluster=HC4), HC4, nodes, {"storage-1": 1.0}, Kept()).doubts()
+    assert "writes of wd-black-1tb as fresh, 2.66 W; in the steady state it takes 6.00 W" in doubt
 
 
 def host_w(

@@ -128,6 +128,35 @@ def test_ports_bound_disks_behind_a_fast_network(small) -> None:
     assert (row.binds_read, row.binds_write) == ("disks", "disks")
 
 
+def test_steps_losses_without_load_and_the_steady_state_are_in_a_plans_watts(small) -> None:
+    """As above: of 5 W dynamic 2 are a step, of 4 W active 1; a supply takes 1.5 W; sustained writes 50 MB/s at
+    6 W. A core of two of a box of 1000 MIPS is awake for as long as either works.
+    """
+    text = small.replace(
+        'idle_at_wall = "10 W"', 'idle_behind_supply = "5 W"\nsupply_no_load_at_wall = "1.5 W"'
+    )
+    text = text.replace('dynamic_at_wall = "5 W"', 'dynamic_at_wall = "5 W"\nstep_at_wall = "2 W"\ncores = 2')
+    text = text.replace(
+        'active_behind_supply = "4 W"',
+        'active_behind_supply = "4 W"\nstep_behind_supply = "1 W"\nsustained_write = "50 MB/s"\n'
+        'sustained_behind_supply = "6 W"',
+    )
+    values = row_of(text).values
+    idle_w = 4 * (5 / 0.5 + 1.5 + 1 / 0.5) + 6 * 2 / 0.5 + 8
+    assert values[measures.IDLE].value == pytest.approx(idle_w)
+
+    def load_w(use: float, disks_use: float, active_w: float) -> float:
+        boards_w = 3 * (2 * min(1, 2 * use) + 3 * use)
+        return boards_w + 6 * (1 + (active_w - 2 - 1) * disks_use) / 0.5
+
+    read_w = load_w(50e6 * 1e-6 / 3000, 50e6 / 600e6, 4)
+    write_w = load_w(20e6 * 2e-6 / 3000, 2 * 20e6 / 300e6, 6)
+    assert values[measures.PEAK].value == pytest.approx(idle_w + max(read_w, write_w))
+    energy_j = idle_w * YEARS_S + DAYS * (read_w * 6 * 3600 + write_w * 2 * 3600)
+    assert values[measures.ENERGY].value == pytest.approx(energy_j)
+    assert values[measures.SERVERS_WRITE].value == pytest.approx(3 * 100e6 / 2)  # networks still bind
+
+
 def fullest(files_count: int, stations_count: int) -> int:
     """How many files the fullest station has at most in half of all cases, by listing every case."""
     cases = list(product(range(stations_count), repeat=files_count))

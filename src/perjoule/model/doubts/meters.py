@@ -264,6 +264,16 @@ class MeterDoubts(SampleDoubts):
         )
 
     @doubt
+    def fresh_ssd(self, *, disks: str, sustained_w: float, active_w: float) -> str:
+        """Writes were modelled as those of a fresh SSD. Predict sustained ones with `predict --sustained`, or
+        meter a drive that was filled before.
+        """
+        return (
+            f"modelled: writes of {disks} as fresh, {number(active_w)} W; in the steady state it takes "
+            f"{number(sustained_w)} W, however few bytes get through"
+        )
+
+    @doubt
     def gaps_unseen(self, *, period_s: float, gap_s: float) -> str:
         """Disks were looked at too seldom for such short gaps. Raise `rate` of the meter `system`."""
         return f"disks are seen every {period_s:.2g} s: gaps of {gap_s:g} s between accesses are not visible"
