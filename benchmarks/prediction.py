@@ -11,6 +11,8 @@
   servers that keep nothing in memory: how far it is from the best one measured with as many clients, and of
   all (goal: <= 3 % of 20 or more)
 - published clusters, to which no profile was fitted, as in `perjoule ledger`
+- published watts, each point judged by a model that others of its source calibrated (goals: WATT_GOALS), and the
+  share of all points in their bands (85 to 97 %)
 - the time to predict 1e5 servers (goal: <= 1 ms)
 
 usage: .venv/bin/python benchmarks/prediction.py
@@ -29,7 +31,7 @@ from perjoule.model import Flow
 from perjoule.model.units import clients_text
 from perjoule.planning import profiled
 from perjoule.planning.outcome import FILE_BYTES
-from perjoule.prediction import Demand, Fleet, Profile, bound_shares, published, times_s_per_byte
+from perjoule.prediction import Demand, Fleet, Profile, bound_shares, metered, published, times_s_per_byte
 from perjoule.prediction.observation import WAYS, Case
 from perjoule.prediction.power import dynamic_w
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
@@ -40,6 +42,15 @@ MIB = 1024**2
 GOALS = {"clients": (0.02, None), "redundancy": (0.05, 0.12), "hardware": (0.10, 0.25)}
 ABOVE_RATIO = 0.01
 CHOSEN_RATIO, CHOSEN_COUNT = 0.03, 20
+# of |predicted / measured - 1| by kind of load: its median, its worst, its median over watts above idle
+WATT_GOALS = {
+    "reads": (0.03, inf, 0.10),
+    "CPU": (0.03, inf, 0.10),
+    "sustained writes": (0.15, 0.15, inf),
+    "first load": (0.10, 0.10, inf),
+    "supplies, no-load end": (0.10, 0.10, inf),
+}
+WATTS_HELD = (0.85, 0.97)
 
 
 def main() -> int:
@@ -47,7 +58,7 @@ def main() -> int:
     profiles = [prediction.shipped(name) for name in prediction.names()]
     missed = [*_bounds(profiles), *_planned(profiles), *_left_out(profiles)]
     _published()
-    missed += _speed()
+    missed += [*_watts(), *_speed()]
     print("missed: " + ("; ".join(missed) if missed else "nothing"))
     return bool(missed)
 
@@ -187,6 +198,25 @@ def _published() -> None:
         )
     for paper, what, why in published.UNPREDICTED:
         print(f"published, {paper}, {what}: not predicted, {why}")
+
+
+def _watts() -> list[str]:
+    """Print errors of published watts by kind of load."""
+    judged, missed = metered.points(), list[str]()
+    for one in metered.kind_scores(judged):
+        above = 0.0 if one.dynamic_ratio is None else one.dynamic_ratio
+        text = (
+            f"watts, {one.kind}: {one.count} points, median {one.median_ratio:.1%}, worst {one.worst_ratio:.1%}, "
+            f"above idle {above:.1%}, bands hold {one.held_ratio:.0%}; constant {one.constant_ratio:.1%}, line "
+            f"{one.line_ratio:.1%}"
+        )
+        print(text)
+        goals = WATT_GOALS.get(one.kind, (inf, inf, inf))
+        errors = (one.median_ratio, one.worst_ratio, above)
+        missed += [text] * any(error > goal for error, goal in zip(errors, goals, strict=True))
+    held = metered.whole_held_ratio(judged)
+    print(f"watts: bands hold {held:.1%} of {len(judged)} points")
+    return missed + [f"watts: bands hold {held:.1%}"] * (not WATTS_HELD[0] <= held <= WATTS_HELD[1])
 
 
 def _speed() -> list[str]:

@@ -153,6 +153,79 @@ def test_the_ledger_has_published_clusters_and_names_those_that_can_not_be_predi
     )
 
 
+def test_the_ledger_has_published_watts_by_load_beside_a_constant_and_a_line() -> None:
+    data = json.loads(said("ledger", "--json"))
+    by_load = {one["kind"]: one for one in data["published_watts"]}
+    assert {
+        "idle",
+        "first load",
+        "reads",
+        "fresh writes",
+        "sustained writes",
+        "CPU",
+        "scrub",
+    } <= by_load.keys()
+    assert by_load["sustained writes"]["holds"] and not by_load["scrub"]["holds"]
+    assert by_load["first load"]["line_ratio"] > 0.25 > by_load["first load"]["median_ratio"]
+    told = said("ledger")
+    assert "published watts, of points that did not calibrate the model" in told
+    assert "SPECpower_ssj2008, wall, metered" in told and "Apache-2.0" in told
+
+
+SSDS = """
+title = "Boards with SSDs"
+source = "made up"
+switch = "8x2-5g"
+
+[drive.m2-4tb]
+sustained_write = { value = "50 MB/s", status = "assumed", source = "made up" }
+sustained_behind_supply = { value = "9 W", status = "assumed", source = "made up" }
+
+[[node]]
+name = "storage"
+role = "storage"
+count = 4
+board = "rock-5b"
+drives = { m2-4tb = 1 }
+
+[[node]]
+name = "client"
+role = "client"
+count = 2
+board = "dell-precision-3650"
+"""
+
+
+def test_sustained_writes_are_slower_and_reads_are_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four SSDs of 50 MB/s, with one copy, write 200 MB/s at most."""
+    (tmp_path / "ssds.toml").write_text(SSDS)
+    asked = (
+        "predict",
+        "moosefs",
+        "--on",
+        tmp_path / "ssds.toml",
+        "--clients",
+        "2",
+        "--set",
+        "goal=1",
+        "--json",
+    )
+    fresh, steady = (
+        {one["direction"]: one for one in json.loads(said(*asked, *more))["predictions"]}
+        for more in ((), ("--sustained",))
+    )
+    assert steady["read"] == fresh["read"]
+    assert steady["write"]["throughput_bytes_per_s"][0] <= 200e6 < fresh["write"]["throughput_bytes_per_s"][0]
+    assert steady["write"]["idle_w"] == fresh["write"]["idle_w"]
+    pledge = ("--sustained", "--pledge", str(tmp_path / "p.json"))
+    assert "pledge without --sustained" in refused(capsys, *map(str, asked[:-1]), *pledge)
+    assert "states its sustained writes" in refused(
+        capsys, "predict", "moosefs", "--on", "odroid-hc4", "--sustained"
+    )
+
+
 def test_a_cluster_whose_file_lies_here_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,8 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | 
     """Show how wrong predictions have been.
 
     Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to
-    simpler models, and about clusters of papers. With pledges written by `perjoule predict --pledge`: each
+    simpler models, about clusters of papers, and of the power model about watts that others published. With
+    pledges written by `perjoule predict --pledge`: each
     prediction of MiB/s, W and MiB/J next to the trials that began after it.
     """
     if pledges and not folders:
@@ -89,12 +90,15 @@ def _content(join: "Joined") -> dict[str, object]:
 
 def _shipped(*, as_json: bool) -> None:
     from perjoule import prediction
-    from perjoule.prediction import published
+    from perjoule.prediction import metered, published
     from perjoule.results import scores
+    from perjoule.results.metered import metered_remarks, metered_table
     from perjoule.results.published import published_remarks, published_table
 
     compared, unpredicted = published.compared(), published.UNPREDICTED
     scores_of = scores.shipped_scores(compared)
+    judged = metered.points()
+    by_kind = metered.kind_scores(judged)
     if as_json:
         by_profile = {kind: profile_scores for kind, profile_scores in scores_of.items() if kind != "all"}
         rows = [{**vars(row), "error": row.error, "held": row.held} for row in compared]
@@ -105,6 +109,8 @@ def _shipped(*, as_json: bool) -> None:
                 "by_profile": by_profile,
                 "published": rows,
                 "unpredicted": unpredicted,
+                "published_watts": [{**vars(score), "holds": score.holds} for score in by_kind],
+                "published_watts_held_ratio": metered.whole_held_ratio(judged),
             },
         )
         return
@@ -115,4 +121,8 @@ def _shipped(*, as_json: bool) -> None:
     out.print("published clusters, to which nothing was fitted", style="bold")
     show(published_table(compared), (), ())
     for line in published_remarks(compared, unpredicted):
+        show_line(line)
+    out.print("published watts, of points that did not calibrate the model", style="bold")
+    show(metered_table(by_kind), (), ())
+    for line in metered_remarks(judged):
         show_line(line)

@@ -1,0 +1,286 @@
+"""Watts that others published, beside what the power model says of them.
+
+The model is calibrated with what a user has, and held against all other points; none of them moves it. By
+kind of load, the points that calibrate:
+
+reads               the two nearest to a third and to two thirds of the highest rate
+fresh writes        seconds 1 to 10, and the drive's idle watts, which its reads gave
+sustained writes    the first ten seconds, and the same idle watts
+CPU                 idle if it is known, and the two nearest to a third and to two thirds of the highest load
+supplies            the two nearest to a third and to two thirds of what it gives at most
+another load        the median ratio of dynamic watts of all other machines
+disks               idle with fewer disks; idle and the first load with all
+
+First loads and no-load ends are points of "CPU" and "supplies" that are shown apart: the least one, and those
+below half of what the two that calibrate give. Beside it a constant, the mean of the points that calibrate, and
+the line: the same model without its three terms.
+
+A band comes from errors of other points: of LARGE points or more of a source and kind each half, drawn once, makes
+the band of the other; fewer have the errors of the other sources with so few.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, log
+from statistics import mean, median
+from typing import Literal, get_args
+
+import numpy as np
+
+from perjoule.catalogue.watts import board_w, disks_w
+from perjoule.model.hardware import Board, Disk, Value
+from perjoule.papers.published.metered import MeteredSeries, MeteredSource, sources
+from perjoule.prediction.validation import quantile_ratio
+
+Kind = Literal[
+    "idle",
+    "first load",
+    "reads",
+    "fresh writes",
+    "sustained writes",
+    "CPU",
+    "supplies",
+    "supplies, no-load end",
+    "another load",
+    "scrub",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+LARGE = 20
+SEED = 0  # of the draw of points that make bands
+WINDOW_COUNT = 10  # seconds of writes that calibrate
+BAND_RATIO = 0.9
+HELD_RATIO = 0.10  # a kind holds whose median error is at most this
+
+
+@dataclass(frozen=True)
+class MeteredPoint:
+    """One published value that the model was not calibrated with."""
+
+    source: str
+    kind: Kind
+    measured_w: float
+    predicted_w: float
+    constant_w: float
+    line_w: float
+    idle_w: float | None = None  # what the model calibrated or was given
+    band_ratio: float = inf
+
+    @property
+    def error(self) -> float:
+        """ln(predicted / measured)."""
+        return log(self.predicted_w / self.measured_w)
+
+    @property
+    def held(self) -> bool:
+        """Whether the band around the prediction holds it."""
+        return abs(self.error) <= log(self.band_ratio)
+
+
+@dataclass(frozen=True)
+class KindScore:
+    """Errors of one kind of load, each |predicted / measured - 1|."""
+
+    kind: Kind
+    count: int
+    median_ratio: float
+    worst_ratio: float
+    dynamic_ratio: float | None  # median error over watts above idle; None: no idle is known, or it is meant
+    held_ratio: float
+    constant_ratio: float  # medians of simpler models
+    line_ratio: float
+    sources: tuple[str, ...] = field(default_factory=tuple[str, ...])
+
+    @property
+    def holds(self) -> bool:
+        """Whether the model is right about it."""
+        return self.median_ratio <= HELD_RATIO
+
+
+def points() -> tuple[MeteredPoint, ...]:
+    """Return all judged points, with their bands."""
+    groups = [list(_points(name, source)) for name, source in sources().items()]
+    return tuple(_banded([point for group in groups for point in group]))
+
+
+def kind_scores(judged: Sequence[MeteredPoint]) -> tuple[KindScore, ...]:
+    """Score points by kind of load."""
+    return tuple(_score(kind, of) for kind in KINDS if (of := [one for one in judged if one.kind == kind]))
+
+
+def _score(kind: Kind, judged: Sequence[MeteredPoint]) -> KindScore:
+    dynamic = [
+        abs(one.predicted_w - one.measured_w) / (one.measured_w - one.idle_w)
+        for one in judged
+        if one.idle_w is not None and one.measured_w > one.idle_w
+    ]
+    off = [abs(one.predicted_w / one.measured_w - 1) for one in judged]
+    return KindScore(
+        kind,
+        len(judged),
+        median(off),
+        max(off),
+        median(dynamic) if dynamic and kind != "idle" else None,
+        mean(one.held for one in judged),
+        median(abs(one.constant_w / one.measured_w - 1) for one in judged),
+        median(abs(one.line_w / one.measured_w - 1) for one in judged),
+        tuple(dict.fromkeys(one.source for one in judged)),
+    )
+
+
+def _banded(made: list[MeteredPoint]) -> Iterator[MeteredPoint]:
+    """Give points their bands; of many alike each random half makes the band of the other."""
+    by_place: dict[tuple[str, Kind], list[MeteredPoint]] = {}
+    for point in made:
+        by_place.setdefault((point.source, point.kind), []).append(point)
+    few = [one for alike in by_place.values() if len(alike) < LARGE for one in alike]
+    for (source, _), alike in by_place.items():
+        if len(alike) >= LARGE:
+            order = np.random.default_rng(SEED).permutation(len(alike))
+            halves = [[alike[int(place)] for place in order[n::2]] for n in (0, 1)]
+            for half, other in (halves, halves[::-1]):
+                ratio = quantile_ratio([one.error for one in other], BAND_RATIO)
+                yield from (replace(one, band_ratio=ratio) for one in half)
+        else:
+            ratio = quantile_ratio([one.error for one in few if one.source != source], BAND_RATIO)
+            yield from (replace(one, band_ratio=ratio) for one in alike)
+
+
+def _points(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
+    drive: Disk | None = None
+    for series in source.series:
+        match series.load:
+            case "reads":
+                drive, judged = _reads(name, series)
+                yield from judged
+            case "fresh writes" | "sustained writes":
+                assert drive is not None
+                yield from _writes(name, series, drive, source)
+            case "CPU":
+                yield from _cpu(name, series)
+            case "supplies":
+                yield from _supplies(name, series)
+            case "another load":
+                yield from _another(name, series)
+            case "disks":
+                yield from _disks(name, series)
+
+
+def _value(value: float) -> Value:
+    return Value(max(0.0, value), "calibrated on a published source", "fitted")
+
+
+def thirds(amounts: Sequence[float]) -> tuple[int, int]:
+    """Return the places of the amounts nearest to a third and to two thirds of the highest."""
+    most = max(amounts)
+    low, high = (
+        min(range(len(amounts)), key=lambda n: abs(amounts[n] - most * share)) for share in (1 / 3, 2 / 3)
+    )
+    return low, high
+
+
+def _line(x: Sequence[float], y: Sequence[float], places: tuple[int, int]) -> tuple[float, float]:
+    """Return the line through two points: its value at 0, and its slope."""
+    low, high = places
+    slope = (y[high] - y[low]) / (x[high] - x[low])
+    return y[low] - slope * x[low], slope
+
+
+def _reads(name: str, series: MeteredSeries) -> tuple[Disk, Iterator[MeteredPoint]]:
+    rates, places = series.mib_per_s, thirds(series.mib_per_s)
+    at_rest_w, per_rate = _line(rates, series.watts, places)
+    most = max(rates)
+    rate, active = _value(most), _value(at_rest_w + per_rate * most)
+    drive = Disk(name, "nvme", _value(0), rate, rate, _value(at_rest_w), active)
+    constant_w = mean(series.watts[place] for place in places)
+
+    def judged() -> Iterator[MeteredPoint]:
+        for place, (rate, measured_w) in enumerate(zip(rates, series.watts, strict=True)):
+            if place not in places:
+                said_w = disks_w((drive,), rate / most)
+                yield MeteredPoint(name, "reads", measured_w, said_w, constant_w, said_w, at_rest_w)
+
+    return drive, judged()
+
+
+def _writes(name: str, series: MeteredSeries, drive: Disk, source: MeteredSource) -> Iterator[MeteredPoint]:
+    """Judge writes. A drive in its steady state that is asked without a pause is busy all the time, however
+    few bytes get through.
+    """
+    idle_w = drive.idle_w.value
+    fresh = next(one for one in source.series if one.load == "fresh writes")
+    first = slice(0, WINDOW_COUNT)
+    fresh_rate, fresh_w = mean(fresh.mib_per_s[first]), mean(fresh.watts[first])
+    rate, watts = mean(series.mib_per_s[first]), mean(series.watts[first])
+    written = replace(drive, write_bytes_per_s=_value(rate), active_w=_value(watts))
+    steady = series.load == "sustained writes"
+    constant_w = mean([fresh_w, watts]) if steady else fresh_w
+    for at_rate, measured_w in list(zip(series.mib_per_s, series.watts, strict=True))[WINDOW_COUNT:]:
+        said_w = disks_w((written,), 1.0 if steady else at_rate / rate)
+        line_w = idle_w + (fresh_w - idle_w) * at_rate / fresh_rate
+        yield MeteredPoint(name, series.load, measured_w, said_w, constant_w, line_w, idle_w)  # pyright: ignore[reportArgumentType]
+
+
+def _cpu(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
+    places = thirds(series.share)
+    at_rest_w, per_share = _line(series.share, series.watts, places)
+    idle_w = series.idle_watts[0] if series.idle_watts else at_rest_w
+    step_w = max(0.0, at_rest_w - idle_w)
+    each_w = at_rest_w + per_share - idle_w
+    cores_count = 1000  # all shares keep it awake: a core works as soon as any load runs
+    board = Board(
+        name, cores_count, _value(1), _value(1), _value(idle_w), _value(each_w), step_w=_value(step_w)
+    )
+    constant_w = mean(series.watts[place] for place in places)
+    high = places[1]
+    for place, (share, measured_w) in enumerate(zip(series.share, series.watts, strict=True)):
+        if place not in places:
+            first = bool(series.idle_watts) and share == min(series.share)
+            line_w = idle_w + (series.watts[high] - idle_w) * share / series.share[high]
+            said_w = float(board_w(board, share))
+            yield MeteredPoint(
+                name, "first load" if first else "CPU", measured_w, said_w, constant_w, line_w, idle_w
+            )
+
+
+def _supplies(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
+    """Judge supplies: what they take without load, and a share of what they give."""
+    places = thirds(series.given_watts)
+    no_load_w, per_watt = _line(series.given_watts, series.watts, places)
+    efficiency = mean(series.given_watts[place] / series.watts[place] for place in places)
+    constant_w = mean(series.watts[place] for place in places)
+    end_w = mean(series.given_watts[place] for place in places) / 2
+    for place, (given_w, measured_w) in enumerate(zip(series.given_watts, series.watts, strict=True)):
+        if place not in places:
+            kind: Kind = "supplies, no-load end" if given_w < end_w else "supplies"
+            yield MeteredPoint(
+                name, kind, measured_w, no_load_w + per_watt * given_w, constant_w, given_w / efficiency
+            )
+
+
+def _another(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
+    rows = list(zip(series.idle_watts, series.stress_watts, series.watts, strict=True))
+    ratios = [(w - idle) / (stress - idle) for idle, stress, w in rows]
+    for place, (idle_w, stress_w, measured_w) in enumerate(rows):
+        others = median(ratio for other, ratio in enumerate(ratios) if other != place)
+        said_w = idle_w + others * (stress_w - idle_w)
+        constant_w = mean(w for other, (_, _, w) in enumerate(rows) if other != place)
+        yield MeteredPoint(name, "another load", measured_w, said_w, constant_w, stress_w, idle_w)
+
+
+def _disks(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
+    """Judge a server with disks: its last idle watts by those with fewer; states beyond the first load by that."""
+    idle_w, last_w = series.idle_watts, series.idle_watts[-1]
+    each_w = idle_w[1] - idle_w[0]
+    said_w = idle_w[0] + each_w * series.disks[-1]
+    yield MeteredPoint(name, "idle", last_w, said_w, mean(idle_w[:-1]), said_w)
+    step_w = series.watts[0] - last_w
+    one = _value(1)
+    awake = Disk("all", "hdd", one, one, one, _value(last_w), _value(last_w + step_w), step_w=_value(step_w))
+    for measured_w in series.watts[1:]:
+        said_w = float(disks_w((awake,), 1.0))
+        yield MeteredPoint(name, "scrub", measured_w, said_w, mean([last_w, series.watts[0]]), last_w, last_w)
+
+
+def whole_held_ratio(judged: Sequence[MeteredPoint]) -> float:
+    """Return the share of all points inside their bands."""
+    return float(np.mean([one.held for one in judged]))
