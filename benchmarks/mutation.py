@@ -1,15 +1,24 @@
 """Change one constant or operator at a time in the code that computes numbers, and count the changes that a
 test detects.
 
-A test suite that stays green on wrong code proves nothing. Each mutant is a copy of the package with one
-change: a number made 10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or
-condition inverted. The tests that run the changed line (found once, with coverage.py, in processes that tests
-start, too), or a line which names the changed constant or field, or the function whose default is changed,
-run against the mutant until one fails. Comparisons are inverted rather than changed from < to <=, because no
-value of a continuous quantity distinguishes those. Tests that need root or real daemons (`tests/live`) are
-excluded.
+A test suite that stays green on wrong code proves nothing. A mutant is the package with one change: a number
+made 10 % larger (an integer by 1), an operator replaced by its opposite, a comparison or condition inverted.
+Comparisons are inverted rather than changed from < to <=, because no value of a continuous quantity
+distinguishes those. Tests that are slow, or need root or real daemons (`tests/live`), are excluded.
 
-usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
+First, each mutant meets the tests near it: its own file's, and those that name most of what its file defines,
+for 10 s of CPU time. They are imported once; a fork of that process puts the changed code into the functions.
+What they don't notice, or no fork can change (constants, defaults), meets, on a copy of the package, all
+tests that run the changed line, or a line which names the changed constant or field, or the function whose
+default is changed. Coverage.py finds these once; they are kept in `build/mutation`, room by room, so what is
+interrupted goes on. After a change of the package, or of what tests share, all tests run again; after one of
+tests, these alone.
+
+A mutant that hangs is caught by its time, and named. One whose tests would take longer than --each runs the
+first of them only. When --minutes are over, what runs has survived so far, and what waits is left out.
+
+usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--near] [--each SECONDS]
+       [--minutes N] [--list] [PATH...]
 PATH: files or folders below src/perjoule; by default what makes numbers (energy, trial, measures, statistics,
 papers), modelled watts, and what virtual hosts are capped to and count. What starts, finds and removes
 virtual hosts makes none.
@@ -19,37 +28,47 @@ import argparse
 import ast
 import difflib
 import importlib
-import json
+import math
 import multiprocessing
 import os
 import random
+import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Literal
 
 import pytest
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])  # instead of this folder, whose coverage.py is another one
 from scipy import stats
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "perjoule"
+from benchmarks._covering import EVERY, PACKAGE, ROOT, Covered, covering, test_files
+from benchmarks._swapping import loaded
+
 VIRTUAL = tuple(
     f"testbeds/virtual/{name}.py"
     for name in ("__init__", "cgroup/v1", "cgroup/v2", "cpu", "network", "topology")
 )
 DEFAULT = ("energy", "trial", "measures", "statistics", "papers", "meters/modelled.py", *VIRTUAL)
-SUITES = ("tests/unit", "tests/pipeline")
 # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
 SLACK = 10.0
 STARTING_S = 60.0
+# how many files of tests are near a file, and how much CPU time a mutant has for them
+NEAR_COUNT = 6
+NEAR_S = 10.0
 # What a mutant's process finds imported, though pytest can't rewrite what it finds so.
 READY = (
     "hypothesis",
@@ -96,6 +115,9 @@ class Mutant:
     line: int
     change: str
     text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.change}"
 
 
 Site = tuple[Path, int, int]  # a file, a node of its tree, one of the node's changes
@@ -164,11 +186,18 @@ def _changes(node: ast.AST) -> Iterator[tuple[str | tuple[str, int], object]]:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """Which tests run which line of a file (relative to the package), and how long each takes."""
+class Plan:
+    """Which tests a mutant is to run, of how many, and for how long at most."""
 
-    lines: dict[str, dict[int, set[str]]]
-    took_s: dict[str, float]
+    mutant: Mutant
+    tests: Sequence[str]
+    tests_count: int
+    longest_s: float
+
+
+@dataclass(frozen=True)
+class Ran(Covered):
+    """Which tests may notice a change, and in which order they run."""
 
     def tests(self, changed: Mutant) -> list[str]:
         """Name the tests that may notice a change: those of the file's own place first, then those that
@@ -186,11 +215,28 @@ class Ran:
         ordered = sorted(groups, key=lambda file: (file != own_file, sum(map(self.seconds, groups[file]))))
         return [name for file in ordered for name in groups[file]]
 
+    def plan(self, changed: Mutant, each_s: float) -> Plan:
+        """Which tests a change is held against."""
+        tests = self.tests(changed)
+        chosen = self.within(tests, each_s)
+        return Plan(changed, chosen, len(tests), STARTING_S + SLACK * sum(map(self.seconds, chosen)))
+
     def seconds(self, test: str) -> float:
         """How long a test took, or all tests of a file."""
-        return sum(
-            took_s for name, took_s in self.took_s.items() if name == test or name.startswith(f"{test}::")
-        )
+        return self.took_s.get(test, 0.0) or self._files_s.get(test, 0.0)
+
+    def within(self, tests: Sequence[str], limit_s: float) -> Sequence[str]:
+        """The first of these tests that take no longer, and at least one."""
+        total_s = list(accumulate(map(self.seconds, tests)))
+        return tests[: max(1, bisect(total_s, limit_s))]
+
+    @cached_property
+    def _files_s(self) -> dict[str, float]:
+        total_s: dict[str, float] = {}
+        for test, took_s in self.took_s.items():
+            file = test.partition("::")[0]
+            total_s[file] = total_s.get(file, 0.0) + took_s
+        return total_s
 
     def _naming(self, changed: Mutant) -> set[str]:
         """The tests that run a line which names a constant, or a field of a class, that is set in the
@@ -238,82 +284,174 @@ def _naming_lines(path: Path) -> dict[str, list[int]]:
     return found
 
 
-def covering(folder: Path, files: Sequence[Path]) -> Ran:
-    """Run all suites once, and remember which test ran which line, and for how long."""
-    settings, timed = folder / "coveragerc", folder / "took.json"
-    include = "\n    ".join(map(str, files))
-    settings.write_text(
-        f"[run]\nparallel = true\ndata_file = {folder / 'coverage'}\ninclude =\n    {include}\ncontext = "
-        f"${{MUTATION_TEST-}}\n"
-    )
-    (folder / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
-    environment = {**os.environ, "MUTATION_SETTINGS": str(settings), "MUTATION_TOOK": str(timed)}
-    environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT / "tests")])
+@dataclass(frozen=True)
+class Verdict:
+    """By what a mutant was noticed, if at all."""
 
-    def coverage(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "coverage", words[0], f"--rcfile={settings}", *words[1:]]
-        return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-
-    done = coverage("run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "contexts", *SUITES)
-    if done.returncode:
-        sys.exit(f"the tests fail on the code as it is:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    report = folder / "coverage.json"
-    coverage("combine", "-q", str(folder))
-    coverage("json", "--show-contexts", "-q", "-o", str(report))
-    lines: dict[str, dict[int, set[str]]] = {}
-    for name, found in json.loads(report.read_text())["files"].items():
-        own = {
-            int(line): {one.strip("|") for one in contexts} - {""}
-            for line, contexts in found["contexts"].items()
-        }
-        lines[str((ROOT / name).relative_to(PACKAGE))] = own
-    return Ran(lines, json.loads(timed.read_text()))
+    plan: Plan
+    by: Literal["", "a test", "its time"]
 
 
-def verdicts(drawn: Sequence[Mutant], ran: Ran, jobs: int, folder: Path) -> Iterator[tuple[Mutant, bool]]:
-    """Run each mutant's tests in a process of its own, this many at a time; yield it and whether one of
-    them failed.
+Run = Callable[[Plan, Path], None]
+"""What the process of a mutant does, with a folder of its own: it ends with 0 unless a test failed."""
+
+
+def verdicts(plans: Sequence[Plan], run: Run, jobs: int, until_s: float = math.inf) -> Iterator[Verdict]:
+    """Run each mutant's tests in a process of its own, this many at a time, and yield what became of it.
+
+    What runs at `until_s` (of the monotonic clock) was not noticed, and what waits is left out.
     """
-    for name in READY:
-        with suppress(ImportError):
-            importlib.import_module(name)
     fork = multiprocessing.get_context("fork")
-    running: dict[int, tuple[Mutant, BaseProcess, float, Callable[[], None]]] = {}
-    waiting = list(reversed(drawn))
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            one = waiting.pop()
-            if not (tests := ran.tests(one)):
-                yield one, False
+    running: dict[int, tuple[Plan, BaseProcess, float, Callable[[], None]]] = {}
+    waiting = list(reversed(plans))
+    while (waiting and time.monotonic() < until_s) or running:
+        while waiting and len(running) < jobs and time.monotonic() < until_s:
+            plan = waiting.pop()
+            if not plan.tests:
+                yield Verdict(plan, "")
                 continue
-            made = tempfile.TemporaryDirectory(dir=folder)
-            process = fork.Process(target=_run, args=(one, tests, Path(made.name)))
+            made = tempfile.TemporaryDirectory(prefix="perjoule-mutant-", ignore_cleanup_errors=True)
+            process = fork.Process(target=_apart, args=(run, plan, Path(made.name)))
             process.start()
-            until_s = time.monotonic() + STARTING_S + SLACK * sum(map(ran.seconds, tests))
-            running[process.sentinel] = (one, process, until_s, made.cleanup)
-        connection.wait(list(running), timeout=5.0)
-        for sentinel, (one, process, until_s, cleanup) in list(running.items()):
-            if process.is_alive() and time.monotonic() < until_s:
+            running[process.sentinel] = (plan, process, time.monotonic() + plan.longest_s, made.cleanup)
+        connection.wait(list(running), timeout=max(0.0, min(5.0, until_s - time.monotonic())))
+        for sentinel, (plan, process, late_s, cleanup) in list(running.items()):
+            hangs, over = time.monotonic() >= late_s, time.monotonic() >= until_s
+            alive = process.is_alive()
+            if alive and not (hangs or over):
                 continue
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid or 0, signal.SIGKILL)  # with all that its tests started
             process.join()
             del running[sentinel]
             cleanup()
-            yield one, process.exitcode != 0
+            if alive:
+                yield Verdict(plan, "its time" if hangs else "")
+            else:
+                yield Verdict(plan, "a test" if process.exitcode else "")
 
 
-def _run(changed: Mutant, tests: Sequence[str], folder: Path) -> None:
-    """In a process of its own: run tests on a copy of the package with a change."""
+def _apart(run: Run, plan: Plan, folder: Path) -> None:
+    """In a process of its own: run a mutant's tests, and print nothing."""
+    os.setpgrp()
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)
     os.chdir(ROOT)
-    copied = folder / "perjoule"
-    shutil.copytree(PACKAGE, copied)  # with what is compiled already
-    (copied / changed.path).write_text(changed.text)
-    sys.path[0] = str(folder)  # instead of this script's
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)  # for `tmp_path`
+    run(plan, folder)
+    os._exit(0)
+
+
+def copied(plan: Plan, folder: Path) -> None:
+    """Run tests on a copy of the package with a change."""
+    package = folder / "perjoule"
+    shutil.copytree(PACKAGE, package)  # with what is compiled already
+    (package / plan.mutant.path).write_text(plan.mutant.text)
+    sys.path[0] = str(folder)
     os.environ["PYTHONPATH"] = str(folder)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    os._exit(int(pytest.main([*options, *tests])))
+    os._exit(int(pytest.main([*options, "-m", EVERY, *plan.tests])))
+
+
+class Near:
+    """A plugin of pytest that runs, in place of what it collected, mutants in forks of its process."""
+
+    def __init__(self, drawn: Sequence[Mutant], jobs: int, each_s: float, until_s: float) -> None:
+        self.verdicts: list[Verdict] = []
+        self._drawn, self._jobs, self._each_s, self._until_s = drawn, jobs, each_s, until_s
+        self._files = {changed.path: near(changed.path) for changed in drawn}
+
+    def run(self) -> list[Verdict]:
+        """Collect what is near, and run it, in a process of its own: the package stays unloaded in this one."""
+        fork = multiprocessing.get_context("fork")
+        results, here = fork.Pipe(duplex=False)
+        process = fork.Process(target=self._collect, args=(here,))
+        process.start()
+        here.close()
+        try:
+            return results.recv()
+        except EOFError:
+            sys.exit("the tests could not be collected")
+        finally:
+            process.join()
+
+    def _collect(self, results: connection.Connection) -> None:
+        files = sorted({file for files in self._files.values() for file in files})
+        options = ["-q", "-p", "no:cacheprovider", "--capture=sys", "-m", EVERY]
+        if not pytest.main([*options, *files], plugins=[self]):
+            results.send(self.verdicts)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run mutants."""
+        functions = loaded([PACKAGE / path for path in self._files])
+        items = {item.nodeid: item for item in session.items}
+        by_file: dict[str, list[str]] = {}
+        for name in sorted(items, key=lambda name: "heavy" in items[name].keywords):
+            by_file.setdefault(name.partition("::")[0], []).append(name)
+
+        def swapped(plan: Plan, _: Path) -> None:
+            if not functions.swap(PACKAGE / plan.mutant.path, plan.mutant.text):
+                return
+            tests = [items[name] for name in plan.tests]
+            for test, following in zip(tests, [*tests[1:], None], strict=True):
+                session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+                if session.testsfailed:
+                    os._exit(1)
+                if time.process_time() > self._each_s:
+                    return
+
+        plans: list[Plan] = []
+        for changed in self._drawn:
+            tests = [name for file in self._files[changed.path] for name in by_file.get(file, ())]
+            plans.append(Plan(changed, tests, len(tests), STARTING_S + SLACK * self._each_s))
+        began_s = time.monotonic()
+        for number, verdict in enumerate(verdicts(plans, swapped, self._jobs, self._until_s), 1):
+            self.verdicts.append(verdict)
+            if verdict.by != "a test":
+                _progress(f"not caught by tests near it: {verdict.plan.mutant}")
+            if number % 10 == 0:
+                caught_count = sum(each.by == "a test" for each in self.verdicts)
+                minutes = (time.monotonic() - began_s) / 60
+                _progress(
+                    f"near: {number} of {len(plans)} run, {caught_count} caught, "
+                    f"{minutes / number * (len(plans) - number):.0f} min for the others"
+                )
+        return True
+
+
+def _progress(line: str) -> None:
+    """Print past what pytest captures."""
+    print(line, file=sys.__stderr__, flush=True)
+
+
+def near(path: str) -> list[str]:
+    """The files of tests that name most of what a file defines: its own place's first, at most NEAR_COUNT."""
+    module = Path(path.removesuffix("/__init__.py")).with_suffix("")
+    own_file = str(Path("tests/unit", module.parent, f"test_{module.name.strip('_')}.py"))
+    tree = ast.parse((PACKAGE / path).read_text())
+    made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = {node.name for node in ast.walk(tree) if isinstance(node, made) and node.name[0] != "_"}
+    room = f"tests/unit/{module.parts[0]}/"
+    ranks: dict[str, tuple[bool, int, bool]] = {}
+    for file, mentions in _mentions().items():
+        count = len(names & mentions)
+        if file == own_file or count:
+            ranks[file] = (file == own_file, count, file.startswith(room))
+    return sorted(ranks, key=lambda file: ranks[file], reverse=True)[:NEAR_COUNT]
+
+
+@cache
+def _mentions() -> dict[str, set[str]]:
+    return {str(file.relative_to(ROOT)): set(re.findall(r"\w+", file.read_text())) for file in test_files()}
+
+
+def interval(caught_count: int, count: int) -> str:
+    """The share that was caught, and its 95 % interval (Wilson)."""
+    share = stats.binomtest(caught_count, count).proportion_ci(method="wilson")
+    return (
+        f"caught {caught_count} of {count}: {caught_count / count:.1%} ({share.low:.1%} to {share.high:.1%})"
+    )
 
 
 def main() -> None:
@@ -323,6 +461,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="how many mutants are drawn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--each", type=float, default=300.0, help="seconds of tests for a mutant, at most")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no mutant is begun")
+    parser.add_argument("--near", action="store_true", help="run the tests near each mutant, and no others")
     parser.add_argument("--list", action="store_true", help="list the mutants drawn, and run nothing")
     parser.add_argument("paths", nargs="*", default=DEFAULT)
     asked = parser.parse_args()
@@ -332,27 +473,39 @@ def main() -> None:
     drawn = [mutant(site) for site in random.Random(asked.seed).sample(every, min(asked.count, len(every)))]
     print(f"{len(drawn)} of {len(every)} mutants of {len(files)} files, seed {asked.seed}", flush=True)
     if asked.list:
-        print("\n".join(f"{one.path}:{one.line}: {one.change}" for one in drawn))
+        print("\n".join(map(str, drawn)))
         return
-    with tempfile.TemporaryDirectory(prefix="perjoule-mutation-") as made:
-        folder = Path(made)
-        ran = covering(folder, files)
-        unchanged = Mutant(drawn[0].path, drawn[0].line, "", (PACKAGE / drawn[0].path).read_text())
-        if any(noticed for _, noticed in verdicts([unchanged], ran, 1, folder)):
-            sys.exit("tests fail on a copy of the code as it is")
-        survivors: list[Mutant] = []
-        for number, (one, noticed) in enumerate(verdicts(drawn, ran, asked.jobs, folder), 1):
-            if not noticed:
-                survivors.append(one)
-                print(f"survived: {one.path}:{one.line}: {one.change}", flush=True)
-            if number % 20 == 0:
-                print(f"{number} run, {number - len(survivors)} caught", flush=True)
-    caught_count = len(drawn) - len(survivors)
-    share = stats.binomtest(caught_count, len(drawn)).proportion_ci(method="wilson")
-    print(
-        f"caught {caught_count} of {len(drawn)}: {caught_count / len(drawn):.1%} ({share.low:.1%} to "
-        f"{share.high:.1%})"
-    )
+    until_s = time.monotonic() + asked.minutes * 60
+    close = Near(drawn, asked.jobs, NEAR_S, until_s).run()
+    remaining = [verdict.plan.mutant for verdict in close if verdict.by != "a test"]
+    caught_count, count = len(close) - len(remaining), len(close)
+    print(f"caught by tests near them: {caught_count} of {count}", flush=True)
+    if asked.near:
+        return
+    survivors_count = 0
+    covered = covering(files, asked.jobs)
+    ran = Ran(covered.lines, covered.took_s)
+    for name in READY:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    unchanged = Mutant(drawn[0].path, drawn[0].line, "", (PACKAGE / drawn[0].path).read_text())
+    if any(verdict.by for verdict in verdicts([ran.plan(unchanged, asked.each)], copied, 1)):
+        sys.exit("tests fail on a copy of the code as it is")
+    plans = [ran.plan(changed, asked.each) for changed in remaining]
+    for number, verdict in enumerate(verdicts(plans, copied, asked.jobs, until_s), 1):
+        plan = verdict.plan
+        if not verdict.by:
+            survivors_count += 1
+            print(f"survived {len(plan.tests)} of {plan.tests_count}: {plan.mutant}", flush=True)
+        elif verdict.by == "its time":
+            print(f"caught by its time: {plan.mutant}", flush=True)
+        if number % 10 == 0:
+            print(
+                f"{number} of {len(plans)} run, {number - survivors_count} caught",
+                file=sys.stderr,
+                flush=True,
+            )
+    print(interval(count - survivors_count, count))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,13 @@
 """What `benchmarks/mutation.py` changes is still where it looks for it."""
 
-from benchmarks import mutation
+import importlib
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import cast
+
+from benchmarks import _covering, _swapping, mutation
 from places import ROOT
 
 
@@ -11,7 +18,7 @@ def test_all_that_makes_numbers_is_there_and_can_be_changed():
         there = mutation.PACKAGE / path
         files = sorted(there.rglob("*.py")) if there.is_dir() else [there]
         assert any(True for file in files for _ in mutation.sites(file)), path
-    assert all((ROOT / suite).is_dir() for suite in mutation.SUITES)
+    assert all((ROOT / suite).is_dir() for suite in _covering.SUITES)
 
 
 def test_a_change_is_one_number_or_operator(tmp_path, monkeypatch):
@@ -49,3 +56,113 @@ def test_what_runs_on_import_alone_is_held_against_the_tests_that_use_it(tmp_pat
     ran = mutation.Ran(lines, {})
     for line, test in ((2, "half"), (5, "few"), (9, "least")):
         assert test in ran.tests(mutation.Mutant("one.py", line, "", ""))
+
+
+def test_tests_are_run_until_a_mutant_has_had_its_time():
+    ran = mutation.Ran({}, {"test_a.py::a": 2.0, "test_a.py::b": 3.0, "test_b.py::c": 4.0})
+    assert ran.seconds("test_a.py") == 5.0
+    for limit_s, names in ((1.0, ["test_a.py"]), (8.9, ["test_a.py"]), (9.0, ["test_a.py", "test_b.py::c"])):
+        assert ran.within(["test_a.py", "test_b.py::c"], limit_s) == names
+
+
+def test_a_mutant_is_caught_by_a_test_or_by_its_time_and_by_nothing_when_time_is_over():
+    """One that hangs must not hold up the others."""
+
+    def run(plan: mutation.Plan, _: Path) -> None:
+        if plan.mutant.change == "noticed":
+            os._exit(1)
+        elif plan.mutant.change == "hangs":
+            time.sleep(60)
+
+    def outcomes(*changes: str, longest_s: float = 60.0, until_s: float = 60.0) -> list[tuple[str, str]]:
+        plans = [
+            mutation.Plan(mutation.Mutant("one.py", 1, change, ""), ["test_a"], 1, longest_s)
+            for change in changes
+        ]
+        verdicts = mutation.verdicts(plans, run, 2, time.monotonic() + until_s)
+        return sorted((verdict.plan.mutant.change, verdict.by) for verdict in verdicts)
+
+    assert outcomes("noticed", "unnoticed") == [("noticed", "a test"), ("unnoticed", "")]
+    assert outcomes("hangs", longest_s=0.3) == [("hangs", "its time")]
+    assert outcomes("hangs", "hangs", "noticed", until_s=0.6) == [("hangs", ""), ("hangs", "")]
+
+
+def test_which_test_runs_which_line_is_kept_until_one_of_them_changes(tmp_path, monkeypatch, capsys):
+    package, tests = tmp_path / "src" / "perjoule", tmp_path / "tests" / "unit" / "room"
+    package.mkdir(parents=True)
+    tests.mkdir(parents=True)
+    (tmp_path / "tests" / "pipeline").mkdir()
+    shutil.copy(ROOT / "tests" / "contexts.py", tmp_path / "tests")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\npythonpath = src\n")
+    (package / "__init__.py").touch()
+    file, first, second = package / "two.py", tests / "test_first.py", tests / "test_second.py"
+    file.write_text("def half(a):\n    return a / 2\n\n\ndef twice(a):\n    return a * 2\n")
+    halves = "from perjoule import two\n\n\ndef test_half():\n    assert two.half(2) == {}\n"
+    first.write_text(halves.format(1) + "\n\ndef test_wrong():\n    assert two.twice(1) == 3\n")
+    second.write_text("from perjoule import two\n\n\ndef test_twice():\n    assert two.twice(2) == 4\n")
+    for name, place in (("ROOT", tmp_path), ("PACKAGE", package), ("KEPT", tmp_path / "build")):
+        monkeypatch.setattr(_covering, name, place)
+
+    names = {
+        "half": "tests/unit/room/test_first.py::test_half",
+        "twice": "tests/unit/room/test_second.py::test_twice",
+    }
+    covered = _covering.covering([file], 1)
+    assert covered.took_s.keys() == {*names.values()}
+    assert covered.lines["two.py"][2] == {names["half"]}
+    assert covered.lines["two.py"][6] == {names["twice"]}
+    assert "left out, fails on the code as it is: tests/unit/room/test_first.py::test_wrong" in (
+        capsys.readouterr().err
+    )
+
+    second.write_text(second.read_text().replace("twice(2) == 4", "half(4) == 2"))
+    covered = _covering.covering([file], 1)
+    assert names["twice"] in covered.lines["two.py"][2]
+    assert "1 of 1 files" in capsys.readouterr().err
+
+    asked: list[list[str]] = []
+
+    def run(*arguments: object) -> tuple[dict[str, float], list[str]]:
+        asked.append(cast("list[str]", arguments[2]))
+        return {}, []
+
+    monkeypatch.setattr(_covering, "_run", run)
+    _covering.covering([file], 1)
+    assert not asked
+    file.write_text(file.read_text() + "\n# changed\n")
+    _covering.covering([file], 1)
+    assert asked == [["tests/unit/room/test_first.py", "tests/unit/room/test_second.py"]]
+
+
+def test_functions_that_are_loaded_are_swapped_for_changed_ones(tmp_path, monkeypatch):
+    """What is made on import isn't, and says so."""
+    file = tmp_path / "mutated_sums.py"
+    file.write_text(
+        "LEAST = 2\n\n\ndef total(values, most=9):\n    # a comment, so that lines move\n"
+        "    return sum(v * 2 for v in values)\n\n\nclass Pair:\n    count = 2\n\n    def half(self):\n"
+        "        return self.count / 2\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    mutated = importlib.import_module("mutated_sums")
+    monkeypatch.setattr(mutation, "PACKAGE", tmp_path)
+    outcomes: dict[str, tuple[bool, float, float]] = {}
+    functions = _swapping.loaded([file])
+    as_loaded = mutated.total.__code__, mutated.Pair.half.__code__
+    for site in mutation.sites(file):
+        changed = mutation.mutant(site)
+        swapped = functions.swap(file, changed.text)
+        outcomes[changed.change.rpartition(" => ")[2]] = (
+            swapped,
+            mutated.total([1, 2]),
+            mutated.Pair().half(),
+        )
+        mutated.total.__code__, mutated.Pair.half.__code__ = as_loaded
+    assert outcomes == {
+        "LEAST = 3": (False, 6, 1),
+        "def total(values, most=10):": (False, 6, 1),
+        "count = 3": (False, 6, 1),
+        "return sum((v / 2 for v in values))": (True, 1.5, 1),
+        "return sum((v * 3 for v in values))": (True, 9, 1),
+        "return self.count * 2": (True, 6, 4),
+        "return self.count / 3": (True, 6, 2 / 3),
+    }
