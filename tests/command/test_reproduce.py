@@ -43,7 +43,7 @@ def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Pat
     )
     done = typed("run", target, "--into", tmp_path / "results" / "one", *few)
     assert done.returncode == 0, done.stderr
-    assert "Of 18 claims, 0 hold here" in done.stdout
+    assert "Of 38 claims, 0 hold here" in done.stdout
     assert typed("report", tmp_path / "results").returncode == 0
     assert "one/report.html" in (tmp_path / "results" / "index.html").read_text()
 

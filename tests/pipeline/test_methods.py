@@ -152,7 +152,7 @@ def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -
     assert "The paper's claims" in page
     assert "Methods" in page
     assert next(claims_lines("green-storage", results.latest(), summary(results).cells)).startswith(
-        "Of 18 claims"
+        "Of 38 claims"
     )
 
 

@@ -136,24 +136,27 @@ def compare_command(
 def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
     from perjoule.results import paper_comparison
     from perjoule.results.comparison import checked_label
+    from perjoule.summary import summary
 
     paper = paper_named(name)
+    results = measured(folder)
     comparisons = paper_comparison.alongside(
-        measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics]
+        results, paper, [BY_LABEL[checked_label(metric)].key for metric in metrics]
     )
     if not comparisons:
         problem = f"{paper.name} has no numbers that are comparable with these results"
         raise CampaignError(problem, where=str(folder), next=f"list its numbers: perjoule papers {name}")
+    bounds = list(paper_comparison.bounds_lines(paper, summary(results).cells))
     if as_json:
         json_output.print_json("compare --with", paper_comparison.as_data(paper, comparisons))
     else:
         show(paper_comparison.alongside_table(comparisons), (), ())
-        for line in paper_comparison.lines(comparisons):
+        for line in (*paper_comparison.lines(comparisons), *bounds):
             show_line(line)
     if target is not None:
         from perjoule.report.paper_comparison import page
 
-        write(target, page(folder.name, paper, comparisons))
+        write(target, page(folder.name, paper, comparisons, bounds))
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":

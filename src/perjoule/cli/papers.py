@@ -76,8 +76,11 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             note = f"; {number.note}" if number.note else ""
             show_line(f"  {number.printed}: {number.name}{is_what} [{number.id}]{note}")
     for figure in figures:
+        out.print(figure.place, style="bold")
+        places = dict.fromkeys(number.place for number in paper.shown(figure))
+        printed = f"{counted(len(paper.shown(figure)), 'number')} of {', '.join(places)}"
+        show_line(f"  {figure.caption}: {printed if places else 'prints no value'}")
         if axis := figure.axis:
-            out.print(figure.place, style="bold")
             show_line(f"  {axis.words}: axis of {figure.quantity} ({axis.scale}), a bound on what it shows")
 
 

@@ -387,6 +387,12 @@ METRICS: Mapping[str, Metric] = _Registry("key")
 BY_LABEL: Mapping[str, Metric] = _Registry("label", headlines=True)
 
 
+@cache
+def whole_window(key: str) -> str:
+    """Return the key of the headline whose burst this is; of anything else the key itself."""
+    return next((metric.key for metric in METRICS.values() if metric.burst == key), key)
+
+
 def metric_of(key: str) -> Metric:
     """Describe a metric, or that of one user ("user/analysis/latency_p99_s").
 

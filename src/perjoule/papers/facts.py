@@ -1,10 +1,11 @@
 """Measurements with the facts that papers use, so a printed number and a measurement can be matched."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from perjoule.model import Cell, Interval, Record
-from perjoule.model.metrics import METRICS, OF_PEAK, metric_of
+from perjoule.measures.overhead import COUNTED, USE
+from perjoule.model import Cell, Interval, Quantity, Record
+from perjoule.model.metrics import ENERGY, METRICS, OF_PEAK, POWER, PREFIXES, Metric, metric_of
 from perjoule.model.units import BYTES, exact_text
 from perjoule.papers.published import Paper, PrintedNumber, printed
 from perjoule.papers.published.paper import Fact
@@ -13,22 +14,43 @@ from perjoule.statistics.cells import filesystem_names
 SIZES = ("transfer", "block")
 SIZE_RATIO = 0.06  # "4 MB" and 4 MiB are the same size, whichever of them was meant
 APART = ("configuration", "cluster")  # facts that may differ between comparable numbers
+# Costs of a user's byte on all servers, and how busy the disks of those with data are.
+_COUNTERS: tuple[Quantity, ...] = ("network_received", "network_sent", "disk_read", "disk_written")
+OVERHEADS = {COUNTED[counter].of("servers").key: counter.replace("_", " ") for counter in _COUNTERS}
+OVERHEADS[USE.of("storage").key] = "disk use"
+WHOLE = "boards + disks"  # of parts that are metered apart
+_OF_PARTS = {
+    PREFIXES[part] + key: quantity
+    for part in ("controller", "device")
+    for key, quantity in ((POWER, "power"), (ENERGY, "energy"))
+}
+_PARTS = {"controller": "boards", "device": "disks", "": WHOLE, "net": WHOLE}
 
 
 @dataclass(frozen=True)
 class MeasuredMetric:
-    """One metric of one cell, with the facts that a paper would state."""
+    """One metric of one cell, with the facts that a paper would state.
+
+    Of a write it is what the load reported at its end, as in papers: until its last fsync. `durable` is then
+    the metric until disks held the data.
+    """
 
     metric: str  # of the cell
     # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
     facts: Mapping[str, Fact]
     cell: Cell
     simulated: bool = False  # nothing real was measured
+    durable: str = ""
 
     @property
     def quantity(self) -> str:
         """What papers call it, as in `published.QUANTITIES`."""
-        return metric_of(self.metric).quantity
+        return _quantity(metric_of(self.durable or self.metric))
+
+    @property
+    def until_durable(self) -> "MeasuredMetric":
+        """The same until disks held the data."""
+        return replace(self, metric=self.durable, durable="") if self.durable else self
 
     @property
     def interval(self) -> Interval:
@@ -42,8 +64,13 @@ class MeasuredMetric:
         return f"{self.cell.filesystem}, {self.cell.workload}, {count} client{'s' if count > 1 else ''}"
 
     def has(self, **facts_sought: Fact) -> bool:
-        """Return whether it has all these facts; sizes match within the ambiguity of "MB"."""
+        """Return whether it has all these facts; sizes match within the ambiguity of "MB".
+
+        What is of a part alone is found only by its name.
+        """
         facts = {**self.facts, "quantity": self.quantity}
+        if facts.get("part", WHOLE) != WHOLE and "part" not in facts_sought:
+            return False
         return all(key in facts and same(key, facts[key], value) for key, value in facts_sought.items())
 
 
@@ -59,8 +86,16 @@ class NumberPair:
     @property
     def value(self) -> float:
         """The value in SI units."""
-        interval = self.measured.interval
-        return interval.maximum if self.number.statistic.startswith("maximum") else interval.mean
+        return self._of(self.measured)
+
+    @property
+    def durable(self) -> float | None:
+        """That until disks held the data, of a write whose load reported another."""
+        return self._of(self.measured.until_durable) if self.measured.durable else None
+
+    def _of(self, measured: MeasuredMetric) -> float:
+        maximum = self.number.statistic.startswith("maximum")
+        return measured.interval.maximum if maximum else measured.interval.mean
 
 
 def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[MeasuredMetric, ...]:
@@ -73,20 +108,35 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
             facts.setdefault((name, trial.workload.label), _facts(record))
     return tuple(
         MeasuredMetric(
-            metric.key,
+            key,
             {
                 **facts.get((cell.filesystem, cell.workload), {}),
                 "direction": cell.direction,
                 "clients": cell.clients_count,
                 **({"of": "TPP"} if metric.key == OF_PEAK else {}),
+                **({"part": _PARTS[metric.boundary]} if _quantity(metric) in ("power", "energy") else {}),
             },
             cell,
             simulated,
+            metric.key if key != metric.key else "",
         )
         for cell in cells
         for metric in METRICS.values()
-        if metric.quantity and metric.boundary != "gross" and metric.key in cell.metrics
+        if _quantity(metric) and metric.key in cell.metrics
+        for key in [_until_reported(metric, cell)]
     )
+
+
+def _until_reported(metric: Metric, cell: Cell) -> str:
+    """Return the key of a write's number when the load reported it; else the metric's own."""
+    return metric.burst if cell.direction == "write" and metric.burst in cell.metrics else metric.key
+
+
+def _quantity(metric: Metric) -> str:
+    """Return what papers call a metric; "" if they don't."""
+    if metric.boundary == "gross":
+        return ""
+    return metric.quantity or OVERHEADS.get(metric.key) or _OF_PARTS.get(metric.key, "")
 
 
 def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[NumberPair, ...]:

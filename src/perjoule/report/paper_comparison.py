@@ -9,9 +9,9 @@ from perjoule.results.paper_comparison import alongside_table, lines
 from perjoule.views.papers.beside import NOTE, drawing
 
 
-def page(name: str, paper: Paper, comparisons: Sequence[NumberComparison]) -> str:
+def page(name: str, paper: Paper, comparisons: Sequence[NumberComparison], bounds: Sequence[str] = ()) -> str:
     """Lay it out as HTML."""
     title = f"{name} compared with {paper.name}"
     figures = {"beside": drawing(paper, comparisons, title)}
-    laid, notes = alongside_table(comparisons), list(lines(comparisons))
+    laid, notes = alongside_table(comparisons), [*lines(comparisons), *bounds]
     return document("paper_comparison.html", title, figures, paper=paper, laid=laid, lines=notes, note=NOTE)

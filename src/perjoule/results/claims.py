@@ -44,23 +44,33 @@ def claims_table(verdicts: Sequence[Judged], came: str = "") -> Table:
             str(judged.cases_count or "–"),
             ", ".join(part for part in (came if judged.cases_count else "", _grade(judged)) if part) or "–",
             judged.why or "–",
+            durable_text(judged.durable) or "–",
         )
         for judged in verdicts
     )
-    headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why")
+    headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why", "until on disk")
     return Table(headers, rows, {*headers} - {"ratio", "p", "cases"})
 
 
 def lines(verdicts: Sequence[Judged], came: str = "") -> Iterator[str]:
     """Return each verdict in a line or two, for a terminal."""
     rows = claims_table(verdicts, came).rows
-    for (verdict, claim, place, ratio, p, _, grade, why), judgement in zip(rows, verdicts, strict=True):
+    for (verdict, claim, place, ratio, p, _, grade, why, _), judgement in zip(rows, verdicts, strict=True):
         yield f"{verdict}: {claim} ({place})"
         details = (
             [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if judgement.ratio else []
         )
         details += [why] if judgement.why else []
+        if text := durable_text(judgement.durable):
+            details.append(f"until disks held the data: {text}")
         yield from (f"    {text}" for text in details)
+
+
+def durable_text(durable: Judged | None) -> str:
+    """Return the verdict until disks held the data, with its ratio; "" if nothing differs."""
+    if durable is None:
+        return ""
+    return durable.verdict + (f", {ratio_text(durable.ratio)}" if durable.ratio else "")
 
 
 def _grade(judgement: Judged) -> str:

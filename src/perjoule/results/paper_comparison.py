@@ -6,7 +6,7 @@ from math import inf
 
 from perjoule.model import Cell
 from perjoule.model.format import number, p_text, ratio_text
-from perjoule.model.metrics import Unit, metric_of
+from perjoule.model.metrics import EDP_RATIO, PER_JOULE, POWER, RATES, Unit, metric_of
 from perjoule.papers.comparison import NumberComparison, Ranking, held, rankings
 from perjoule.papers.facts import beside, measured
 from perjoule.papers.published import Paper
@@ -15,7 +15,14 @@ from perjoule.results.table import NAMES, PLACE, Table, place
 from perjoule.store import Results
 from perjoule.summary import summary
 
-HEADERS = (*PLACE, "here", "published", "compared", "here / published", "number")
+# What a figure of each quantity shows.
+_DRAWN = {
+    "throughput": RATES[0],
+    "efficiency": PER_JOULE[0],
+    "power": POWER,
+    "energy-delay product": EDP_RATIO,
+}
+HEADERS = (*PLACE, "here", "on disk", "published", "compared", "here / published", "number")
 
 
 def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[NumberComparison, ...]:
@@ -29,7 +36,13 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
     pairs_to_compare = [
-        p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")
+        p
+        for p in pairs
+        if (
+            {p.measured.metric, p.measured.durable} & {*metrics}
+            if metrics
+            else p.measured.quantity != "share"
+        )
     ]
     return held(paper, pairs_to_compare, records, cells)
 
@@ -45,7 +58,8 @@ def _cells(comparison: NumberComparison) -> tuple[str, ...]:
     printed = comparison.pair.number
     ratio = comparison.ratio if comparison.kind.startswith("mean") else replace(comparison.ratio, high=inf)
     values = (
-        f"{number(comparison.pair.value / unit_of(comparison).per)} {unit_of(comparison).symbol}",
+        _with_unit(comparison, comparison.pair.value),
+        "–" if comparison.pair.durable is None else _with_unit(comparison, comparison.pair.durable),
         printed.printed,
     )
     return (
@@ -55,6 +69,11 @@ def _cells(comparison: NumberComparison) -> tuple[str, ...]:
         ratio_text(ratio),
         f"{printed.place}: {printed.name}",
     )
+
+
+def _with_unit(comparison: NumberComparison, value: float) -> str:
+    unit = unit_of(comparison)
+    return f"{number(value / unit.per)} {unit.symbol}"
 
 
 def unit_of(comparison: NumberComparison) -> Unit:
@@ -82,6 +101,22 @@ def lines(comparisons: Sequence[NumberComparison]) -> Iterator[str]:
         yield f"differs, {'all' if set(names) == everyone else ', '.join(names)}: {text}"
 
 
+def bounds_lines(paper: Paper, cells: Sequence[Cell]) -> Iterator[str]:
+    """Return a line for each figure of which only the axis is known: whether our means lie on it too."""
+    for figure in paper.figures:
+        metric = _DRAWN.get(figure.quantity, "")
+        unit = metric_of(metric).unit
+        burst = metric_of(metric).burst
+        keys = [burst if cell.direction == "write" and burst in cell.metrics else metric for cell in cells]
+        means = [cell.metrics[key].mean for key, cell in zip(keys, cells, strict=True) if key in cell.metrics]
+        if (axis := figure.axis) is None or not means:
+            continue
+        beyond = sum(not axis.first - axis.step <= mean <= axis.last + axis.step for mean in means)
+        ours = f"{number(min(means) / unit.per)} to {number(max(means) / unit.per)} {unit.symbol}"
+        where = f"{beyond} of {len(means)} beyond it" if beyond else "all on it"
+        yield f"{figure.place}, axis of {figure.quantity}: {axis.words} there, {ours} here, {where}"
+
+
 def ranking_line(ranking: Ranking) -> str:
     """Return a line on how two rankings agree."""
     few = "" if ranking.least_p < 0.05 else f"; {len(ranking.own)} file systems can't reach 5 %"
@@ -100,6 +135,7 @@ def as_data(paper: Paper, comparisons: Sequence[NumberComparison]) -> dict[str, 
             "printed": comparison.pair.number.printed,
             "published": comparison.pair.number.value,
             "own": comparison.pair.value,
+            "own_durable": comparison.pair.durable,
             "metric": comparison.pair.measured.metric,
             "filesystem": comparison.pair.measured.cell.filesystem,
             "workload": comparison.pair.measured.cell.workload,

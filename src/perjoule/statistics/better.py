@@ -25,7 +25,7 @@ from statistics import fmean, median
 from typing import Literal
 
 from perjoule.model import Cell, Interval
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import metric_of, whole_window
 from perjoule.statistics.contrast import Estimate, Sample, Term, contrast
 from perjoule.statistics.drift import Trend
 from perjoule.statistics.grades import different_grades, differing
@@ -241,10 +241,9 @@ def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) 
 
 
 def sample(cell: Cell, metric: str, trend: Trend | None = None, gap: float = 1.0) -> Sample:
-    """Return the repetitions of a cell."""
-    return Sample(
-        cell.metrics[metric].values, cell.ran, cell.shared.get(metric, {}), cell.widening, trend, gap
-    )
+    """Return the repetitions of a cell; a burst shares the errors of the whole window."""
+    shared = cell.shared.get(metric) or cell.shared.get(whole_window(metric), {})
+    return Sample(cell.metrics[metric].values, cell.ran, shared, cell.widening, trend, gap)
 
 
 def level(cell: Cell, metric: str) -> float:

@@ -60,6 +60,20 @@ def test_the_peak_is_that_of_the_hosts_that_hold_data(made, held, count):
     assert above == (count == 1)
 
 
+def test_glusterfs_on_five_hosts_is_bound_by_four_clients_as_the_paper_says(made):
+    five = tuple(HostFact(f"storage-{n}", "storage", "A") for n in (1, 2, 3, 4))
+    four = tuple(HostFact(f"client-{n}", "client", "G") for n in (1, 2, 3, 4))
+    hosts = (*five, HostFact("metadata-1", "metadata", "C"), *four)
+    # Table II: 268.60 MiB/s of reads, of 445.36 MiB/s (Table I): 60.31 %
+    record = beside_a_cluster(
+        made, ("storage-1", "storage-2"), rate=268.60 * MIB / 4, clients_count=4, direction="read"
+    )
+    held = tuple(host.name for host in hosts[:5])
+    metrics = judged(replace(record, hosts=hosts, data_hosts=held)).metrics
+    assert metrics["tpp_bytes_per_s"] == pytest.approx(445.36 * MIB)
+    assert metrics["tpp_ratio"] == pytest.approx(0.6031, abs=5e-5)
+
+
 def test_a_host_with_data_and_unknown_hardware_leaves_no_peak(made):
     record = beside_a_cluster(made, ("storage-1", "metadata-1"), rate=NIC)
     strange = tuple(replace(h, node="of another perjoule") if h.role == "metadata" else h for h in ODROIDS)

@@ -71,6 +71,11 @@ def most(*spans: Span) -> Span:
     return Span(max(s.low for s in spans), max(s.high for s in spans))
 
 
+def between(*spans: Span) -> Span:
+    """Return what lies anywhere between the lowest and the highest."""
+    return Span(min(s.low for s in spans), max(s.high for s in spans))
+
+
 def total(*spans: Span) -> Span:
     """Return the sum."""
     return Span(sum(s.low for s in spans), sum(s.high for s in spans))
@@ -88,7 +93,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Span, Span], Span]] = {
     ast.Mult: Span.__mul__,
     ast.Div: Span.__truediv__,
 }
-_FUNCTIONS: dict[str, Callable[..., Span]] = {"min": least, "max": most, "abs": _absolute}
+_FUNCTIONS: dict[str, Callable[..., Span]] = {"min": least, "max": most, "abs": _absolute, "between": between}
 
 
 def names(expression: str) -> tuple[str, ...]:
@@ -99,7 +104,7 @@ def names(expression: str) -> tuple[str, ...]:
 
 
 def evaluate(expression: str, look: Look) -> Span:
-    """Compute an expression of + - * / min max abs over ids. Raises ValueError at anything else."""
+    """Compute an expression of + - * / min max abs between over ids. Raises ValueError at anything else."""
     return _value(ast.parse(expression, mode="eval").body, look)
 
 

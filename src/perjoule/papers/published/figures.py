@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
-from perjoule.papers.published.paper import QUANTITIES, Axis, Figure
+from perjoule.papers.published.paper import QUANTITIES, Axis, Fact, Figure
 from perjoule.papers.published.printed import printed
 
 
@@ -65,7 +65,8 @@ class FigureText(BaseModel):
     caption: str
     quantity: _Quantity
     axis: _Axis | None = None
+    shows: dict[str, Fact] = {}
 
     def read(self) -> Figure:
         """Return it with its axis in SI units."""
-        return Figure(self.place, self.caption, self.quantity, self.axis and self.axis.read())
+        return Figure(self.place, self.caption, self.quantity, self.axis and self.axis.read(), self.shows)

@@ -5,9 +5,9 @@ describe.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from perjoule.model import units
 
@@ -34,8 +34,16 @@ QUANTITIES: dict[str, dict[str, float]] = {
     "saving": units.RATIOS,  # how much less than another
     "ratio": {"": 1.0},
     "length": {"inch": 0.0254},
+    # of the servers, by the byte that users move
+    "network received": {"": 1.0},
+    "network sent": {"": 1.0},
+    "disk read": {"": 1.0},
+    "disk written": {"": 1.0},
+    "disk use": units.RATIOS,  # of what the disks can do
 }
+NEARLY_ALL_PER_CASE = 5  # of which one may be reversed
 Fact = str | int | float
+FactPair = tuple[Mapping[str, Fact], Mapping[str, Fact]]  # which, than
 
 # The inputs of a configuration's bounds on throughputs; each is an expression over ids.
 BOUNDS = {
@@ -120,25 +128,70 @@ class PrintedNumber:
 class Claim:
     """A sentence of a paper about its own numbers.
 
-    Rules: "best" (among those with the facts `among`, the largest are those with `which`), "above" (those
-        with `which` are larger
-    than those with `than`, all else equal), "rising" and "falling" (along the fact `along` they never go the
-    other way), each within groups of equal facts `per`; and "holds" (the comparison `holds` over ids). Facts
-    include `quantity`, `statistic` and `place`. A claim that the paper shows only in a figure, without
-    numbers, can be checked only against measurements.
+    Rules over the cases among the facts `among`, which include `quantity`, `statistic` and `place`:
+
+    - "above": numbers with `which` are above those with `than`, all else equal; "best": the largest are those
+      with `which`, in each group of equal facts `per`; "rising", "falling": along the fact `along`.
+    - "similar": a number with `which` over one with `than` is within a factor `within` of 1; "up to": the
+      largest of these ratios is.
+    - "wider": the ratio of the first of `wider` to its second exceeds that of `narrower`.
+    - "crossing": `which` is below `than` at the first value of `along`, and above it at the last.
+    - "bounded": every number is at least `least` and at most `most`.
+    - "only if": the first of each of `pairs` is above its second, and of none of `others`.
+    - "scatter": repetitions of energy x time^w scatter more at the second of `weights` than at the first.
+    - "holds": the comparison `holds` over ids.
+
+    `cases` says how many may be reversed: in "nearly all" one in five, in "most" fewer than half. With a
+    `factor`, a ratio is one over this. A claim that the paper shows only in a figure, without numbers, can be
+    checked only against measurements, or by bounds if it has `holds` too.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     place: str
     text: str
-    rule: Literal["best", "above", "rising", "falling", "holds"]
+    rule: Literal[
+        "best",
+        "above",
+        "rising",
+        "falling",
+        "similar",
+        "up to",
+        "wider",
+        "crossing",
+        "bounded",
+        "only if",
+        "scatter",
+        "holds",
+    ]
     holds: str = ""
     among: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     which: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     than: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     along: str = ""
     per: tuple[str, ...] = ()
+    cases: Literal["all", "nearly all", "most"] = "all"
+    factor: str = "1"  # an expression over ids, like the next but one
+    within: Annotated[float, Field(gt=1)] = 1.25
+    least: str = ""
+    most: str = ""
+    wider: tuple[FactPair, ...] = ()  # one, or none; which over than
+    narrower: tuple[FactPair, ...] = ()
+    pairs: tuple[FactPair, ...] = ()
+    others: tuple[FactPair, ...] = ()
+    weights: tuple[int, ...] = ()
+    needs: str = ""  # what a campaign would need, if none that comes with perjoule measures it
+    unmodelled: str = ""  # why modelled watts can't tell
+
+    def allowed_count(self, count: int) -> int:
+        """Return how many of its cases may be reversed."""
+        allowed = {"all": 0, "nearly all": count // NEARLY_ALL_PER_CASE, "most": (count - 1) // 2}
+        return max(0, allowed[self.cases])
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """All expressions over ids."""
+        return self.holds, self.factor, self.least, self.most
 
 
 @dataclass(frozen=True)
@@ -172,7 +225,7 @@ class Axis:
 class Figure:
     """A figure of a paper that shows results.
 
-    Of its values only the axis is known: numbers and claims have its quantity.
+    Of its values only the axis is known, and those that the paper prints elsewhere: `shows` has their facts.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -181,6 +234,7 @@ class Figure:
     caption: str
     quantity: str  # a key of QUANTITIES
     axis: Axis | None = None  # of its values
+    shows: Mapping[str, Fact] = field(default_factory=dict[str, Fact])  # the facts of printed numbers in it
 
 
 @dataclass(frozen=True)
@@ -203,6 +257,7 @@ class Paper:
     bounds: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()  # that show results
+    tables: tuple[str, ...] = ()  # places laid out in rows and columns
     # claims are made without a paper: each table names its page and date
     kind: Literal["paper", "claims"] = "paper"
 
@@ -217,6 +272,10 @@ class Paper:
     def find(self, **facts: Fact) -> tuple[PrintedNumber, ...]:
         """List the numbers with all these facts, as in `find(quantity="throughput", direction="read")`."""
         return tuple(number for number in self.numbers if facts.items() <= number.words.items())
+
+    def shown(self, figure: Figure) -> tuple[PrintedNumber, ...]:
+        """List the printed numbers that a figure shows."""
+        return self.find(**figure.shows) if figure.shows else ()
 
     def values(self, fact: str) -> tuple[str, ...]:
         """List the values of a fact over all numbers: the clusters, the file systems, ..."""

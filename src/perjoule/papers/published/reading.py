@@ -116,6 +116,7 @@ def read(text: str, name: str) -> Paper:
         bounds,
         tuple(file.notes),
         tuple(figure.read() for figure in file.figure),
+        tuple(dict.fromkeys(t.place for t in file.table if t.rows or t.place.startswith("Table"))),
         file.kind,
     )
 
@@ -207,7 +208,7 @@ def _refuse_unknown_ids(
         raise CampaignError(f'two numbers are called "{twice}"', where=place, next="name a fact in their id")
     texts = [
         *(number.derived for number in numbers),
-        *(claim.holds for claim in claims),
+        *(text for claim in claims for text in claim.expressions),
         *(id for of in bounds.values() for id in of.values()),
     ]
     for text in texts:

@@ -54,9 +54,10 @@ def _table(content: Content) -> Table:
 
 
 def _lines(content: Content) -> Sequence[str]:
-    from perjoule.results.paper_comparison import lines
+    from perjoule.results.paper_comparison import bounds_lines, lines
 
-    return list(lines(content.comparisons))
+    bounds = bounds_lines(published.paper(content.reproduces), content.cells) if content.reproduces else ()
+    return [*lines(content.comparisons), *bounds]
 
 
 VIEW = View(

@@ -17,6 +17,7 @@ from perjoule.papers.published import Figure, PrintedNumber
 from perjoule.papers.published.paper import Fact
 from perjoule.results.table import Table, with_meter
 from perjoule.views.content import Content
+from perjoule.views.papers.beside import drawing
 from perjoule.views.performance.throughput import throughput
 from perjoule.views.power.edp import EDP, edp
 from perjoule.views.power.efficiency import efficiency
@@ -53,11 +54,18 @@ def reprints(content: Content, drawn: Mapping[str, Spec]) -> tuple[Reprint, ...]
         Reprint(
             name,
             figure,
-            tuple(claim for claim in content.claims if claim.claim.among.get("quantity") == figure.quantity),
+            tuple(claim for claim in content.claims if _is_about(claim, figure)),
         )
         for figure in _figures(content)
         if (name := _name(figure)) in drawn
     )
+
+
+def _is_about(judged: "Judged", figure: Figure) -> bool:
+    """Whether a claim has the figure's quantity, and no fact that contradicts what it shows."""
+    among = judged.claim.among
+    alike = all(among.get(fact, value) == value for fact, value in figure.shows.items())
+    return among.get("quantity") == figure.quantity and alike
 
 
 def summed_up(reprints: Sequence[Reprint], tables: Sequence[str]) -> str:
@@ -68,16 +76,27 @@ def summed_up(reprints: Sequence[Reprint], tables: Sequence[str]) -> str:
 def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
     """Draw the paper's figures, as far as the same was measured."""
     for figure in _figures(content):
+        if figure.shows:
+            yield from _shown(content, figure)
+            continue
         metric, draw = _AGAINST_CLIENTS.get(figure.quantity, ("", power))
         notes = content.power_notes if figure.quantity != "throughput" else content.notes
         if content.has(metric):
-            printed = [_printed(pair) for pair in content.pairs if pair.measured.metric == metric]
+            printed = [_printed(pair) for pair in content.pairs if metric in _keys(pair)]
             yield (
                 _name(figure),
                 draw(content.cells, notes=[f"here: {INTERVALS}", _said(printed), *notes], printed=printed),
             )
         elif figure.quantity == "power" and content.power:
             yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
+
+
+def _shown(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
+    """Draw the printed numbers of a figure beside ours."""
+    ids = {number.id for number in published.paper(content.reproduces).shown(figure)}
+    if comparisons := [of for of in content.comparisons if of.pair.number.id in ids]:
+        title = f"{figure.place}: {figure.caption}"
+        yield _name(figure), drawing(published.paper(content.reproduces), comparisons, title)
 
 
 def _said(printed: Sequence[PaperNumber]) -> str:
@@ -98,6 +117,10 @@ def _printed(pair: "NumberPair") -> PaperNumber:
     return PaperNumber(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
 
 
+def _keys(pair: "NumberPair") -> tuple[str, str]:
+    return pair.measured.metric, pair.measured.durable
+
+
 def _figures(content: Content) -> tuple[Figure, ...]:
     return published.paper(content.reproduces).figures if content.reproduces else ()
 
@@ -114,8 +137,9 @@ def tables(content: Content) -> dict[str, Table]:
         return {}
     pair_of = {pair.number.id: pair for pair in content.pairs}
     places: dict[str, list[PrintedNumber]] = {}
-    for entry in published.paper(content.reproduces).numbers:
-        if entry.place.startswith("Table"):
+    paper = published.paper(content.reproduces)
+    for entry in paper.numbers:
+        if entry.place in paper.tables:
             places.setdefault(entry.place, []).append(entry)
     return {
         place: _table(numbers, pair_of)

@@ -1,0 +1,71 @@
+"""Which claims the campaigns that come with perjoule can judge: all others say in the data what that needs."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign
+from perjoule.model import Cell
+from perjoule.model.metrics import METRICS
+from perjoule.papers import published
+from perjoule.papers.claims import judged
+from perjoule.papers.facts import measured
+from perjoule.statistics.cells import filesystem_names
+from perjoule.statistics.intervals import interval
+
+EXAMPLES = Path("examples")
+FOUR = ("green-storage", "access-patterns", "cubieboard", "ssd-vs-hdd")
+NUMBERS = {key: interval([1.0]) for key in METRICS if not key.startswith(("device_", "controller_"))}
+
+
+@cache
+def examples():
+    """The campaigns that repeat a paper's study, by the paper."""
+    found = {}
+    for path in sorted(EXAMPLES.glob("*.toml")):
+        text = path.read_text("utf-8")
+        if "\nreproduces" not in text:
+            continue
+        asked = campaign.parse(text, source=str(path))
+        found.setdefault(asked.reproduces, []).append(asked)
+    return found
+
+
+def verdicts(made, paper):
+    """Judge a paper's claims by made-up numbers of every trial of its campaigns."""
+    each = []
+    for asked in examples()[paper]:
+        trials = {(trial.filesystem.label, trial.workload.label): trial for trial in asked.trials}
+        cells = {
+            (name, trial.workload.label, clients): Cell(
+                name, trial.workload.label, direction(trial), clients, NUMBERS, grade="modelled"
+            )
+            for trial in asked.trials
+            for name in filesystem_names(trial)
+            for clients in [trial.clients_count]
+        }
+        records = [
+            made.record(trial, cluster=str(trial.testbed.options.get("cluster", "")))
+            for trial in {**trials, **{t.id: t for t in asked.trials}}.values()
+        ]
+        each.append(judged(published.paper(paper), measured(records, list(cells.values()))))
+    return [max(of_claim, key=lambda verdict: verdict.cases_count) for of_claim in zip(*each, strict=True)]
+
+
+def direction(trial):
+    return "write" if str(trial.workload.options.get("operation", "read")).endswith("write") else "read"
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(made, name):
+    found = verdicts(made, name)
+    silent = [one.claim.text for one in found if not one.cases_count and not one.claim.needs]
+    assert silent == []
+    assert [
+        one.why for one in found if one.claim.needs and not one.cases_count and one.claim.needs not in one.why
+    ] == []
+
+
+def test_four_papers_have_at_least_85_claims_encoded():
+    assert sum(len(published.paper(name).claims) for name in FOUR) >= 85
