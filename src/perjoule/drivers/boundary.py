@@ -55,12 +55,14 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are
     a "group".
 
-    Without hosts (a meter that is only watched) the names are taken literally.
+    Without hosts (a meter that is only watched) the names are taken literally. A host alone has no switch.
 
     Raises:
         CampaignError: the testbed has no host of such a name.
     """
     covered = names(meter, covers, hosts)
+    if len(hosts.all) == 1 and set(covered) == {hosts.all[0].name, SWITCH}:
+        covered = (hosts.all[0].name,)
     if set(covered) == {*([host.name for host in hosts.servers or hosts.all] or ["servers"]), SWITCH}:
         return Boundary(meter, "", component or "total")
     if len(covered) == 1:

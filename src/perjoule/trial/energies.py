@@ -96,8 +96,9 @@ def _without_net(servers: Boundaries) -> dict[str, str]:
         why = "that of one of their channels is refused"
     else:
         why = (
-            f"{servers.source} counts them together with the switch (cover the servers alone, or meter the "
-            "switch as well)"
+            f"{servers.source} counts them together with the switch (if it does not feed the switch, write "
+            'covers = ["servers"] below its [[meter]]; if it does, add a [[meter]] of the switch, or its power: '
+            'kind = "constant")'
         )
     return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
 

@@ -21,8 +21,9 @@ def test_servers_that_are_metered_with_their_switch_alone_lack_an_energy_with_th
     assert "energy_j" not in point.metrics
     assert point.metrics["gross_energy_j"] == pytest.approx(560)
     assert point.omitted["net"] == (
-        "energy of the servers omitted: strip power counts them together with the switch (cover the "
-        "servers alone, or meter the switch as well); the gross_* metrics have that of servers and switch"
+        "energy of the servers omitted: strip power counts them together with the switch (if it does not "
+        'feed the switch, write covers = ["servers"] below its [[meter]]; if it does, add a [[meter]] of the '
+        'switch, or its power: kind = "constant"); the gross_* metrics have that of servers and switch'
     )
 
 

@@ -9,7 +9,7 @@ from rich.live import Live
 from perjoule import campaign
 from perjoule.cli.meters._parameters import chosen, overrides
 from perjoule.cli.meters._plot import plot
-from perjoule.cli.meters._printing import table_text, tell
+from perjoule.cli.meters._printing import complete, table_text, tell
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import for_a_time, ticks
 from perjoule.cli.terminal import json_output
@@ -36,7 +36,7 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
 
     `perjoule doctor` reports what each kind needs on this machine.
     """
-    tables = recorder.discovered(addresses)
+    tables = [complete(table) for table in recorder.discovered(addresses)]
     if as_json:
         json_output.print_json("meters list", {"meters": tables})
         return

@@ -103,7 +103,11 @@ class MeterDoubts(SampleDoubts):
 
         Add them to the testbed.
         """
-        return "energy of the servers omitted: the data lay on servers outside the testbed"
+        return (
+            "energy of the servers omitted: the data lay on servers outside the testbed (name them: on this "
+            'machine metered = ["nas"] below [testbed], in a cluster a host with login = false; and write '
+            'covers = ["nas"] below the [[meter]] that feeds them)'
+        )
 
     @doubt
     def real_machine(self, *, meter: str, scale: str) -> str:

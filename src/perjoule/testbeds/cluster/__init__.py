@@ -41,11 +41,12 @@ from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.options import InventoryFile
 from perjoule.model.units import Bytes, Seconds
 from perjoule.testbeds import _device
+from perjoule.testbeds._metered import MeteredHost
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.cluster import devices, findings, logs, notes, pool, power
 from perjoule.testbeds.cluster.ansible import listed
 from perjoule.testbeds.cluster.facts import clock_doubt
-from perjoule.testbeds.cluster.host import MeteredHost, SshHost
+from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.judge import JUDGED, PERMITTED
 from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeping.keeper import Keeper

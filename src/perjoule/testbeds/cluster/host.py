@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import (
@@ -13,7 +12,6 @@ from perjoule.drivers.protocols import (
     Counters,
     Host,
     LendsDevices,
-    PlannedHost,
     Process,
 )
 from perjoule.machine import mirrors
@@ -322,24 +320,3 @@ class SshHost(Host, LendsDevices):
                 else "check its tools and the free space"
             )
             raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=fix) from None
-
-
-class MeteredHost(PlannedHost):
-    """A server that perjoule doesn't log in to: it has a name for meters, and no counters."""
-
-    def __init__(self, name: str, role: str, address: str, node: Node | None) -> None:
-        super().__init__(name, role)
-        self.address, self.node = address, node
-
-    def counters(self) -> Counters:
-        """Return a gap."""
-        return Counters(time.monotonic())
-
-    def _no_login(self, *_: Any, **__: Any) -> NoReturn:
-        problem, fix = (
-            "nothing can run on this host (login = false)",
-            'remove login, or measure what is mounted: kind = "directory"',
-        )
-        raise MachineError(problem, where=self.name, next=fix)
-
-    run = spawn = put = read = tell = disk = device = drop_caches = _no_login

@@ -1,4 +1,5 @@
-"""This machine as it is: one host that is client and server, for a local or mounted file system.
+"""This machine as it is: one host that is client and server, for a local or mounted file system, and
+servers that only meters know, as a NAS.
 
 Counters come from https://docs.kernel.org/filesystems/proc.html and cover the whole machine.
 """
@@ -10,9 +11,9 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import (
@@ -41,6 +42,7 @@ from perjoule.testbeds import _device, _power, _process, _put
 from perjoule.testbeds._device import view
 from perjoule.testbeds._kernel import cpu_ticks, disk_work, hardware, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
+from perjoule.testbeds._metered import MeteredHost
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.local import exports, power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
@@ -57,6 +59,8 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
     """Folder for the run's own files; the system's temporary folder by default."""
     beside_production: bool = False
     """Whether this machine may be used although its kernel's NFS server exports folders of a site's own."""
+    metered: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")], ...] = ()
+    """Names of servers that hold the data and that nobody logs in to, as ["nas"]: power meters cover them."""
     power: Power | None = None
     """Power states of this machine to set during the campaign, as {cpu_governor = "powersave"}; they are
     put back afterwards.
@@ -66,6 +70,8 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
     def _here(self) -> Self:
         if self.power and self.power.on:
             raise ValueError("power names hosts, but this machine is the only one (remove `on`)")
+        if len({"local", *self.metered}) <= len(self.metered):
+            raise ValueError('each server in metered needs a name of its own, and this machine is "local"')
         return self
 
     @property
@@ -74,14 +80,14 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
         return Path(self.work or tempfile.gettempdir())
 
     def planned(self, clients_count: int) -> Hosts:
-        """One client, that is all."""
+        """One client, and the servers that only meters know."""
         if clients_count != 1:
             raise CampaignError(
                 f"{clients_count} clients requested on one machine",
                 where="testbed local",
                 next='write clients = [1], or kind = "virtual"',
             )
-        return planned(["client"], ["local"])
+        return planned(["client", *("storage" for _ in self.metered)], ["local", *self.metered])
 
     def shown(self, overwrite: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what a device is and what would be lost with it; the permit is for that device alone."""
@@ -123,7 +129,9 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
                 else _power.facts(host)
             )
             yield Hosts(
-                (host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,))
+                (host, *(MeteredHost(name, "storage") for name in self.metered)),
+                facts={"power": {host.name: states}},
+                machine=ThisMachine(covers=(host.name,)),
             )
 
     @classmethod
