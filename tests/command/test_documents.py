@@ -49,6 +49,7 @@ OUTSIDE = {
     "perjoule run scratch.toml": "a batch system: tests/live/test_slurm.py",
     "perjoule up ": "a real file system: tests/live/test_cli.py",
     "perjoule down --all": "ends other runs on this machine: tests/live/test_cli.py",
+    "perjoule measure ": "a plug that answers, and minutes: tests/command/test_measure.py",
     "perjoule meters list bmc-1": "asks computers in the network: tests/meters/test_found.py",
     "perjoule meters test my.toml": "half a minute: tests/command/test_meters.py with --for",
     "nvme get-log ": "an NVMe drive: tests/meters holds the log's bytes",

@@ -7,3 +7,8 @@ TESTBED = "virtual"  # of `perjoule up` and of a repeated study
 CLUSTER = "odroid-hc4"
 COUNTERS = "system"  # the meter of all campaigns
 MODEL = "modelled"  # the meter where the testbed's hosts let power be modelled
+# of a first measurement (`perjoule measure`): this machine, a folder, its load and probe, and the power of a switch
+MACHINE = "local"
+FOLDER = "directory"
+LOAD = "fio"
+NUMBER = "constant"

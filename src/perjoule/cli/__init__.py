@@ -15,6 +15,7 @@ from perjoule.cli.parameters import InOrder, examples
 # Where each command is, and what the list of all says of it. A module is imported when its command is: all of
 # them take ten times as long as `--help` should.
 COMMANDS = {
+    "measure": ("meters.measure", "measure_command", "Measure a folder and a power meter: the first number."),
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),
     "resume": ("measuring", "resume", "Continue an interrupted campaign or tuning."),
@@ -76,6 +77,7 @@ class _Listed(InOrder):
     commands=cast("MutableMapping[str, click.Command]", _Imported()),  # none is ever added
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": parameters.HELP_WIDTH},
     epilog=examples(
+        "perjoule measure /mnt/nas --meter shelly://192.168.1.50",
         "perjoule doctor                     what this machine can and can't do",
         "sudo perjoule demo                  MooseFS, GlusterFS and CephFS, compared",
         "perjoule demo --simulate            the same, all simulated",

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -136,8 +136,9 @@ def measured(
     devices: tuple[str, ...] = (),
     *,
     live: Listening | None = None,
+    shown: Callable[[store.Results], None] | None = None,
 ) -> tuple[store.Results, int]:
-    """Do as `start` does, but return the results and the exit code."""
+    """Do as `start` does, but return the results and the exit code; `shown` prints them instead of the table."""
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
     ready = readiness.look(asked)
@@ -146,7 +147,7 @@ def measured(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     with beside(folder, live):
-        return results, _go_on(asked, results, made, ready=ready, source=source)
+        return results, _go_on(asked, results, made, ready=ready, source=source, shown=shown)
 
 
 def _go_on(
@@ -156,6 +157,7 @@ def _go_on(
     again_failed: bool = False,
     ready: readiness.Ready | None = None,
     source: Path | None = None,
+    shown: Callable[[store.Results], None] | None = None,
 ) -> int:
     """Measure what is missing and conclude; `made` are its folder and those above it, if they are new.
 
@@ -189,22 +191,28 @@ def _go_on(
                     folder=source,
                     account=account,
                 )
-            return _conclude(asked, results)
+            return _conclude(asked, results, shown)
         except (CampaignError, MachineError):
             if not runner.missing(asked, results):  # one file system was refused, the others were measured
-                _conclude(asked, results)
+                _conclude(asked, results, shown)
             raise
 
 
-def _conclude(asked: Campaign, results: store.Results) -> int:
-    records, numbers, page = results.latest(), summary(results), results.folder / "report.html"
-    cells = numbers.cells
+def _show(results: store.Results) -> None:
+    numbers = summary(results)
     whole = f"perjoule show {shlex.quote(str(results.folder))} --wide"
-    show(table(cells), cells, numbers.scales, whole=whole)
+    show(table(numbers.cells), numbers.cells, numbers.scales, whole=whole)
+
+
+def _conclude(
+    asked: Campaign, results: store.Results, shown: Callable[[store.Results], None] | None = None
+) -> int:
+    records, page = results.latest(), results.folder / "report.html"
+    (shown or _show)(results)
     if asked.reproduces in published.names():
         from perjoule.results.claims import claims_lines
 
-        for line in claims_lines(asked.reproduces, records, cells):
+        for line in claims_lines(asked.reproduces, records, summary(results).cells):
             show_line(line)
     with exits.place(results.folder):
         written = reporting.conclude(results, page)

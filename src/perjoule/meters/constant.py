@@ -9,7 +9,7 @@ that it was not measured there.
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pydantic import Field
@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import SWITCH, boundary
 from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._sampler import sampling
-from perjoule.model import OPTIONS, Specification
+from perjoule.model import OPTIONS, Json, Specification
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.format import like, number
 from perjoule.model.units import Watts
@@ -50,6 +50,14 @@ class Constant(Meter):
 
     name: str = "constant"
     """The name of its channel."""
+
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Its power and the uncertainty: "12 W +- 1 W". Raises ValueError."""
+        power, sign, uncertainty = place.replace("±", "+-").partition("+-")
+        if not sign:
+            raise ValueError(f'"{place}" has no uncertainty (write constant:"12 W +- 1 W")')
+        return {"power": power.strip(), "uncertainty": uncertainty.strip()}
 
     def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
         """Return the switch, for which there is one number, whatever its name."""

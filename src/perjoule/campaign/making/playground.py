@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.campaign.defaults import TESTBED
+from perjoule.campaign.making.meter_line import is_meter_line, meter_table
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed
@@ -49,7 +50,8 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     """Build meters.
 
     Args:
-        names: each a kind, or a TOML file with [[meter]] tables (such as a campaign).
+        names: each a kind, a line such as "shelly://10.0.0.7", or a TOML file with [[meter]] tables (such as a
+            campaign).
         overrides: "OPTION=VALUE", for all meters that have the option.
 
     Raises:
@@ -59,6 +61,8 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     for name in names:
         source = CampaignSource("", {})
         tables: list[Table] = [{"kind": name}]
+        if is_meter_line(name):
+            tables, source = [meter_table(name)], CampaignSource(f"--meter {name}", {})
         if name.endswith(".toml"):
             document, source = read_toml(text_of(Path(name)), name)
             written = document.get("meter")

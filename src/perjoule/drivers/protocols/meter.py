@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from math import inf, nan
 
 from perjoule.drivers.protocols.checks import Check
@@ -65,6 +65,25 @@ class Meter(ABC):
         refused, is not found.
         """
         return ()
+
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Return the options that the place in a line like "shelly://10.0.0.7" stands for; by default its
+        option `address`, with `port` apart if it has that.
+
+        Raises ValueError: it can't be one.
+        """
+        options = {field.name for field in fields(cls)} if is_dataclass(cls) else set[str]()
+        if not place:
+            return {}
+        if "address" not in options:
+            raise ValueError(
+                f'it has no address (write nothing between the colon and the options, not "{place}")'
+            )
+        host, colon, port = place.rpartition(":")
+        if "port" in options and colon and port.isdigit() and not host.endswith(":"):
+            return {"address": host, "port": int(port)}
+        return {"address": place}
 
     @property
     def named(self) -> Mapping[str, tuple[str, ...]]:

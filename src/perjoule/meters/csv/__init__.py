@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -30,7 +30,7 @@ from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.rows import LogLayout, LogRow, Rows
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
-from perjoule.model import OPTIONS, Channel, Clock
+from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
@@ -158,6 +158,11 @@ class Csv(Declared):
         if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
             return channel
         return replace(channel, specification=replace(channel.specification, clock_s=0.0))
+
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Its file, from this folder if it is relative."""
+        return {"path": str(Path(place).absolute())} if place else {}
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:

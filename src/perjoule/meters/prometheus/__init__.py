@@ -70,6 +70,11 @@ class Prometheus(Declared):
         selector(self.metric)
         return self
 
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Its address, by http if it names no scheme."""
+        return {"address": place if "://" in place or not place else f"http://{place}"}
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Prepare the query. Raises MachineError if the password can't be read."""

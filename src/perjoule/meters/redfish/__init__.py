@@ -94,6 +94,11 @@ class Redfish(Metered):
         """The quantity that the campaign asks for."""
         return self.quantity
 
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Its address, by https if it names no scheme."""
+        return {"address": place if "://" in place or not place else f"https://{place}"}
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Log in, find the chassis and its readings. Raises MachineError unless exactly one matches."""

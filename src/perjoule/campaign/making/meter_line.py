@@ -1,0 +1,77 @@
+"""A [[meter]] table in one line, for a command: "shelly://10.0.0.7", "rapl:", "csv:plug.csv?unit=W&grade=wall".
+
+    KIND:PLACE?OPTION=VALUE&OPTION=VALUE
+
+The driver says which options a place is (`Meter.located`). Values are TOML, or text; "drives.a" is the key "a" of
+the table `drives`; a character that would end its part is written as in a URL ("%26" for "&").
+"""
+
+import re
+from typing import get_origin
+from urllib.parse import unquote
+
+from perjoule import drivers
+from perjoule.campaign.messages import instead
+from perjoule.campaign.source import Table, is_list, value
+from perjoule.drivers.protocols import Meter
+from perjoule.model import option_name
+from perjoule.model.errors import CampaignError
+
+_LINE = re.compile(r"([a-z][a-z0-9_]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
+_WEB = ("http", "https", "mqtt", "snmp")
+
+
+def is_meter_line(text: str) -> bool:
+    """Return whether a text is such a line, and no kind or file."""
+    return _LINE.fullmatch(text) is not None
+
+
+def meter_table(line: str) -> Table:
+    """Return the table that a line stands for, unchecked except for its kind.
+
+    Raises CampaignError: the line is none, or no meter is of its kind.
+    """
+    parts = _LINE.fullmatch(line)
+    if parts is None:
+        raise CampaignError(
+            "this is no meter",
+            where=f"--meter {line}",
+            next="write KIND:ADDRESS, as in shelly://192.168.1.50",
+        )
+    kind, place, options = parts[1], unquote(parts[2]), parts[3] or ""
+    if kind not in drivers.kinds("meters"):
+        advice = instead(kind, drivers.kinds("meters"))
+        if kind in _WEB:
+            host = place.partition("/")[0]
+            advice = f"write its kind, as in shelly://{host}; `perjoule meters list {host}` looks what it is"
+        raise CampaignError(f'no meter is of the kind "{kind}"', where=f"--meter {line}", next=advice)
+    driver = drivers.driver_class("meters", kind)
+    assert issubclass(driver, Meter)
+    try:
+        table: Table = {"kind": kind, **driver.located(place)}
+    except ValueError as error:
+        raise CampaignError(
+            str(error), where=f"--meter {line}", next=f"see `perjoule drivers {kind}`"
+        ) from None
+    for option in filter(None, options.split("&")):
+        key, equals, text = option.partition("=")
+        if not (key and equals):
+            raise CampaignError(
+                f'"{option}" is no option', where=f"--meter {line}", next="write OPTION=VALUE, joined by &"
+            )
+        name, _, inner = unquote(key).partition(".")
+        if inner:
+            table.setdefault(name, {})[inner] = unquote(text)
+        else:
+            table[name] = _value(driver, name, unquote(text))
+    return table
+
+
+def _value(driver: type[Meter], name: str, text: str) -> object:
+    """Return an option's value: TOML, or text; one value of a list is a list."""
+    given = value(text)
+    listed = any(
+        get_origin(field.annotation) is tuple and option_name(option) == name
+        for option, field in drivers.options(driver).items()
+    )
+    return [given] if listed and not is_list(given) else given

@@ -1,0 +1,265 @@
+"""`perjoule measure`: the first number of one's own hardware. It writes a campaign and runs it as `run` does."""
+
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil, isfinite
+from pathlib import Path
+
+import click
+
+from perjoule import campaign, drivers
+from perjoule.campaign.defaults import FOLDER, MACHINE
+from perjoule.campaign.making import first
+from perjoule.campaign.making.first import HERE, NAS, MeterOf
+from perjoule.campaign.making.meter_line import meter_table
+from perjoule.cli import parameters
+from perjoule.cli.measuring import measured
+from perjoule.cli.parameters import examples
+from perjoule.cli.terminal.display import err
+from perjoule.cli.terminal.few import show_cells, show_part
+from perjoule.drivers.protocols import Meter
+from perjoule.execution import probe, sizing
+from perjoule.execution.sizing import MeterSpeed
+from perjoule.machine.mounts import folder_check
+from perjoule.model import Spec
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.format import number
+from perjoule.model.metrics import RATES, metric_of
+from perjoule.model.units import bytes_text, seconds_text
+from perjoule.monitoring import asking
+
+IDLE_S = 10.0  # for which meters are read before anything is loaded
+MOST_S = 600.0  # of a window that nobody asked for
+OPERATIONS = ("write", "read")
+_DAY = "%Y%m%d-%H%M%S"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What was asked of a folder and its meters."""
+
+    meters: tuple[MeterOf, ...]
+    remote: bool  # whether the data lie on a server that only meters know
+    rates: Mapping[str, float]  # bytes per second, by operation
+    window_s: float
+    size_bytes: int
+
+    @property
+    def longest_s(self) -> float:
+        """The expected length of the longest window."""
+        return self.size_bytes / min(self.rates.values())
+
+
+@click.command(
+    "measure",
+    short_help="Measure a folder and a power meter: the first number.",
+    epilog=examples(
+        "perjoule measure /mnt/nas --meter shelly://192.168.1.50",
+        "perjoule measure /mnt/nas --meter nas=tasmota://192.168.1.51 --meter here=rapl:",
+        "perjoule measure /mnt/nas --meter kasa://192.168.1.52 --meter constant:'5 W +- 1 W'",
+        "perjoule measure /media/usb --meter 'csv:plug.csv?time=time&value=watts&unit=W"
+        "&semantics=instantaneous&grade=wall'",
+        "perjoule measure /mnt/nas --meter 'shelly://192.168.1.50?accuracy=1 %' --seconds 30",
+        "perjoule meters list 192.168.1.50       what answers there",
+    )
+    + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&..., the kinds and options are those of `perjoule drivers`."
+    "\nBefore it nas= or here= says whose power it shows: by default that of whoever has the data.",
+)
+@click.argument("path", metavar="PATH")
+@click.option(
+    "--meter",
+    "lines",
+    multiple=True,
+    metavar="[nas=|here=]URL",
+    help="A power meter; can be given several times.",
+)
+@click.option(
+    "--seconds",
+    "window_s",
+    type=click.FloatRange(min=1, max=86400),
+    metavar="S",
+    help="Length of a window; by default 60, or what the slowest meter needs for 20 updates.",
+)
+@click.option(
+    "--operation",
+    "operations",
+    multiple=True,
+    type=click.Choice(OPERATIONS),
+    default=OPERATIONS,
+    help="Only this one; by default both.",
+)
+@click.option(
+    "--repetitions", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each window."
+)
+@parameters.into
+def measure_command(
+    path: str,
+    lines: tuple[str, ...],
+    window_s: float | None,
+    operations: tuple[str, ...],
+    repetitions: int,
+    into: Path | None,
+) -> None:
+    """Measure how much PATH stores per joule: a folder of a NAS or a disk, and the meter that feeds it.
+
+    Asks the meters, finds by a probe of seconds how much to move, then writes and reads a file of its own in
+    PATH, and removes it. Needs fio, and no root. The campaign is kept: `perjoule run` repeats it, and its file
+    is where to go on from.
+    """
+    folder = _folder(path)
+    meters = [_meter_of(line) for line in lines]
+    asked = tuple(dict.fromkeys(operations))
+    if not meters:
+        err.print("no --meter: throughput alone, without watts", style="yellow")
+    ways = _probed(folder, meters, asked, window_s)
+    text = first.written(
+        shlex.join(["perjoule", *sys.argv[1:]]),
+        first.name_of(str(folder), ways.remote),
+        str(folder),
+        ways.meters,
+        remote=ways.remote,
+        operations=asked,
+        size_bytes=ways.size_bytes,
+        transfer_bytes=sizing.TRANSFER_BYTES,
+        longest_s=ways.longest_s,
+        repetitions=repetitions,
+    )
+    read = campaign.parse(text, source="measure")
+    takes_s = sizing.duration_s(ways.rates, ways.size_bytes, repetitions, first.SETTLE_S)
+    rates = ", ".join(f"{_rate(rate)} {name}" for name, rate in ways.rates.items())
+    show_part(
+        "probe",
+        f"{rates}; {len(ways.rates) * repetitions} windows of {bytes_text(ways.size_bytes)}, "
+        f"{_span(ways)} each: about {seconds_text(round(takes_s))}",
+    )
+    target = into or Path("results") / f"{read.name}-{time.strftime(_DAY)}"
+    _, code = measured(
+        read,
+        target,
+        shown=partial(show_cells, metered=[one.whose for one in ways.meters], remote=ways.remote),
+    )
+    kept = target / "campaign.toml"
+    show_part("kept", f"{kept}; again: perjoule run {shlex.quote(str(kept))}")
+    sys.exit(code)
+
+
+def _folder(path: str) -> Path:
+    """Return the folder. Raises MachineError: it is none, or not writable."""
+    folder = Path(path).absolute()
+    check = folder_check(
+        folder, "name a folder that this user can write to, as the one where the NAS is mounted"
+    )
+    if not check.ok:
+        raise MachineError(check.detail, where=str(folder), next=check.fix)
+    return folder
+
+
+def _meter_of(line: str) -> MeterOf:
+    """Read a meter with what comes before its line. Raises CampaignError."""
+    whose, equals, url = line.partition("=")
+    if not equals or whose not in (NAS, HERE):
+        whose, url = "", line
+    return MeterOf(url, meter_table(url), whose)
+
+
+def _probed(
+    folder: Path, meters: Sequence[MeterOf], operations: Sequence[str], wanted_s: float | None
+) -> Probed:
+    """Ask the meters, then the folder, and size the windows.
+
+    Raises:
+        CampaignError: a meter shows another's power, or is too coarse.
+        MachineError: a meter does not answer, or there is no room.
+    """
+    built: dict[str, Meter] = {one.line: campaign.meters([one.line])[0] for one in meters}
+    speeds = asking.asked(built, IDLE_S if meters else 0.0)
+    for line, speed in speeds.items():
+        show_part("meter", _speed_text(line, built[line], speed))
+    window_s = _window_s(speeds, wanted_s)
+    room = probe.room_bytes(folder)
+    rates, local, source = probe.probed(
+        drivers.testbed(Spec(MACHINE, {})),
+        drivers.filesystem(Spec(FOLDER, {"path": str(folder)})),
+        operations,
+        room,
+    )
+    of = tuple(MeterOf(one.line, one.table, one.whose or (HERE if local else NAS)) for one in meters)
+    _require_boundary(of, folder, local, source)
+    least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
+    size_bytes = sizing.size_bytes(rates, window_s, least_s)
+    if size_bytes > room:
+        fits_s = int(room / max(rates.values()))  # of either direction
+        fits_s = fits_s if fits_s >= least_s else 0
+        raise MachineError(
+            f"windows of {seconds_text(window_s)} at {_rate(min(rates.values()))} move {bytes_text(size_bytes)}, "
+            f"and {bytes_text(room)} may be filled (the rest stays in reserve)",
+            where=str(folder),
+            next=f"write --seconds {fits_s}, free space, or name another folder" if fits_s else "free space",
+        )
+    return Probed(of, not local, rates, window_s, size_bytes)
+
+
+def _window_s(speeds: Mapping[str, MeterSpeed], wanted_s: float | None) -> float:
+    """Return the length of a window. Raises CampaignError: a meter has too few updates in it."""
+    line, least_s = max(((name, speed.least_s) for name, speed in speeds.items()), key=lambda pair: pair[1],
+                        default=("", 0.0))  # fmt: skip
+    if wanted_s is None and least_s <= MOST_S:
+        return max(sizing.WINDOW_S, least_s)
+    if wanted_s is not None and wanted_s >= least_s:
+        return wanted_s
+    if not isfinite(least_s):
+        what, advice = "it delivered too little to tell how often it updates", "is what it feeds switched on?"
+    else:
+        window = wanted_s or MOST_S
+        what = (
+            f"a window of {seconds_text(window)} has only {int(window * sizing.UPDATES_COUNT / least_s)} of its "
+            f"updates, and {sizing.UPDATES_COUNT} are needed"
+        )
+        advice = f"write --seconds {ceil(least_s)}, or use a finer meter"
+    raise CampaignError(what, where=f"--meter {line}", next=advice)
+
+
+def _require_boundary(meters: Sequence[MeterOf], folder: Path, local: bool, source: str) -> None:
+    """Check that meters show somebody's power who takes part. Raises CampaignError."""
+    strange = [one for one in meters if local and (one.whose == NAS or one.is_number)]
+    if strange:
+        what = f"the data of {folder} lie on {source or 'a disk of this machine'}, so no NAS takes part"
+        advice = "write here= or nothing before a meter of this machine"
+        if strange[0].is_number:
+            advice = "remove it: constant is the power of a switch between this machine and a NAS"
+        raise CampaignError(what, where=f"--meter {strange[0].line}", next=advice)
+    if any(one.is_number for one in meters) and not any(
+        one.whose == NAS and not one.is_number for one in meters
+    ):
+        raise CampaignError(
+            "a constant is the power of a switch that the NAS's meter feeds, too",
+            where="--meter",
+            next="add the meter of the NAS, as shelly://192.168.1.50",
+        )
+
+
+def _speed_text(line: str, meter: Meter, speed: MeterSpeed) -> str:
+    parts = [line]
+    if isfinite(meter.sampled_hz):
+        parts.append(f"{number(meter.sampled_hz)} Hz")
+    if isfinite(speed.answer_s) and speed.answer_s > 0:
+        parts.append(f"answers in {seconds_text(speed.answer_s)}")
+    if isfinite(speed.now_w):
+        parts.append(f"now {number(speed.now_w)} W; idle {number(speed.idle_w)} W over {IDLE_S:g} s")
+    return ", ".join(parts)
+
+
+def _rate(bytes_per_s: float) -> str:
+    return f"{number(bytes_per_s / metric_of(RATES[0]).unit.per)} {metric_of(RATES[0]).unit.symbol}"
+
+
+def _span(ways: Probed) -> str:
+    """Return how long the windows will be, from the fastest direction to the slowest."""
+    shortest, longest = (
+        round(ways.size_bytes / rate) for rate in (max(ways.rates.values()), min(ways.rates.values()))
+    )
+    return f"{shortest} to {longest} s" if shortest < longest else f"{longest} s"

@@ -1,0 +1,77 @@
+"""The few lines of a first measurement: a number each, whose it is, and what it lacks."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from perjoule.campaign.making.first import NAS
+from perjoule.cli.terminal.display import show_line
+from perjoule.model import Cell
+from perjoule.model.format import number, with_interval
+from perjoule.model.metrics import ENERGY, PER_JOULE, POWER, RATES, metric_of
+from perjoule.results.limitations import in_rows, omissions
+from perjoule.results.table import row_text, total_ends
+from perjoule.store import Results
+from perjoule.summary import summary
+
+
+def show_part(word: str, text: str) -> None:
+    """Print what a word announces: a meter, a probe, a number."""
+    show_line(f"  {word:8} {text}")
+
+
+def show_cells(results: Results, *, metered: Sequence[str], remote: bool) -> None:
+    """Print a line for each operation, then what is missing and what speaks against the numbers.
+
+    Args:
+        results: a folder with one file system and one client.
+        metered: whose power each meter shows.
+        remote: whether the data lie on a NAS.
+    """
+    cells = summary(results).cells
+    for cell in sorted(cells, key=lambda cell: cell.direction, reverse=True):  # writes first
+        show_part(
+            cell.direction, "   ".join(_numbers(cell)) + f"   ({'; '.join(_boundary(cell, metered, remote))})"
+        )
+    for line in (*_missing(cells, metered, remote), *in_rows("doubt in", cells, omitted=False)):
+        show_line(line)
+
+
+def _numbers(cell: Cell) -> Iterator[str]:
+    for key in (RATES[0], POWER, PER_JOULE[0]):
+        if key not in cell.metrics:
+            yield f"- {metric_of(key).unit.symbol}"
+            continue
+        interval, per = cell.metrics[key], metric_of(key).unit.per
+        low, high = total_ends(cell, key)
+        text = row_text(cell, key)
+        if isfinite(low) and isfinite(high) and "±" in text:
+            text = with_interval(type(interval)(interval.mean, low, high, interval.values), per)
+        yield f"{text} {metric_of(key).unit.symbol}"
+
+
+def _boundary(cell: Cell, metered: Sequence[str], remote: bool) -> Iterator[str]:
+    """Say how the watts were obtained, whose they are, and what this machine drew beside a NAS."""
+    if ENERGY in cell.metrics:
+        yield cell.grade
+        yield "the NAS alone" if remote else "this machine with its disks"
+    else:
+        yield "no watts" if not metered else "watts are missing"
+    beside = cell.metrics.get(f"clients_{ENERGY}")
+    if remote and beside:
+        yield f"this machine beside it: {number(beside.mean)} J"
+
+
+def _missing(cells: Sequence[Cell], metered: Sequence[str], remote: bool) -> Iterator[str]:
+    """Say why watts are missing and which line to write, then what else rows lack."""
+    if metered and not all(ENERGY in cell.metrics for cell in cells):
+        if remote and NAS not in metered:
+            yield "watts: no meter shows the NAS; add --meter nas=URL, as in nas=shelly://192.168.1.50"
+        elif all(cell.grade == "" for cell in cells):
+            yield (
+                "watts: the meters show parts alone, as a processor; add one of the whole "
+                f"{'NAS' if remote else 'machine'}, as in --meter shelly://192.168.1.50"
+            )
+    if any(cell.unstated for cell in cells):
+        yield "the meter's own error is not in these intervals: state it, as in --meter 'shelly://...?accuracy=1 %'"
+    if not all(ENERGY in cell.metrics for cell in cells):
+        yield from omissions(cells)

@@ -1,0 +1,77 @@
+"""How long a first measurement loads, and how much it moves: by what its meters can resolve and by a probe.
+
+A window has at least 20 updates of every meter: then one update more or less at its ends is a twentieth of the
+energy at most. A counter updates when it has counted one more of its steps, which takes longer the less is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf, isfinite, nan
+
+import numpy as np
+
+from perjoule.energy.behaviour import powers
+from perjoule.model import Series
+from perjoule.model.units import MIB
+
+UPDATES_COUNT = 20
+WINDOW_S = 60.0  # without a wish: a minute of plugs that answer once or twice a second
+TRANSFER_BYTES = 4 * MIB
+TRIAL_S = 4.0  # of a trial, besides its window and its idle time: starting, writing back, its record
+
+
+@dataclass(frozen=True)
+class MeterSpeed:
+    """How a meter answered: its median answer time and idle power, and the shortest window that it resolves."""
+
+    answer_s: float  # NaN if it does not say
+    now_w: float  # NaN if it has none
+    idle_w: float
+    least_s: float  # inf if it delivers too little to know
+
+
+def meter_speed(series: Sequence[Series], asked_hz: float) -> MeterSpeed:
+    """Describe a meter by what its channels delivered while idle; its better quantity decides what it resolves."""
+    best = min(series, key=lambda one: _update_s(one, asked_hz), default=None)
+    if best is None:
+        return MeterSpeed(nan, nan, nan, inf)
+    took_s = np.empty(0)
+    if best.asked_s is not None and best.arrived_s is not None:
+        took_s = (best.arrived_s - best.asked_s)[np.isfinite(best.arrived_s - best.asked_s)]
+    _, watts = powers(best)
+    return MeterSpeed(
+        float(np.median(took_s)) if len(took_s) else nan,
+        float(watts[-1]) if len(watts) else nan,
+        float(watts.mean()) if len(watts) else nan,
+        UPDATES_COUNT * _update_s(best, asked_hz),
+    )
+
+
+def _update_s(series: Series, asked_hz: float) -> float:
+    """Return the time between two updates of a channel, as far as it is stated or shows."""
+    stated = series.channel.specification
+    t_s, watts = powers(series)
+    if not len(t_s):
+        return inf
+    update_s = max(stated.period_s or 0.0, 1 / asked_hz if isfinite(asked_hz) else 0.0)
+    if series.channel.semantics == "counter" and stated.resolution:
+        mean_w = float(watts.mean())
+        update_s = max(update_s, stated.resolution / mean_w if mean_w > 0 else inf)
+    return update_s
+
+
+def size_bytes(speeds_bytes_per_s: Mapping[str, float], window_s: float, least_s: float) -> int:
+    """Return the size of which the slowest direction takes a whole window, and the fastest enough for the meters.
+
+    One size for all: what was written is what is read, and no file is laid out beside the windows.
+    """
+    slowest, fastest = min(speeds_bytes_per_s.values()), max(speeds_bytes_per_s.values())
+    return ceil(max(slowest * window_s, fastest * least_s) / TRANSFER_BYTES) * TRANSFER_BYTES
+
+
+def duration_s(
+    speeds_bytes_per_s: Mapping[str, float], moved_bytes: int, repetitions: int, settle_s: float
+) -> float:
+    """Return how long all trials take: each direction its own time for the same size."""
+    loads_s = sum(moved_bytes / speed for speed in speeds_bytes_per_s.values())
+    return repetitions * (loads_s + len(speeds_bytes_per_s) * (2 * settle_s + TRIAL_S))

@@ -1,0 +1,73 @@
+"""How long a first measurement loads: recomputed from the definition in the documentation."""
+
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+from perjoule.execution.sizing import duration_s, meter_speed, size_bytes
+from perjoule.model import Channel, Series, Specification
+
+MIB = 2**20
+
+
+def power(*, period_s: float | None = None, watts: float = 20.0, count: int = 20) -> Series:
+    channel = Channel(
+        "plug", "nas", "all", "power", "W", "instantaneous", "wall", (), Specification(period_s=period_s)
+    )
+    t_s = np.linspace(0, 0.5 * (count - 1), count)
+    return Series(channel, t_s, np.zeros(count), np.full(count, watts), t_s - 0.004, t_s + 0.004)
+
+
+def counter(*, step_j: float | None, watts: float = 20.0, period_s: float | None = None) -> Series:
+    stated = Specification(resolution=step_j, period_s=period_s)
+    channel = Channel("plug", "nas", "all", "energy", "J", "counter", "wall", (), stated)
+    t_s = np.linspace(0, 9.5, 20)
+    return Series(channel, t_s, np.zeros(20), 1e6 + watts * t_s)
+
+
+@pytest.mark.parametrize(
+    ("series", "asked_hz", "least_s"),
+    [
+        ([power()], 2.0, 10.0),  # 20 updates of 0.5 s
+        ([power(period_s=4.0)], 2.0, 80.0),  # it has a new value each 4 s only, however often it is asked
+        ([counter(step_j=3600.0)], 2.0, 3600.0),  # 20 x 3.6 kJ take an hour at 20 W
+        ([counter(step_j=3.6, period_s=60.0)], 2.0, 1200.0),  # a Shelly's: once a minute
+        ([counter(step_j=3.6, period_s=60.0), power()], 2.0, 10.0),  # the power is what resolves
+        ([counter(step_j=None)], inf, 0.0),  # nothing is known of it
+        ([counter(step_j=3.6, watts=0.0)], 2.0, inf),  # it counts nothing
+        ([], 2.0, inf),
+    ],
+)
+def test_a_window_has_twenty_updates_of_a_meter(
+    series: list[Series], asked_hz: float, least_s: float
+) -> None:
+    assert meter_speed(series, asked_hz).least_s == pytest.approx(least_s)
+
+
+def test_a_meter_is_described_by_what_it_delivered_while_idle() -> None:
+    speed = meter_speed([power(watts=21.4)], 2.0)
+    assert speed.answer_s == pytest.approx(0.008)
+    assert (speed.now_w, speed.idle_w) == pytest.approx((21.4, 21.4))
+    assert isnan(meter_speed([counter(step_j=1.0)], 2.0).answer_s)
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "window_s", "least_s", "expected_mib"),
+    [
+        (100, 100, 60.0, 10.0, 6000),  # both take a minute
+        (100, 120, 60.0, 10.0, 6000),  # the slowest a minute, the fastest 50 s
+        (50, 500, 60.0, 10.0, 5000),  # the fastest its twenty updates of 10 s, the slowest 100 s
+        (10.1, 10.1, 10.0, 0.0, 104),  # 101 MiB, in whole transfers of 4 MiB
+    ],
+)
+def test_the_slowest_direction_fills_the_window_and_the_fastest_has_its_updates(
+    write: float, read: float, window_s: float, least_s: float, expected_mib: int
+) -> None:
+    rates = {"write": write * MIB, "read": read * MIB}
+    assert size_bytes(rates, window_s, least_s) == expected_mib * MIB
+
+
+def test_the_whole_takes_each_windows_time_its_idle_time_before_and_after_and_four_seconds() -> None:
+    rates = {"write": 100.0 * MIB, "read": 50.0 * MIB}
+    assert duration_s(rates, 3000 * MIB, 3, 5.0) == pytest.approx(3 * (30 + 60 + 2 * (2 * 5 + 4)))
