@@ -56,7 +56,7 @@ role = "client"
 count = 1
 board = "box"
 """
-BOXES = catalogue.read(FILE, "boxes")
+BOXES = catalogue.read(FILE, "boxes", "boxes.toml")
 BOX, CLIENT = BOXES.nodes
 COUNTS = {"data": 3}
 # of four cores of 1000 MIPS in all; each keeps its board awake alone
@@ -140,4 +140,4 @@ def test_terms_have_uncertainties_of_their_own() -> None:
 def test_impossible_terms_are_refused(old: str, new: str, complaint: str) -> None:
     text = FILE.replace(old, new, 1)
     with pytest.raises(CampaignError, match=complaint):
-        catalogue.read(text, "boxes")
+        catalogue.read(text, "boxes", "boxes.toml")

@@ -47,9 +47,7 @@ def test_a_repetition_without_net_leaves_that_of_the_others(made):
     assert any("energy of the servers omitted" in words for words in cell.omitted)
 
 
-@pytest.mark.parametrize(
-    ("words", "text"), [({}, "300.0 ± ?"), ({"gain_ratio": 0.01}, "300.0 ± 2.9")]
-)
+@pytest.mark.parametrize(("words", "text"), [({}, "300.0 ± ?"), ({"gain_ratio": 0.01}, "300.0 ± 2.9")])
 def test_an_accuracy_that_nobody_states_is_a_question_mark(made, words, text):
     records = [made.record(made.trial(repetition=number)) for number in (1, 2)]
     series = [stated(made.steady(host, 10.0), **words) for host in SERVERS]

@@ -396,10 +396,9 @@ class SshCluster(
             for check in checks
         ]
         if self.power:
-            setting = [
-                pool.keeper_at(self._place(machine)) for machine in machines if self._sets_power(machine)
-            ]
-            lacks += power.lacking([keeper for keeper in setting if keeper], self.power)
+            setting = [machine for machine in machines if self._sets_power(machine)]
+            keepers = [pool.keeper_at(self._place(machine)) for machine in setting]
+            lacks += power.lacking([keeper for keeper in keepers if keeper], self.power)
         return tuple(findings.installed_at_once(findings.together(lacks)))
 
     def _sets_power(self, machine: LabHost | Host) -> bool:

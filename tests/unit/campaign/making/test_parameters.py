@@ -37,7 +37,7 @@ class Study:
         self.text = re.sub(
             r"(?m)^# \[\[filesystem\]\]\n(?:# .*\n)+",
             lambda table: re.sub("(?m)^# ", "", table[0]),
-            replication.reproduction(name).template,
+            replication.reproductions(name)[0].template,
         )
         self.document: Any = tomllib.loads(self.text)
         self.asked = campaign.parse(self.text)
@@ -247,6 +247,9 @@ def test_a_campaign_says_what_differs_from_its_paper_and_only_that(name: str) ->
     "paper", [name for name in published.names() if published.paper(name).kind == "paper"]
 )
 def test_a_repeated_study_takes_at_most_three_quarters_of_an_hour(paper: str) -> None:
-    asked = campaign.parse(replication.written(paper))
-    assert campaign.plan(asked).duration_s <= MOST_MINUTES * 60
-    assert not [*short_loads(campaign.plan(asked))]
+    plans = [
+        campaign.plan(campaign.parse(replication.written(study)))
+        for study in replication.reproductions(paper)
+    ]
+    assert sum(plan.duration_s for plan in plans) <= MOST_MINUTES * 60
+    assert not [fault for plan in plans for fault in short_loads(plan)]

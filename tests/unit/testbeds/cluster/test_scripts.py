@@ -54,8 +54,8 @@ class Here(Login):
     ) -> list[str]:
         return list(argv)
 
-    def refusal(self, said: str) -> MachineError:
-        return MachineError(said, where=self.name)
+    def refusal(self, message: str) -> MachineError:
+        return MachineError(message, where=self.name)
 
 
 @contextlib.contextmanager
