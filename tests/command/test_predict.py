@@ -339,11 +339,11 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         (["predict", "moosefs", "--on", "my-boards.toml"], "docs/how-to/boards.md shows such a file"),
         (
             ["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"],
-            'moosefs has no option "gaol"; known: ',
+            'moosefs has no option "gaol"; did you mean "goal"?',
         ),
         (
             ["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"],
-            "goal: Input should be a valid integer",
+            'goal = "two" is not a whole number',
         ),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal"], "is not OPTION=VALUE"),

@@ -125,7 +125,7 @@ def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp
     ("until", "told"),
     [
         ('{ metric = "MiB/h", interval = "5 %" }', 'until.metric = "MiB/h" is not a valid value'),
-        ('{ metric = "MiB/J" }', 'until needs "interval"'),
+        ('{ metric = "MiB/J" }', 'until lacks "interval"'),
         ('{ metric = "MiB/J", intervall = "5 %", interval = "5 %" }', 'did you mean "interval"?'),
         ('{ metric = "MiB/J", interval = "5 %", max = 2 }', "it must be at least 3"),
         ('"MiB/J"', "until"),

@@ -208,7 +208,7 @@ WRONG = [
     ),
     ('user = "backup"', 'user = "analysis"', 'line 17: two users are called "analysis"', "different name"),
     ('user = "backup"', 'user = "../x"', 'line 17: user: "../x" can\'t be the name of a folder', "letters"),
-    ('user = "backup", ', "", "line 17: this user has no name", 'user = "..."'),
+    ('user = "backup", ', "", 'line 17: a user lacks "user"', 'user = "..."'),
     ('"backup"]', '"bakup"]', 'line 14: only = "bakup" is not a user', "backup"),
     ("size", "siez", 'line 16: user with workload simulated has no option "siez"', "size"),
     ("together = [", 'together = "x"\nseeds = [', 'line 15: together = "x" is not a list of users', "[{user"),

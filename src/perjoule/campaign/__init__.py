@@ -27,13 +27,12 @@ from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.describe import about, describe, example, example_text, headline, options, top_keys
 from perjoule.campaign.devices import check_named
 from perjoule.campaign.events import EVENT, check_possible, events, known_keys
-from perjoule.campaign.header import TOP_KEYS, Header, Until
+from perjoule.campaign.header import TOP_KEYS, Header
 from perjoule.campaign.labels import specs
 from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
 from perjoule.campaign.making.playground import meters, playground
 from perjoule.campaign.making.simulate import described, simulated
-from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
 from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.pairs import FileSystemPair, pairs, testbeds
@@ -43,7 +42,6 @@ from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, o
 from perjoule.campaign.tables import (
     NAMES,
     TableRow,
-    fault_inside,
     fields_of,
     kind_of,
     known_options,
@@ -53,6 +51,7 @@ from perjoule.campaign.tables import (
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError
+from perjoule.model.validation import explained, instead, neighbour, written
 from perjoule.papers import published
 
 __all__ = [
@@ -303,9 +302,9 @@ def _header(keys: Table, place: CampaignSource) -> Header:
         if first["type"] == "string_pattern_mismatch":
             what = f"{key} = {written(first['input'])} can't be the name of a folder"
             raise place.error((key,), what, "use letters, digits, spaces and . _ + -") from None
-        if len(first["loc"]) > 1 and key == "until":
-            raise place.error((key,), *fault_inside(first, key, Until)) from None
-        raise place.error((key,), *fault(first, key, TOP_KEYS[key])) from None
+        found = explained(error, Header, "a campaign")
+        what = found.what if is_list(keys[key]) else found.what.replace(f"{key} (number 1)", key)
+        raise place.error((key,), what, found.advice) from None
     if header.reproduces and header.reproduces not in published.names():
         what = f'no paper is called "{header.reproduces}"'
         raise place.error(("reproduces",), what, instead(header.reproduces, published.names()))

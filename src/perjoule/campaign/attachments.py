@@ -7,11 +7,11 @@ from pathlib import Path as File
 from typing import get_args
 
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import written
 from perjoule.campaign.source import CampaignSource, is_table, text_of
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import AttachedText
+from perjoule.model.validation import written
 
 OWN_NAMES = (
     "trials",

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from perjoule import drivers
-from perjoule.campaign.messages import instead
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import TableRow
 from perjoule.drivers.boundary import GROUPS, SWITCH, members
@@ -11,6 +10,7 @@ from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.drivers.together import clash
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import instead
 
 WORDS = (*GROUPS, SWITCH)
 

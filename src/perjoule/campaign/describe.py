@@ -9,12 +9,12 @@ from typing import Any
 from perjoule import drivers
 from perjoule.campaign.events import EVENT, EVENTS, read_event
 from perjoule.campaign.header import Header
-from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import CampaignSource, is_list
 from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows, tunables, where_mounted
 from perjoule.drivers.protocols import Event, FileSystem, Meter, Testbed, Workload
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import instead, written
 
 WIDTH = 110
 LISTED = (*NAMES, EVENT)

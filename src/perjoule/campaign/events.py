@@ -5,6 +5,7 @@ in this campaign.
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
@@ -12,13 +13,13 @@ from pydantic.fields import FieldInfo
 
 from perjoule import drivers
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import CampaignSource, Table
 from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import Command, FileSystem, HasEvents, ServerEvent
 from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Seconds, seconds_text
+from perjoule.model.validation import explained, instead, written
 
 EVENT = "event"
 EVENTS = "events"  # the family of its drivers
@@ -73,22 +74,17 @@ def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
     try:
         common = EventTable(**{key: value for key, value in table.items() if key in COMMON})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        if first["type"] == "missing":
-            advice = 'write at = "20 s", kind = "kill", host = "storage-2"'
-            raise place.error(path, f'an event needs "{key}"', advice) from None
-        raise place.error((*path, key), *fault(first, key, COMMON[key])) from None
+        example = 'write at = "20 s", kind = "kill", host = "storage-2"'
+        found = explained(error, EventTable, "an event", add=lambda _: example)
+        raise place.error((*path, *found.path), found.what, found.advice) from None
     try:
         driver = drivers.build(
             EVENTS, common.kind, {key: value for key, value in table.items() if key in fields}, to_run=True
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        if first["type"] == "missing":
-            raise place.error(path, f"{common.kind} needs a {key}", _line(common.kind, key)) from None
-        raise place.error((*path, key), *fault(first, key, fields[key][0])) from None
+        driver_class = drivers.driver_class(EVENTS, common.kind)
+        found = explained(error, driver_class, common.kind, add=partial(_line, common.kind))
+        raise place.error((*path, *found.path), found.what, found.advice) from None
     if isinstance(driver, Command) and common.host:
         raise place.error(path, f"a {common.kind} is of the whole file system", "remove host")
     if not isinstance(driver, Command) and not common.host:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.campaign.tables import fields_of, rows
 from perjoule.drivers.protocols import ListsUsers
+from perjoule.model.validation import explained, instead, written
 
 
 def users(
@@ -66,11 +66,8 @@ def _user(
     try:
         user = mark.user(**own)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0])
-        if first["type"] == "missing":
-            raise source.error(path, "this user has no name", 'write user = "..."') from None
-        raise source.error((*path, key), *fault(first, key, key)) from None
+        found = explained(error, mark.user, "a user")
+        raise source.error((*path, *found.path), found.what, found.advice) from None
     row, *more = rows("workload", path, workload, source, shrink_ratio)
     if more:
         spanning = next(option for option, value in row.options.items() if value != workload[option])

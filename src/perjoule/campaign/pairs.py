@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import written
 from perjoule.campaign.source import CampaignSource, Table, is_table
 from perjoule.campaign.tables import OWN_TESTBED, TableRow, rows
 from perjoule.model import Spec
+from perjoule.model.validation import written
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ them. None holds for the campaign of results that are only read.
 from collections.abc import Iterator
 
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import written
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.model.permitted import control_character
+from perjoule.model.validation import written
 
 
 def require_one_line(path: Path, options: Table, source: CampaignSource) -> None:

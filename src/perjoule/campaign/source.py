@@ -8,8 +8,8 @@ from pathlib import Path as File
 from typing import Any, TypeGuard
 
 from perjoule.campaign.lines import Path, key_lines, line_of
-from perjoule.campaign.messages import instead, neighbour
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import instead, neighbour
 
 Table = dict[str, Any]  # as tomllib gives it
 _KEY = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")

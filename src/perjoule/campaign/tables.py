@@ -6,19 +6,16 @@ import math
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
 from perjoule import catalogue, drivers
 from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import clauses, fault, instead, line, written
 from perjoule.campaign.of_hosts import of_hosts
 from perjoule.campaign.passed import require_one_line
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
@@ -26,6 +23,7 @@ from perjoule.drivers.protocols import ListsUsers, Testbed, Tunable, Workload
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, exact_text
+from perjoule.model.validation import explained, instead, line, written
 
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 OWN_TESTBED = "testbed"  # of a file system: the options of [testbed] that it changes for itself
@@ -240,45 +238,15 @@ def _spanned(table: Table, inner: type) -> list[Table]:
 
 
 def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: CampaignSource) -> object:
-    fields = fields_of(name, kind)
     try:
         return drivers.build(f"{name}s", kind, options, to_run=not source.kept)
     except CampaignError as error:  # a driver's own word on options that do not go together
         raise source.error(path, f"{name} {kind}: {error.what}", error.next) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        option = str(first["loc"][0]) if first["loc"] else ""
-        if (
-            len(first["loc"]) > 1
-            and option in fields
-            and (inner := table_class(fields[option][1].annotation))
-        ):
-            raise source.error((*path, option), *fault_inside(first, option, inner)) from None
-        if first["type"] == "missing":
-            advice = f'add {option} = "..."' if source.name else f"add --set {option}=..."
-            raise source.error(path, f'{name} {kind} needs the option "{option}"', advice) from None
-        if option not in fields:
-            what, advice = clauses(str(first.get("ctx", {}).get("error", first["msg"])))
-            raise source.error(path, f"{name} {kind}: {what}", advice) from None
-        raise source.error((*path, option), *fault(first, option, fields[option][0])) from None
-
-
-def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, str]:
-    """Like `fault`, for an error inside an option's own table, or one of a list of tables."""
-    names = {option_name(field.name): field.name for field in dataclass_fields(inner)}
-    place, *rest = error["loc"][1:]
-    if isinstance(place, int):
-        option = f"{option} (number {place + 1})"
-        if not rest:
-            return f"{option} is not a table", f'write {{{next(iter(names))} = "...", ...}}'
-        place = rest[0]
-    word = str(place)
-    if error["type"] == "missing":
-        whole = f'{{{word} = "...", ...}}'
-        return f'{option} needs "{word}"', f"write {whole}" if rest else f"write {option} = {whole}"
-    if word not in names:
-        return f'{option} has no option "{word}"', instead(word, names)
-    return fault(error, f"{option}.{word}", names[word])
+        addition = 'add {} = "..."' if source.name else "add --set {}=..."
+        driver = drivers.driver_class(f"{name}s", kind)
+        found = explained(error, driver, f"{name} {kind}", noun="option", add=addition.format)
+        raise source.error((*path, *found.path), found.what, found.advice) from None
 
 
 def _shrunk(

@@ -7,9 +7,10 @@ from functools import cache
 
 from perjoule.catalogue import folder
 from perjoule.catalogue.parts import BoardPart, DrivePart, Switch
-from perjoule.catalogue.reading import ClusterFile, Nodes, Part, instead, part, read_all, read_file
+from perjoule.catalogue.reading import ClusterFile, Nodes, Part, part, read_all, read_file
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Role
+from perjoule.model.validation import instead
 
 # hosts of a board's own cluster
 OF_BOARD: Mapping[Role, int] = {"storage": 4, "metadata": 1, "management": 1, "client": 2}

@@ -5,7 +5,7 @@ watts are.
 `perjoule.planning` plans.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
@@ -110,13 +110,6 @@ class Switch:
 def watts(part: BoardPart | DrivePart, state: State) -> tuple[Quantity | None, Quantity | None]:
     """Return the power of a part in a state at the wall, and behind its supply: what is stated of both."""
     return getattr(part, f"{state}_at_wall", None), getattr(part, f"{state}_behind_supply", None)
-
-
-def on_sides(key: str, known: Iterable[str]) -> str:
-    """Advise the keys of watts that say on which side of the supply they are; "" if none of the known ones
-    is of this key.
-    """
-    return " or ".join(name for name in known if name in (f"{key}_at_wall", f"{key}_behind_supply"))
 
 
 def of_mean(drive: DrivePart, state: State, mean: MeanRatios) -> Quantity | None:

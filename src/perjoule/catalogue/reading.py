@@ -6,8 +6,7 @@ board or a disk (`[board.NAME]`, `[drive.NAME]`) changes the catalogue's key by 
 measured there, or describes another.
 """
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -22,11 +21,11 @@ from perjoule.catalogue.parts import (
     Network,
     Switch,
     complaint,
-    on_sides,
 )
 from perjoule.catalogue.quantities import SOURCED, Bare, Watts
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node, Role, Value
+from perjoule.model.validation import explained, instead
 
 MOST_HOSTS_COUNT = 100_000  # of a node
 Part = TypeVar("Part")
@@ -66,22 +65,6 @@ class ClusterFile(_Strict):
     variant: dict[str, list[Nodes]] = {}
 
 
-UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's kinds of errors
-
-
-def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Choose one error to show, by its place and words: an unknown key first, because it often explains
-    the missing one.
-    """
-    fault = sorted(error.errors(), key=lambda fault: fault["type"] not in UNKNOWN)[0]
-    return fault["loc"], "unknown key" if fault["type"] in UNKNOWN else fault["msg"]
-
-
-def _complaint(error: ValidationError, above: Iterable[str] = ()) -> str:
-    place, what = _first(error)
-    return f"{'.'.join(map(str, (*above, *place)))}: {what}"
-
-
 def read(text: str, name: str, origin: str) -> Cluster:
     """Read the one cluster of a TOML file. Raises CampaignError as `read_all` does, or if it has variants."""
     clusters = read_all(text, name, origin)
@@ -105,9 +88,8 @@ def read_all(text: str, name: str, origin: str) -> Mapping[str, Cluster]:
     try:
         file = ClusterFile.model_validate(folder.toml(text, origin), context=SOURCED)
     except ValidationError as error:
-        raise CampaignError(
-            _complaint(error), where=origin, next="see the clusters that come with perjoule"
-        ) from error
+        found = explained(error, ClusterFile, "a cluster")
+        raise CampaignError(found.what, where=origin, next=found.advice) from error
     return read_file(file, name, origin)
 
 
@@ -218,10 +200,10 @@ def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], or
     try:
         found = _adapter(kind).validate_python(written, context=SOURCED)
     except ValidationError as error:
-        what = _complaint(error, filter(None, (table, name)))
-        sides = on_sides(str(_first(error)[0][-1]), kind.__annotations__)
+        whole = ".".join(filter(None, (table, name)))
+        found = explained(error, kind, f"[{whole}]", above=whole, names="[{}]".format)
         raise CampaignError(
-            what, where=origin, next=f"write {sides}" if sides else "see docs/how-to/boards.md"
+            found.what, where=origin, next=found.advice or "see docs/how-to/boards.md"
         ) from error
     if fault := complaint(table, name, found):
         raise CampaignError(fault[1], where=origin, next=fault[2])
@@ -236,10 +218,3 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 def _is_fed(node: Nodes, nodes: list[Nodes]) -> bool:
     """Whether the cluster's supply feeds a host: clients beside servers have their own."""
     return node.role != "client" or all(host.role == "client" for host in nodes)
-
-
-def instead(name: str, names: Iterable[str]) -> str:
-    """Advise the nearest of some names, or list them."""
-    known = sorted(names)
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-    return f'did you mean "{near[0]}"?' if near else f"the catalogue has {', '.join(known)}"

@@ -8,7 +8,6 @@ from typing import Any, cast
 import click
 
 from perjoule import catalogue
-from perjoule.campaign.messages import neighbour
 from perjoule.catalogue import Cluster, Value
 from perjoule.catalogue.quantities import Quantity
 from perjoule.cli.parameters import completing, examples
@@ -17,6 +16,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.format import estimate
 from perjoule.model.options import option_name
 from perjoule.model.units import BYTES, RATES, WATTS, bytes_text, counted, units_of
+from perjoule.model.validation import neighbour
 from perjoule.planning.measures import THROUGHPUT
 from perjoule.planning.parts import shipped
 

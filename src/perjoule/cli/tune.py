@@ -223,7 +223,7 @@ def _tell(progress: "RoundProgress") -> None:
 
 
 def _said(value: "Json") -> str:
-    from perjoule.campaign.messages import written
+    from perjoule.model.validation import written
 
     return "as it is" if value is None else written(value)
 

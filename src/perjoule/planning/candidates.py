@@ -16,6 +16,7 @@ from perjoule.catalogue.quantities import Quantity, exact
 from perjoule.drivers.protocols import FileSystem, planned
 from perjoule.model import Amplification, Direction, Json, Redundancy
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import explained
 from perjoule.planning import profiled
 from perjoule.planning.measures import TB
 from perjoule.planning.need import Question
@@ -260,8 +261,9 @@ def _layout(
             f'no driver is called "{name}"', where=where, next="see perjoule drivers"
         ) from None
     except ValidationError as error:
+        found = explained(error, drivers.driver_class("filesystems", name), name, noun="option")
         raise CampaignError(
-            f"options: {error.errors()[0]['msg']}", where=where, next=f"see perjoule drivers {name}"
+            found.what, where=where, next=found.advice or f"see perjoule drivers {name}"
         ) from None
     assert isinstance(driver, FileSystem)
     refusal: CampaignError | None = None

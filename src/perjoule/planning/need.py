@@ -16,13 +16,12 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from perjoule.campaign.lines import Path
-from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import CampaignSource, is_table, read_toml, text_of
 from perjoule.catalogue.quantities import Money, Price, Quantity, form, of_units
-from perjoule.model import OPTIONS, option_name
+from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import KG_PER_J, MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts
+from perjoule.model.validation import explained, instead
 from perjoule.planning.measures import GRID
 from perjoule.planning.parts import TABLES, Parts, lacking, parts
 
@@ -81,7 +80,7 @@ class Limits:
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.money is not None and not self.money.value:
-            raise ValueError("limits.money is 0 (leave it out for no limit)")
+            raise ValueError("money is 0 (leave it out for no limit)")
         return self
 
 
@@ -187,6 +186,7 @@ class Question:
     electricity: Quantity  # USD/J
 
 
+_ADDED = 'add {} = "..."; see examples/needs/archive.toml'
 INNER: Mapping[str, Any] = {"day": Day, "limits": Limits, "choose": Choose}
 
 
@@ -209,7 +209,8 @@ def parse(text: str, name: str = "need") -> Question:
     try:
         need = TypeAdapter(Need).validate_python(document)
     except ValidationError as error:
-        raise _wrong(error, source) from None
+        found = explained(error, Need, "a need", add=_ADDED.format, more=TABLES)
+        raise source.error(*found) from None
     found = parts(own, source)
     _check_names(need, found, source)
     return Question(need, found, _grid(need, found, source), need.electricity or found.electricity.price)
@@ -218,32 +219,6 @@ def parse(text: str, name: str = "need") -> Question:
 def _stated(key: str, value: object) -> bool:
     """Whether this is the need's own grid or price of electricity, and not a table of parts."""
     return key in ("grid", "electricity") and not (is_table(value) and "value" not in value)
-
-
-def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
-    unknown = ("extra_forbidden", "unexpected_keyword_argument")
-    found = sorted(error.errors(), key=lambda one: one["type"] not in unknown)[0]
-    path: Path = tuple(found["loc"])
-    if not path or (len(path) == 1 and path[0] in INNER and found["type"] == "value_error"):
-        return source.error(path, *clauses(str(found.get("ctx", {}).get("error", found["msg"]))))
-    table = str(path[0]) if path[0] in INNER and len(path) > 1 else ""
-    last = str(found["loc"][-1])
-    option = ".".join(str(part) for part in path if part not in ("str", "tuple", "function-before"))
-    if found["type"] == "missing":
-        return source.error(
-            path, f'a need has "{last}"', f'add {last} = "..."; see examples/needs/archive.toml'
-        )
-    if found["type"] in unknown:
-        known = [option_name(one) for one in (INNER.get(table) or Need).__annotations__]
-        others = () if table else TABLES
-        return source.error(
-            path, f'{table or "a need"} has no key "{last}"', instead(last, dict.fromkeys((*known, *others)))
-        )
-    kind = INNER.get(table) or Need
-    field = next(
-        (one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option
-    )
-    return source.error(path, *fault(found, option, field))
 
 
 def _check_names(need: Need, found: Parts, source: CampaignSource) -> None:

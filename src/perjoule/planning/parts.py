@@ -15,7 +15,6 @@ from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.campaign.lines import Path, key_lines
-from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import CampaignSource
 from perjoule.catalogue import folder
 from perjoule.catalogue.parts import (
@@ -26,13 +25,13 @@ from perjoule.catalogue.parts import (
     State,
     Switch,
     complaint,
-    on_sides,
     watts,
 )
 from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
-from perjoule.model import Json, option_name
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import percent
+from perjoule.model.validation import explained, instead
 
 _FORBID = ConfigDict(extra="forbid")
 _Count = Annotated[int, Field(ge=0, le=1000)]
@@ -101,6 +100,7 @@ class Parts:
 TABLES = tuple(Parts.__annotations__)
 
 
+_KEYS = "see docs/how-to/plan.md for each part's keys"
 PLANNED = {  # what a plan needs of a part; without, it is left out, unless a need describes it
     "server": ("slots", "networks", "supply_efficiency", "price", "embodied", "rack_units", "port"),
     "drive": ("fits",),
@@ -145,7 +145,8 @@ def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
     try:
         every = TypeAdapter(Parts).validate_python(merged)
     except ValidationError as error:
-        raise _wrong(error, blamed) from None
+        found = explained(error, Parts, "a need", names="[{}]".format, add=lambda _: _KEYS)
+        raise blamed(*found) from None
     kept = {
         table: {
             name: part
@@ -238,39 +239,6 @@ def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
     return name, found.technology[name]
 
 
-def _wrong(error: ValidationError, blamed: Blamed) -> CampaignError:
-    found = sorted(
-        error.errors(), key=lambda one: one["type"] not in ("extra_forbidden", "unexpected_keyword_argument")
-    )[0]
-    path = tuple(found["loc"])
-    name = ".".join(map(str, path[:-1]))
-    if found["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
-        return blamed(path[:-1], f"[{name}] needs {path[-1]}", "see docs/how-to/plan.md for each part's keys")
-    if found["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        kinds = {key: one for key, one in _KINDS.items() if path and key == path[0]}
-        known = [option_name(key) for kind in kinds.values() for key in kind.__annotations__]
-        sides = on_sides(str(path[-1]), known)
-        advice = f"write {sides}" if sides else instead(str(path[-1]), known)
-        return blamed(path, f'[{name}] has no key "{path[-1]}"', advice)
-    if found["type"] in ("value_error", "assertion_error"):
-        what, advice = clauses(str(found.get("ctx", {}).get("error", found["msg"])))
-        return blamed(path, f"{name}.{path[-1]}: {what}", advice)
-    return blamed(path, *fault(found, ".".join(map(str, path)), str(path[-1])))
-
-
-_KINDS: Mapping[str, Any] = {
-    "server": BoardPart,
-    "drive": DrivePart,
-    "technology": Technology,
-    "mean": MeanRatios,
-    "failure": Failure,
-    "electricity": Electricity,
-    "network": Network,
-    "switch": Switch,
-    "filesystem": FileSystem,
-}
-
-
 def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Name what makes a part impossible, and what one says of another that isn't there."""
     for table in ("server", "drive", "network"):
@@ -281,7 +249,7 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
                 yield (
                     (table, name),
                     f"[{table}.{name}] needs {key}",
-                    "see docs/how-to/plan.md for each part's keys",
+                    _KEYS,
                 )
     for name, drive in found.drive.items():
         if drive.technology not in {*found.technology, NVME}:

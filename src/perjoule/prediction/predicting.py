@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.catalogue import sustained
 from perjoule.drivers.protocols import planned
-from perjoule.model import Amplification, Direction, Json, Redundancy, Spec, option_name
+from perjoule.model import Amplification, Direction, Json, Redundancy, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node
+from perjoule.model.validation import explained
 from perjoule.prediction.bounds import RESOURCES, Fleet, Floats, Resource, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, demand, pressing, throughput_bytes_per_s
 from perjoule.prediction.identification import ends
@@ -134,7 +135,9 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int
     try:
         driver = drivers.filesystem(spec)
     except ValidationError as error:
-        raise _wrong(spec.kind, error) from None
+        found = explained(error, drivers.driver_class("filesystems", spec.kind), spec.kind, noun="option")
+        advice = found.advice or f"see perjoule drivers {spec.kind}"
+        raise CampaignError(found.what, next=advice) from None
     nodes = [node for node in _nodes(target) for _ in range(max(1, node.count))]
     hosts = planned(
         (node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes))
@@ -153,15 +156,6 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int
         node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks
     )
     return *stored, held
-
-
-def _wrong(kind: str, error: ValidationError) -> CampaignError:
-    first = error.errors(include_url=False)[0]
-    option = str(first["loc"][0]) if first["loc"] else ""
-    known = [option_name(name) for name in drivers.options(drivers.driver_class("filesystems", kind))]
-    if option_name(option) not in known:
-        return CampaignError(f'{kind} has no option "{option}"', next=f"known: {', '.join(known)}")
-    return CampaignError(f"{option}: {first['msg']}", where=kind, next=f"see perjoule drivers {kind}")
 
 
 def _predicted(

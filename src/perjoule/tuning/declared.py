@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perjoule import drivers
-from perjoule.campaign.messages import instead, written
 from perjoule.campaign.source import CampaignSource, Table
 from perjoule.campaign.tables import OWN_TESTBED
 from perjoule.drivers.protocols import FileSystem, Hosts, Offered
 from perjoule.model import Json, Redundancy, Spec
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import instead, written
 from perjoule.tuning.marked import built, marked, path_of, value_at, with_value
 from perjoule.tuning.space import OptionSpace, Setting
 

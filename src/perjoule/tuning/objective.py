@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from math import log
 from statistics import fmean
 
-from perjoule.campaign.messages import clauses, instead
 from perjoule.model import Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL, RANKED, Metric, metric_of
 from perjoule.model.metrics import POWER as MEAN_POWER
 from perjoule.model.units import WATTS, quantity
+from perjoule.model.validation import clauses, instead
 
 POWER = metric_of(MEAN_POWER)
 PENALTY = 10.0  # an excess of 1 % over the limit costs as much as 10 % of the metric

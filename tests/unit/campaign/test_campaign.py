@@ -404,19 +404,19 @@ covers = ["alpha"]
         (
             "hc4/A",
             "hc5/A",
-            'lab line 4: hosts (number 1).node: the catalogue has no cluster "odroid-hc5"; did you mean '
+            'lab line 5: hosts (number 1).node: the catalogue has no cluster "odroid-hc5"; did you mean '
             '"odroid-hc4"?',
         ),
         (
             "hc4/A",
             "hc4/a",
-            'lab line 4: hosts (number 1).node: odroid-hc4 has no node "a"; did you mean "odroid-hc4/A"?',
+            'lab line 5: hosts (number 1).node: odroid-hc4 has no node "a"; did you mean "odroid-hc4/A"?',
         ),
         ("hc4/A", "hc4/Z", 'odroid-hc4 has no node "Z"; known: odroid-hc4/A, odroid-hc4/C, '),
         (
             "0.0.2",
             "0.0.300",
-            'lab line 4: hosts (number 2).address: "10.0.0.300" is not an IPv4 address; write four numbers',
+            'lab line 6: hosts (number 2).address: "10.0.0.300" is not an IPv4 address; write four numbers',
         ),
         ("0.0.2", "0.0.02", '"10.0.0.02" is not an IPv4 address; '),
     ],
@@ -750,7 +750,7 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(
     ("name", "overrides", "sentence"),
     [
         ("rappl", [], 'unknown meter "rappl"; did you mean "rapl"?'),
-        ("shelly", [], 'meter shelly needs the option "address"; add --set address=...'),
+        ("shelly", [], 'meter shelly lacks "address"; add --set address=...'),
         ("shelly", ["adress=x"], '--set meter.adress=x: no meter here has "adress"; did you mean "address"?'),
         ("nowhere.toml", [], "nowhere.toml: no such file; see examples/ for campaigns"),
     ],

@@ -262,7 +262,7 @@ def test_editors_know_events():
             "lossy storage-3 2 % can't happen on this testbed cluster: .*lose packets; use testbed "
             "virtual, or kill",
         ),
-        (text(LOSSY.replace('loss = "2 %"', "")), 'lossy needs a loss; loss = "1 %"'),
+        (text(LOSSY.replace('loss = "2 %"', "")), 'lossy lacks "loss"; loss = "1 %"'),
         (text(LOSSY.replace("2 %", "100 %")), "loss = .* is out of range"),
         (text(KILL + 'loss = "1 %"'), 'line .*: "kill" has no loss; only lossy has one; remove loss'),
         (
@@ -312,7 +312,7 @@ def test_editors_know_events():
         (text(KILL.replace("at =", "when =")), 'an event needs "at"|an event has no option "when"'),
         (text(KILL.replace('"10 s"', "10")), "10 has no unit"),
         (text(KILL + "factor = 2"), 'line .*: "kill" has no factor; only slow has one; remove factor'),
-        (text(SLOW.replace("factor = 10", "")), "slow needs a factor; factor = 10"),
+        (text(SLOW.replace("factor = 10", "")), 'slow lacks "factor"; factor = 10'),
         (text(SLOW.replace("= 10", "= 0.5")), "factor = 0.5 is out of range"),
         (
             text("[event]\nat = 1"),

@@ -62,9 +62,9 @@ def whole_numbers(option: str, text: str, most: int) -> list[int]:
 def hardware(name: str) -> "Cluster":
     """Read a cluster of the catalogue, or one's own from a TOML file. Raises CampaignError."""
     from perjoule import catalogue
-    from perjoule.campaign.messages import instead
     from perjoule.campaign.source import text_of
     from perjoule.model.errors import CampaignError
+    from perjoule.model.validation import instead
 
     if name.endswith(".toml"):
         return catalogue.read(

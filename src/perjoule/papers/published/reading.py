@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import explained
 from perjoule.papers.published.figures import FigureText
 from perjoule.papers.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Paper, PrintedNumber, Uncertainty
 from perjoule.papers.published.printed import half_unit, printed
@@ -96,8 +97,8 @@ def read(text: str, name: str) -> Paper:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise CampaignError(f"not TOML: {error}", where=place) from error
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=place) from error
+        found = explained(error, _File, "a paper")
+        raise CampaignError(found.what, where=place, next=found.advice) from error
     except (LookupError, ValueError) as error:  # "{0}" in an id is an IndexError
         raise CampaignError(
             str(error.args[0]), where=place, next="see the papers that come with perjoule"

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import AttachedText
+from perjoule.model.validation import explained
 from perjoule.testbeds.cluster import LabHost, Login, SshCluster
 from perjoule.testbeds.slurm.srun import Srun
 
@@ -32,9 +33,8 @@ def allocated(
     try:
         return Allocated(inventory=AttachedText("allocation", text), hosts=hosts, job=job, **options)
     except ValidationError as error:
-        problem = (
-            error.errors()[0]["msg"]
-            .removeprefix("Value error, ")
-            .replace('hosts of "@all"', "hosts of the allocation")
-        )
-        raise CampaignError(problem, where="testbed slurm", next="see hosts and nodes") from None
+        found = explained(error, Allocated, "testbed slurm", noun="option")
+        problem = found.what.replace('hosts of "@all"', "hosts of the allocation")
+        raise CampaignError(
+            problem, where="testbed slurm", next=found.advice or "see hosts and nodes"
+        ) from None

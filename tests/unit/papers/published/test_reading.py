@@ -208,7 +208,7 @@ def test_claims_without_a_paper_name_source_and_date_of_each_table(lacking):
         published.read(claims, "acme")
     with pytest.raises(CampaignError, match='"Table I" lacks one'):
         published.read(whole.replace(named[lacking], "", 1), "acme")
-    with pytest.raises(CampaignError, match=f"table.0.{lacking}"):
+    with pytest.raises(CampaignError, match=rf"table \(number 1\)\.{lacking}"):
         published.read(whole.replace(named[lacking], f'{lacking} = "somewhere"'), "acme")
 
 

@@ -1,0 +1,242 @@
+"""What pydantic finds wrong with a document, as sentences: what is wrong, and what was probably meant."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from perjoule.model.units import BYTES, MEANT_BYTES, exact_text, units_of
+
+_KINDS = {  # how pydantic's kinds of value are called by people
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text in quotes",
+    "path": "text in quotes",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a table",
+    "mapping": "a table",
+    "dataclass": "a table",
+}
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})  # pydantic's kinds of errors
+_MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+
+
+class Fault(NamedTuple):
+    """One error of a document."""
+
+    path: tuple[str | int, ...]  # of the key, or of the table that lacks one
+    what: str
+    advice: str
+
+
+def explained(
+    error: ValidationError,
+    kind: object,
+    whole: str,
+    *,
+    noun: str = "key",
+    above: str = "",
+    names: Callable[[str], str] = lambda table: table,
+    add: Callable[[str], str] = lambda key: f'add {key} = "..."',
+    more: Iterable[str] = (),
+) -> Fault:
+    """Explain one error: an unknown key first, because it often is a missing one.
+
+    Args:
+        error: pydantic's.
+        kind: the class that was read: a dataclass or a model of pydantic.
+        whole: what a document of it is called, "a need".
+        noun: what its keys are called.
+        above: the path of the document in another, "board.rock-5b".
+        names: calls a table inside of it, "day", by another name.
+        add: advises what to write for a missing key.
+        more: keys of the document that the class does not have.
+    """
+    details = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)[0]
+    path, fields, field = _walked(kind, details["loc"])
+    table = names(_dotted(path[:-1], above)) if path[:-1] else whole
+    if details["type"] in _UNKNOWN:
+        known = (*fields, *more) if not path[:-1] else fields
+        return Fault(
+            path, f'{table} has no {noun} "{path[-1]}"', instead(str(path[-1]), dict.fromkeys(known))
+        )
+    if details["type"] in _MISSING:
+        return Fault(path[:-1], f'{table} lacks "{path[-1]}"', add(str(path[-1])))
+    if not path:
+        what, advice = clauses(str(details.get("ctx", {}).get("error", details["msg"])))
+        return Fault(path, f"{whole}: {what}" if whole else what, advice)
+    return Fault(path, *_fault(details, _dotted(path, above), field))
+
+
+def _dotted(path: Iterable[str | int], above: str) -> str:
+    """Return a path as people write it: "hosts (number 2).name"."""
+    text = above
+    for part in path:
+        text += f" (number {part + 1})" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _walked(kind: object, loc: Iterable[str | int]) -> tuple[tuple[str | int, ...], Mapping[str, Any], str]:
+    """Follow an error's place through the classes that were read.
+
+    Returns its keys and numbers, without pydantic's names for members of a union; the fields around the last
+    key, by their names in the document; and the name of its own field, which ends in the unit.
+    """
+    path: list[str | int] = []
+    fields, field, inside, tagged = dict[str, Any](), "", [kind], False
+    for part in loc:
+        if isinstance(part, str) and not tagged and len([one for one in inside if one is not NoneType]) > 1:
+            tagged = True
+            continue
+        tagged = False
+        tables = [one for one in map(_fields, inside) if one is not None]
+        if tables or isinstance(part, int) or any(_is_mapping(one) for one in inside):
+            path.append(part)
+            fields = {name: one for table in tables for name, one in table.items()}
+            field, annotation = fields.get(str(part), (str(part), None))
+            inside = _parts(annotation) if tables else [one for kind in inside for one in _items(kind)]
+    return tuple(path), fields, field
+
+
+def neighbour(word: str, words: Iterable[str]) -> str | None:
+    """Return the word in `words` that was probably meant, or None."""
+    by_lower = {w.lower(): w for w in words}
+    lower = word.lower()
+    starts = [w for w in by_lower if len(lower) > 2 and (w.startswith(lower) or lower.startswith(w))]
+    close = get_close_matches(lower, by_lower, n=1, cutoff=0.6) or starts
+    return by_lower[close[0]] if close else None
+
+
+def instead(word: str, words: Iterable[str]) -> str:
+    """Return the suggestion for an unknown word: its neighbour, or else the list of known words."""
+    known = list(words)
+    longer = [name for name in known if name.startswith(f"{word}_")]
+    if len(longer) > 1:
+        return f"write {' or '.join(longer)}"
+    near = neighbour(word, known)
+    if near is not None:
+        return f'did you mean "{near}"?'
+    return f"known: {', '.join(known)}" if known else "none are known"
+
+
+def line(template: str, value: object) -> str:
+    """Return the line to write for an option as another tool calls it.
+
+    Args:
+        template: the line, with {value}, {bytes}, {seconds} or {percent} for the value, which other tools
+            write without a unit, or with a letter.
+        value: the value as it stands.
+    """
+    text = str(value).strip().lower()
+    size, time = re.fullmatch(r"(\d+)([kmgtp]?)(?:i?b)?", text), re.fullmatch(r"(\d+)([smhd]?)", text)
+    return template.format(
+        value=written(value),
+        bytes=f'"{exact_text(int(size[1]) * BYTES[MEANT_BYTES.get(size[2], "B")], BYTES)}"'
+        if size
+        else written(value),
+        seconds=f'"{time[1]} {"min" if time[2] == "m" else time[2] or "s"}"' if time else written(value),
+        percent=f'"{text} %"' if text.isdecimal() else written(value),
+    )
+
+
+def written(value: object) -> str:
+    """Return a value as the file has it, shortened if it is long."""
+    text = (
+        json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, bool | str | list | dict)
+        else str(value)
+    )
+    return text if len(text) <= 60 else f"{text[:56]} ..."
+
+
+def _fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
+    """Return what is wrong with an option's value, and what to do: two clauses, the second may be empty.
+
+    Args:
+        error: pydantic's error.
+        option: its name in the campaign.
+        field: its name in the driver, which ends in the unit.
+    """
+    context: Mapping[str, Any] = error.get("ctx", {})
+    said = f"{option} = {written(error['input'])}"
+    kind = error["type"]
+    if kind == "value_error":
+        what, advice = clauses(str(context["error"]))
+        return f"{option}: {what}", advice
+    if kind in ("literal_error", "enum"):
+        choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
+        return f"{said} is not a valid value", instead(str(error["input"]), choices)
+    if kind == "string_pattern_mismatch":
+        return f"{said} is not a valid value", f"write what matches {context['pattern']}"
+    if context.get("le") == 1 and (meant := _meant_percent(error["input"])):
+        return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
+    for bound, words in _BOUNDS.items():
+        if bound in context:
+            return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
+    if kind.endswith(("too_short", "too_long")):
+        bound = (
+            f"at least {context['min_length']}"
+            if "min_length" in context
+            else f"at most {context['max_length']}"
+        )
+        return f"{said} has the wrong length", f"it needs {bound}"
+    if kind in ("tuple_type", "list_type") and isinstance(error["input"], str):
+        return f"{said} is not a list", f"write {option.rpartition('.')[2]} = [{written(error['input'])}]"
+    noun = next((noun for name, noun in _KINDS.items() if kind.startswith(f"{name}_")), None)
+    if noun is not None:
+        return f"{said} is not {noun}", ""
+    return f"{said}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
+
+
+def _meant_percent(value: object) -> str:
+    """Return the percentage that was meant by a number above 1 where a share belongs; "" if none is
+    likely.
+    """
+    return f"{value:g}" if isinstance(value, int | float) and 1 < value <= 100 else ""
+
+
+def clauses(said: str) -> tuple[str, str]:
+    """Split a driver's or a unit's message, "what is wrong (what to do)", in two."""
+    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", said, re.DOTALL)
+    return (match[1], match[2]) if match else (said, "")
+
+
+def _quantity(bound: float, field: str) -> str:
+    units = units_of(field)
+    return exact_text(bound, units) if units else f"{bound:g}"
+
+
+def _fields(kind: object) -> Mapping[str, tuple[str, object]] | None:
+    """Return the fields of a class and their types, by their names in documents; None if it has none."""
+    fields = getattr(kind, "__pydantic_fields__", None)
+    if fields is None:
+        return None
+    return {info.alias or name: (name, info.annotation) for name, info in fields.items()}
+
+
+def _parts(annotation: object) -> list[object]:
+    """Return the members of a union, or the type itself, without what is annotated."""
+    arguments = get_args(annotation)
+    if get_origin(annotation) not in (Annotated, Union, UnionType):
+        return [annotation]
+    members = arguments[:1] if get_origin(annotation) is Annotated else arguments
+    return [part for member in members for part in _parts(member)]
+
+
+def _is_mapping(kind: object) -> bool:
+    origin = get_origin(kind) or kind
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _items(kind: object) -> list[object]:
+    """Return the types of what a list or a mapping holds."""
+    arguments = [one for one in get_args(kind) if one is not Ellipsis]
+    return [part for one in arguments[-1:] for part in _parts(one)]
