@@ -11,11 +11,11 @@ from typing import get_origin
 from urllib.parse import unquote
 
 from perjoule import drivers
-from perjoule.campaign.messages import instead
 from perjoule.campaign.source import Table, is_list, value
 from perjoule.drivers.protocols import Meter
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
+from perjoule.model.validation import instead
 
 _LINE = re.compile(r"([a-z][a-z0-9_]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _WEB = ("http", "https", "mqtt", "snmp")

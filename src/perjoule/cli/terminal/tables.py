@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLines:
     """Lines to print, none longer than the width unless a number alone is."""
 
     headers: tuple[str, ...]  # none above records
@@ -67,7 +67,7 @@ class _Column:
         ]
 
 
-def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> Layout:
+def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> TableLines:
     """Lay a table out.
 
     Args:
@@ -94,7 +94,7 @@ def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> Layout:
     if rest and _total(column.least for column in rest) <= width:
         same = ", ".join(f"{column.header} {column.cells[0].strip()}" for column in common)
         return replace(_grid(_widened(rest, width)), common=same, hidden=tuple(hidden))
-    return Layout((), tuple(_records(columns, width)))
+    return TableLines((), tuple(_records(columns, width)))
 
 
 def _total(widths: Iterator[int]) -> int:
@@ -131,7 +131,7 @@ def _aligned(cells: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _grid(columns: Sequence[_Column]) -> Layout:
+def _grid(columns: Sequence[_Column]) -> TableLines:
     headers = [column.lines(column.header) for column in columns]
     tallest = max(map(len, headers))
     above = [
@@ -142,7 +142,7 @@ def _grid(columns: Sequence[_Column]) -> Layout:
         _beside(columns, [column.lines(column.cells[index]) for column in columns])
         for index in range(len(columns[0].cells))
     )
-    return Layout(tuple(_beside(columns, above)), tuple(line for lines in rows for line in lines))
+    return TableLines(tuple(_beside(columns, above)), tuple(line for lines in rows for line in lines))
 
 
 def _beside(columns: Sequence[_Column], cells: Sequence[Sequence[str]]) -> Iterator[str]:

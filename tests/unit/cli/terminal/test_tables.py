@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from perjoule.cli.terminal.tables import Layout, laid_out
+from perjoule.cli.terminal.tables import TableLines, laid_out
 from perjoule.results.table import Table
 
 HEADERS = ("file system", "redundancy", "direction", "clients", "MiB/s", "max", "MiB/J", "burst MiB/J", "n")
@@ -29,7 +29,7 @@ ROWS = (
 TABLE = Table(HEADERS, ROWS)
 
 
-def printed(layout: Layout) -> str:
+def printed(layout: TableLines) -> str:
     return "\n".join((*layout.headers, *layout.rows))
 
 
