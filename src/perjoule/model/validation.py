@@ -119,7 +119,7 @@ def instead(word: str, words: Iterable[str]) -> str:
     """Return the suggestion for an unknown word: its neighbour, or else the list of known words."""
     known = list(words)
     longer = [name for name in known if name.startswith(f"{word}_")]
-    if len(longer) > 1:
+    if len(longer) > 1 and not get_close_matches(word, known, n=1, cutoff=0.9):  # "servers" for "server"
         return f"write {' or '.join(longer)}"
     near = neighbour(word, known)
     if near is not None:
@@ -216,7 +216,7 @@ def _quantity(bound: float, field: str) -> str:
 
 def _fields(kind: object) -> Mapping[str, tuple[str, object]] | None:
     """Return the fields of a class and their types, by their names in documents; None if it has none."""
-    fields = getattr(kind, "__pydantic_fields__", None)
+    fields = vars(kind).get("__pydantic_fields__") if isinstance(kind, type) else None
     if fields is None:
         return None
     return {info.alias or name: (name, info.annotation) for name, info in fields.items()}

@@ -663,6 +663,12 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
         for role, n in many.items()
     ]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
+    if (
+        path.stem == "green-storage"
+    ):  # which changes the virtual testbed for two file systems: `reproduce --testbed`
+        tables = document["filesystem"].unwrap()
+        alike = [table for table in tables if "cluster" not in table.get("testbed", {})]
+        document["filesystem"] = [{key: table[key] for key in table if key != "testbed"} for table in alike]
     before = campaign.parse(path.read_text(), folder=path.parent)
     if refusal := ONLY_VIRTUAL.get(path.stem):
         with pytest.raises(CampaignError, match=refusal):
@@ -673,6 +679,7 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
         {
             (t.workload.label, t.filesystem.label.partition(" on ")[0], t.clients_count, t.repetition)
             for t in one.trials
+            if t.filesystem.label != "Reference 2"
         }
         for one in (before, after)
     ]
@@ -699,7 +706,7 @@ def test_a_work_folder_needs_no_quoting(work: str) -> None:
         ('{name = "b", adress = "192.0.2.2", role = "client"}', 'did you mean "address"'),
         ('{name = "b", address = "192.0.2.2", role = "clinet"}', 'did you mean "client"'),
         ('{name = "b", address = "192.0.2.2", role = "client", nod = "x"}', 'did you mean "node"'),
-        ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),
+        ('"192.0.2.2"', r'hosts \(number 2\) = "192.0.2.2" is not a table'),
     ],
 )
 def test_a_slip_in_a_host_is_named_by_its_number(host: str, what: str) -> None:

@@ -145,7 +145,11 @@ def test_a_claim_without_numbers_says_which_axis_bounds_it():
             "an axis of power has one unit at both ends",
         ),
         ('first = "10 MiB/s"', 'first = "0 MiB/s"', "does not rise"),
-        ('scale = "log", status = "bound"', 'scale = "log", status = "measured"', "Input should be 'bound'"),
+        (
+            'scale = "log", status = "bound"',
+            'scale = "log", status = "measured"',
+            '"measured" is not a valid value; known: bound',
+        ),
         ('axis = { quantity = "power"', 'axis = { quantity = "watts"', 'unknown quantity "watts"'),
     ],
 )

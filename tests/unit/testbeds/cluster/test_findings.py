@@ -239,7 +239,7 @@ def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> Non
         # data of a mounted folder don't lie below the servers' work folder
         host_disks.require(made.trials, hosts)
         with pytest.raises(
-            MachineError, match=r"s2: nothing can run on this host \(login = false\); .*directory"
+            MachineError, match=r"s2: nothing can run on this host: only meters know it; .*directory"
         ):
             server.run(["true"], timeout_s=1)
 
