@@ -117,8 +117,8 @@ class Verdict:
         return ""
 
     def more_count(self) -> float:
-        """Return how many more repetitions of each would settle it, if mean and scatter stay the same;
-        infinite above MOST_COUNT.
+        """Return how many more repetitions of each would settle it, if mean and scatter stay the same: 0 if it
+        is settled, infinite above MOST_COUNT.
 
         It is settled if the interval excludes 1 for a relevant difference, or lies within the irrelevant
         range otherwise. Drift and shared errors stay as they are.
@@ -129,7 +129,7 @@ class Verdict:
         size = abs(estimate.value)
         needed = size if size >= _RELEVANT else _RELEVANT - size
         level = (1 - CONFIDENCE_RATIO) / self.count
-        for count in range(estimate.count + 1, MOST_COUNT + 1):
+        for count in range(estimate.count, MOST_COUNT + 1):
             freedom = estimate.freedom * (count - 1) / max(estimate.count - 1, 1)
             more = replace(estimate, scatter=estimate.scatter * estimate.count / count, freedom=freedom)
             if more.half(level) < needed:

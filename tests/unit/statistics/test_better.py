@@ -340,6 +340,12 @@ def test_as_many_more_repetitions_as_it_says_would_settle_it() -> None:
         assert bool(2 * stats.t.sf(one.value / error, freedom) < 0.05 / 3) is settled
 
 
+def test_what_is_settled_needs_no_more_repetitions() -> None:
+    settled = Verdict(contrast(one_after_the_other((100.0, 101.0, 99.0), (150.0, 151.0, 149.0))))
+    assert settled.word in ("better", "worse")
+    assert settled.more_count() == 0
+
+
 def test_more_comparisons_need_more_repetitions_and_the_hopeless_are_reported() -> None:
     one = contrast(one_after_the_other((100.0, 110.0, 95.0), (108.0, 117.0, 103.0)))
     assert Verdict(one, 10).more_count() > Verdict(one, 1).more_count()
