@@ -106,7 +106,7 @@ def test_a_file_that_is_something_else_is_refused(
 
 @pytest.mark.parametrize("value", [DEEP, "1" * 6000, "1\nx = 2"], ids=["deep", "long", "two"])
 def test_a_value_of_the_command_line_that_is_not_toml_is_text(value: str) -> None:
-    assert "goal: " in told("predict", "moosefs", "--on", "odroid-hc4", "--set", f"goal={value}", code=2)
+    assert "goal" in told("predict", "moosefs", "--on", "odroid-hc4", "--set", f"goal={value}", code=2)
     assert "repetitions" in told(
         "check", EXAMPLES / "simulated.toml", "--set", f"repetitions={value}", code=2
     )

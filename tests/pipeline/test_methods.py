@@ -36,11 +36,12 @@ def said(results: store.Results) -> str:
 
 
 def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(said: str) -> None:
-    pretended = r"\(simulated, throughput \d+ MiB/s, noise 3 %, seed \w+\)"
-    assert re.search(f"We compared CephFS {pretended}, GlusterFS {pretended} and MooseFS {pretended}", said)
+    pretended = r"\(simulated, throughput \d+ MiB/s, noise 3 %, seed [\w ]+\)"
+    names = re.findall(rf"(\w[\w ]*?) {pretended}", said.partition("We compared ")[2])
+    assert [name.removeprefix("and ") for name in names] == ["CephFS", "GlusterFS", "MooseFS", "Reference 2"]
     assert "nothing real was measured" in said
     assert "1 client ran the load at a time" in said
-    assert "Each of 3 combinations was measured 2 times, 6 trials in all." in said
+    assert "Each of 4 combinations was measured 2 times, 8 trials in all." in said
     assert "in random order within each repetition (seed 7)" in said
     assert "Meters ran 5 ms before and after" in said
     assert "95 % intervals by Student's t" in said
@@ -94,6 +95,7 @@ def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_a
         "CephFS": {"changed": settings},
         "GlusterFS": {"changed": {}},
         "MooseFS": {},
+        "Reference 2": {},
     }
     records = [replace(one, facts={"filesystem": facts[one.trial.filesystem.label]}) for one in found.records]
     said = "\n".join(methods(changed(found, records=tuple(records))))
@@ -162,5 +164,5 @@ def test_an_index_leads_to_every_report(results: store.Results, tmp_path: Path) 
     assert 'href="a%20%3Cstudy%3E/report.html"' in page
     assert "a &lt;study&gt;" in page
     assert (results.folder / "report.html").exists()
-    assert "<td>6</td>\n<td>0</td>" in page
+    assert "<td>8</td>\n<td>0</td>" in page
     assert ">simulated, " in page

@@ -94,7 +94,7 @@ def test_one_file_makes_a_kind_of_event_that_is_listed_with_its_options() -> Non
     ("wrong", "said"),
     [
         (TEXT.replace('"20 ms"', '"20 kg"'), 'line 20: rest: unknown unit "kg"'),
-        (TEXT.replace('rest = "20 ms"', ""), 'stutter needs a rest; rest = "1 s"'),
+        (TEXT.replace('rest = "20 ms"', ""), 'stutter lacks "rest"; rest = "1 s"'),
         (TEXT.replace("stutter", "kill"), '"kill" has no rest; only stutter has one'),
         (TEXT.replace("stutter", "stuter"), 'kind = "stuter" is not a valid value; did you mean "stutter"'),
         (TEXT.replace('100 ms"\nkind', '1 s"\nkind'), "stutter storage-2 20 ms would happen after the end"),

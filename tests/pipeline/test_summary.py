@@ -77,7 +77,7 @@ def test_cells_are_computed_once(results: store.Results, counted: list[str]) -> 
     assert counted == []  # when it ended
     shutil.rmtree(results.folder / "summary")
     assert summary(results) == whole
-    assert len(counted) == 6
+    assert len(counted) == 8
     assert whole.cells == Content(results).cells
     records = results.latest()
     asked = campaign_of(results)
@@ -142,7 +142,7 @@ def test_whatever_changes_the_numbers_of_a_trial_has_them_computed_again(
     counted.clear()
     CHANGES[what](results)
     computing.points_of(results, results.latest())
-    assert len(counted) == (6 if what == "joined" else 1)  # a recording concerns all
+    assert len(counted) == (8 if what == "joined" else 1)  # a recording concerns all
 
 
 def test_another_perjoule_computes_again(
@@ -152,7 +152,7 @@ def test_another_perjoule_computes_again(
     counted.clear()
     monkeypatch.setattr(_kept, "_code", lambda: "another")
     summary(results)
-    assert len(counted) == 6
+    assert len(counted) == 8
 
 
 @pytest.mark.parametrize(

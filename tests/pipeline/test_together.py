@@ -180,7 +180,7 @@ WRONG = [
         "3 or more",
     ),
     ("clients = 2}", "clients = []}", "line 17: clients: [] names no client", "remove clients"),
-    ("clients = 2}", "clients = 0}", "line 17: clients = 0 is out of range", "at least 1"),
+    ("clients = 2}", "clients = 0}", "line 17: clients (number 1) = 0 is out of range", "at least 1"),
     (
         "clients = 2}",
         'arrival = "evry 5 s"}',

@@ -33,6 +33,7 @@ kind = "simulated"
 size = "60 MiB"
 """
 NUMBER = '\n[[meter]]\nkind = "constant"\npower = "15.46 W"\nuncertainty = "1.13 W"\n'
+EVERYTHING = ["servers", "switch"]
 
 
 def steady(watts: float) -> Behaviour:
@@ -72,7 +73,9 @@ def test_the_energy_of_two_circles_on_one_stick_is_the_sum_of_what_both_feed(tmp
 @pytest.mark.parametrize(("kind", "grade"), [(scpi, "wall"), (snmp_pdu, "PDU")])
 def test_one_analyser_of_everything_and_a_number_give_the_energy_of_the_servers(tmp_path, kind, grade):
     with kind.serve(steady(170.0)) as table:
-        record, point, chosen = measured(tmp_path, table_text({**table, "rate": "20 Hz"}) + NUMBER)
+        record, point, chosen = measured(
+            tmp_path, table_text({**table, "rate": "20 Hz", "covers": EVERYTHING}) + NUMBER
+        )
     net, duration_s = point.metrics, point.metrics["duration_s"]
     assert net["energy_j"] == pytest.approx((170.0 - 15.46) * duration_s)
     assert net["gross_energy_j"] == pytest.approx(170.0 * duration_s)

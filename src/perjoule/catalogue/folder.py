@@ -24,7 +24,7 @@ _SHIPPED = "catalogue file "  # before the folder and name of a file that comes 
 _TABLES = {"boards": "board", "drives": "drive", "switches": "network", "parts": ""}
 
 
-class File(NamedTuple):
+class CatalogueFile(NamedTuple):
     """A file of the catalogue."""
 
     table: str  # of which it is an entry; "" if it has tables of its own
@@ -48,12 +48,12 @@ def tables() -> Mapping[str, Table]:
     return _tables(places())[0]
 
 
-def file_of(table: str, name: str) -> File:
+def file_of(table: str, name: str) -> CatalogueFile:
     """Return the file that describes an entry of `tables()`. Raises CampaignError as it does."""
     return _tables(places())[1][table, name]
 
 
-def clusters() -> Mapping[str, File]:
+def clusters() -> Mapping[str, CatalogueFile]:
     """Return the file of each cluster by the cluster's name: the file's own, or those of its variants.
 
     Raises:
@@ -63,9 +63,9 @@ def clusters() -> Mapping[str, File]:
 
 
 @cache
-def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[str, str], File]]:
+def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[str, str], CatalogueFile]]:
     tables_by_name: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
-    origins: dict[tuple[str, str], File] = {}
+    origins: dict[tuple[str, str], CatalogueFile] = {}
     for file in _read(own, _TABLES):
         written = toml(file.text, file.origin)
         if not file.table:
@@ -84,8 +84,8 @@ def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[st
 
 
 @cache
-def _clusters(own: tuple[str, ...]) -> Mapping[str, File]:
-    files_by_name: dict[tuple[str, str], File] = {}
+def _clusters(own: tuple[str, ...]) -> Mapping[str, CatalogueFile]:
+    files_by_name: dict[tuple[str, str], CatalogueFile] = {}
     for file in _read(own, {"clusters": "cluster"}):
         for name in _variants(file.text) or [file.name]:
             _enter(files_by_name, ("cluster", name), file)
@@ -97,7 +97,7 @@ def _clusters(own: tuple[str, ...]) -> Mapping[str, File]:
     return {name: file for (_, name), file in files_by_name.items()}
 
 
-def _is_own(file: File) -> bool:
+def _is_own(file: CatalogueFile) -> bool:
     return not file.origin.startswith(_SHIPPED)
 
 
@@ -109,7 +109,7 @@ def _variants(text: str) -> list[str]:
     return [*variants] if isinstance(variants, dict) else []
 
 
-def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[File]:
+def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[CatalogueFile]:
     """Read the files of folders; "parts" are perjoule's alone."""
     shipped = files("perjoule.catalogue")
     for root in (shipped, *map(Path, own)):
@@ -124,7 +124,7 @@ def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[File]:
             for path in sorted(there.iterdir(), key=lambda path: path.name):
                 if path.name.endswith(".toml"):
                     where = f"{_SHIPPED}{folder}/{path.name}" if root is shipped else str(path)
-                    yield File(table, path.name.removesuffix(".toml"), _text(path, where), where)
+                    yield CatalogueFile(table, path.name.removesuffix(".toml"), _text(path, where), where)
 
 
 def _text(path: Traversable, where: str) -> str:
@@ -150,7 +150,7 @@ def _parts(written: object) -> Iterator[tuple[str, Table]]:
             yield name, cast("Table", part) if isinstance(part, dict) else {}
 
 
-def _enter(into: dict[tuple[str, str], File], key: tuple[str, str], file: File) -> None:
+def _enter(into: dict[tuple[str, str], CatalogueFile], key: tuple[str, str], file: CatalogueFile) -> None:
     if key in into:
         message = f'the catalogue has "{key[1]}" twice, also in {into[key].origin}'
         raise CampaignError(message, where=file.origin, next="give it another name")

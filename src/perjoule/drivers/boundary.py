@@ -55,13 +55,14 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     """Return what a meter covers: all servers and the switch are the "total", one host is itself, others are
     a "group".
 
-    Without hosts (a meter that is only watched) the names are taken literally. A host alone has no switch.
+    Without hosts (a meter that is only watched) the names are taken literally. A host alone has no switch, if no
+    meter reads it.
 
     Raises:
         CampaignError: the testbed has no host of such a name.
     """
     covered = names(meter, covers, hosts)
-    if len(hosts.all) == 1 and set(covered) == {hosts.all[0].name, SWITCH}:
+    if len(hosts.all) == 1 and not hosts.switch and set(covered) == {hosts.all[0].name, SWITCH}:
         covered = (hosts.all[0].name,)
     if set(covered) == {*([host.name for host in hosts.servers or hosts.all] or ["servers"]), SWITCH}:
         return Boundary(meter, "", component or "total")

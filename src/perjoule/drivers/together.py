@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
+from perjoule.drivers.boundary import SWITCH
 from perjoule.drivers.protocols import Hosts, Meter, Outlet, Sink
 from perjoule.model import Channel
 from perjoule.model.errors import CampaignError
@@ -64,6 +65,8 @@ def recording(meters: Iterable[Meter], hosts: Hosts, sink: Sink) -> Generator[tu
     if (found := clash(meters, hosts)) is not None:
         meter = found.outlets[1].channel.partition(":")[0]
         raise CampaignError(found.what, where=f"meter {meter}", next=found.advice)
+    feeds = {outlet.feeds for meter in meters for outlet in meter.outlets(hosts)}
+    hosts = replace(hosts, switch=SWITCH in feeds)
     owners: dict[str, _Own] = {}
     lock = threading.Lock()
     with ExitStack() as stack:

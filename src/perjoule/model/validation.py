@@ -29,7 +29,7 @@ _MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argum
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 
 
-class Fault(NamedTuple):
+class InputFault(NamedTuple):
     """One error of a document."""
 
     path: tuple[str | int, ...]  # of the key, or of the table that lacks one
@@ -47,7 +47,7 @@ def explained(
     names: Callable[[str], str] = lambda table: table,
     add: Callable[[str], str] = lambda key: f'add {key} = "..."',
     more: Iterable[str] = (),
-) -> Fault:
+) -> InputFault:
     """Explain one error: an unknown key first, because it often is a missing one.
 
     Args:
@@ -65,15 +65,15 @@ def explained(
     table = names(_dotted(path[:-1], above)) if path[:-1] else whole
     if details["type"] in _UNKNOWN:
         known = (*fields, *more) if not path[:-1] else fields
-        return Fault(
+        return InputFault(
             path, f'{table} has no {noun} "{path[-1]}"', instead(str(path[-1]), dict.fromkeys(known))
         )
     if details["type"] in _MISSING:
-        return Fault(path[:-1], f'{table} lacks "{path[-1]}"', add(str(path[-1])))
+        return InputFault(path[:-1], f'{table} lacks "{path[-1]}"', add(str(path[-1])))
     if not path:
         what, advice = clauses(str(details.get("ctx", {}).get("error", details["msg"])))
-        return Fault(path, f"{whole}: {what}" if whole else what, advice)
-    return Fault(path, *_fault(details, _dotted(path, above), field))
+        return InputFault(path, f"{whole}: {what}" if whole else what, advice)
+    return InputFault(path, *_fault(details, _dotted(path, above), field))
 
 
 def _dotted(path: Iterable[str | int], above: str) -> str:

@@ -174,7 +174,7 @@ def _catalogue() -> Mapping[str, Mapping[str, Any]]:
     return {"server" if table == "board" else table: part for table, part in folder.tables().items()}
 
 
-def _file_of(table: str, name: str) -> folder.File:
+def _file_of(table: str, name: str) -> folder.CatalogueFile:
     return folder.file_of("board" if table == "server" else table, name)
 
 

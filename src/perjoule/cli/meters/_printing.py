@@ -24,7 +24,8 @@ def complete(options: Mapping[str, Json]) -> Mapping[str, Json]:
     kind, rest = str(options["kind"]), {key: value for key, value in options.items() if key != "kind"}
     meter = drivers.build("meters", kind, rest)
     assert isinstance(meter, Meter)
-    covers: list[Json] = [word for word in meter.named.get("covers", ()) if word != SWITCH]
+    by_part = any(hosts for option, hosts in meter.named.items() if option != "covers")
+    covers: list[Json] = [word for word in meter.named.get("covers", ()) if word != SWITCH and not by_part]
     return {**options, "covers": covers} if covers and "covers" not in options else options
 
 

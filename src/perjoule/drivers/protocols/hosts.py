@@ -59,6 +59,7 @@ class Hosts:
     lease: Lease | None = None  # None: they are ours for as long as we hold them
     # those that are emulated share CPUs and memory of one machine, and need settings for that
     reality: Reality = "real"
+    switch: bool = False  # whether a meter reads the switch; a host alone has none otherwise
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """Return the hosts of these roles, in the order of the roles."""

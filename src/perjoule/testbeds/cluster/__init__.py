@@ -466,6 +466,5 @@ class SshCluster(
         }
 
 
-_missing: dict[
-    tuple[LabHost, ...], dict[str, Json]
-] = {}  # of the hosts of a testbed, those that are left out, each with the reason
+# of the hosts of a testbed, those that are left out, each with the reason
+_missing: dict[tuple[LabHost, ...], dict[str, Json]] = {}

@@ -75,12 +75,9 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
 SIDES = {
     boundary.name: boundary.prefix for boundary in BOUNDARIES if boundary.name in ("net", "clients", "all")
 }
-_PLAIN = ("{}energy_j", "{}mean_w")
-_COLUMNS = (
-    *_PLAIN,
-    *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])),
-    *(f"burst_{{}}{key}" for key in PER_JOULE),
-)
+_BURSTS = tuple(f"burst_{{}}{key}" for key in PER_JOULE)
+_PLAIN = ("{}energy_j", "{}mean_w", *_BURSTS)  # the meter's part of a burst is not known apart
+_COLUMNS = (*_PLAIN[:2], *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])), *_BURSTS)
 
 
 def sides_table(cells: Sequence[Cell]) -> Table:
@@ -98,9 +95,7 @@ def sides_table(cells: Sequence[Cell]) -> Table:
         for column in _COLUMNS
         if any(column.format(prefix) in cell.metrics for cell, _, prefix in rows_of_sides)
     ]
-    # of bursts the meter's uncertainty is not known apart
-    plain = {column for column in columns if column in _PLAIN or column.startswith("burst_")}
-    texts = {column: mean if column in plain else with_interval for column in columns}
+    texts = {column: mean if column in _PLAIN else with_interval for column in columns}
     rows = (
         (
             *place(cell),
