@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from textwrap import wrap
 from typing import IO, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table as RichTable
 
-from perjoule.cli.terminal.tables import laid_out
+from perjoule.cli.terminal.tables import laid_out, wrapped_at_words
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
@@ -114,8 +113,7 @@ _MARKS = {"–": "", "1": " !"}  # by how many doubts a row has; more have two
 def show_line(line: str) -> None:
     """Print a line; on a terminal, continue long lines indented."""
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    wrapped = wrap(line, out.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    out.print("\n".join(wrapped), soft_wrap=True)
+    out.print("\n".join(wrapped_at_words(line, out.width, indent)), soft_wrap=True)
 
 
 def show_checks(checks: Sequence[Check]) -> None:

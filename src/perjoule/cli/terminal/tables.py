@@ -17,6 +17,7 @@ from perjoule.results.table import Table
 
 _GAP = 2  # between columns
 _DIGITS = re.compile(r"\d+")
+_THOUSANDS, _JOINT = re.compile(r"(?<=\d) (?=\d{3}(?!\d))"), "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,12 @@ class _Column:
 
     @property
     def _pieces(self) -> Iterator[str]:
-        return (piece for cell in self.cells for piece in (cell.split() if self.of_words else (cell,)))
+        cells = (_THOUSANDS.sub(_JOINT, cell) if self.of_words else cell for cell in self.cells)
+        return (piece for cell in cells for piece in (cell.split(" ") if self.of_words else (cell,)))
 
     def lines(self, text: str) -> list[str]:
         """Return a cell or the header at the column's width, numbers on the right."""
-        wrapped = wrap(text, self.width, break_long_words=False, break_on_hyphens=False) or [""]
+        wrapped = wrapped_at_words(text, self.width) or [""]
         # the spaces that align a number at its decimal point are no place to wrap it
         wrapped = wrapped if self.of_words or text == self.header else [text]
         padding = (" " * (self.width - cell_len(line)) for line in wrapped)
@@ -65,6 +67,13 @@ class _Column:
             line + space if self.of_words else space + line
             for line, space in zip(wrapped, padding, strict=True)
         ]
+
+
+def wrapped_at_words(text: str, width: int, indent: str = "") -> list[str]:
+    """Wrap a text at its spaces, but not within a number of thousands, "13 400"; later lines are indented."""
+    joined = _THOUSANDS.sub(_JOINT, text)
+    lines = wrap(joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_JOINT, " ") for line in lines]
 
 
 def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> TableLines:
@@ -164,11 +173,7 @@ def _records(columns: Sequence[_Column], width: int) -> Iterator[str]:
         for column in columns:
             cell = column.cells[index].strip()
             room = max(width - names_width, column.least)
-            lines = (
-                wrap(cell, room, break_long_words=False, break_on_hyphens=False)
-                if column.of_words
-                else [cell]
-            )
+            lines = wrapped_at_words(cell, room) if column.of_words else [cell]
             for number, line in enumerate(lines or [""]):
                 name = "" if number else column.header
                 yield f"{name}{' ' * (names_width - cell_len(name))}{line}".rstrip()

@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from perjoule.cli.terminal.tables import TableLines, laid_out
+from perjoule.cli.terminal.tables import TableLines, laid_out, wrapped_at_words
 from perjoule.results.table import Table
 
 HEADERS = ("file system", "redundancy", "direction", "clients", "MiB/s", "max", "MiB/J", "burst MiB/J", "n")
@@ -99,6 +99,16 @@ def test_words_are_wrapped_only_at_spaces_and_to_the_width_that_is_there() -> No
         layout = laid_out(table, width)
         assert max(map(len, layout.rows)) <= width
         assert re.sub(r"\s+", " ", " ".join(line[6:] for line in layout.rows[:-1])) == words
+
+
+def test_a_number_of_thousands_is_not_broken() -> None:
+    text = "6 400 (5 750 to 7 180) kWh in 5 years, now 1 080 USD"
+    for width in range(12, 60):
+        lines = wrapped_at_words(text, width, "  ")
+        assert " ".join(line.strip() for line in lines) == text
+        assert not any(re.match(r"\s*\d{3}\b", line) for line in lines)
+    table = Table(("W", "cost"), (("1", text),), ("cost",))
+    assert not any(re.match(r"\s*\d{3}\b", line) for line in laid_out(table, 24).rows)
 
 
 def test_random_tables_at_random_widths() -> None:
