@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import Metered
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.model.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
+from perjoule.model.units import JOULES, WATTS, Joules, RelativeError, Seconds, Watts
 
 _FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
 
@@ -50,7 +50,7 @@ class Declared(Metered):
     ]
     grade: Annotated[Literal["wall", "PDU", "BMC", "component", "modelled"], Field(description=_GRADE)]
     window_s: Annotated[Seconds | None, Field(description=_WINDOW)] = None
-    accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
+    accuracy_ratio: Annotated[RelativeError | None, Field(description=_ACCURACY)] = None
     offset_w: Annotated[Watts | None, Field(description=_OFFSET)] = None
     resolution_w: Annotated[Watts | None, Field(description=_RESOLUTION)] = None
     step_j: Annotated[Joules | None, Field(description=_STEP)] = None

@@ -14,7 +14,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered
 from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.model.units import JOULES, Hertz, Ratio, Seconds
+from perjoule.model.units import JOULES, Hertz, RelativeError, Seconds
 
 JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
 # by which a phase without a load may be below zero, and of the largest phase
@@ -36,7 +36,7 @@ class Plug(Metered):
     # these fields.
     address: Annotated[str, Field(description=ADDRESS)]
     timeout_s: Annotated[Seconds, Field(description=TIMEOUT)] = 1.0
-    accuracy_ratio: Annotated[Ratio | None, Field(description=_ACCURACY)] = None
+    accuracy_ratio: Annotated[RelativeError | None, Field(description=_ACCURACY)] = None
     user: Annotated[str, Field(description=_USER)] = "admin"
     password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ

@@ -30,7 +30,7 @@ from perjoule.meters._visa import Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError
-from perjoule.model.units import Ratio, Seconds, Volts
+from perjoule.model.units import RelativeError, Seconds, Volts
 
 EXAMPLE = """
 [[meter]]
@@ -100,10 +100,10 @@ class Scope(AtDrives):
     reads: Literal["waveforms", "means"] = "waveforms"
     """Multiply point by point, or only the means that the scope measures (a doubt in each recording)."""
 
-    voltage_accuracy_ratio: Ratio | None = None
+    voltage_accuracy_ratio: RelativeError | None = None
     """Error of the voltage, probe included, of the reading."""
 
-    current_accuracy_ratio: Ratio | None = None
+    current_accuracy_ratio: RelativeError | None = None
     """The same of the current."""
 
     timeout_s: Seconds = 2.0

@@ -127,6 +127,8 @@ Ratio = Annotated[
     Field(ge=0, le=1),
     WithJsonSchema({"type": ["string", "number"], "examples": ["70 %", 0.7]}),
 ]
+# A share of a reading that may be wrong: below 1, since whoever writes 1 means 1 %.
+RelativeError = Annotated[Ratio, Field(lt=1)]
 
 # A field's name ends in its unit.
 OF_SUFFIX = {

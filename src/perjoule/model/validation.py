@@ -176,7 +176,7 @@ def _fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
         return f"{said} is not a valid value", instead(str(error["input"]), choices)
     if kind == "string_pattern_mismatch":
         return f"{said} is not a valid value", f"write what matches {context['pattern']}"
-    if context.get("le") == 1 and (meant := _meant_percent(error["input"])):
+    if 1 in (context.get("le"), context.get("lt")) and (meant := _meant_percent(error["input"])):
         return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
     for bound, words in _BOUNDS.items():
         if bound in context:
@@ -197,10 +197,10 @@ def _fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
 
 
 def _meant_percent(value: object) -> str:
-    """Return the percentage that was meant by a number above 1 where a share belongs; "" if none is
+    """Return the percentage that was meant by a number of 1 or more where a share belongs; "" if none is
     likely.
     """
-    return f"{value:g}" if isinstance(value, int | float) and 1 < value <= 100 else ""
+    return f"{value:g}" if isinstance(value, int | float) and 1 <= value <= 100 else ""
 
 
 def clauses(said: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
 from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.errors import MachineError
-from perjoule.model.units import Hertz, Ratio, Seconds
+from perjoule.model.units import Hertz, RelativeError, Seconds
 
 EXAMPLE = """
 [[meter]]
@@ -60,7 +60,7 @@ class Powersensor3(AtDrives):
     timeout_s: Seconds = 1.0
     """Time limit of an answer, and the longest time without a sample."""
 
-    accuracy_ratio: Ratio | None = None
+    accuracy_ratio: RelativeError | None = None
     """Its error, as a share of the reading, from a calibration."""
 
     @contextmanager

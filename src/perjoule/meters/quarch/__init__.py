@@ -25,7 +25,7 @@ from perjoule.meters.quarch.stripes import StripeLayout, StripeTimes
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
-from perjoule.model.units import Hertz, Ratio, Seconds
+from perjoule.model.units import Hertz, RelativeError, Seconds
 
 EXAMPLE = """
 [[meter]]
@@ -64,7 +64,7 @@ class Quarch(AtDrives):
     timeout_s: Seconds = 2.0
     """Time limit of an answer."""
 
-    accuracy_ratio: Ratio | None = None
+    accuracy_ratio: RelativeError | None = None
     """The modules' error, as a share of the reading, from a calibration."""
 
     grade: Literal["component", "wall"] = "component"

@@ -25,7 +25,7 @@ from perjoule.meters._visa import Flow, Instrument, answers, instrument, librari
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
 from perjoule.model import OPTIONS, Grade, Json, PassedOnAs, Specification
 from perjoule.model.errors import MachineError
-from perjoule.model.units import Ratio, Seconds, Watts
+from perjoule.model.units import RelativeError, Seconds, Watts
 
 EXAMPLE = """
 [[meter]]
@@ -70,7 +70,7 @@ class Scpi(Metered):
     both ranges.
     """
 
-    accuracy_ratio: Ratio | None = None
+    accuracy_ratio: RelativeError | None = None
     """Its error, as a share of the reading, from a calibration; otherwise its manufacturer's, if known."""
 
     grade: Grade = "wall"
