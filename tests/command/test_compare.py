@@ -124,7 +124,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     [
         ((), "choose exactly one comparison target"),
         (("--with", "green-storage", "--any-change"), "--with combines only with"),
-        (("--with", "green-storage"), "has no numbers that are comparable"),
+        (("--with", "green-storage"), "all of it was simulated, which is not compared"),
         (("--with", "gren-storage"), 'did you mean "green-storage"'),
         (("--between", "one", "two"), 'no file system is called "'),
     ],

@@ -75,6 +75,9 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
 
 
 def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path: Path, plug: str) -> None:
+    assert "PATH: the path is empty" in measure("", "--meter", plug, code=2)
+    percent = measure(str(tmp_path), "--meter", f"{plug}?accuracy=1", code=2)
+    assert 'accuracy = 1 is out of range; write accuracy = "1 %"' in percent
     assert "not a folder" in measure(__file__, "--meter", plug, code=3)
     assert "check its address" in measure(str(tmp_path), "--meter", "shelly://127.0.0.1:1", code=3)
     assert "no NAS takes part" in measure(str(tmp_path), "--meter", f"nas={plug}", code=2)

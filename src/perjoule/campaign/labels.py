@@ -24,8 +24,9 @@ def specs(rows: Sequence[TableRow], source: CampaignSource) -> tuple[Spec, ...]:
         label = names[id(row)]
         plain = "".join(filter(str.isalnum, label.lower()))  # what is left of it in the name of a trial
         if plain in named:
+            key = "name" if "name" in fields_of(row.name, row.kind) else "label"  # that of a meter's channels
             raise source.error(
-                row.path, f'two {row.name}s are called "{label}"', 'give one a different name: label = "..."'
+                row.path, f'two {row.name}s are called "{label}"', f'give one a different name: {key} = "..."'
             )
         named[plain] = row
     return tuple(Spec(row.kind, row.options, names[id(row)]) for row in rows)

@@ -145,6 +145,8 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
     )
     if not comparisons:
         problem = f"{paper.name} has no numbers that are comparable with these results"
+        if all(cell.reality == "simulated" for cell in summary(results).cells):
+            problem = f"all of it was simulated, which is not compared with {paper.name}"
         raise CampaignError(problem, where=str(folder), next=f"list its numbers: perjoule papers {name}")
     bounds = list(paper_comparison.bounds_lines(paper, summary(results).cells))
     if as_json:

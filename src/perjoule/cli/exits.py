@@ -155,6 +155,10 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
     from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
 
     place = str(error.filename or path)
+    if error.errno == errno.EADDRINUSE:
+        return MachineError(
+            "another program has this port", where=place, next="choose another one with --port"
+        )
     if error.errno in FULL:
         from perjoule.machine.disks import lack_of
 

@@ -137,8 +137,13 @@ def measured(
     *,
     live: Listening | None = None,
     shown: Callable[[store.Results], None] | None = None,
+    takes_s: float | None = None,
 ) -> tuple[store.Results, int]:
-    """Do as `start` does, but return the results and the exit code; `shown` prints them instead of the table."""
+    """Do as `start` does, but return the results and the exit code.
+
+    `shown` prints them instead of the table; `takes_s` is how long all trials take, where a probe tells better
+    than the hardware.
+    """
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
     ready = readiness.look(asked)
@@ -147,7 +152,7 @@ def measured(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     with beside(folder, live):
-        return results, _go_on(asked, results, made, ready=ready, source=source, shown=shown)
+        return results, _go_on(asked, results, made, ready=ready, source=source, shown=shown, takes_s=takes_s)
 
 
 def _go_on(
@@ -158,6 +163,7 @@ def _go_on(
     ready: readiness.Ready | None = None,
     source: Path | None = None,
     shown: Callable[[store.Results], None] | None = None,
+    takes_s: float | None = None,
 ) -> int:
     """Measure what is missing and conclude; `made` are its folder and those above it, if they are new.
 
@@ -167,7 +173,9 @@ def _go_on(
     """
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
-    account = Remaining(planned_s(plan, missing))
+    account = Remaining(
+        planned_s(plan, missing) if takes_s is None else dict.fromkeys(missing, takes_s / len(asked.trials))
+    )
     todo = (
         f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}"
         if missing

@@ -54,6 +54,7 @@ def probed(
         raise MachineError(
             f"{bytes_text(room)} may be filled (the rest stays in reserve), and a probe needs "
             f"{bytes_text(round(LEAST_BYTES / MOST_SHARE_RATIO))}",
+            where="PATH",
             next="free space there, or name another folder",
         )
     with testbed.hold(1) as hosts, filesystem.mount(hosts) as mounted:

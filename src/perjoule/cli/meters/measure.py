@@ -28,9 +28,10 @@ from perjoule.machine.mounts import folder_check
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.format import number
-from perjoule.model.metrics import RATES, metric_of
-from perjoule.model.units import bytes_text, seconds_text
+from perjoule.model.metrics import ENERGY, RATES, metric_of
+from perjoule.model.units import bytes_text, counted, seconds_text
 from perjoule.monitoring import asking
+from perjoule.summary import summary
 
 IDLE_S = 10.0  # for which meters are read before anything is loaded
 MOST_S = 600.0  # of a window that nobody asked for
@@ -129,26 +130,36 @@ def measure_command(
         repetitions=repetitions,
     )
     read = campaign.parse(text, source="measure")
+    windows_count = len(ways.rates) * repetitions
     takes_s = sizing.duration_s(ways.rates, ways.size_bytes, repetitions, first.SETTLE_S)
     rates = ", ".join(f"{_rate(rate)} {name}" for name, rate in ways.rates.items())
     show_part(
         "probe",
-        f"{rates}; {len(ways.rates) * repetitions} windows of {bytes_text(ways.size_bytes)}, "
+        f"{rates}; {counted(windows_count, 'window')} of {bytes_text(ways.size_bytes)}, "
         f"{_span(ways)} each: about {seconds_text(round(takes_s))}",
     )
     target = into or Path("results") / f"{read.name}-{time.strftime(_DAY)}"
-    _, code = measured(
+    results, code = measured(
         read,
         target,
+        takes_s=takes_s,
         shown=partial(show_cells, metered=[one.whose for one in ways.meters], remote=ways.remote),
     )
     kept = target / "campaign.toml"
     show_part("kept", f"{kept}; again: perjoule run {shlex.quote(str(kept))}")
-    sys.exit(code)
+    lacking = meters and not all(ENERGY in cell.metrics for cell in summary(results).cells)
+    sys.exit(code or int(bool(lacking)))
 
 
 def _folder(path: str) -> Path:
-    """Return the folder. Raises MachineError: it is none, or not writable."""
+    """Return the folder.
+
+    Raises:
+        CampaignError: no path.
+        MachineError: it is no folder, or not writable.
+    """
+    if not path:
+        raise CampaignError("the path is empty", where="PATH", next="name a folder, as in /mnt/nas")
     folder = Path(path).absolute()
     check = folder_check(
         folder, "name a folder that this user can write to, as the one where the NAS is mounted"
@@ -191,12 +202,12 @@ def _probed(
     _require_boundary(of, folder, local, source)
     least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
     size_bytes = sizing.size_bytes(rates, window_s, least_s)
-    if size_bytes > room:
-        fits_s = int(room / max(rates.values()))  # of either direction
+    if size_bytes * len(rates) > room:  # each direction has a file of its own
+        fits_s = int(room / len(rates) / max(rates.values()))
         fits_s = fits_s if fits_s >= least_s else 0
         raise MachineError(
-            f"windows of {seconds_text(window_s)} at {_rate(min(rates.values()))} move {bytes_text(size_bytes)}, "
-            f"and {bytes_text(room)} may be filled (the rest stays in reserve)",
+            f"windows of {seconds_text(window_s)} at {_rate(min(rates.values()))} move {bytes_text(size_bytes)} "
+            f"in each direction, and {bytes_text(room)} may be filled (the rest stays in reserve)",
             where=str(folder),
             next=f"write --seconds {fits_s}, free space, or name another folder" if fits_s else "free space",
         )

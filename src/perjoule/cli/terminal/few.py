@@ -6,6 +6,7 @@ from math import isfinite
 from perjoule.campaign.making.first import NAS
 from perjoule.cli.terminal.display import show_line
 from perjoule.model import Cell
+from perjoule.model.doubts import METERS
 from perjoule.model.format import number, with_interval
 from perjoule.model.metrics import ENERGY, PER_JOULE, POWER, RATES, metric_of
 from perjoule.results.limitations import in_rows, omissions
@@ -66,6 +67,8 @@ def _missing(cells: Sequence[Cell], metered: Sequence[str], remote: bool) -> Ite
     if metered and not all(ENERGY in cell.metrics for cell in cells):
         if remote and NAS not in metered:
             yield "watts: no meter shows the NAS; add --meter nas=URL, as in nas=shelly://192.168.1.50"
+        elif silent := [doubt for cell in cells for doubt in cell.doubts if doubt.kind == METERS]:
+            yield f"watts: {silent[0]}; check the meter, then measure again"
         elif all(cell.grade == "" for cell in cells):
             yield (
                 "watts: the meters show parts alone, as a processor; add one of the whole "
