@@ -109,7 +109,9 @@ def _shipped(*, as_json: bool) -> None:
                 "by_profile": by_profile,
                 "published": rows,
                 "unpredicted": unpredicted,
-                "published_watts": [{**vars(score), "holds": score.holds} for score in by_kind],
+                "published_watts": [
+                    {**vars(score), "holds": score.holds, "verdict": score.verdict} for score in by_kind
+                ],
                 "published_watts_held_ratio": metered.whole_held_ratio(judged),
             },
         )

@@ -50,6 +50,8 @@ SEED = 0  # of the draw of points that make bands
 WINDOW_COUNT = 10  # seconds of writes that calibrate
 BAND_RATIO = 0.9
 HELD_RATIO = 0.10  # a kind holds whose median error is at most this
+LEAST_COUNT = 3  # points that a verdict needs
+NO_BETTER_RATIO = 0.95  # of a constant's median error, above which the model says no more than a constant
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,15 @@ class KindScore:
     constant_ratio: float  # medians of simpler models
     line_ratio: float
     sources: tuple[str, ...] = field(default_factory=tuple[str, ...])
+
+    @property
+    def verdict(self) -> str:
+        """What its points say of the model, in a word or two."""
+        if self.count < LEAST_COUNT:
+            return "too few points"
+        if not self.holds:
+            return "fails"
+        return "holds" if self.median_ratio < NO_BETTER_RATIO * self.constant_ratio else "as a constant"
 
     @property
     def holds(self) -> bool:

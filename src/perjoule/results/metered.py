@@ -17,7 +17,7 @@ _HEADERS = (
     "bands hold",
     "constant",
     "line",
-    "",
+    "verdict",
 )
 
 
@@ -34,11 +34,11 @@ def metered_table(scores: Sequence[KindScore]) -> Table:
             f"{percent(score.held_ratio)} %",
             _percent(score.constant_ratio),
             _percent(score.line_ratio),
-            "holds" if score.holds else "fails",
+            score.verdict,
         )
         for score in scores
     )
-    return Table(_HEADERS, rows, ("load", "sources", ""))
+    return Table(_HEADERS, rows, ("load", "sources", "verdict"))
 
 
 def metered_remarks(judged: Sequence[MeteredPoint]) -> Iterator[str]:
@@ -47,8 +47,8 @@ def metered_remarks(judged: Sequence[MeteredPoint]) -> Iterator[str]:
         "calibrated by two points of a source (reads, CPU, supplies), ten seconds (writes), fewer disks (idle), the "
         "first load (scrub) or the other machines (another load), and judged by none of these; median, worst: of "
         "|predicted / measured - 1|; above idle: median over the watts above idle; line: the model without steps, "
-        "steady state and losses without load; fails: "
-        f"median above {percent(HELD_RATIO)} %"
+        "steady state and losses without load; verdict, of three points or more: fails, with a median above "
+        f"{percent(HELD_RATIO)} %; as a constant, if one watt for all is as near"
     )
     yield f"bands hold {percent(whole_held_ratio(judged), 1)} % of all {len(judged)} points"
     for name, source in sources().items():

@@ -104,6 +104,11 @@ def test_disks_are_additive_and_a_scrub_takes_more_than_their_step(points, score
     assert of(points, "microserver-gen8", "idle")[27.4].predicted_w == pytest.approx(21.0 + 2 * 3.5)
     assert {one.predicted_w for one in points if one.kind == "scrub"} == {31.6}
     assert not scores["scrub"].holds
+    verdicts = {name: score.verdict for name, score in scores.items()}
+    assert verdicts["scrub"] == verdicts["first load"] == "too few points"
+    assert verdicts["fresh writes"] == "as a constant"  # 5.5 % both
+    assert verdicts["another load"] == "fails"
+    assert verdicts["reads"] == verdicts["sustained writes"] == "holds"
 
 
 def test_no_point_is_in_the_errors_of_its_own_band(points) -> None:
