@@ -133,6 +133,10 @@ def _show(answer: "Answer", everything: bool, number: int | None) -> None:
     )
     rows = answer.rows if everything else texts.shown(answer)
     show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows), texts.WORDS), (), ())
+    if len(rows) < len(answer.rows):
+        out.print(
+            f"{len(rows)} of {len(answer.rows)} are shown: the best at something, and some between; --all lists all"
+        )
     out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
     best = answer.pick(LEAST_REGRET)
     out.print(f"\nleast regret, candidate {best.id}:", style="bold")
