@@ -11,7 +11,7 @@ from perjoule.cli.meters._printing import table_text
 from perjoule.energy.choosing import ChosenChannels
 from perjoule.execution import runner
 from perjoule.measures.points import points
-from perjoule.model import Point, Record
+from perjoule.model import Json, Point, Record
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import plugwise, scpi, snmp_pdu
 from perjoule.simulators._behaviour import Behaviour
@@ -33,7 +33,7 @@ kind = "simulated"
 size = "60 MiB"
 """
 NUMBER = '\n[[meter]]\nkind = "constant"\npower = "15.46 W"\nuncertainty = "1.13 W"\n'
-EVERYTHING = ["servers", "switch"]
+EVERYTHING: list[Json] = ["servers", "switch"]
 
 
 def steady(watts: float) -> Behaviour:

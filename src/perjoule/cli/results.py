@@ -65,8 +65,7 @@ def show_command(folder: Path, others: tuple[Path, ...], wide: bool, as_json: bo
     for flag in flags:
         views.show_views(flag, content, wide=wide)
     if not flags:
-        whole = f"perjoule show {shlex.quote(str(folder))} --wide"
-        show(table(content.cells), content.cells, content.summary.scales, wide=wide, whole=whole)
+        show(table(content.cells), content.cells, content.summary.scales, wide=wide, whole="--wide")
         for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")
 

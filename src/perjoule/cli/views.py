@@ -1,6 +1,5 @@
 """The options of `perjoule show`: each prints the tables of the views on disk that have it."""
 
-import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,7 +39,7 @@ def show_views(flag: Flag, content: Content, *, wide: bool = False) -> None:
         raise MachineError(flag.none, where=folder, next=flag.advice)
     for laid in tables:
         if laid.rows:
-            show(laid, (), (), wide=wide, whole=f"perjoule show {shlex.quote(folder)} --{flag.name} --wide")
+            show(laid, (), (), wide=wide, whole="--wide")
     beside = (
         f"{results.folder.name}: {note}"
         for results in content.beside

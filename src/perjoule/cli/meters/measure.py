@@ -60,15 +60,14 @@ class Probed:
     short_help="Measure a folder and a power meter: the first number.",
     epilog=examples(
         "perjoule measure /mnt/nas --meter shelly://192.168.1.50",
-        "perjoule measure /mnt/nas --meter nas=tasmota://192.168.1.51 --meter here=rapl:",
-        "perjoule measure /mnt/nas --meter kasa://192.168.1.52 --meter constant:'5 W +- 1 W'",
-        "perjoule measure /media/usb --meter 'csv:plug.csv?time=time&value=watts&unit=W"
-        "&semantics=instantaneous&grade=wall'",
-        "perjoule measure /mnt/nas --meter 'shelly://192.168.1.50?accuracy=1 %' --seconds 30",
-        "perjoule meters list 192.168.1.50       what answers there",
+        "perjoule measure /mnt/nas --meter nas=kasa://10.0.0.52 --meter here=rapl:",
+        "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
+        "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
+        "perjoule meters list 10.0.0.50       what answers there",
     )
-    + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&..., the kinds and options are those of `perjoule drivers`."
-    "\nBefore it nas= or here= says whose power it shows: by default that of whoever has the data.",
+    + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&OPTION=VALUE; `perjoule drivers` lists them."
+    "\nBefore it nas= or here= says whose power it shows: by default that of"
+    "\nwhoever has the data.",
 )
 @click.argument("path", metavar="PATH")
 @click.option(

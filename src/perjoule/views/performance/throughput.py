@@ -12,6 +12,8 @@ from perjoule.views.content import Content
 from perjoule.views.now import Now
 from perjoule.views.view import Live, View
 
+_LEAST_RATIO = 0.1  # of the highest peak, below which a peak has no rule
+
 
 def throughput(
     cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()
@@ -21,6 +23,9 @@ def throughput(
     for cell in cells:
         for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():
             whose.setdefault(peak, {})[cell.filesystem] = None
+    # what is far below the highest peak lies among marks and labels, and is told by the table's % TPP
+    highest = max(whose, default=0.0)
+    whose = {peak: names for peak, names in whose.items() if peak >= _LEAST_RATIO * highest}
     unit = metric_of("tpp_bytes_per_s").unit
     of = {peak: f" of {', '.join(names)}" if len(whose) > 1 else "" for peak, names in whose.items()}
     return against_clients(
