@@ -1,16 +1,15 @@
 """The few lines of a first measurement: a number each, whose it is, and what it lacks."""
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
 
 from perjoule.campaign.making.first import NAS
 from perjoule.cli.terminal.display import show_line
 from perjoule.model import Cell
 from perjoule.model.doubts import METERS
-from perjoule.model.format import number, with_interval
+from perjoule.model.format import number
 from perjoule.model.metrics import ENERGY, PER_JOULE, POWER, RATES, metric_of
 from perjoule.results.limitations import in_rows, omissions
-from perjoule.results.table import row_text, total_ends
+from perjoule.results.table import with_meter
 from perjoule.store import Results
 from perjoule.summary import summary
 
@@ -42,12 +41,7 @@ def _numbers(cell: Cell) -> Iterator[str]:
         if key not in cell.metrics:
             yield f"- {metric_of(key).unit.symbol}"
             continue
-        interval, per = cell.metrics[key], metric_of(key).unit.per
-        low, high = total_ends(cell, key)
-        text = row_text(cell, key)
-        if isfinite(low) and isfinite(high) and "±" in text:
-            text = with_interval(type(interval)(interval.mean, low, high, interval.values), per)
-        yield f"{text} {metric_of(key).unit.symbol}"
+        yield f"{with_meter(cell, key)} {metric_of(key).unit.symbol}"
 
 
 def _boundary(cell: Cell, metered: Sequence[str], remote: bool) -> Iterator[str]:
