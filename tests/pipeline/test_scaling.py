@@ -188,7 +188,7 @@ def test_servers_span_the_matrix_with_short_labels() -> None:
         ),
         ("[testbed]", "[testbed]\nservers = 3", "line 8: servers is set twice; remove it here"),
         ("[1, 2, 4, 8]", "[2, 2]", "line 3: servers has 2 twice"),
-        ("[1, 2, 4, 8]", "[2, 0]", "line 3: servers = 0 is out of range; it must be at least 1"),
+        ("[1, 2, 4, 8]", "[2, 0]", "line 3: servers (number 2) = 0 is out of range; it must be at least 1"),
         ("[1, 2, 4, 8]", '"four"', 'line 3: servers = "four" is not a whole number'),
     ],
 )
