@@ -25,6 +25,8 @@ FLAGS = (
     ),
     *("--disable-component-update", "--disable-sync"),
 )
+# The checks of a long page take 5 s alone, and many times that beside other tests.
+SCRIPT_TIMEOUT_S = 300
 AXE = """const done = arguments[arguments.length - 1];
 axe.run(document, {resultTypes: ["violations"]}).then(
     ({violations}) => done(violations.flatMap(({id, nodes}) => nodes.map(({html}) => `${id}: ${html.slice(0, 120)}`))),
@@ -52,6 +54,7 @@ def chromium(folder: Path, width: int = WIDTHS["desktop"]) -> Generator[Chrome]:
     try:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        chrome.set_script_timeout(SCRIPT_TIMEOUT_S)
         chrome.downloads = folder / "downloads"
         yield chrome
     finally:
