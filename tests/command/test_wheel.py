@@ -88,6 +88,7 @@ history r again
 export r --bundle r.zip
 check first.toml
 tune tune.toml --for MiB/J --trials 10 --into tuned
+measure --help
 demo --simulate --set repetitions=1 --into demo
 watch r --once
 import imported fio.json
