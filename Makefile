@@ -24,7 +24,7 @@ test: .venv/ready-for-development
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
 	part unit "$(BIN)"/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
 	part beside $(AS_ROOT) "$(BIN)"/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
-	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
+	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml --ignore $(UNIT) tests || failed="$$failed alone"; \
 	"$(BIN)"/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
 	| uniq -c | sed 's/^ */not run here, but by `make slow`: /'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }

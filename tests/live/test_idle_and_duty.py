@@ -93,6 +93,7 @@ def test_three_idle_file_systems_have_the_same_numbers_twice_with_clients_and_wi
 
 # Not MooseFS's reads: its read-ahead fills the link with later data while a read waits for up to 3 s, as long
 # as this load.
+@pytest.mark.alone  # other tests leave the load less of the processor than an idle cluster takes
 @pytest.mark.parametrize(
     ("operation", "filesystem"),
     [("read", 'kind = "glusterfs"\nlayout = "distributed"'), ("write", 'kind = "moosefs"')],

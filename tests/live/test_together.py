@@ -51,6 +51,7 @@ def measured(folder: Path, text: str) -> Results:
     return open_results(folder / "results")
 
 
+@pytest.mark.alone  # two starts are held against the second between them
 def test_a_reader_and_a_writer_share_a_client_and_each_is_held_against_itself_alone(tmp_path: Path) -> None:
     results = measured(tmp_path, HOSTS + USERS)
     records = {record.trial.workload.label: record for record in results.latest()}
