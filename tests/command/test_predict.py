@@ -336,7 +336,7 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: chameleon-beegfs, '),
         (["predict", "moosefs", "--on", "my-boards"], "your own hardware in a file: --on my-boards.toml"),
         (["predict", "moosefs", "--on", "odroid"], 'did you mean "odroid-hc4"?'),
-        (["predict", "moosefs", "--on", "my-boards.toml"], "docs/how-to/boards.md shows such a file"),
+        (["predict", "moosefs", "--on", "my-boards.toml"], "`perjoule docs boards` shows such a file"),
         (
             ["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"],
             'moosefs has no option "gaol"; did you mean "goal"?',

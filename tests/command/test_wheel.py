@@ -90,6 +90,10 @@ check first.toml
 tune tune.toml --for MiB/J --trials 10 --into tuned
 measure --help
 demo --simulate --set repetitions=1 --into demo
+new duty
+check duty.toml
+new archive
+docs meters
 watch r --once
 import imported fio.json
 publish published.zip --into list

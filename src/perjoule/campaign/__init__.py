@@ -245,7 +245,7 @@ def _check_shape(document: Table, place: CampaignSource) -> None:
             )
     for name in NAMES[:3]:
         if not document.get(name):
-            advice = "see examples/local.toml for what a campaign needs"
+            advice = "`perjoule new local` writes a short one"
             raise CampaignError(f"{BRACKETS[name]} is missing", where=place.name, next=advice)
     if document.get("meter") == []:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")

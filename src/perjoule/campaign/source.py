@@ -54,7 +54,7 @@ class CampaignSource:
         return CampaignError(what, where=self.where(path), next=next)
 
 
-def text_of(path: File, kind: str = "campaign", advice: str = "see examples/ for campaigns") -> str:
+def text_of(path: File, kind: str = "campaign", advice: str = "`perjoule new` lists campaigns to start from") -> str:
     """Read a campaign file, or a file of another `kind`.
 
     Raises CampaignError, with the advice if there is no such file.
@@ -102,7 +102,7 @@ def read_toml(text: str, name: str) -> tuple[Table, CampaignSource]:
     """Read TOML. Raises CampaignError with the line and column of an error."""
     if not text.strip():
         raise CampaignError(
-            "the file is empty", where=name, next="see examples/local.toml for a short campaign"
+            "the file is empty", where=name, next="`perjoule new local` writes a short campaign"
         )
     try:
         return tomllib.loads(text), CampaignSource(name, key_lines(text))

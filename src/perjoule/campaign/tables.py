@@ -173,7 +173,7 @@ def where_mounted(kind: str) -> tuple[str, str] | None:
         return None
     return (
         f"{kind} is measured where it is mounted, not deployed",
-        'write kind = "directory"; see docs/how-to/mounted.md',
+        'write kind = "directory"; see `perjoule docs mounted`',
     )
 
 

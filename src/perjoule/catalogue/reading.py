@@ -203,7 +203,7 @@ def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], or
         whole = ".".join(filter(None, (table, name)))
         found = explained(error, kind, f"[{whole}]", above=whole, names="[{}]".format)
         raise CampaignError(
-            found.what, where=origin, next=found.advice or "see docs/how-to/boards.md"
+            found.what, where=origin, next=found.advice or "see `perjoule docs boards`"
         ) from error
     if fault := complaint(table, name, found):
         raise CampaignError(fault[1], where=origin, next=fault[2])

@@ -16,6 +16,7 @@ from perjoule.cli.parameters import InOrder, examples
 # them take ten times as long as `--help` should.
 COMMANDS = {
     "measure": ("meters.measure", "measure_command", "Measure a folder and a power meter: the first number."),
+    "new": ("shipped", "new_command", "Write an example to start from: a campaign or a need."),
     "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
     "run": ("measuring", "run_command", "Run a campaign and write its report."),
     "resume": ("measuring", "resume", "Continue an interrupted campaign or tuning."),
@@ -45,6 +46,7 @@ COMMANDS = {
     "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),
     "doctor": ("machine", "doctor", "Check what this machine, or a campaign's hosts, can and can't do."),
     "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds, events."),
+    "docs": ("shipped", "docs_command", "List the documentation's pages, or read one."),
 }
 
 
@@ -81,8 +83,9 @@ class _Listed(InOrder):
         "perjoule doctor                     what this machine can and can't do",
         "sudo perjoule demo                  MooseFS, GlusterFS and CephFS, compared",
         "perjoule demo --simulate            the same, all simulated",
-        "perjoule check examples/green-storage.toml",
-        "perjoule run examples/local.toml",
+        "perjoule new local                  an example to start from, then:",
+        "perjoule check local.toml           what it will do, and how long it takes",
+        "perjoule run local.toml",
         'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
         "                                    completion (or zsh_source, fish_source)",
     )

@@ -52,7 +52,7 @@ def catalogue_command(name: str | None) -> None:
     """List the hardware, file systems and countries that perjoule knows by name, or all values of NAME.
 
     Virtual hosts emulate clusters, and modelled watts are theirs; plans are made of all else. Each value has
-    its uncertainty, its status (measured, datasheet, fitted, assumed) and its source. docs/how-to/plan.md
+    its uncertainty, its status (measured, datasheet, fitted, assumed) and its source. `perjoule docs plan`
     says how a need changes and adds parts.
     """
     parts = _parts()

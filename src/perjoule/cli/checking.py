@@ -24,7 +24,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @click.command(
     short_help="Dry run: trials, bytes, space, time.",
     epilog=examples(
-        "perjoule check examples/green-storage.toml --shrink 100",
+        "perjoule check green-storage.toml --shrink 100",
         "perjoule check my.toml --list              every trial, in order",
         "perjoule check lab.toml --connect          ask its hosts and meters, too",
         "perjoule check lab.toml --hosts            programs, ports, paths per host",

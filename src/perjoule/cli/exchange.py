@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from perjoule.cli import exits, parameters
-from perjoule.cli.giving import given_back
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.display import err, out, show
+from perjoule.cli.terminal.giving import given_back
 from perjoule.cli.terminal.outputs import OutputFile, OutputFolder, require_file, write
 from perjoule.figures import rendering
 from perjoule.model import Record
@@ -89,7 +89,7 @@ def import_command(
 
     Reads fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest's text, folders of IO500 and power
     logs, each recognised by its content. A client is named after its file, or by CLIENT=FILE. See
-    docs/how-to/import.md.
+    `perjoule docs import`.
     """
     from perjoule import importing
     from perjoule.importing.missing import damaged, missing
@@ -272,7 +272,7 @@ def recalculate_command(folder: Path, into: Path) -> None:
 
     Work is read from the counters in DIR, which is only read, and must verify. All that was measured is
     copied to NEW byte for byte; what meters read never changes. NEW and its report state what moved. See
-    docs/how-to/recalculate.md.
+    `perjoule docs recalculate`.
     """
     from perjoule import exporting, report
     from perjoule.store import open_results

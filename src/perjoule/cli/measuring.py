@@ -10,13 +10,13 @@ import click
 
 from perjoule import campaign, store
 from perjoule.cli import exits, parameters
-from perjoule.cli.giving import given_back
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import Listening
 from perjoule.cli.serving import live as live_page
 from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.consent import confirmed
 from perjoule.cli.terminal.display import err, out, show, show_line
+from perjoule.cli.terminal.giving import given_back
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.cli.terminal.outputs import require_folder
 from perjoule.cli.terminal.progress import ProgressDisplay
@@ -58,7 +58,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
 @click.command(
     "run",
     epilog=examples(
-        "perjoule run examples/demo.toml --set repetitions=1",
+        "perjoule run demo.toml --set repetitions=1",
         "perjoule run my.toml --into results/my --live",
         "perjoule run my.toml --live --port 9619     with /metrics for Prometheus",
         "sudo perjoule run ssd.toml --overwrite ata-KINGSTON_SV300S37A120G_50026B7",

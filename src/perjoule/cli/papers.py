@@ -91,7 +91,7 @@ def paper_named(name: str) -> Paper:
         return published.paper(name)
     return published.read(
         text_of(
-            path, "paper", "docs/reference/papers.md describes such a file; `perjoule papers` lists names"
+            path, "paper", "`perjoule docs papers` describes such a file; `perjoule papers` lists names"
         ),
         name.removesuffix(".toml"),
     )

@@ -29,11 +29,11 @@ def _print_schema(context: click.Context, _: click.Parameter, asked: bool) -> No
     "plan",
     short_help="Find the hardware and file system for a need.",
     epilog=examples(
-        "perjoule plan examples/needs/archive.toml",
-        "perjoule plan examples/needs/archive.toml --page plan.html",
-        "perjoule plan examples/needs/archive.toml --candidate 1",
-        "perjoule plan examples/needs/archive.toml --candidate 1 --write measure.toml",
-        "perjoule plan examples/needs/archive.toml --json",
+        "perjoule plan archive.toml",
+        "perjoule plan archive.toml --page plan.html",
+        "perjoule plan archive.toml --candidate 1",
+        "perjoule plan archive.toml --candidate 1 --write measure.toml",
+        "perjoule plan archive.toml --json",
         "perjoule plan --schema > need.schema.json",
     ),
 )
@@ -80,7 +80,7 @@ def plan_command(
     Computes every combination of the catalogue's servers, disks, networks and file systems; none beats a
     candidate of the front at everything. Bands are the 5th to 95th percentile of draws of all uncertain
     values. If nothing meets the need, the output has the nearest candidate and the limits to move, and the
-    exit code is 1. See docs/how-to/plan.md for keys and definitions.
+    exit code is 1. See `perjoule docs plan` for keys and definitions.
     """
     from perjoule import planning
     from perjoule.model.errors import CampaignError

@@ -36,7 +36,7 @@ def publish_command(bundle: Path, into: Path) -> None:
 
     The bundle must verify: every number is recomputed from its raw data. It needs a license, an author, and
     power that was not simulated. Numbers that are physically implausible, or of one repetition, get no rank.
-    See docs/how-to/publish.md.
+    See `perjoule docs publish`.
     """
     from perjoule import publishing
 

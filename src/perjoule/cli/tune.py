@@ -35,7 +35,7 @@ LEAST_TRIALS_COUNT = 10
         "perjoule tune my.toml --for MiB/J --list",
         "perjoule tune my.toml --for MiB/J --trials 40",
         'perjoule tune my.toml --for MiB/s --within "20 W" --only threads',
-        "perjoule tune examples/tune.toml --for EDP --trials 16 --into results/tuned",
+        "perjoule tune tune.toml --for EDP --trials 16 --into results/tuned",
     ),
 )
 @parameters.file
@@ -148,7 +148,7 @@ def go_on(
     """
     from perjoule import drivers
     from perjoule.cli import exits
-    from perjoule.cli.giving import given_back
+    from perjoule.cli.terminal.giving import given_back
     from perjoule.model import least_real
     from perjoule.results.limitations import SIMULATED
     from perjoule.tuning import folder as folders

@@ -80,7 +80,7 @@ class CephFs(ceph.Ceph):
     ] = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"});
     those that tune
-    (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
+    (`perjoule docs permitted`). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
     def _cached_by_it(self) -> Self:

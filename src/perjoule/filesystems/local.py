@@ -52,10 +52,10 @@ class LocalFileSystem(OnOwnDevices):
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune
-    (docs/reference/permitted.md).
+    (`perjoule docs permitted`).
     """
     options: tuple[str, ...] = ()
-    """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
+    """More mount options, as in ["commit=30"]; only those that tune (`perjoule docs permitted`)."""
     aged: Aged | None = None
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
 

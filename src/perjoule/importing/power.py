@@ -65,7 +65,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     """
     tables = path.suffix == ".toml"
     if not path.is_file():
-        raise CampaignError("no such power log", where=str(path), next="see docs/how-to/import.md")
+        raise CampaignError("no such power log", where=str(path), next="see `perjoule docs import`")
     require_portable(path)
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)

@@ -157,10 +157,10 @@ class Disk:
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune
-    (docs/reference/permitted.md).
+    (`perjoule docs permitted`).
     """
     options: tuple[str, ...] = ()
-    """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
+    """More mount options, as in ["commit=30"]; only those that tune (`perjoule docs permitted`)."""
 
     @property
     def legs_count(self) -> int:

@@ -193,7 +193,7 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
     if kind == "real":
         yield (
             "Replace the addresses, which are of documentation, by your hosts'; first read "
-            "docs/how-to/real-hosts.md."
+            "`perjoule docs real-hosts`."
         )
         yield (
             "Storage hosts keep the data below /var/tmp/perjoule: set `work` in [testbed] to a folder on "
@@ -204,7 +204,7 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
             "before their lines."
         )
         yield (
-            "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they "
+            "`perjoule docs meters` has each meter's; `perjoule meters test` on this file says how good they "
             "are."
         )
         return

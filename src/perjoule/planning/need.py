@@ -103,7 +103,7 @@ class Choose:
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Need:
-    """What is needed, as docs/how-to/plan.md describes it."""
+    """What is needed, as `perjoule docs plan` describes it."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]*$", max_length=80)]
     """The name of the need; that of its file by default."""
@@ -186,13 +186,13 @@ class Question:
     electricity: Quantity  # USD/J
 
 
-_ADDED = 'add {} = "..."; see examples/needs/archive.toml'
+_ADDED = 'add {} = "..."; see `perjoule docs plan`'
 INNER: Mapping[str, Any] = {"day": Day, "limits": Limits, "choose": Choose}
 
 
 def read(path: File) -> Question:
     """Read a need. Raises CampaignError: one sentence with the line of the error."""
-    return parse(text_of(path, "need", "see examples/needs/ for needs"), path.name)
+    return parse(text_of(path, "need", "`perjoule new archive` writes a need"), path.name)
 
 
 def parse(text: str, name: str = "need") -> Question:

@@ -100,7 +100,7 @@ class Parts:
 TABLES = tuple(Parts.__annotations__)
 
 
-_KEYS = "see docs/how-to/plan.md for each part's keys"
+_KEYS = "see `perjoule docs plan` for each part's keys"
 PLANNED = {  # what a plan needs of a part; without, it is left out, unless a need describes it
     "server": ("slots", "networks", "supply_efficiency", "price", "embodied", "rack_units", "port"),
     "drive": ("fits",),

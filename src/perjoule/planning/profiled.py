@@ -15,7 +15,7 @@ def server_cpu(filesystem: str, direction: Direction) -> Quantity | None:
     """Return 7-zip MIPS x seconds of the servers for each byte at their disks: the median of a profile's
     points.
 
-    The interval holds all points, and what another CPU may need; see docs/how-to/plan.md. None without such a
+    The interval holds all points, and what another CPU may need; see `perjoule docs plan`. None without such a
     profile.
     """
     found = _profile(filesystem, direction)

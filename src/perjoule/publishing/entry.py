@@ -42,7 +42,7 @@ WORK = (*zip(PER_JOULE, RATES, strict=True), IDLE)
 _UNPRINTED = "\N{REPLACEMENT CHARACTER}"
 _SHOWN = 5  # differences
 _ADVICE_SIZE = "publish a part of its trials"
-_ADVICE = "see docs/how-to/publish.md"
+_ADVICE = "see `perjoule docs publish`"
 
 
 @dataclass(frozen=True)

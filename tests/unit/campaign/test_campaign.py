@@ -297,9 +297,9 @@ def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=r'no such file; did you mean "demo.toml"\?'):
         campaign.read(tmp_path / "dmeo.toml")
     # all that is alike is .toml
-    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):
+    with pytest.raises(CampaignError, match="no such file; `perjoule new` lists campaigns to start from"):
         campaign.read(tmp_path / "x.toml")
-    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):
+    with pytest.raises(CampaignError, match="no such file; `perjoule new` lists campaigns to start from"):
         campaign.read(tmp_path / "nowhere" / "demo.toml")
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "demo.toml").touch()
@@ -752,7 +752,7 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(
         ("rappl", [], 'unknown meter "rappl"; did you mean "rapl"?'),
         ("shelly", [], 'meter shelly lacks "address"; add --set address=...'),
         ("shelly", ["adress=x"], '--set meter.adress=x: no meter here has "adress"; did you mean "address"?'),
-        ("nowhere.toml", [], "nowhere.toml: no such file; see examples/ for campaigns"),
+        ("nowhere.toml", [], "nowhere.toml: no such file; `perjoule new` lists campaigns to start from"),
     ],
 )
 def test_a_wrong_meter_is_answered_for_the_command_line(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS_COUNT = 200
 _LISTED = "ansible-inventory.json"  # of a campaign's files, and kept with its results
-_OWN = "docs/how-to/boards.md"
+_OWN = "`perjoule docs boards`"
 
 
 def campaign_of(path: Path, overrides: Sequence[str], inventory: Path | None) -> "Campaign":

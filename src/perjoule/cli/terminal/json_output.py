@@ -18,7 +18,7 @@ option = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Machine-readable output, in SI units; see docs/reference/json.md.",
+    help="Machine-readable output, in SI units; see `perjoule docs json`.",
 )
 
 

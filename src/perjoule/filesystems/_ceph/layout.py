@@ -174,7 +174,7 @@ class Ceph(Deployed):
     conf: Conf = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}); those that
     tune
-    (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
+    (`perjoule docs permitted`). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
     def _ages_on_disk(self) -> Self:

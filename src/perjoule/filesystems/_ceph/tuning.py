@@ -96,7 +96,7 @@ def require_permitted(conf: Mapping[str, str]) -> None:
             advice = (
                 f'did you mean "{near[0]}"?'
                 if near
-                else "remove it; docs/reference/permitted.md lists what may be set"
+                else "remove it; `perjoule docs permitted` lists what may be set"
             )
             raise ValueError(f'"{name}" is not an option that only tunes ({advice})')
         form = CHOICES.get(name, f"=({_NUMBER})")
@@ -104,6 +104,6 @@ def require_permitted(conf: Mapping[str, str]) -> None:
             advice = (
                 "write a number, a size such as 64M, true or false"
                 if tunes(name)
-                else "see docs/reference/permitted.md"
+                else "see `perjoule docs permitted`"
             )
             raise ValueError(f'{name} = "{value}" is not permitted ({advice})')

@@ -41,7 +41,7 @@ class BeeGFS(SelfBuilt):
     variable: ClassVar = "PERJOULE_BEEGFS_PREFIX"
     installation: ClassVar = (
         "BeeGFS (https://doc.beegfs.io/latest/quick_start_guide/quick_start_guide.html; see "
-        "docs/how-to/beegfs.md)"
+        "`perjoule docs beegfs`)"
     )
     packaged: ClassVar = "/opt/beegfs/sbin"
     daemons: ClassVar = (MANAGEMENT, *SERVERS.values())

@@ -98,7 +98,7 @@ class GlusterFS(Deployed):
     ] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"}); those that
     tune
-    (docs/reference/permitted.md)."""
+    (`perjoule docs permitted`)."""
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
         """That of glusterd, which is fixed for its peers and tools, and those of bricks."""

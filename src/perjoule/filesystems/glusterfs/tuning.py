@@ -77,7 +77,7 @@ def require_permitted(volume: Mapping[str, str]) -> None:
     """
     for name, value in volume.items():
         if name not in TUNING:
-            advice = "write it whole, or remove it; docs/reference/permitted.md lists what may be set"
+            advice = "write it whole, or remove it; `perjoule docs permitted` lists what may be set"
             raise ValueError(f'"{name}" is not an option of a volume that only tunes ({advice})')
         if not permits(TUNING, f"{name}={value}"):
             kind = (

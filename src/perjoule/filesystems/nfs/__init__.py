@@ -94,7 +94,7 @@ class Nfs(Deployed):
     """
     options: tuple[str, ...] = ()
     """More mount options of the kernel's client, as in ["nconnect=4"]; only those that tune
-    (docs/reference/permitted.md).
+    (`perjoule docs permitted`).
     """
 
     @model_validator(mode="after")

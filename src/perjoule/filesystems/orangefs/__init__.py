@@ -47,7 +47,7 @@ class OrangeFS(SelfBuilt):
     """OrangeFS on the hosts of a testbed."""
 
     variable: ClassVar = "PERJOULE_ORANGEFS_PREFIX"
-    installation: ClassVar = "OrangeFS 2.9.8 or 2.10 (see docs/how-to/orangefs.md)"
+    installation: ClassVar = "OrangeFS 2.9.8 or 2.10 (see `perjoule docs orangefs`)"
     daemons: ClassVar = ("pvfs2-server",)
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers

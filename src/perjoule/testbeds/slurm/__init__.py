@@ -110,7 +110,7 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
     arguments: Annotated[tuple[str, ...], passed_on(require_permitted)] = ()
     """More arguments for salloc, such as ["--qos=high"]: only what nodes to ask for, and by which account of
     resources
-    (docs/reference/permitted.md)."""
+    (`perjoule docs permitted`)."""
     wait_s: Seconds = 3600.0
     """For how long the job may be pending."""
     work: Annotated[str, Field(pattern=r"^(/[\w.-]+(/[\w.-]+)*)?$")] = ""

@@ -210,7 +210,7 @@ VIEW = View(
         "aged",
         help="What file systems went through before their trials, and what that changed.",
         none="no file system here was aged",
-        advice="see docs/how-to/aged.md",
+        advice="see `perjoule docs aged`",
     ),
     title="Aged and new",
     tables=(

@@ -128,7 +128,7 @@ FLAG = Flag(
     "events",
     help="Rate and power before, during and after events, and the cost of healing.",
     none="nothing happened to servers in the trials here",
-    advice="see docs/how-to/events.md",
+    advice="see `perjoule docs events`",
 )
 VIEW = View(
     rank=130,

@@ -30,7 +30,7 @@ VIEW = View(
         "bytes",
         help="Bytes moved per user byte, next to what redundancy explains.",
         none="no trial here has both counted bytes and a known redundancy",
-        advice="see docs/explanations/how-numbers-are-made.md",
+        advice="see `perjoule docs how-numbers-are-made`",
     ),
     title="Bytes per user byte",
     folded=True,

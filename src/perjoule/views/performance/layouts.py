@@ -65,7 +65,7 @@ VIEW = View(
         "layouts",
         help="Which hosts held the files of each read: every repetition has a layout of its own.",
         none="no trial here read files that this version laid out",
-        advice="see docs/explanations/how-numbers-are-made.md",
+        advice="see `perjoule docs how-numbers-are-made`",
     ),
     tables=(
         Shown(lambda content: layout_tables(content.results)[0]),

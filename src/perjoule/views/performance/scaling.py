@@ -119,7 +119,7 @@ VIEW = View(
         "scaling",
         help="Scaling with storage hosts: % of ideal, and the fitted law.",
         none="the number of storage hosts was the same in all trials",
-        advice="see docs/how-to/scaling.md",
+        advice="see `perjoule docs scaling`",
     ),
     title="Scaling with storage hosts",
     tables=(

@@ -191,7 +191,7 @@ VIEW = View(
         "users",
         help="Throughput of several users together and alone, and fairness.",
         none="no trial here has several users at once",
-        advice="see docs/how-to/mixed-users.md",
+        advice="see `perjoule docs mixed-users`",
     ),
     title="Users together and alone",
     tables=(

@@ -48,7 +48,7 @@ VIEW = View(
         "winners",
         help="The best file system for each workload, or none.",
         none="no two file systems here did the same work",
-        advice="see docs/how-to/compare.md",
+        advice="see `perjoule docs compare`",
     ),
     title="Best for each workload",
     anchor="best",

@@ -179,7 +179,7 @@ FLAG = Flag(
     "budget",
     help="Uncertainty budget of the energies, and power that the meters do not explain.",
     none="no energy here has an uncertainty budget: no meter states its errors",
-    advice="see docs/explanations/uncertainty.md",
+    advice="see `perjoule docs uncertainty`",
 )
 VIEW = View(
     rank=190,

@@ -94,7 +94,7 @@ VIEW = View(
         "idle",
         help="What idle file systems draw and do by themselves, by role.",
         none="no trial here was idle",
-        advice="see docs/how-to/idle.md",
+        advice="see `perjoule docs idle`",
     ),
     title="Idle",
     tables=(

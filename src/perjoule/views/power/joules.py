@@ -155,7 +155,7 @@ FLAG = Flag(
     "joules",
     help="Energy of servers, of clients and of all, by device, and where the joules went.",
     none="no energy is known here",
-    advice="see docs/how-to/meters.md",
+    advice="see `perjoule docs meters`",
     notes=lambda content: omissions(content.cells),
 )
 VIEW = View(

@@ -108,7 +108,7 @@ VIEW = View(
         "duty",
         help="Power against load: energy proportionality, and energy per byte at each load.",
         none="no load here was paced at several shares",
-        advice="see docs/how-to/duty.md",
+        advice="see `perjoule docs duty`",
     ),
     title="Power against load",
     tables=(

@@ -176,7 +176,7 @@ def read(format: str, texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
         return tuple(_timed(run) for run in FORMATS[format](texts, hints))
     except UNEXPECTED as error:
         raise WorkloadError(
-            f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md"
+            f"this can't be read as {format}: {words(error)}", next="see `perjoule docs import`"
         ) from error
 
 
