@@ -54,7 +54,9 @@ class CampaignSource:
         return CampaignError(what, where=self.where(path), next=next)
 
 
-def text_of(path: File, kind: str = "campaign", advice: str = "`perjoule new` lists campaigns to start from") -> str:
+def text_of(
+    path: File, kind: str = "campaign", advice: str = "`perjoule new` lists campaigns to start from"
+) -> str:
     """Read a campaign file, or a file of another `kind`.
 
     Raises CampaignError, with the advice if there is no such file.

@@ -90,9 +90,7 @@ def paper_named(name: str) -> Paper:
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
     return published.read(
-        text_of(
-            path, "paper", "`perjoule docs papers` describes such a file; `perjoule papers` lists names"
-        ),
+        text_of(path, "paper", "`perjoule docs papers` describes such a file; `perjoule papers` lists names"),
         name.removesuffix(".toml"),
     )
 

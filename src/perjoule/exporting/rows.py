@@ -4,7 +4,7 @@ cell and metric.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +15,7 @@ from perjoule.machine.spreadsheets import marked
 from perjoule.model import Cell, Doubt, Trial
 from perjoule.model.metrics import metric_of
 from perjoule.store import Results
+from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
 
 # pyarrow ships no types; every use of it is on this page.
@@ -83,8 +84,15 @@ def csv_text(table: Sequence[ExportRow]) -> str:
     return text.getvalue()
 
 
-def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:
-    """Write rows as Parquet. Raises OSError."""
+def arrow(
+    cell_rows: Sequence[Sequence[object]], columns: Mapping[str, object] = ExportRow.__annotations__
+) -> Any:
+    """Return rows as a `pyarrow.Table`.
+
+    Args:
+        cell_rows: a value for each column.
+        columns: their Python types by name.
+    """
     types = {
         int: _pa.int64(),
         int | None: _pa.int64(),
@@ -93,16 +101,26 @@ def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:
         str: _pa.string(),
     }
     schema = _pa.schema(
-        [(name, types[kind]) for name, kind in ExportRow.__annotations__.items()],
+        [(name, types[cast("type", kind)]) for name, kind in columns.items()],
         metadata={"perjoule": "export 1"},
     )
-    columns = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in ExportRow._fields]
-    table = _pa.Table.from_arrays(
-        [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)],
+    values = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in columns]
+    return _pa.Table.from_arrays(
+        [_pa.array(column, type=field.type) for column, field in zip(values, schema, strict=True)],
         schema=schema,
     )
+
+
+def arrow_of_series(path: Path) -> Any:
+    """Return the samples in a kept file as a `pyarrow.Table`. Raises MachineError: it can't be read."""
+    with spoken(path):
+        return _pq.read_table(path)
+
+
+def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:
+    """Write rows as Parquet. Raises OSError."""
     with path.open("wb") as file:
-        _pq.write_table(table, file, compression="zstd")
+        _pq.write_table(arrow(cell_rows), file, compression="zstd")
 
 
 def _words(trial: Trial, direction: str) -> tuple[str, str, str, str, int, int, str]:
