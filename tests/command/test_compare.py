@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -96,6 +97,29 @@ def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(
     html = page.read_text()
     assert "after over before" in html
     assert "http://" not in html.split("<script")[0]
+
+
+def test_limits_are_a_junit_report_with_a_case_for_each_row(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    limits = ("--fail-if", "MiB/s < -5 %", "--fail-if", "MiB/s > 20 %")
+    target = tmp_path / "limits.xml"
+    done = run("compare", *folders, "--change", "filesystem.throughput", *limits, "--junit", target)
+    assert done.returncode == 1, done.stderr
+    suite = ElementTree.parse(target).getroot()[0]
+    assert suite.get("name") == "after over before"
+    outcomes = {(case.get("classname"), [child.tag for child in case] == ["failure"]) for case in suite}
+    assert ("MiB/s < -5 %", True) in outcomes and ("MiB/s > 20 %", True) not in outcomes
+    for key, tag in (
+        ("tests", "testcase"),
+        ("failures", "testcase/failure"),
+        ("skipped", "testcase/skipped"),
+    ):
+        assert int(suite.get(key, "")) == len(suite.findall(tag))
+    (broken, *_) = suite.findall("testcase/failure")
+    assert "significantly worse than before" in broken.get("message", "")
+    nothing = run("compare", *folders, "--change", "filesystem.throughput", "--junit", target)
+    assert nothing.returncode == 2 and "--junit has nothing to judge; add --fail-if" in nothing.stderr
 
 
 def test_whatever_differs_is_a_doubt_with_any_change(folders: tuple[Path, Path]) -> None:

@@ -1,8 +1,10 @@
 """Campaigns of one name over time, as a storage team's CI sees them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -93,6 +95,19 @@ def test_a_file_system_that_became_slow_is_found_where_it_did_and_fails_ci(said:
     assert step["p"] <= 0.05
     assert data["campaigns"][5]["results"].endswith("night-5") and data["campaigns"][5]["changes"]
     assert [(one["first"], one["last"]) for one in row["levels"]] == [(0, 4), (5, 7)]
+
+
+def test_what_became_worse_is_a_failure_in_a_junit_report(said: Said, nightly: Path, tmp_path: Path) -> None:
+    target = tmp_path / "history.xml"
+    said("history", nightly, "--metric", "MiB/s", "--fail-on-worse", "--junit", target, code=1)
+    suite = ElementTree.parse(target).getroot()[0]
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("nightly", "1", "1")
+    (case,) = suite
+    assert (case.get("classname"), case[0].tag) == ("MiB/s", "failure")
+    assert re.fullmatch(r"worse since night-5: x?0\.[45].*", case[0].get("message", ""))
+    few = [nightly / f"night-{night}" for night in range(2)]
+    said("history", *few, "--metric", "MiB/s", "--junit", target)
+    assert [child.tag for child in ElementTree.parse(target).getroot()[0][0]] == ["skipped"]
 
 
 def test_nights_alike_pass(said: Said, nightly: Path) -> None:

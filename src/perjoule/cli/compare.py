@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 @click.option(
     "--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure."
 )
+@parameters.junit
 @json_output.option
 def compare_command(
     folder: Path,
@@ -85,6 +86,7 @@ def compare_command(
     across_grades: bool,
     limits: tuple[str, ...],
     target: Path | None,
+    junit_file: Path | None,
     as_json: bool,
 ) -> None:
     """Compare two results folders, two file systems of one, or one with a paper.
@@ -97,12 +99,14 @@ def compare_command(
         targets = "name another DIR, --between two labels, or --with a paper"
         raise CampaignError("choose exactly one comparison target", next=targets)
     if paper is not None:
-        if declared or any_change or across_grades or limits:
+        if declared or any_change or across_grades or limits or junit_file:
             raise CampaignError(
                 "--with combines only with --metric, --report and --json", next="remove the other options"
             )
         _with_paper(folder, paper, metrics, target, as_json)
         return
+    if junit_file and not limits:
+        raise CampaignError("--junit has nothing to judge", next='add --fail-if "MiB/J < -5 %"')
     from perjoule.results import comparison as comparing
     from perjoule.results.comparison import table
     from perjoule.results.comparison.limits import limit
@@ -129,6 +133,11 @@ def compare_command(
         from perjoule.report import comparison
 
         write(target, comparison.page(comparison_found))
+    if junit_file is not None:
+        from perjoule.results import junit
+
+        cases = junit.of_limits(comparison_found.rows, asked)
+        write(junit_file, junit.document(f"{second.name} over {first.name}", cases))
     if _broken(comparison_found.rows, asked, show=not as_json):
         sys.exit(1)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from perjoule import store
+from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show, show_line
@@ -19,7 +20,7 @@ from perjoule.model.units import counted
     epilog=examples(
         "perjoule history results/nightly-*",
         "perjoule history results/ --report history.html",
-        "perjoule history results/ --metric MiB/J --fail-on-worse",
+        "perjoule history results/ --metric MiB/J --fail-on-worse --junit history.xml",
     ),
 )
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIRS")
@@ -30,12 +31,14 @@ from perjoule.model.units import counted
 @click.option(
     "--fail-on-worse", is_flag=True, help="Exit code 1 if the newest level of a metric is worse than before."
 )
+@parameters.junit
 @json_output.option
 def history_command(
     folders: tuple[Path, ...],
     metrics: tuple[str, ...],
     target: Path | None,
     fail_on_worse: bool,
+    junit_file: Path | None,
     as_json: bool,
 ) -> None:
     """Show each metric over the campaigns of one name, with the steps in it, and what changed there.
@@ -65,5 +68,9 @@ def history_command(
         from perjoule.report import history as report
 
         write(target, report.page(history_found))
+    if junit_file is not None:
+        from perjoule.results import junit
+
+        write(junit_file, junit.document(history_found.name, junit.of_history(history_found)))
     if fail_on_worse and history_found.worse:
         sys.exit(1)

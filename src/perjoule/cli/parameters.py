@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from perjoule.cli.terminal.outputs import OutputFolder
+from perjoule.cli.terminal.outputs import OutputFile, OutputFolder
 
 HELP_WIDTH = 110
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
@@ -136,6 +136,13 @@ stands_for = click.option(
     "cluster",
     metavar="CLUSTER|FILE.toml",
     help="Hardware of hosts for which the campaign names none, as for `predict --on`.",
+)
+junit = click.option(
+    "--junit",
+    "junit_file",
+    type=OutputFile(),
+    metavar="FILE.xml",
+    help="Write what was judged as a JUnit report, which CI servers show.",
 )
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")
