@@ -408,7 +408,7 @@ def test_a_mistake_on_the_command_line_is_one_sentence_with_what_was_meant(
 def test_a_command_line_without_words_shows_the_help(typed: Typed) -> None:
     code, _, errors = typed()
     assert code == 2
-    assert "Commands:" in errors
+    assert "Measure:" in errors
 
 
 FOLDER_COMMANDS = ("show", "report", "verify", "resume")

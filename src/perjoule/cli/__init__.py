@@ -12,42 +12,65 @@ from perjoule import __version__
 from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import InOrder, examples
 
-# Where each command is, and what the list of all says of it. A module is imported when its command is: all of
-# them take ten times as long as `--help` should.
-COMMANDS = {
-    "measure": ("meters.measure", "measure_command", "Measure a folder and a power meter: the first number."),
-    "new": ("shipped", "new_command", "Write an example to start from: a campaign or a need."),
-    "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
-    "run": ("measuring", "run_command", "Run a campaign and write its report."),
-    "resume": ("measuring", "resume", "Continue an interrupted campaign or tuning."),
-    "tune": ("tune", "tune_command", "Find the settings that do best."),
-    "watch": ("watch", "watch", "Watch a run in a browser."),
-    "check": ("checking", "check", "Dry run: trials, bytes, space, time."),
-    "show": ("results", "show_command", "Print the table of a results folder."),
-    "report": ("results", "report_command", "Write the report of one results folder, or of many."),
-    "verify": ("results", "verify_command", "Recompute every number from the raw data."),
-    "recalculate": ("exchange", "recalculate_command", "Model watts again with corrected coefficients."),
-    "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
-    "history": ("history", "history_command", "Show campaigns of one name over time."),
-    "import": ("exchange", "import_command", "Import what other tools measured."),
-    "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
-    "publish": ("publishing", "publish_command", "Check a bundle and add it to a public list."),
-    "list": ("publishing", "list_group", "Make the site of a public list of results."),
-    "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
-    "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
-    "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),
-    "calibrate": ("calibrate", "calibrate", "Measure what predictions of a file system rest on."),
-    "predict": ("predict", "predict", "Predict throughput and energy on a cluster you don't have."),
-    "ledger": ("ledger", "ledger", "Compare predictions with what was measured later."),
-    "plan": ("plan", "plan_command", "Find the hardware and file system for a need."),
-    "catalogue": ("catalogue", "catalogue_command", "List hardware and file systems by name, with sources."),
-    "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
-    "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
-    "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),
-    "doctor": ("machine", "doctor", "Check what this machine, or a campaign's hosts, can and can't do."),
-    "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds, events."),
-    "docs": ("shipped", "docs_command", "List the documentation's pages, or read one."),
+# Where each command is, and what the list of all says of it, by heading. A module is imported when its command
+# is: all of them take ten times as long as `--help` should.
+SECTIONS = {
+    "Measure": {
+        "measure": (
+            "meters.measure",
+            "measure_command",
+            "Measure a folder and a power meter: the first number.",
+        ),
+        "new": ("shipped", "new_command", "Write an example to start from: a campaign or a need."),
+        "check": ("checking", "check", "Dry run: trials, bytes, space, time."),
+        "run": ("measuring", "run_command", "Run a campaign and write its report."),
+        "resume": ("measuring", "resume", "Continue an interrupted campaign or tuning."),
+        "watch": ("watch", "watch", "Watch a run in a browser."),
+        "demo": ("measuring", "demo", "Run the demo: three parallel file systems compared."),
+        "tune": ("tune", "tune_command", "Find the settings that do best."),
+    },
+    "Results": {
+        "show": ("results", "show_command", "Print the table of a results folder."),
+        "report": ("results", "report_command", "Write the report of one results folder, or of many."),
+        "verify": ("results", "verify_command", "Recompute every number from the raw data."),
+        "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
+        "history": ("history", "history_command", "Show campaigns of one name over time."),
+        "export": ("exchange", "export_command", "Export results: CSV, Parquet, or one verifiable file."),
+        "import": ("exchange", "import_command", "Import what other tools measured."),
+        "recalculate": ("exchange", "recalculate_command", "Model watts again with corrected coefficients."),
+        "publish": ("publishing", "publish_command", "Check a bundle and add it to a public list."),
+        "list": ("publishing", "list_group", "Make the site of a public list of results."),
+    },
+    "Papers": {
+        "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
+        "reproduce": (
+            "papers",
+            "reproduce_command",
+            "Repeat a paper's study: write its campaign, or run it.",
+        ),
+        "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
+    },
+    "Predict and plan": {
+        "predict": ("predict", "predict", "Predict throughput and energy on a cluster you don't have."),
+        "plan": ("plan", "plan_command", "Find the hardware and file system for a need."),
+        "calibrate": ("calibrate", "calibrate", "Measure what predictions of a file system rest on."),
+        "ledger": ("ledger", "ledger", "Compare predictions with what was measured later."),
+        "catalogue": (
+            "catalogue",
+            "catalogue_command",
+            "List hardware and file systems by name, with sources.",
+        ),
+    },
+    "Machine and help": {
+        "doctor": ("machine", "doctor", "Check what this machine, or a campaign's hosts, can and can't do."),
+        "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
+        "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
+        "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),
+        "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds, events."),
+        "docs": ("shipped", "docs_command", "List the documentation's pages, or read one."),
+    },
 }
+COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
 
 
 class _Imported(Mapping[str, click.Command]):
@@ -69,9 +92,11 @@ class _Listed(InOrder):
     """A group that lists its commands without importing them."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them with a line each."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+        """List them with a line each, below what they are for."""
+        width = max(map(len, COMMANDS))  # all in one column
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, _, line) in commands.items()])
 
 
 @click.group(
