@@ -110,6 +110,14 @@ def test_what_became_worse_is_a_failure_in_a_junit_report(said: Said, nightly: P
     assert [child.tag for child in ElementTree.parse(target).getroot()[0][0]] == ["skipped"]
 
 
+def test_a_campaign_without_a_valid_trial_is_named(said: Said, nightly: Path, tmp_path: Path) -> None:
+    asked = campaign.parse(CAMPAIGN.format(seed=9, mib_per_s=100, name="nightly"))
+    store.create(tmp_path / "night-9", asked.text, asked.name)
+    done = said("history", nightly, tmp_path / "night-9", "--metric", "MiB/s")
+    assert "left out: night-9: it has no valid trial" in done.output
+    assert "left out" not in said("history", nightly, "--metric", "MiB/s").output
+
+
 def test_nights_alike_pass(said: Said, nightly: Path) -> None:
     done = said(
         "history", *(nightly / f"night-{n}" for n in (3, 0, 4, 2, 1)), "--fail-on-worse", "--metric", "MiB/s"

@@ -64,6 +64,8 @@ def history_command(
                 f"{moment.name} ({moment.day}), a step: "
                 f"{'; '.join(changes) or 'no difference in options or environment'}"
             )
+        for folder in history_found.left_out:
+            show_line(f"left out: {folder}: it has no valid trial")
     if target is not None:
         from perjoule.report import history as report
 

@@ -84,6 +84,7 @@ class History:
     rows: tuple[HistoryRow, ...]
     # number of a campaign with a step -> what differs from the campaign before
     changes: Mapping[int, tuple[str, ...]]
+    left_out: tuple[str, ...] = ()  # folders without a valid trial
 
     @property
     def worse(self) -> tuple[HistoryRow, ...]:
@@ -148,6 +149,10 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
         tuple(moments),
         rows,
         {at: _changes(moments[at - 1], moments[at]) for at in stepped},
+        (
+            *(results.folder.name for results in folders if not results.done()),
+            *(moment.name for moment in moments if not moment.cells),
+        ),
     )
 
 
