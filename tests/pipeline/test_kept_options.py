@@ -141,7 +141,7 @@ def test_results_are_read_whatever_their_campaign_names_and_not_run_again(
     file, folder = tmp_path / "kept.toml", tmp_path / "results"
     file.write_text(TEXT.format(**{**PLAIN, **tables}))
     (tmp_path / "my.fio").write_text(JOB)
-    kept(simulated, campaign.parse(file.read_text(), folder=tmp_path, kept=True), folder, RAW.get(name))
+    kept(simulated, campaign.parse(file.read_text(), folder=tmp_path, of_results=True), folder, RAW.get(name))
     for verb, *more in (
         ["report"],
         ["verify"],

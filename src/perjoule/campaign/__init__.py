@@ -105,7 +105,7 @@ def parse(
     overrides: Sequence[str] = (),
     folder: File | None = None,
     given: Mapping[str, str] = NO_FILES,
-    kept: bool = False,
+    of_results: bool = False,
 ) -> Campaign:
     """Read a campaign.
 
@@ -117,26 +117,28 @@ def parse(
             overrides=c.overrides)` gives the same campaign again.
         folder: the folder of files that the campaign names.
         given: texts of files that the user has elsewhere, by the names that overrides have for them.
-        kept: it is the campaign of results that are only read, and may pass on what would be refused if it
-            were run.
+        of_results: it is the campaign of results that are only read, and may pass on what would be refused
+            if it were run.
 
     Raises:
         CampaignError: one sentence with the line of the error.
     """
-    found, place = document(text, source=source, overrides=overrides, folder=folder, given=given, kept=kept)
-    drawn = [f"name={File(source).stem}"] if "name" not in found else []
-    found.setdefault("name", File(source).stem)
-    header = _header({key: value for key, value in found.items() if key not in (*NAMES, EVENT)}, place)
+    tables, place = document(
+        text, source=source, overrides=overrides, folder=folder, given=given, of_results=of_results
+    )
+    drawn = [f"name={File(source).stem}"] if "name" not in tables else []
+    tables.setdefault("name", File(source).stem)
+    header = _header({key: value for key, value in tables.items() if key not in (*NAMES, EVENT)}, place)
     if header.servers_count:
-        _serve(found["testbed"], header.servers_count, place)
+        _serve(tables["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
-    beds, of = testbeds(found, place)
-    rows_of = {"testbed": beds, **{name: _rows(name, found, place, header) for name in NAMES[1:]}}
+    beds, of = testbeds(tables, place)
+    rows_of = {"testbed": beds, **{name: _rows(name, tables, place, header) for name in NAMES[1:]}}
     parts = {name: specs(rows_of[name], place) for name in NAMES}
     paired = pairs(rows_of, parts, of)
     _check_access(rows_of["filesystem"], rows_of["workload"], place)
-    numbered = events(found.get(EVENT, []), place)
+    numbered = events(tables.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
     check_covered(rows_of["meter"], parts["testbed"], header.clients_count, place)
     check_named(rows_of["filesystem"], header.overwrite, place)
@@ -147,7 +149,7 @@ def parse(
             where=source,
             next=f"a campaign has at most {MOST_TRIALS}: shorten the lists",
         )
-    asked = groups(
+    ordered_groups = groups(
         header, seed, paired, parts["workload"], parts["meter"], events=tuple(event for event, _ in numbered)
     )
     return Campaign(
@@ -155,7 +157,7 @@ def parse(
         description=described(header.description) if header.simulate else header.description,
         reproduces=header.reproduces,
         seed=seed,
-        groups=simulated(asked) if header.simulate else asked,
+        groups=simulated(ordered_groups) if header.simulate else ordered_groups,
         text=text,
         order=header.order,
         settle_s=header.settle_s,
@@ -179,7 +181,7 @@ def document(
     overrides: Sequence[str] = (),
     folder: File | None = None,
     given: Mapping[str, str] = NO_FILES,
-    kept: bool = False,
+    of_results: bool = False,
 ) -> tuple[Table, CampaignSource]:
     """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names
     none.
@@ -187,14 +189,14 @@ def document(
     Raises:
         CampaignError: as `parse`, for whatever is wrong with its form.
     """
-    found, place = read_toml(text, source)
-    place = replace(place, folder=folder, given=given, kept=kept)
-    _check_shape(found, place)
-    place = _override(found, [o for o in overrides if not o.startswith("meter.")], place)
-    if "meter" not in found:
-        found["meter"] = [{"kind": kind} for kind in _meters(found["testbed"], place)]
-    place = _override(found, [o for o in overrides if o.startswith("meter.")], place)
-    return found, place
+    tables, place = read_toml(text, source)
+    place = replace(place, folder=folder, given=given, of_results=of_results)
+    _check_shape(tables, place)
+    place = _override(tables, [o for o in overrides if not o.startswith("meter.")], place)
+    if "meter" not in tables:
+        tables["meter"] = [{"kind": kind} for kind in _meters(tables["testbed"], place)]
+    place = _override(tables, [o for o in overrides if o.startswith("meter.")], place)
+    return tables, place
 
 
 def own_options(name: str, spec: Spec) -> Mapping[str, Json]:
@@ -260,24 +262,33 @@ def _check_access(
         assert isinstance(workload.driver, Workload)
         offers, needs = filesystem.driver.offers, workload.driver.needs
         if needs not in (offers, "nothing"):
-            what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
-            raise place.error(workload.path, what, "measure them in separate campaigns")
+            fault = (
+                f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
+            )
+            raise place.error(workload.path, fault, "measure them in separate campaigns")
         if needs == "nothing" and offers != "folders" and workload.driver.stored_bytes(1):
-            what = (
+            fault = (
                 f"workload {workload.kind} writes its data to folders, and filesystem {filesystem.kind} "
                 f"offers {offers}"
             )
             raise place.error(
-                (*workload.path, "data"), what, "remove data, or measure them in separate campaigns"
+                (*workload.path, "data"), fault, "remove data, or measure them in separate campaigns"
             )
 
 
 def _places(
-    beds: Sequence[TableRow], named: Sequence[Spec], paired: Sequence[FileSystemPair], place: CampaignSource
+    beds: Sequence[TableRow],
+    bed_specs: Sequence[Spec],
+    paired: Sequence[FileSystemPair],
+    place: CampaignSource,
 ) -> dict[tuple[str, str], str]:
     """Return the place of each testbed and file system, by what it is and its label in a trial."""
-    found = {("testbed", spec.label): place.where(row.path) for row, spec in zip(beds, named, strict=True)}
-    return found | {("filesystem", pair.filesystem.label): place.where(pair.path) for pair in paired}
+    testbed_places = {
+        ("testbed", spec.label): place.location(row.path) for row, spec in zip(beds, bed_specs, strict=True)
+    }
+    return testbed_places | {
+        ("filesystem", pair.filesystem.label): place.location(pair.path) for pair in paired
+    }
 
 
 def _override(document: Table, overrides: Sequence[str], place: CampaignSource) -> CampaignSource:
@@ -285,8 +296,8 @@ def _override(document: Table, overrides: Sequence[str], place: CampaignSource) 
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
     options[EVENT] = [known_keys(table) for table in document.get(EVENT, [])]
-    named = {text.partition("=")[0].strip() for text in overrides}
-    if "repetitions" in named and "until" not in named:  # a count on the command line is exact
+    overridden = {text.partition("=")[0].strip() for text in overrides}
+    if "repetitions" in overridden and "until" not in overridden:  # a count on the command line is exact
         document.pop("until", None)
     return override(document, overrides, place, options)
 
@@ -300,17 +311,17 @@ def _header(keys: Table, place: CampaignSource) -> Header:
         first = error.errors()[0]
         key = str(first["loc"][0])
         if first["type"] == "string_pattern_mismatch":
-            what = f"{key} = {written(first['input'])} can't be the name of a folder"
-            raise place.error((key,), what, "use letters, digits, spaces and . _ + -") from None
-        found = explained(error, Header, "a campaign")
-        what = found.what if is_list(keys[key]) else found.what.replace(f"{key} (number 1)", key)
-        raise place.error((key,), what, found.advice) from None
+            fault = f"{key} = {written(first['input'])} can't be the name of a folder"
+            raise place.error((key,), fault, "use letters, digits, spaces and . _ + -") from None
+        explanation = explained(error, Header, "a campaign")
+        fault = explanation.what if is_list(keys[key]) else explanation.what.replace(f"{key} (number 1)", key)
+        raise place.error((key,), fault, explanation.advice) from None
     if header.reproduces and header.reproduces not in published.names():
-        what = f'no paper is called "{header.reproduces}"'
-        raise place.error(("reproduces",), what, instead(header.reproduces, published.names()))
+        fault = f'no paper is called "{header.reproduces}"'
+        raise place.error(("reproduces",), fault, instead(header.reproduces, published.names()))
     if header.until and header.repetitions_count < LEAST_COUNT:
-        what = f"repetitions = {header.repetitions_count} is too few for the stop rule (until)"
-        raise place.error(("repetitions",), what, f"write {LEAST_COUNT} or more")
+        fault = f"repetitions = {header.repetitions_count} is too few for the stop rule (until)"
+        raise place.error(("repetitions",), fault, f"write {LEAST_COUNT} or more")
     for key, counts in (("clients", header.clients_count), ("servers", header.servers_count or ())):
         if twice := [n for n in counts if counts.count(n) > 1]:
             raise place.error((key,), f"{key} has {twice[0]} twice", "list each number once")
@@ -321,8 +332,8 @@ def _serve(testbed: Table, counts: Sequence[int], place: CampaignSource) -> None
     """Make the testbed span these numbers of storage hosts."""
     able = [kind for kind in drivers.usable("testbeds") if "servers" in fields_of("testbed", kind)]
     if testbed["kind"] not in able:
-        what = f"testbed {testbed['kind']} has a fixed set of storage hosts"
-        raise place.error(("servers",), what, f"remove servers, or use testbed {' or '.join(able)}")
+        fault = f"testbed {testbed['kind']} has a fixed set of storage hosts"
+        raise place.error(("servers",), fault, f"remove servers, or use testbed {' or '.join(able)}")
     if "servers" in testbed:
         raise place.error(
             ("testbed", "servers"), "servers is set twice", "remove it here, or above the tables"
@@ -332,18 +343,18 @@ def _serve(testbed: Table, counts: Sequence[int], place: CampaignSource) -> None
 
 def _rows(name: str, document: Table, place: CampaignSource, header: Header) -> list[TableRow]:
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
-    found: list[TableRow] = []
+    table_rows: list[TableRow] = []
     for path, table in _tables(name, document):
         listing = lists_users(name, kind_of(name, path, table, place))
         if listing and listing[0] in table:  # its users shrink, each by itself
-            found += rows(
+            table_rows += rows(
                 name, path, users(path, *listing, table, place, header.clients_count, shrink_ratio), place
             )
         else:
-            found += rows(name, path, table, place, shrink_ratio)
-    return found
+            table_rows += rows(name, path, table, place, shrink_ratio)
+    return table_rows
 
 
 def _tables(name: str, document: Table) -> list[tuple[Path, Table]]:
-    found = document.get(name, [])
-    return [((name,), found)] if is_table(found) else [((name, n), table) for n, table in enumerate(found)]
+    value = document.get(name, [])
+    return [((name,), value)] if is_table(value) else [((name, n), table) for n, table in enumerate(value)]

@@ -27,7 +27,7 @@ OWN_NAMES = (
 
 def takes_file(annotation: object) -> bool:
     """Return whether an option is written as the path of a text file."""
-    return any(AttachedText in (one, *get_args(one)) for one in (annotation, *get_args(annotation)))
+    return any(AttachedText in (part, *get_args(part)) for part in (annotation, *get_args(annotation)))
 
 
 def attached(path: Path, option: str, value: object, source: CampaignSource) -> Mapping[str, str]:

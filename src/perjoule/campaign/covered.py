@@ -27,25 +27,27 @@ def check_covered(
     # trials share a deployment
     largest = [hosts for bed in beds for hosts in _planned(bed, max(clients_counts))]
     _check_apart(list(meters), largest or [Hosts(())], place)
-    known = {
+    host_names = {
         host.name
         for bed in beds
         for count in clients_counts
         for hosts in _planned(bed, count)
         for host in hosts.all
     }
-    if not known:  # what keeps the testbed from planning any is refused by itself
+    if not host_names:  # what keeps the testbed from planning any is refused by itself
         return
-    empty = {word for hosts in largest for word, named in members(hosts).items() if not named}
-    chosen = not all(bed.names_hosts for bed in beds)  # by somebody else, when the campaign runs
+    empty = {group for hosts in largest for group, group_hosts in members(hosts).items() if not group_hosts}
+    chosen_later = not all(bed.names_hosts for bed in beds)  # by somebody else, when the campaign runs
     for meter in meters:
         assert isinstance(meter.driver, Meter)
-        for option, words in meter.driver.named.items():
-            if lacking := [word for word in words if word in empty]:
+        for option, names in meter.driver.named.items():
+            if lacking := [name for name in names if name in empty]:
                 advice = 'give a host the role "storage", or name the hosts'
                 raise place.error((*meter.path, option), f"{option}: the testbed has no {lacking[0]}", advice)
-            if strange := [word for word in words if not chosen and word not in known and word not in WORDS]:
-                advice = instead(strange[0], (*WORDS, *sorted(known)))
+            if strange := [
+                name for name in names if not chosen_later and name not in host_names and name not in WORDS
+            ]:
+                advice = instead(strange[0], (*WORDS, *sorted(host_names)))
                 raise place.error(
                     (*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice
                 )
@@ -56,14 +58,14 @@ def _check_apart(meters: Sequence[TableRow], deployed: Sequence[Hosts], place: C
     read = [row.driver for row in meters if isinstance(row.driver, Meter)]
     for hosts in deployed:
         try:
-            found = clash(read, hosts)
+            conflict = clash(read, hosts)
         except CampaignError:  # a name that no host has is refused with its line
             continue
-        if found is not None:
-            first, second = (meters[n].path for n in found.places)
-            beside = f"; the other one is {place.where(first)}" if first != second else ""
-            path = (*second, found.outlets[1].option)
-            raise place.error(path, found.what + beside, found.advice)
+        if conflict is not None:
+            first, second = (meters[n].path for n in conflict.places)
+            beside = f"; the other one is {place.location(first)}" if first != second else ""
+            path = (*second, conflict.outlets[1].option)
+            raise place.error(path, conflict.what + beside, conflict.advice)
 
 
 def _planned(bed: drivers.protocols.Testbed, clients_count: int) -> Iterator[Hosts]:

@@ -40,24 +40,24 @@ def describe(kind: str | None = None) -> Iterator[str]:
     Raises CampaignError.
     """
     if kind is None:
-        listed = [(name, found) for name in LISTED for found in drivers.usable(f"{name}s")]
-        width = max(len(found) for _, found in listed)
+        listed = [(name, driver_kind) for name in LISTED for driver_kind in drivers.usable(f"{name}s")]
+        width = max(len(driver_kind) for _, driver_kind in listed)
         for name in LISTED:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
             yield from (
-                f"  {found:{width}}  {headline(name, found)}{_of(name, found)}"
-                for which, found in listed
+                f"  {driver_kind:{width}}  {headline(name, driver_kind)}{_of(name, driver_kind)}"
+                for which, driver_kind in listed
                 if which == name
             )
         return
-    all_kinds = [(name, found) for name in LISTED for found in drivers.kinds(f"{name}s")]
+    all_kinds = [(name, driver_kind) for name in LISTED for driver_kind in drivers.kinds(f"{name}s")]
     if mounted := where_mounted(kind):
         raise CampaignError(mounted[0], next=mounted[1])
-    if kind not in {found for _, found in all_kinds}:
-        advice = instead(kind, dict.fromkeys(found for _, found in all_kinds))
+    if kind not in {driver_kind for _, driver_kind in all_kinds}:
+        advice = instead(kind, dict.fromkeys(driver_kind for _, driver_kind in all_kinds))
         raise CampaignError(f'unknown driver "{kind}"', next=advice)
-    for name, found in all_kinds:
-        if found == kind:
+    for name, driver_kind in all_kinds:
+        if driver_kind == kind:
             yield from _driver_lines(name, kind)
 
 
@@ -120,50 +120,62 @@ def top_keys() -> Iterator[DescribedOption]:
 
 def tuned(name: str, kind: str, option: str) -> Iterator[str]:
     """Yield the values of an option that `perjoule tune` tries, a line for each key of a table."""
-    for (first, *rest), _, mark in tunables(name, kind):
+    for (first, *inner_keys), _, mark in tunables(name, kind):
         if first == option:
-            yield " ".join((*rest, ", ".join(map(written, mark.values)) or "what the hosts offer"))
+            yield " ".join((*inner_keys, ", ".join(map(written, mark.values)) or "what the hosts offer"))
 
 
 def _options(
     schema: dict[str, Any], definitions: dict[str, Any], depth_count: int
 ) -> Iterator[DescribedOption]:
     needed = schema.get("required", [])
-    for option, found in schema["properties"].items():
+    for option, option_schema in schema["properties"].items():
         if option in ("kind", "label", OWN_TESTBED) and "const" in schema["properties"].get("kind", {}):
             continue
-        default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
-        one = found["anyOf"][0] if "anyOf" in found else found
-        yield DescribedOption(
-            option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count
+        default = (
+            written(option_schema["default"])
+            if "default" in option_schema
+            else "..."
+            if option in needed
+            else "(none)"
         )
-        for inner in one.get("anyOf", [one]):
+        value_schema = option_schema["anyOf"][0] if "anyOf" in option_schema else option_schema
+        yield DescribedOption(
+            option,
+            default,
+            _takes(value_schema),
+            " ".join(option_schema.get("description", "").split()),
+            depth_count,
+        )
+        for inner in value_schema.get("anyOf", [value_schema]):
             if "$ref" in inner:
                 yield from _options(
                     definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, depth_count + 1
                 )
 
 
-def _takes(found: dict[str, Any]) -> str:
+def _takes(option_schema: dict[str, Any]) -> str:
     """Return the values of an option, in a word or two."""
-    if "anyOf" in found:
-        return " or ".join(dict.fromkeys(_takes(one) for one in found["anyOf"] if one.get("type") != "null"))
-    if "enum" in found:
-        return " | ".join(map(written, found["enum"]))
-    if "const" in found:
-        return written(found["const"])
-    if found.get("examples"):
-        return f"such as {written(found['examples'][0])}"
+    if "anyOf" in option_schema:
+        return " or ".join(
+            dict.fromkeys(_takes(choice) for choice in option_schema["anyOf"] if choice.get("type") != "null")
+        )
+    if "enum" in option_schema:
+        return " | ".join(map(written, option_schema["enum"]))
+    if "const" in option_schema:
+        return written(option_schema["const"])
+    if option_schema.get("examples"):
+        return f"such as {written(option_schema['examples'][0])}"
     bounds = [
-        f"{word} {found[key]}"
-        for key, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
-        if key in found
+        f"{preposition} {option_schema[key]}"
+        for key, preposition in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))
+        if key in option_schema
     ]
-    words = {
+    type_texts = {
         "integer": "a whole number",
         "number": "a number",
         "boolean": "true | false",
         "string": "text",
         "array": "a list",
     }
-    return " ".join([words.get(found.get("type", ""), "a table"), *bounds])
+    return " ".join([type_texts.get(option_schema.get("type", ""), "a table"), *bounds])

@@ -12,10 +12,10 @@ def check_named(
     filesystems: Iterable[TableRow], overwrite: Iterable[Overwrite], place: CampaignSource
 ) -> None:
     """Refuse a device that is not listed. Raises CampaignError with the line of the file system."""
-    named = {one.device for one in overwrite}
+    listed = {entry.device for entry in overwrite}
     for row in filesystems:
         assert isinstance(row.driver, FileSystem)
         for device in row.driver.devices:
-            if device not in named:
-                what = f'device = "{device}" would be overwritten, but overwrite does not list it'
-                raise place.error(row.path, what, f'write overwrite = ["{device}"] above the first table')
+            if device not in listed:
+                fault = f'device = "{device}" would be overwritten, but overwrite does not list it'
+                raise place.error(row.path, fault, f'write overwrite = ["{device}"] above the first table')

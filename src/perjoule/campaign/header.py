@@ -43,7 +43,7 @@ _NAMED = {"type": "object", "properties": {"device": _DEVICE, "signature": _WORD
 _Overwrites = Annotated[
     tuple[
         Annotated[
-            Overwrite, BeforeValidator(lambda said: {"device": said} if isinstance(said, str) else said)
+            Overwrite, BeforeValidator(lambda value: {"device": value} if isinstance(value, str) else value)
         ],
         ...,
     ],

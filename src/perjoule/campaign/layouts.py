@@ -19,7 +19,7 @@ def impossible(campaign: Campaign) -> Mapping[Deployed, CampaignError]:
     trials: dict[Deployed, Trial] = {}
     for trial in sorted(campaign.trials, key=lambda trial: trial.clients_count):
         trials[deployed(trial)] = trial  # the one with the most clients
-    found: dict[Deployed, CampaignError] = {}
+    errors: dict[Deployed, CampaignError] = {}
     for (testbed, filesystem), trial in trials.items():
         table = ("testbed", testbed)
         try:
@@ -27,6 +27,6 @@ def impossible(campaign: Campaign) -> Mapping[Deployed, CampaignError]:
             table = ("filesystem", filesystem)
             drivers.filesystem(trial.filesystem).require_fit(hosts.without(drivers.joining(trial.events)))
         except CampaignError as error:
-            where = ": ".join(filter(None, [campaign.places.get(table), f"{filesystem} on {testbed}"]))
-            found[testbed, filesystem] = CampaignError(error.what, where=where, next=error.next)
-    return found
+            place = ": ".join(filter(None, [campaign.places.get(table), f"{filesystem} on {testbed}"]))
+            errors[testbed, filesystem] = CampaignError(error.what, where=place, next=error.next)
+    return errors

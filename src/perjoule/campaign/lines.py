@@ -50,28 +50,28 @@ def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:
 
 def _statements(text: str) -> list[tuple[int, str]]:
     """Split the text into statements, each with the number of its first line."""
-    found: list[tuple[int, str]] = []
+    statements: list[tuple[int, str]] = []
     start, first, line, depth = 0, 1, 1, 0
     for token in _TOKEN.finditer(text):
-        word = token.group()
-        depth += (word in ("[", "{")) - (word in ("]", "}"))
-        line += word.count("\n")
-        if word == "\n" and depth == 0:
-            found.append((first, text[start : token.start()]))
+        lexeme = token.group()
+        depth += (lexeme in ("[", "{")) - (lexeme in ("]", "}"))
+        line += lexeme.count("\n")
+        if lexeme == "\n" and depth == 0:
+            statements.append((first, text[start : token.start()]))
             start, first = token.end(), line
-    return [*found, (first, text[start:])]
+    return [*statements, (first, text[start:])]
 
 
 def _table_lines(statement: str, line: int) -> list[int]:
     """Return the lines of the tables in `key = [{...}, {...}]`; a table in braces is on one line."""
-    found: list[int] = []
+    table_lines: list[int] = []
     inside = ""
     for token in _TOKEN.finditer(statement):
-        word = token.group()
-        found += [line] if (inside, word) == ("[", "{") else []
-        inside = inside + word if word in ("[", "{") else inside[:-1] if word in ("]", "}") else inside
-        line += word.count("\n")
-    return found
+        lexeme = token.group()
+        table_lines += [line] if (inside, lexeme) == ("[", "{") else []
+        inside = inside + lexeme if lexeme in ("[", "{") else inside[:-1] if lexeme in ("]", "}") else inside
+        line += lexeme.count("\n")
+    return table_lines
 
 
 def _parts(key: str) -> tuple[str, ...]:

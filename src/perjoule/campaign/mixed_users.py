@@ -36,10 +36,10 @@ def users(
             'write [{user = "...", kind = "..."}]',
         )
     checked = [
-        _user((*path, option, n), mark, one, source, min(clients_counts), shrink_ratio)
-        for n, one in enumerate(tables)
+        _user((*path, option, n), mark, user_table, source, min(clients_counts), shrink_ratio)
+        for n, user_table in enumerate(tables)
     ]
-    names = [one["user"] for one in checked]
+    names = [user_table["user"] for user_table in checked]
     for n, name in enumerate(names):
         if name in names[:n]:
             raise source.error(
@@ -61,25 +61,29 @@ def _user(
     clients_count: int,
     shrink_ratio: float,
 ) -> Table:
-    own, workload = mark.split(table)
+    user_keys, workload = mark.split(table)
     _known(path, mark.keys, workload, source)
     try:
-        user = mark.user(**own)
+        user = mark.user(**user_keys)
     except ValidationError as error:
-        found = explained(error, mark.user, "a user")
-        raise source.error((*path, *found.path), found.what, found.advice) from None
+        explanation = explained(error, mark.user, "a user")
+        raise source.error((*path, *explanation.path), explanation.what, explanation.advice) from None
     row, *more = rows("workload", path, workload, source, shrink_ratio)
     if more:
         spanning = next(option for option, value in row.options.items() if value != workload[option])
-        what = f"{spanning} = {written(workload[spanning])} of user {user.user} is more than one value"
-        raise source.error((*path, spanning), what, "write a [[workload]] with users for each")
+        fault = f"{spanning} = {written(workload[spanning])} of user {user.user} is more than one value"
+        raise source.error((*path, spanning), fault, "write a [[workload]] with users for each")
     if max(user.clients, default=0) > clients_count:
-        what = f"user {user.user} loads from client {max(user.clients)}, but a trial has only {clients_count}"
-        raise source.error((*path, "clients"), what, f"set clients at the top to {max(user.clients)} or more")
-    return {**own, "kind": row.kind, **row.options}
+        fault = (
+            f"user {user.user} loads from client {max(user.clients)}, but a trial has only {clients_count}"
+        )
+        raise source.error(
+            (*path, "clients"), fault, f"set clients at the top to {max(user.clients)} or more"
+        )
+    return {**user_keys, "kind": row.kind, **row.options}
 
 
-def _known(path: Path, own: Sequence[str], workload: Table, source: CampaignSource) -> None:
+def _known(path: Path, user_keys: Sequence[str], workload: Table, source: CampaignSource) -> None:
     """Refuse a word that neither the user nor its workload knows, with the nearest word of both."""
     try:
         fields = fields_of("workload", str(workload.get("kind")))
@@ -87,5 +91,5 @@ def _known(path: Path, own: Sequence[str], workload: Table, source: CampaignSour
         return
     for option in workload:
         if option not in ("kind", "label", *fields):
-            what = f'user with workload {workload["kind"]} has no option "{option}"'
-            raise source.error((*path, option), what, instead(option, (*own, *fields)))
+            fault = f'user with workload {workload["kind"]} has no option "{option}"'
+            raise source.error((*path, option), fault, instead(option, (*user_keys, *fields)))

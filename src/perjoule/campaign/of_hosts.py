@@ -16,16 +16,16 @@ def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
     Raises:
         CampaignError: a pattern is none, or "{host}" stands beside no names of hosts.
     """
-    named: Table = {
+    naming_options: Table = {
         option: _unfolded((*path, option), table[option], source)
         for option in NAMING
         if is_list(table.get(option))
     }
-    unfolded: Table = {**table, **named}
+    unfolded: Table = {**table, **naming_options}
     holes = [option for option, value in table.items() if isinstance(value, str) and HOST in value]
     if not holes:
         return [unfolded]
-    hosts = named.get("covers")
+    hosts = naming_options.get("covers")
     if not is_list(hosts) or not hosts or any(HOST in str(host) for host in hosts):
         raise source.error(
             (*path, holes[0]), f"{HOST} stands for no host", 'name them: covers = ["stor-[1-4]"]'
@@ -40,11 +40,11 @@ def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
     ]
 
 
-def _unfolded(path: Path, words: object, source: CampaignSource) -> list[object]:
-    found: list[object] = []
-    for word in words if is_list(words) else ():
+def _unfolded(path: Path, patterns: object, source: CampaignSource) -> list[object]:
+    names: list[object] = []
+    for pattern in patterns if is_list(patterns) else ():
         try:
-            found += unfold(word) if isinstance(word, str) and "[" in word else [word]
+            names += unfold(pattern) if isinstance(pattern, str) and "[" in pattern else [pattern]
         except ValueError as error:
             raise source.error(path, str(error), 'write it as covers = ["stor-[1-4]"]') from None
-    return found
+    return names

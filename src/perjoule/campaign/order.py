@@ -55,15 +55,15 @@ def groups(
     if header.order == "interleaved":  # all file systems in each repetition, each on a deployment of its own
         for deployments in blocks.values():
             shuffle(deployments)
-        found = [tuple(block) for deployments in blocks.values() for block in deployments]
-        return _apart(found) if events else tuple(found)
-    found = [
+        trial_groups = [tuple(block) for deployments in blocks.values() for block in deployments]
+        return _apart(trial_groups) if events else tuple(trial_groups)
+    trial_groups = [
         tuple(trial for block in of_one for trial in block) for of_one in zip(*blocks.values(), strict=True)
     ]
-    shuffle(found)
-    return _apart(found) if events else tuple(found)
+    shuffle(trial_groups)
+    return _apart(trial_groups) if events else tuple(trial_groups)
 
 
-def _apart(found: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
+def _apart(trial_groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     """Give each trial a group of its own."""
-    return tuple((trial,) for group in found for trial in group)
+    return tuple((trial,) for group in trial_groups for trial in group)

@@ -33,15 +33,19 @@ def testbeds(
     Raises CampaignError.
     """
     shared = rows("testbed", ("testbed",), document["testbed"], place)
-    found = list(shared)
+    beds = list(shared)
     of: dict[Path, Sequence[TableRow]] = {}
     for number, table in enumerate(document["filesystem"]):
         path: Path = ("filesystem", number)
-        own = _own(table, path, place)
-        made = rows("testbed", (*path, OWN_TESTBED), {**document["testbed"], **own}, place) if own else shared
-        of[path] = [next((one for one in found if one.options == row.options), row) for row in made]
-        found += [row for row in of[path] if not any(row is one for one in found)]
-    return [row for row in found if any(row is one for mine in of.values() for one in mine)], of
+        overrides = _own(table, path, place)
+        made = (
+            rows("testbed", (*path, OWN_TESTBED), {**document["testbed"], **overrides}, place)
+            if overrides
+            else shared
+        )
+        of[path] = [next((bed for bed in beds if bed.options == row.options), row) for row in made]
+        beds += [row for row in of[path] if not any(row is bed for bed in beds)]
+    return [row for row in beds if any(row is bed for mine in of.values() for bed in mine)], of
 
 
 def pairs(
@@ -56,18 +60,19 @@ def pairs(
         parts: the same, named.
         of: on which testbeds each table of a file system is measured.
     """
-    named = list(zip(rows_of["testbed"], parts["testbed"], strict=True))
+    testbed_specs = list(zip(rows_of["testbed"], parts["testbed"], strict=True))
     filesystems = list(zip(rows_of["filesystem"], parts["filesystem"], strict=True))
-    there = {
-        path: [spec for row, spec in named if any(row is one for one in mine)] for path, mine in of.items()
+    specs_by_path = {
+        path: [spec for row, spec in testbed_specs if any(row is bed for bed in mine)]
+        for path, mine in of.items()
     }
     return tuple(
         FileSystemPair(
-            testbed, replace(filesystem, label=_label(filesystem, testbed, there[row.path])), row.path
+            testbed, replace(filesystem, label=_label(filesystem, testbed, specs_by_path[row.path])), row.path
         )
-        for _, testbed in named
+        for _, testbed in testbed_specs
         for row, filesystem in filesystems
-        if testbed in there[row.path]
+        if testbed in specs_by_path[row.path]
     )
 
 
@@ -76,16 +81,18 @@ def _own(filesystem: Table, path: Path, place: CampaignSource) -> Table:
 
     Raises CampaignError: that is not a table of options.
     """
-    own = filesystem.get(OWN_TESTBED, {})
-    if not is_table(own):
+    overrides = filesystem.get(OWN_TESTBED, {})
+    if not is_table(overrides):
         raise place.error(
-            (*path, OWN_TESTBED), f"testbed = {written(own)} is not a table", "write testbed = {servers = 4}"
+            (*path, OWN_TESTBED),
+            f"testbed = {written(overrides)} is not a table",
+            "write testbed = {servers = 4}",
         )
     for key in ("kind", "label"):
-        if key in own:
-            what = f"a file system changes options of [testbed], not its {key}"
-            raise place.error((*path, OWN_TESTBED, key), what, f"remove {key}")
-    return own
+        if key in overrides:
+            fault = f"a file system changes options of [testbed], not its {key}"
+            raise place.error((*path, OWN_TESTBED, key), fault, f"remove {key}")
+    return overrides
 
 
 def _label(filesystem: Spec, testbed: Spec, testbeds: Sequence[Spec]) -> str:
@@ -94,8 +101,10 @@ def _label(filesystem: Spec, testbed: Spec, testbeds: Sequence[Spec]) -> str:
     """
     if len(testbeds) == 1:
         return filesystem.label
-    others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]
+    options_beside_servers = [
+        {key: value for key, value in bed.options.items() if key != "servers"} for bed in testbeds
+    ]
     servers = testbed.options.get("servers")
-    if any(options != others[0] for options in others):
+    if any(options != options_beside_servers[0] for options in options_beside_servers):
         return f"{filesystem.label} on {testbed.label}"
     return f"{filesystem.label}, {servers} server{'' if servers == 1 else 's'}"

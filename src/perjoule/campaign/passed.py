@@ -23,8 +23,8 @@ def require_one_line(path: Path, options: Table, source: CampaignSource) -> None
     for option, value in options.items():
         for text in _texts({option: value}):
             if character := control_character(text):
-                what = f"{option} has a control character ({character}) in {written(text)}"
-                raise source.error((*path, option), what, "write it in one line, without tabs")
+                fault = f"{option} has a control character ({character}) in {written(text)}"
+                raise source.error((*path, option), fault, "write it in one line, without tabs")
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -91,8 +91,8 @@ def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
     """Return the expected speed in wall time: half of what the network and the disks of the testbed's
     cluster allow.
     """
-    there = drivers.testbed(testbed)
-    cluster = there.hardware
+    bed = drivers.testbed(testbed)
+    cluster = bed.hardware
     if cluster is None:
         return UNKNOWN_BYTES_PER_S
     nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
@@ -101,4 +101,4 @@ def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
         peak_bytes_per_s = clients_count * sum(
             d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks
         )
-    return REACHED_RATIO * peak_bytes_per_s * there.scale_ratio
+    return REACHED_RATIO * peak_bytes_per_s * bed.scale_ratio

@@ -42,9 +42,9 @@ def schema() -> Mapping[str, Json]:
             definitions |= table.pop("$defs", {})
             definitions[f"{name}-{kind}"] = table
             tables[kind] = table
-        one: Schema = {"type": "object", **_by_kind(name, tables)}
+        table_schema: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = (
-            one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
+            table_schema if name == "testbed" else {"type": "array", "minItems": 1, "items": table_schema}
         )
     happening = {kind: driver_schema(EVENT, kind) for kind in drivers.usable(EVENTS)}
     definitions |= {f"{EVENT}-{kind}": table for kind, table in happening.items()}
@@ -64,13 +64,13 @@ def _by_kind(name: str, tables: dict[str, Schema]) -> Schema:
     in `anyOf`, not behind `then`: hence all tables stand there too, beside one that allows everything.
     """
     kinds: Schema = {"enum": list(tables), "description": "The driver; `perjoule drivers` lists all."}
-    chosen: Schema = {"properties": {"kind": kinds}, "required": ["kind"]}
+    choice: Schema = {"properties": {"kind": kinds}, "required": ["kind"]}
     for kind, table in reversed(tables.items()):
-        asked: Schema = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+        condition: Schema = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         if kind in table["properties"]:  # implied by the option of that name
-            asked = {"anyOf": [asked, {"required": [kind], "not": {"required": ["kind"]}}]}
-        chosen = {"if": asked, "then": _reference(name, kind), "else": chosen}
-    return {**chosen, "anyOf": [{}, *(_reference(name, kind) for kind in tables)]}
+            condition = {"anyOf": [condition, {"required": [kind], "not": {"required": ["kind"]}}]}
+        choice = {"if": condition, "then": _reference(name, kind), "else": choice}
+    return {**choice, "anyOf": [{}, *(_reference(name, kind) for kind in tables)]}
 
 
 def _reference(name: str, kind: str) -> Schema:
@@ -81,34 +81,34 @@ def driver_schema(name: str, kind: str) -> Schema:
     """Describe the table of one driver; an option that takes one value also accepts a list."""
     if name == EVENT:
         return event_schema(kind)
-    found = described(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
+    table = described(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
     for option, (_, info) in fields_of(name, kind).items():
         if info.description:
-            found["properties"][option]["description"] = _joined(info.description)
+            table["properties"][option]["description"] = _joined(info.description)
         if not takes_list(info.annotation):
-            found["properties"][option] = _spanning(found["properties"][option])
+            table["properties"][option] = _spanning(table["properties"][option])
             if inner := table_class(info.annotation):
-                _span(found["$defs"][f"{name}-{kind}-{inner.__name__}"]["properties"], inner)
+                _span(table["$defs"][f"{name}-{kind}-{inner.__name__}"]["properties"], inner)
     label = {"type": "string", "description": "How tables and figures name it."}
-    in_order = {option: found["properties"][option] for option in fields_of(name, kind)}
-    own: Schema = {
+    in_order = {option: table["properties"][option] for option in fields_of(name, kind)}
+    testbed_option: Schema = {
         OWN_TESTBED: {
             "type": "object",
             "description": "Options of [testbed] that are others for this file system alone.",
         }
     }
-    common = {"kind": {"const": kind}, "label": label, **(own if name == "filesystem" else {})}
-    found["properties"] = common | in_order
-    implied = kind in found["properties"]  # by the option of that name
-    found["required"] = [*([] if implied else ["kind"]), *found.get("required", [])]
-    return found
+    common = {"kind": {"const": kind}, "label": label, **(testbed_option if name == "filesystem" else {})}
+    table["properties"] = common | in_order
+    implied = kind in table["properties"]  # by the option of that name
+    table["required"] = [*([] if implied else ["kind"]), *table.get("required", [])]
+    return table
 
 
 def event_schema(kind: str) -> Schema:
     """Describe the table of one kind of event: what all have, and its own options."""
-    table, own = described(EventTable), described(drivers.event_class(kind))
-    table["properties"] |= {"kind": {"const": kind}, **own["properties"]}
-    table["required"] += own.get("required", [])
+    table, kind_schema = described(EventTable), described(drivers.event_class(kind))
+    table["properties"] |= {"kind": {"const": kind}, **kind_schema["properties"]}
+    table["required"] += kind_schema.get("required", [])
     if issubclass(drivers.event_class(kind), Command):
         del table["properties"]["host"]
     else:
@@ -121,28 +121,30 @@ def described(cls: type, prefix: str = "") -> Schema:
     """Return the schema of a dataclass of options, with defaults as people write them; `prefix` begins its
     tables' names.
     """
-    found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
-    if "$defs" in found:
-        found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
+    options_schema = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
+    if "$defs" in options_schema:
+        options_schema["$defs"] = {
+            f"{prefix}{model}": definition for model, definition in options_schema["$defs"].items()
+        }
     for info in drivers.options(cls).values():
         inner = table_class(info.annotation)
         # a value's schema may be its own
-        if inner and (table := found.get("$defs", {}).get(f"{prefix}{inner.__name__}")):
+        if inner and (table := options_schema.get("$defs", {}).get(f"{prefix}{inner.__name__}")):
             _speak(table, inner)
-    _speak(found, cls)
-    for table in (found, *found.get("$defs", {}).values()):
+    _speak(options_schema, cls)
+    for table in (options_schema, *options_schema.get("$defs", {}).values()):
         if "description" in table:
             table["description"] = _joined(table["description"])
-    return found
+    return options_schema
 
 
-def _speak(found: Schema, cls: type) -> None:
+def _speak(options_schema: Schema, cls: type) -> None:
     """Write the defaults of a dataclass of options as people do, and describe its options."""
     for base in reversed(cls.__mro__):
         for field, text in _docstrings(base).items():
-            found["properties"][option_name(field)]["description"] = text
+            options_schema["properties"][option_name(field)]["description"] = text
     for field in drivers.options(cls):
-        option = found["properties"].get(option_name(field), {})
+        option = options_schema["properties"].get(option_name(field), {})
         units = units_of(field)
         if units is not None and isinstance(option.get("default"), int | float):
             option["default"] = exact_text(option["default"], units)
@@ -155,15 +157,15 @@ def _docstrings(cls: type) -> Mapping[str, str]:
     """Give the docstring below each field; pydantic would read the source of every class of options that
     is imported.
     """
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     parsed = ast.parse(dedent(inspect.getsource(cls))).body[0] if is_dataclass(cls) else None
     for statement in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):
         match statement:
             case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[field] = _joined(inspect.cleandoc(text))
+                docstrings[field] = _joined(inspect.cleandoc(text))
             case _:
                 pass
-    return found
+    return docstrings
 
 
 def _joined(text: str) -> str:
@@ -179,6 +181,6 @@ def _span(properties: Schema, inner: type) -> None:
 
 
 def _spanning(option: Schema) -> Schema:
-    one = {key: value for key, value in option.items() if key not in _ABOVE}
+    single = {key: value for key, value in option.items() if key not in _ABOVE}
     above = {key: value for key, value in option.items() if key in _ABOVE}
-    return {**above, "anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+    return {**above, "anyOf": [single, {"type": "array", "items": single, "minItems": 1}]}

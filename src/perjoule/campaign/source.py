@@ -39,9 +39,9 @@ class CampaignSource:
     # files of the user's instead, by their names
     given: Mapping[str, str] = field(default_factory=dict[str, str])
     # with results, and read for them: nothing of it is started, so it may pass on what a run may not
-    kept: bool = False
+    of_results: bool = False
 
-    def where(self, path: Path) -> str:
+    def location(self, path: Path) -> str:
         """Return the place of a key or a table: its line, or the overrides that changed it."""
         line = line_of(path, self.lines)
         changes = dict.fromkeys(text for key, text in self.changed.items() if key[: len(path)] == path)
@@ -49,9 +49,9 @@ class CampaignSource:
             f"{self.name} line {line}" if line else self.name
         )
 
-    def error(self, path: Path, what: str, next: str = "") -> CampaignError:
+    def error(self, path: Path, fault: str, next: str = "") -> CampaignError:
         """Make the error for a wrong key."""
-        return CampaignError(what, where=self.where(path), next=next)
+        return CampaignError(fault, where=self.location(path), next=next)
 
 
 def text_of(
@@ -94,9 +94,9 @@ def _neighbour(path: File) -> str | None:
     """
     folder = path.parent
     if not folder.is_dir():
-        near = neighbour(folder.name, (one.parent.name for one in folder.parent.glob(f"*/{path.name}")))
+        near = neighbour(folder.name, (file.parent.name for file in folder.parent.glob(f"*/{path.name}")))
         return str(folder.with_name(near) / path.name) if near else None
-    near = neighbour(path.stem, (one.stem for one in folder.glob(f"*{path.suffix or '.toml'}")))
+    near = neighbour(path.stem, (file.stem for file in folder.glob(f"*{path.suffix or '.toml'}")))
     return f"{near}{path.suffix or '.toml'}" if near else None
 
 
@@ -112,25 +112,25 @@ def read_toml(text: str, name: str) -> tuple[Table, CampaignSource]:
         raise CampaignError("this is nested too deeply", where=name, next="check the brackets") from None
     except ValueError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-        where = f"{name} line {place[1]} column {place[2]}" if place else name
-        said = str(error)[: place.start()] if place else str(error)
-        if place and (twice := _twice(said, text.splitlines()[int(place[1]) - 1])):
+        position = f"{name} line {place[1]} column {place[2]}" if place else name
+        message = str(error)[: place.start()] if place else str(error)
+        if place and (twice := _twice(message, text.splitlines()[int(place[1]) - 1])):
             raise CampaignError(twice[0], where=f"{name} line {place[1]}", next=twice[1]) from None
         raise CampaignError(
-            f"this is not valid TOML: {said[:1].lower()}{said[1:]}",
-            where=where,
+            f"this is not valid TOML: {message[:1].lower()}{message[1:]}",
+            where=position,
             next="check quotes and brackets there (https://toml.io)",
         ) from None
 
 
-def _twice(said: str, line: str) -> tuple[str, str] | None:
+def _twice(message: str, line: str) -> tuple[str, str] | None:
     """Return what is on a line a second time, and what to do, if that is why tomllib refuses it."""
     key = line.partition("=")[0].strip()
-    if said == "Cannot overwrite a value" and _KEY.fullmatch(key):
+    if message == "Cannot overwrite a value" and _KEY.fullmatch(key):
         return f"{key} is set twice", "remove one"
-    if inline := re.fullmatch(r"Duplicate inline table key '(.+)'", said):
+    if inline := re.fullmatch(r"Duplicate inline table key '(.+)'", message):
         return f"{inline[1]} is set twice", "remove one"
-    if table := re.fullmatch(r"Cannot declare \('(\w+)',\) twice", said):
+    if table := re.fullmatch(r"Cannot declare \('(\w+)',\) twice", message):
         several = (
             "a campaign has one"
             if table[1] == "testbed"
@@ -157,7 +157,7 @@ def override(
     """
     changed = dict(source.changed)
     for text in overrides:
-        key, equals, said = (part.strip() for part in text.partition("="))
+        key, equals, value_text = (part.strip() for part in text.partition("="))
         name, dot, option = (part.strip() for part in key.rpartition("."))
         example = CampaignError(
             f'"{text}" changes nothing',
@@ -172,30 +172,32 @@ def override(
                 where=f"--set {text}",
                 next=instead(name, filter(None, options)),
             )
-        taking = [n for n, known in enumerate(options[name]) if option in known]
+        taking = [n for n, keys in enumerate(options[name]) if option in keys]
         if not taking:
-            known = dict.fromkeys(word for words in options[name] for word in words)
+            known_keys = dict.fromkeys(known_key for keys in options[name] for known_key in keys)
             whose = f"no {name} {'of this campaign' if source.name else 'here'}" if name else "no campaign"
             raise CampaignError(
-                f'{whose} has "{option}"', where=f"--set {text}", next=_advice(option, list(known), options)
+                f'{whose} has "{option}"',
+                where=f"--set {text}",
+                next=_advice(option, list(known_keys), options),
             )
         for n in taking:
             path: Path = (name, n) if is_list(document.get(name)) else (name,) if name else ()
             table: Table = document[name][n] if len(path) == 2 else document[name] if name else document
-            table[option] = value(said)
+            table[option] = value(value_text)
             changed[*path, option] = text
     return replace(source, changed=changed)
 
 
-def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Sequence[str]]]) -> str:
+def _advice(option: str, known_keys: Sequence[str], options: Mapping[str, Sequence[Sequence[str]]]) -> str:
     owners = [
         f"{name}.{option}"
         for name, tables in options.items()
         if name and any(option in table for table in tables)
     ]
-    if owners and neighbour(option, known) is None:
+    if owners and neighbour(option, known_keys) is None:
         return f"did you mean {' or '.join(owners)}?"
-    return instead(option, known)
+    return instead(option, known_keys)
 
 
 def value(text: str) -> object:

@@ -56,7 +56,7 @@ def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
     for field, info in fields.items():
         inherited = (drivers.options(base).get(field) for base in driver.__mro__)
         info.description = next(
-            (found.description for found in inherited if found and found.description), None
+            (base_info.description for base_info in inherited if base_info and base_info.description), None
         )
     inherited_last = sorted(
         fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {})
@@ -74,15 +74,15 @@ def tunables(name: str, kind: str) -> Iterator[tuple[tuple[str, ...], tuple[str,
         marks = (mark for mark in info.metadata if isinstance(mark, Tunable))
         yield from (((option, mark.key) if mark.key else (option,), (field,), mark) for mark in marks)
         inner = table_class(info.annotation)
-        for key, found in drivers.options(inner).items() if inner else ():
-            marks = (mark for mark in found.metadata if isinstance(mark, Tunable))
+        for key, inner_info in drivers.options(inner).items() if inner else ():
+            marks = (mark for mark in inner_info.metadata if isinstance(mark, Tunable))
             yield from (((option, option_name(key)), (field, key), mark) for mark in marks)
 
 
 def lists_users(name: str, kind: str) -> tuple[str, ListsUsers] | None:
     """Return the option that lists users, if a driver has one. Raises KeyError: no such driver."""
-    found = ((option, m) for option, (_, info) in fields_of(name, kind).items() for m in info.metadata)
-    return next(((option, mark) for option, mark in found if isinstance(mark, ListsUsers)), None)
+    metadata = ((option, m) for option, (_, info) in fields_of(name, kind).items() for m in info.metadata)
+    return next(((option, mark) for option, mark in metadata if isinstance(mark, ListsUsers)), None)
 
 
 def takes_list(annotation: object) -> bool:
@@ -99,10 +99,12 @@ def takes_list(annotation: object) -> bool:
 
 def table_class(annotation: object) -> type | None:
     """Return the dataclass of an option that takes a table (`beneath = {kind = "xfs"}`), or None."""
-    found = (
-        one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and is_dataclass(one)
+    classes = (
+        member
+        for member in (annotation, *get_args(annotation))
+        if isinstance(member, type) and is_dataclass(member)
     )
-    return next(found, None)
+    return next(classes, None)
 
 
 def known_options(name: str, path: Path, table: Table, source: CampaignSource) -> tuple[str, ...]:
@@ -120,42 +122,44 @@ def rows(
 ) -> tuple[TableRow, ...]:
     """Build every driver of a table. Raises CampaignError."""
     if name == "meter" and (tables := of_hosts(path, table, source)) != [table]:
-        return tuple(row for one in tables for row in rows(name, path, one, source, shrink_ratio))
+        return tuple(
+            row for host_table in tables for row in rows(name, path, host_table, source, shrink_ratio)
+        )
     kind, label = kind_of(name, path, table, source), table.get("label", "")
     fields = fields_of(name, kind)
     options = {option: value for option, value in table.items() if option not in common_keys(name)}
     for option, value in options.items():
         if option not in fields:
-            what = f'{name} {kind} has no option "{option}"'
+            fault = f'{name} {kind} has no option "{option}"'
             advice = (
                 "write it above the first table"
                 if option in TOP_KEYS
                 else _advice(name, kind, option, value, fields)
             )
-            raise source.error((*path, option), what, advice)
+            raise source.error((*path, option), fault, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
-    if not source.kept:
+    if not source.of_results:
         require_one_line(path, options, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:
         raise source.error(
             path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists"
         )
-    found: list[TableRow] = []
+    built_rows: list[TableRow] = []
     for values in itertools.product(*choices):
-        chosen = dict(zip(options, values, strict=True))
+        row_options = dict(zip(options, values, strict=True))
         for option in options:
             if takes_file(fields[option][1].annotation):
-                chosen[option] = attached(path, option, chosen[option], source)
-        driver = _build(name, path, kind, chosen, source)
+                row_options[option] = attached(path, option, row_options[option], source)
+        driver = _build(name, path, kind, row_options, source)
         if shrink_ratio != 1:
-            chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)
-            driver = _build(name, path, kind, chosen, source)
+            row_options = _shrunk(path, kind, row_options, driver, source, shrink_ratio)
+            driver = _build(name, path, kind, row_options, source)
         if isinstance(driver, Testbed) and driver.cluster not in ("", *catalogue.choices()):
-            what = f'the catalogue has no cluster "{driver.cluster}"'
-            raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.choices()))
-        found.append(TableRow(name, path, kind, label, chosen, driver))
-    return tuple(found)
+            fault = f'the catalogue has no cluster "{driver.cluster}"'
+            raise source.error((*path, "cluster"), fault, instead(driver.cluster, catalogue.choices()))
+        built_rows.append(TableRow(name, path, kind, label, row_options, driver))
+    return tuple(built_rows)
 
 
 def _advice(name: str, kind: str, option: str, value: object, fields: Collection[str]) -> str:
@@ -223,7 +227,9 @@ def _choices(value: object, annotation: object) -> list[Any]:
     values = value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
     inner = table_class(annotation)
     return [
-        one for value in values for one in (_spanned(value, inner) if inner and is_table(value) else [value])
+        choice
+        for value in values
+        for choice in (_spanned(value, inner) if inner and is_table(value) else [value])
     ]
 
 
@@ -233,20 +239,20 @@ def _spanned(table: Table, inner: type) -> list[Table]:
         _choices(value, fields[key]) if key in fields and value != [] else [value]
         for key, value in table.items()
     ]
-    found = itertools.islice(itertools.product(*choices), MOST_ROWS + 1)  # more are refused
-    return [dict(zip(table, values, strict=True)) for values in found]
+    combinations = itertools.islice(itertools.product(*choices), MOST_ROWS + 1)  # more are refused
+    return [dict(zip(table, values, strict=True)) for values in combinations]
 
 
 def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: CampaignSource) -> object:
     try:
-        return drivers.build(f"{name}s", kind, options, to_run=not source.kept)
+        return drivers.build(f"{name}s", kind, options, to_run=not source.of_results)
     except CampaignError as error:  # a driver's own word on options that do not go together
         raise source.error(path, f"{name} {kind}: {error.what}", error.next) from None
     except ValidationError as error:
         addition = 'add {} = "..."' if source.name else "add --set {}=..."
         driver = drivers.driver_class(f"{name}s", kind)
-        found = explained(error, driver, f"{name} {kind}", noun="option", add=addition.format)
-        raise source.error((*path, *found.path), found.what, found.advice) from None
+        explanation = explained(error, driver, f"{name} {kind}", noun="option", add=addition.format)
+        raise source.error((*path, *explanation.path), explanation.what, explanation.advice) from None
 
 
 def _shrunk(

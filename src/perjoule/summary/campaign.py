@@ -18,7 +18,7 @@ def campaign_of(results: Results) -> Campaign | None:
             source="campaign.toml",
             overrides=results.overrides,
             folder=results.folder,
-            kept=True,
+            of_results=True,
         )
     except CampaignError:
         return None

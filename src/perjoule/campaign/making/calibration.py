@@ -57,10 +57,10 @@ def written(
     Raises:
         CampaignError: a file system does not exist, or offers no folders on servers.
     """
-    known = [kind for kind in drivers.usable("filesystems") if _calibrated(kind)]
+    calibrated = [kind for kind in drivers.usable("filesystems") if _calibrated(kind)]
     for kind in kinds:
-        if kind not in known:
-            raise CampaignError(f'"{kind}" can\'t be calibrated', next=f"choose from {', '.join(known)}")
+        if kind not in calibrated:
+            raise CampaignError(f'"{kind}" can\'t be calibrated', next=f"choose from {', '.join(calibrated)}")
     tables = "\n".join(example_text("filesystem", kind) + "\n" for kind in kinds)
     return _HEAD.format(
         kinds=", ".join(kinds),
@@ -73,5 +73,5 @@ def written(
 
 
 def _calibrated(kind: str) -> bool:
-    found = drivers.driver_class("filesystems", kind)
-    return issubclass(found, FileSystem) and found.offers == "folders"
+    driver = drivers.driver_class("filesystems", kind)
+    return issubclass(driver, FileSystem) and driver.offers == "folders"

@@ -35,10 +35,10 @@ def playground(
         "": [()],
         **{name: [known_options(name, (name,), table, source)] for name, table in document.items()},
     }
-    asked = [
+    qualified = [
         text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides
     ]
-    source = override(document, asked, source, options)
+    source = override(document, qualified, source, options)
     built = [rows(name, (name,), table, source)[0].driver for name, table in document.items()]
     bed, filesystem = built[0], built[1] if kind else None
     assert isinstance(bed, Testbed)
@@ -57,7 +57,7 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     Raises:
         CampaignError: something is unknown or impossible.
     """
-    found: list[Meter] = []
+    built: list[Meter] = []
     for name in names:
         source = CampaignSource("", {})
         tables: list[Table] = [{"kind": name}]
@@ -82,5 +82,5 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
         for n, table in enumerate(tables):
             for row in rows("meter", ("meter", n), table, source):
                 assert isinstance(row.driver, Meter)
-                found.append(row.driver)
-    return tuple(found)
+                built.append(row.driver)
+    return tuple(built)

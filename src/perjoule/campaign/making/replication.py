@@ -39,17 +39,17 @@ def reproductions(paper: str) -> tuple[Reproduction, ...]:
 
     Raises CampaignError: no such paper, or no campaign repeats it.
     """
-    known = published.paper(paper)
+    published_paper = published.paper(paper)
     text = _CAMPAIGNS.joinpath("reproductions.toml").read_text("utf-8")
     tables: dict[str, dict[str, Any] | list[dict[str, Any]]] = tomllib.loads(text)
-    if known.name not in tables:
+    if published_paper.name not in tables:
         raise CampaignError(
-            f"no campaign repeats {known.name}", next=f"campaigns exist for {', '.join(tables)}"
+            f"no campaign repeats {published_paper.name}", next=f"campaigns exist for {', '.join(tables)}"
         )
-    rows = tables[known.name]
+    rows = tables[published_paper.name]
     if isinstance(rows, list):
-        return tuple(_reproduction(known.name, row["campaign"], row) for row in rows)
-    return (_reproduction(known.name, "", rows),)
+        return tuple(_reproduction(published_paper.name, row["campaign"], row) for row in rows)
+    return (_reproduction(published_paper.name, "", rows),)
 
 
 def _reproduction(paper: str, study: str, row: dict[str, Any]) -> Reproduction:
@@ -60,7 +60,7 @@ def _reproduction(paper: str, study: str, row: dict[str, Any]) -> Reproduction:
 
 
 def written(
-    found: Reproduction,
+    reproduction: Reproduction,
     *,
     scale: float | None = None,
     shrink: int | None = None,
@@ -71,7 +71,7 @@ def written(
     """Write the campaign that repeats a paper's study.
 
     Args:
-        found: one of `reproductions`.
+        reproduction: one of `reproductions`.
         scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
         shrink: the divisor of the paper's sizes; the default needs at most 45 minutes, and is 1 on hosts
             of your own.
@@ -83,12 +83,12 @@ def written(
         CampaignError: the hosts have no scale, or the testbed file is wrong.
     """
     # it nests, and so has no type
-    document: Any = tomlkit.parse(found.template[found.template.index("\nname = ") + 1 :])
-    asked = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
-    asked = {key: value for key, value in asked.items() if value is not None}
+    document: Any = tomlkit.parse(reproduction.template[reproduction.template.index("\nname = ") + 1 :])
+    changes = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
+    changes = {key: value for key, value in changes.items() if value is not None}
     if testbed is None:
-        _leave_out(document, lambda table: table.get("label") in found.without)
-        _set(document, {**found.small, **({"testbed": {"scale": scale}} if scale else {}), **asked})
+        _leave_out(document, lambda table: table.get("label") in reproduction.without)
+        _set(document, {**reproduction.small, **({"testbed": {"scale": scale}} if scale else {}), **changes})
     elif scale is not None:
         raise CampaignError(
             "only virtual hosts have a scale", where="--scale", next="remove --scale, or the testbed file"
@@ -99,9 +99,9 @@ def written(
         for table in document["filesystem"]:
             table.pop(OWN_TESTBED, None)
         _replace(document, testbed)
-        _set(document, asked)
-    _describe(document, found.changed if testbed is None else "")
-    return f"{_head(found)}\n{tomlkit.dumps(document)}"
+        _set(document, changes)
+    _describe(document, reproduction.changed if testbed is None else "")
+    return f"{_head(reproduction)}\n{tomlkit.dumps(document)}"
 
 
 def _set(table: Any, options: Mapping[str, Any]) -> None:
@@ -133,21 +133,21 @@ def _replace(document: Any, file: Path) -> None:
     text = text_of(file)
     names = read_toml(text, str(file))[0].keys()
     if "testbed" not in names or not names <= {"testbed", "meter"}:
-        what = "a testbed file has a [testbed] table and, optionally, [[meter]] tables"
-        raise CampaignError(what, where=str(file), next="perjoule drivers lists the testbeds")
-    own: Any = tomlkit.parse(text)
-    for name, table in own.items():
+        fault = "a testbed file has a [testbed] table and, optionally, [[meter]] tables"
+        raise CampaignError(fault, where=str(file), next="perjoule drivers lists the testbeds")
+    replacement: Any = tomlkit.parse(text)
+    for name, table in replacement.items():
         document.pop(name, None)
         document.append(name, table)
 
 
 def _describe(document: Any, changed: str) -> None:
     """Say in the description what was made smaller or slower than in the paper."""
-    asked = campaign.parse(tomlkit.dumps(document), source="reproduction")
-    moved = sorted({step.moved_bytes for step in campaign.plan(asked).steps})
-    span = " to ".join(dict.fromkeys(bytes_text(one) for one in (moved[0], moved[-1])))
+    parsed = campaign.parse(tomlkit.dumps(document), source="reproduction")
+    moved = sorted({step.moved_bytes for step in campaign.plan(parsed).steps})
+    span = " to ".join(dict.fromkeys(bytes_text(size_bytes) for size_bytes in (moved[0], moved[-1])))
     shrink, scale = document.get("shrink", 1), document["testbed"].get("scale", 1)
-    said = [
+    sentences = [
         *([f"Sizes are divided by {shrink}: {span} for each trial at most."] if shrink != 1 else []),
         *([" ".join(changed.split())] if changed else []),
         *(
@@ -156,18 +156,20 @@ def _describe(document: Any, changed: str) -> None:
             else []
         ),
     ]
-    if said:
+    if sentences:
         written = document["description"].as_string().removesuffix('"""')
-        document["description"] = tomlkit.value(f'{written}{fill(" ".join(said), _WIDTH)}\n"""')
+        document["description"] = tomlkit.value(f'{written}{fill(" ".join(sentences), _WIDTH)}\n"""')
 
 
-def _head(found: Reproduction) -> str:
-    paper = published.paper(found.paper)
-    first = f'{paper.authors}, "{paper.title}", repeated; written by `perjoule reproduce {found.paper}`.'
+def _head(reproduction: Reproduction) -> str:
+    paper = published.paper(reproduction.paper)
+    first = (
+        f'{paper.authors}, "{paper.title}", repeated; written by `perjoule reproduce {reproduction.paper}`.'
+    )
     lines = [
         first,
-        *(["", "What can't be repeated:"] if found.missing else []),
-        *(f"- {one}" for one in found.missing),
+        *(["", "What can't be repeated:"] if reproduction.missing else []),
+        *(f"- {part}" for part in reproduction.missing),
     ]
     return "".join(
         f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ') or '#'}\n" for line in lines

@@ -65,24 +65,24 @@ def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
     return tuple(replace(event, at_s=event.at_s * shrunk[0] / shrunk[1]) for event in trial.events)
 
 
-def _workload(asked: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
+def _workload(spec: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
     """Return a simulated load in the same direction that ends so, the same users, or the load itself if it
     runs there.
     """
-    if listing := lists_users("workload", asked.kind):
+    if listing := lists_users("workload", spec.kind):
         option, mark = listing
-        users = asked.options[option]
+        users = spec.options[option]
         assert is_list(users)
-        return replace(asked, options={**asked.options, option: [_user(table, mark) for table in users]})
-    driver = drivers.workload(asked)
+        return replace(spec, options={**spec.options, option: [_user(table, mark) for table in users]})
+    driver = drivers.workload(spec)
     if driver.simulated_with is not None:
-        return replace(asked, options={**asked.options, **driver.simulated_with})
-    return Spec(FAKE, {"operation": driver.directions[0], **ends}, asked.label)
+        return replace(spec, options={**spec.options, **driver.simulated_with})
+    return Spec(FAKE, {"operation": driver.directions[0], **ends}, spec.label)
 
 
 def _user(table: Json, mark: ListsUsers) -> Json:
     assert isinstance(table, Mapping)
-    own, options = mark.split(table)
+    user_keys, options = mark.split(table)
     kind = str(options.pop("kind"))
     loads = _workload(Spec(kind, options))
-    return {**own, "kind": loads.kind, **loads.options}
+    return {**user_keys, "kind": loads.kind, **loads.options}
