@@ -71,7 +71,7 @@ class Row:
         """Whether a measurement contradicts what is predicted of it: it is picked only if all are, and
         comes after the others.
         """
-        return any(one.contradicts for one in self.measurements)
+        return any(measurement.contradicts for measurement in self.measurements)
 
     @property
     def text(self) -> str:
@@ -114,24 +114,25 @@ class Answer:
 
 def answer(question: Question, draws_count: int = DRAWS_COUNT) -> Answer:
     """Answer a need. Raises CampaignError if the parts leave no candidate."""
-    need, there = question.need, space(question)
-    every = all_candidates(there, need)
+    need, design_space = question.need, space(question)
+    every = all_candidates(design_space, need)
     possible = np.flatnonzero(every.meets)
     if not len(possible):
-        moves, nearest = _impossible(question, there, every, draws_count)
-        return Answer(question, there, len(every), 0, (), (), moves, nearest)
+        moves, nearest = _impossible(question, design_space, every, draws_count)
+        return Answer(question, design_space, len(every), 0, (), (), moves, nearest)
     best = every.of(possible[front(every.objectives[possible])])
     best = best.of(np.argsort(best.objectives[:, 0], kind="stable"))
-    found = list(_rows(question, there, best, draws_count))
-    sound = [n for n, row in enumerate(found) if not row.contradicted] or [*range(len(found))]
+    front_rows = list(_rows(question, design_space, best, draws_count))
+    sound = [n for n, row in enumerate(front_rows) if not row.contradicted] or [*range(len(front_rows))]
     rows = (
-        replace(row, id=n) for n, row in enumerate(sorted(found, key=lambda row: row.contradicted), start=1)
+        replace(row, id=n)
+        for n, row in enumerate(sorted(front_rows, key=lambda row: row.contradicted), start=1)
     )
-    turned = changes(there, need, best.of(np.array(sound)))
-    return Answer(question, there, len(every), len(possible), tuple(rows), turned, (), None)
+    turned = changes(design_space, need, best.of(np.array(sound)))
+    return Answer(question, design_space, len(every), len(possible), tuple(rows), turned, (), None)
 
 
-def derived(need: Need, found: Outcome) -> Outcome:
+def derived(need: Need, outcome: Outcome) -> Outcome:
     """Return joules by what was stored and moved: of the idle cluster, of the load above it, and of both
     together.
 
@@ -145,7 +146,7 @@ def derived(need: Need, found: Outcome) -> Outcome:
         / DAY_S
         / measures.TIB.per
     )
-    energy_j, idle_j = found[measures.ENERGY], found[measures.IDLE_ENERGY]
+    energy_j, idle_j = outcome[measures.ENERGY], outcome[measures.IDLE_ENERGY]
     by = {measures.STORED: idle_j / tb_years, measures.STORED_WHOLE: energy_j / tb_years}
     return (
         by | {measures.MOVED: (energy_j - idle_j) / moved_tib, measures.MOVED_WHOLE: energy_j / moved_tib}
@@ -169,39 +170,47 @@ def regrets(aims: Floats, meets: Bools) -> Floats:
     best = np.where(np.isfinite(best), best, np.min(aims, axis=1, keepdims=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         worst: Floats = np.max(np.where(aims == best, 0.0, aims / best - 1), axis=2)
-        found = np.percentile(worst, BAND[1], axis=0)  # between two infinite ones it is undefined
-    return np.asarray(np.where(np.isnan(found), np.inf, found), dtype=np.float64)
+        regret_ratios = np.percentile(worst, BAND[1], axis=0)  # between two infinite ones it is undefined
+    return np.asarray(np.where(np.isnan(regret_ratios), np.inf, regret_ratios), dtype=np.float64)
 
 
-def _rows(question: Question, there: Space, some: Candidates, draws_count: int) -> Iterator[Row]:
+def _rows(question: Question, design_space: Space, some: Candidates, draws_count: int) -> Iterator[Row]:
     need, servers = question.need, question.parts.server
-    wanted = constraints(need)
-    now = outcomes(there, need, some, there.book.values)
-    drawn = outcomes(there, need, some, there.book.draws(draws_count, SEED))
-    now, drawn = now | derived(need, now), drawn | derived(need, drawn)
+    need_constraints = constraints(need)
+    central = outcomes(design_space, need, some, design_space.book.values)
+    drawn = outcomes(design_space, need, some, design_space.book.draws(draws_count, SEED))
+    central, drawn = central | derived(need, central), drawn | derived(need, drawn)
     meets = met(need, drawn)
     sure = meets.mean(axis=0)
-    bands = {what: np.percentile(values, BAND, axis=0) for what, values in drawn.items()}
+    bands = {measure: np.percentile(values, BAND, axis=0) for measure, values in drawn.items()}
     measured = [
         tuple(
             measurements(
-                stand_in(server := there.machines[int(some.machine[n])].server, servers[server]),
-                there.choices[int(some.choice[n])],
+                stand_in(server := design_space.machines[int(some.machine[n])].server, servers[server]),
+                design_space.choices[int(some.choice[n])],
                 int(some.servers_count[n]),
-                {what: float(bands[what][0][n]) for what in (measures.READ, measures.WRITE)},
+                {rate: float(bands[rate][0][n]) for rate in (measures.READ, measures.WRITE)},
             )
         )
         for n in range(len(some))
     ]
-    sound = np.array([not any(one.contradicts for one in own) for own in measured])
+    sound = np.array(
+        [
+            not any(measurement.contradicts for measurement in row_measurements)
+            for row_measurements in measured
+        ]
+    )
     sound |= not sound.any()
     regret = regrets(np.stack([drawn[aim] for aim in AIMS], axis=-1), meets & sound)
-    picks = _picks(now, sure, regret, sound)
-    binding = bottleneck(there, need, some)
+    picks = _picks(central, sure, regret, sound)
+    binding = bottleneck(design_space, need, some)
     for n in range(len(some)):
-        machine, choice = there.machines[int(some.machine[n])], there.choices[int(some.choice[n])]
+        machine, choice = (
+            design_space.machines[int(some.machine[n])],
+            design_space.choices[int(some.choice[n])],
+        )
         hosts_count = int(some.servers_count[n]) + choice.further_hosts_count
-        switches = there.switches[machine.network]
+        switches = design_space.switches[machine.network]
         tightest = int(np.argmax(some.strains[n]))
         yield Row(
             n + 1,
@@ -212,11 +221,11 @@ def _rows(question: Question, there: Space, some: Candidates, draws_count: int) 
             switches.names[int(switches.choice[hosts_count])],
             int(switches.count[hosts_count]),
             {
-                what: Banded(float(now[what][n]), float(low[n]), float(high[n]))
-                for what, (low, high) in bands.items()
+                measure: Banded(float(central[measure][n]), float(low[n]), float(high[n]))
+                for measure, (low, high) in bands.items()
             },
             *binding[n],
-            wanted[tightest].key,
+            need_constraints[tightest].key,
             float(1 / some.strains[n, tightest] - 1),
             float(sure[n]),
             float(regret[n]),
@@ -225,21 +234,21 @@ def _rows(question: Question, there: Space, some: Candidates, draws_count: int) 
         )
 
 
-def _picks(now: Outcome, sure: Floats, regret: Floats, sound: Bools) -> dict[str, int]:
+def _picks(central: Outcome, sure: Floats, regret: Floats, sound: Bools) -> dict[str, int]:
     """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of
     the surest.
 
     Of the sound ones: of candidates that no measurement contradicts.
     """
-    found = {aim.name: int(np.argmin(np.where(sound, now[aim], np.inf))) for aim in AIMS}
-    found[measures.THROUGHPUT.name] = int(np.argmax(np.where(sound, now[measures.THROUGHPUT], -np.inf)))
+    picks = {aim.name: int(np.argmin(np.where(sound, central[aim], np.inf))) for aim in AIMS}
+    picks[measures.THROUGHPUT.name] = int(np.argmax(np.where(sound, central[measures.THROUGHPUT], -np.inf)))
     enough = sound & (sure >= min(SURE_RATIO, sure[sound].max()))
-    found[LEAST_REGRET] = int(np.argmin(np.where(enough, regret, np.inf)))
-    return found
+    picks[LEAST_REGRET] = int(np.argmin(np.where(enough, regret, np.inf)))
+    return picks
 
 
 def _impossible(
-    question: Question, there: Space, every: Candidates, draws_count: int
+    question: Question, design_space: Space, every: Candidates, draws_count: int
 ) -> tuple[tuple[Move, ...], Row]:
     """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no
     more than these.
@@ -248,19 +257,19 @@ def _impossible(
     smallest counts; of those with the same worst miss, such as too few clients, the one whose next miss is
     smallest.
     """
-    wanted = constraints(question.need)
+    need_constraints = constraints(question.need)
     missed = every.strains > 1
     order = np.lexsort(np.sort(every.strains, axis=1).T)  # the last key, the worst miss, counts most
     misses_count = missed[order].sum(axis=1)
     few = order[misses_count == misses_count.min()]
     firsts = np.sort(np.unique(missed[few], axis=0, return_index=True)[1])[:MOVES_COUNT]
     places = [int(place) for place in few[firsts]]
-    rows = list(_rows(question, there, every.of(np.array([*places, order[0]])), draws_count))
+    rows = list(_rows(question, design_space, every.of(np.array([*places, order[0]])), draws_count))
     moves = (
         Move(
             tuple(
-                (one, one.moved(row.values[one.what].value))
-                for one, miss in zip(wanted, misses, strict=True)
+                (constraint, constraint.moved(row.values[constraint.measure].value))
+                for constraint, miss in zip(need_constraints, misses, strict=True)
                 if miss
             ),
             row,

@@ -142,38 +142,38 @@ class Space:
 
 def space(question: Question) -> Space:
     """Lay out all candidates of a question. Raises CampaignError if the parts leave none."""
-    need, found = question.need, question.parts
+    need, parts = question.need, question.parts
     book = Book()
-    one = book.add(exact(1.0, "one"), "one")
+    unity = book.add(exact(1.0, "one"), "one")
     choices = tuple(_choices(question, book, need.failures_count))
-    machines = tuple(_machines(question, book, one))
+    machines = tuple(_machines(question, book, unity))
     if not choices:
         most_count = max(
             (choice.redundancy.tolerated_count for choice in _choices(question, book, 0)), default=0
         )
-        what = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
+        fault = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
         raise CampaignError(
-            what, where=need.name, next=f"lower failures to {most_count}, or choose other filesystems"
+            fault, where=need.name, next=f"lower failures to {most_count}, or choose other filesystems"
         )
     least_count = min(choice.least_servers_count for choice in choices)
     if least_count > need.limits.servers_count:
-        what = (
+        fault = (
             f"data that survive {need.failures_count} failed storage hosts need {least_count} servers or more"
         )
         raise CampaignError(
-            what, where="limits.servers", next=f"raise limits.servers to {least_count}, or lower failures"
+            fault, where="limits.servers", next=f"raise limits.servers to {least_count}, or lower failures"
         )
     if not machines:
-        what = "no server to choose from has a slot that a drive fits, with a network to choose from"
-        raise CampaignError(what, where=need.name, next="remove a list from [choose]")
+        fault = "no server to choose from has a slot that a drive fits, with a network to choose from"
+        raise CampaignError(fault, where=need.name, next="remove a list from [choose]")
     counts = _counts(need.limits.servers_count)
     most_hosts_count = int(counts[-1]) + max(choice.further_hosts_count for choice in choices)
     switches = {
-        name: _switches(found, name, most_hosts_count, book)
+        name: _switches(parts, name, most_hosts_count, book)
         for name in dict.fromkeys(machine.network for machine in machines)
     }
     grid, electricity = book.add(question.grid, "grid"), book.add(question.electricity, "electricity")
-    failing = _entered(book, "failure", found.failure)
+    failing = _entered(book, "failure", parts.failure)
     return Space(
         book,
         machines,
@@ -197,23 +197,25 @@ def _entered(book: Book, name: str, part: object) -> dict[str, int]:
 
 
 def _counts(most_count: int) -> Ints:
-    found = list(range(1, min(most_count, EACH_COUNT) + 1))
-    while found[-1] < most_count:
-        found.append(min(most_count, int(np.ceil(found[-1] * STEP_RATIO))))
-    return np.array(found)
+    counts = list(range(1, min(most_count, EACH_COUNT) + 1))
+    while counts[-1] < most_count:
+        counts.append(min(most_count, int(np.ceil(counts[-1] * STEP_RATIO))))
+    return np.array(counts)
 
 
 def _choices(question: Question, book: Book, failures_count: int) -> Iterator[Choice]:
     need = question.need
-    for name, one in question.parts.filesystem.items():
+    for name, filesystem in question.parts.filesystem.items():
         if need.choose.filesystems is not None and name not in need.choose.filesystems:
             continue
-        for options in one.options:
-            least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
+        for options in filesystem.options:
+            least_count, redundancy, amplification = _layout(name, options, filesystem.further_hosts)
             if redundancy.tolerated_count >= failures_count:
-                counts = least_count, one.further_hosts, one.whole_groups
-                writing = _pace(book, name, "write", redundancy, one.write_cpu, one.write_reached)
-                reading = _pace(book, name, "read", redundancy, one.read_cpu, one.read_reached)
+                counts = least_count, filesystem.further_hosts, filesystem.whole_groups
+                writing = _pace(
+                    book, name, "write", redundancy, filesystem.write_cpu, filesystem.write_reached
+                )
+                reading = _pace(book, name, "read", redundancy, filesystem.read_cpu, filesystem.read_reached)
                 yield Choice(name, options, redundancy, amplification, *counts, writing, reading)
 
 
@@ -221,12 +223,12 @@ def _pace(
     book: Book,
     name: str,
     direction: Direction,
-    kept: Redundancy,
+    redundancy: Redundancy,
     cpu: Quantity | None,
-    stated: Quantity | None,
+    stated_reached: Quantity | None,
 ) -> Pace:
-    law = None if stated else profiled.law(name, direction, kept)
-    reached = stated or (profiled.trust(name, direction) if law else profiled.reached(direction))
+    law = None if stated_reached else profiled.law(name, direction, redundancy)
+    reached = stated_reached or (profiled.trust(name, direction) if law else profiled.reached(direction))
     at_once = profiled.at_once(name, direction) if law else exact(1.0, "not used")
     return Pace(
         book.add(_cpu(name, direction, cpu), f"filesystem {name}: {direction}_cpu"),
@@ -236,15 +238,15 @@ def _pace(
     )
 
 
-def _cpu(name: str, direction: Direction, stated: Quantity | None) -> Quantity:
-    if (found := stated or profiled.server_cpu(name, direction)) is None:
-        where = f"[filesystem.{name}]"
+def _cpu(name: str, direction: Direction, stated_cpu: Quantity | None) -> Quantity:
+    if (cpu_quantity := stated_cpu or profiled.server_cpu(name, direction)) is None:
+        place = f"[filesystem.{name}]"
         raise CampaignError(
             f"{direction}_cpu is not stated, and no profile has it",
-            where=where,
+            where=place,
             next=f"state {direction}_cpu",
         )
-    return found
+    return cpu_quantity
 
 
 def _layout(
@@ -253,17 +255,17 @@ def _layout(
     """Ask a file system's driver for the fewest servers on which these options fit, and for the bytes that
     then move.
     """
-    where = f"[filesystem.{name}]"
+    place = f"[filesystem.{name}]"
     try:
         driver = drivers.build("filesystems", name, options, to_run=True)
     except KeyError:
         raise CampaignError(
-            f'no driver is called "{name}"', where=where, next="see perjoule drivers"
+            f'no driver is called "{name}"', where=place, next="see perjoule drivers"
         ) from None
     except ValidationError as error:
-        found = explained(error, drivers.driver_class("filesystems", name), name, noun="option")
+        explanation = explained(error, drivers.driver_class("filesystems", name), name, noun="option")
         raise CampaignError(
-            found.what, where=where, next=found.advice or f"see perjoule drivers {name}"
+            explanation.what, where=place, next=explanation.advice or f"see perjoule drivers {name}"
         ) from None
     assert isinstance(driver, FileSystem)
     refusal: CampaignError | None = None
@@ -277,35 +279,35 @@ def _layout(
             continue
         if stored is None:
             raise CampaignError(
-                "its driver does not say which bytes it moves", where=where, next="leave it out"
+                "its driver does not say which bytes it moves", where=place, next="leave it out"
             )
         return count, *stored
-    raise CampaignError(f"options {dict(options)} fit no number of servers", where=where, next=str(refusal))
+    raise CampaignError(f"options {dict(options)} fit no number of servers", where=place, next=str(refusal))
 
 
-def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
-    choose, found = question.need.choose, question.parts
-    drives = {name: _drive(found, name, book, one) for name in choose.drives or found.drive}
+def _machines(question: Question, book: Book, unity: int) -> Iterator[Machine]:
+    choose, parts = question.need.choose, question.parts
+    drives = {name: _drive(parts, name, book, unity) for name in choose.drives or parts.drive}
     networks = {
         name: _network(book, name, network)
-        for name, network in found.network.items()
+        for name, network in parts.network.items()
         if choose.networks is None or name in choose.networks
     }
     nothing = book.add(exact(0.0, "no card"), "nothing")
     cardless = dict.fromkeys(("card", "card_price", "card_embodied"), nothing)
     stepless = dict.fromkeys(("step", "supply_no_load", "drive_step"), nothing)
-    for server_name in choose.servers or found.server:
-        server = found.server[server_name]
-        own = {
+    for server_name in choose.servers or parts.server:
+        server = parts.server[server_name]
+        server_entries = {
             key: book.add(value, f"server {server_name}: {key}") for key, value in of_server(server).items()
         }
-        for drive_name, there in drives.items():
-            drive = found.drive[drive_name]
+        for drive_name, drive_entries in drives.items():
+            drive = parts.drive[drive_name]
             slots_count = sum(count for kind, count in server.slots.items() if kind in drive.fits)
             for network in server.networks:
                 if network not in networks:
                     continue
-                at = Of(**(stepless | own | there | cardless | networks[network]))
+                at = Of(**(stepless | server_entries | drive_entries | cardless | networks[network]))
                 for count in range(1, slots_count + 1):
                     yield Machine(
                         server_name,
@@ -328,10 +330,10 @@ def _network(book: Book, name: str, network: Network) -> dict[str, int]:
     return {key: book.add(value, f"network {name}: {key}") for key, value in its.items() if value is not None}
 
 
-def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
+def _drive(parts: Parts, name: str, book: Book, unity: int) -> dict[str, int]:
     """Enter a disk's quantities: its own, or those that all disks of its technology share."""
-    drive = found.drive[name]
-    technology, shared = of_technology(found, drive)
+    drive = parts.drive[name]
+    technology, shared = of_technology(parts, drive)
     at = {
         "drive_read": book.add(drive.read, f"drive {name}: read"),
         "drive_write": book.add(drive.write, f"drive {name}: write")
@@ -339,45 +341,57 @@ def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
         else book.add(drive.sustained_write, f"drive {name}: sustained_write"),
     }
     for state, watts, ratio in (
-        ("idle", drive.idle_behind_supply, found.mean.idle),
-        ("active", drive.active_behind_supply, found.mean.active),
+        ("idle", drive.idle_behind_supply, parts.mean.idle),
+        ("active", drive.active_behind_supply, parts.mean.active),
     ):
         if watts is not None:
-            at |= {f"drive_{state}": book.add(watts, f"drive {name}: {state}"), f"drive_{state}_ratio": one}
+            at |= {f"drive_{state}": book.add(watts, f"drive {name}: {state}"), f"drive_{state}_ratio": unity}
         elif drive.mean_behind_supply is not None:
             at[f"drive_{state}"] = book.add(drive.mean_behind_supply, f"drive {name}: mean")
             at[f"drive_{state}_ratio"] = book.add(ratio, f"{state} power of a disk over its mean")
     at |= {"drive_writing": at["drive_active"], "drive_writing_ratio": at["drive_active_ratio"]}
     if drive.sustained_behind_supply is not None:
         at["drive_writing"] = book.add(drive.sustained_behind_supply, f"drive {name}: sustained")
-        at["drive_writing_ratio"] = one
+        at["drive_writing_ratio"] = unity
     if drive.step_behind_supply is not None:
         at["drive_step"] = book.add(drive.step_behind_supply, f"drive {name}: step")
-    for key, stated, per_tb in (
+    for key, drive_quantity, per_tb in (
         ("price", drive.price, shared.price_per_tb),
         ("embodied", drive.embodied, shared.embodied_per_tb),
     ):
-        label = f"technology {technology}: {key}_per_tb" if stated is None else f"drive {name}: {key}"
-        at[f"drive_{key}"] = book.add(stated or per_tb, label)
+        label = f"technology {technology}: {key}_per_tb" if drive_quantity is None else f"drive {name}: {key}"
+        at[f"drive_{key}"] = book.add(drive_quantity or per_tb, label)
     return at
 
 
-def _switches(found: Parts, network: str, most_hosts_count: int, book: Book) -> Switches:
+def _switches(parts: Parts, network: str, most_hosts_count: int, book: Book) -> Switches:
     """Choose the switch by power at its value; where one is not enough, a further one of the same kind
     joins them.
     """
-    there = {name: switch for name, switch in found.switch.items() if switch.network == network}
+    switches_by_name = {name: switch for name, switch in parts.switch.items() if switch.network == network}
     hosts = np.arange(most_hosts_count + 1)
-    needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in there.values()])
+    needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in switches_by_name.values()])
     needed = np.where(needed > 1, needed + 1, np.maximum(needed, 1))
-    watts = needed * np.array([[switch.watts_at_wall.value] for switch in there.values()])
+    watts = needed * np.array([[switch.watts_at_wall.value] for switch in switches_by_name.values()])
     choice = np.argmin(watts, axis=0)
     return Switches(
         choice,
         needed[choice, hosts],
-        tuple(there),
-        np.array([book.add(switch.watts_at_wall, f"switch {name}: watts") for name, switch in there.items()]),
-        np.array([book.add(switch.price, f"switch {name}: price") for name, switch in there.items()]),
-        np.array([book.add(switch.embodied, f"switch {name}: embodied") for name, switch in there.items()]),
-        np.array([switch.rack_units for switch in there.values()]),
+        tuple(switches_by_name),
+        np.array(
+            [
+                book.add(switch.watts_at_wall, f"switch {name}: watts")
+                for name, switch in switches_by_name.items()
+            ]
+        ),
+        np.array(
+            [book.add(switch.price, f"switch {name}: price") for name, switch in switches_by_name.items()]
+        ),
+        np.array(
+            [
+                book.add(switch.embodied, f"switch {name}: embodied")
+                for name, switch in switches_by_name.items()
+            ]
+        ),
+        np.array([switch.rack_units for switch in switches_by_name.values()]),
     )

@@ -23,28 +23,32 @@ class Measurement:
     contradicts: bool
 
     @property
-    def what(self) -> Measure:
+    def measure(self) -> Measure:
         """Which rate of a candidate it is about."""
         return READ if self.published.direction == "read" else WRITE
 
     @property
     def text(self) -> str:
         """Say what was measured, on what, and what had been predicted for it."""
-        one = self.published
-        assert one.range_bytes_per_s is not None
-        low, high = map(self.what.number, one.range_bytes_per_s)
-        printed = number(one.printed_bytes_per_s / self.what.unit.per)
-        where = (
-            f"{one.servers_count:g} x {one.cluster}, {one.filesystem} {one.redundancy}, {one.clients} clients"
+        published = self.published
+        assert published.range_bytes_per_s is not None
+        low, high = map(self.measure.number, published.range_bytes_per_s)
+        printed = number(published.printed_bytes_per_s / self.measure.unit.per)
+        conditions = (
+            f"{published.servers_count:g} x {published.cluster}, {published.filesystem} "
+            f"{published.redundancy}, {published.clients} clients"
         )
-        measured = f"{one.paper} measured {printed} {self.what.unit.symbol} {one.direction} ({where})"
+        rate = f"{printed} {self.measure.unit.symbol} {published.direction}"
+        measured = f"{published.paper} measured {rate} ({conditions})"
         return f"{measured} against {low} to {high} predicted for it"
 
 
 @cache
 def _missed() -> tuple[Published, ...]:
     """Return what papers printed outside the 90 % band of its prediction."""
-    return tuple(one for one in compared() if one.held is False and one.basis == "profile")
+    return tuple(
+        published for published in compared() if published.held is False and published.basis == "profile"
+    )
 
 
 def measurements(
@@ -59,8 +63,10 @@ def measurements(
         servers_count: its servers.
         lows: of READ and WRITE, the lower ends of its bands, in B/s.
     """
-    for one in _missed() if cluster else ():
-        if (one.cluster, one.filesystem) == (cluster, choice.filesystem):
-            alike = one.redundancy == choice.redundancy.text and servers_count <= (one.servers_count or 0)
-            what = READ if one.direction == "read" else WRITE
-            yield Measurement(one, alike and one.printed_bytes_per_s < lows[what])
+    for published in _missed() if cluster else ():
+        if (published.cluster, published.filesystem) == (cluster, choice.filesystem):
+            alike = published.redundancy == choice.redundancy.text and servers_count <= (
+                published.servers_count or 0
+            )
+            measure = READ if published.direction == "read" else WRITE
+            yield Measurement(published, alike and published.printed_bytes_per_s < lows[measure])

@@ -21,44 +21,44 @@ class Constraint:
     """A demand or a limit of the need; its strain is above 1 where it is not met."""
 
     key: str  # of the need
-    what: Measure
+    measure: Measure
     needed: float
 
     @property
     def least(self) -> bool:
         """Whether it is needed as a minimum, else as a maximum."""
-        return self.what.better == "higher"
+        return self.measure.better == "higher"
 
     @property
     def eased(self) -> Literal["lower", "raise"]:
         """How a need asks for less. Durability is computed as losses, and written as the chance of none."""
-        return "lower" if self.least or self.what is measures.LOSSES else "raise"
+        return "lower" if self.least or self.measure is measures.LOSSES else "raise"
 
-    def strain(self, found: Outcome) -> Floats:
+    def strain(self, computed: Outcome) -> Floats:
         """Return by what factor candidates miss it (above 1), or have to spare."""
-        reached = found[self.what]
+        reached = computed[self.measure]
         return self.needed / reached if self.least else reached / self.needed
 
     def moved(self, reached: float) -> float:
         """Return the value of the need with which a candidate that reaches this just meets it."""
-        return ceil(reached) if self.what.whole else reached
+        return ceil(reached) if self.measure.integer else reached
 
-    def own(self, value: float) -> float:
+    def in_need(self, value: float) -> float:
         """Return a value of its measure as the need has it, in SI units."""
-        return 1 - value if self.what is measures.LOSSES else value
+        return 1 - value if self.measure is measures.LOSSES else value
 
     def text(self, value: float) -> str:
         """Print a value of it as a need may hold it: four digits, rounded to the side on which what
         reaches it still meets it.
         """
         four = Context(prec=4, rounding=ROUND_FLOOR if self.least else ROUND_CEILING)
-        shown = value / self.what.unit.per * (1 + EXACT if self.least else 1 - EXACT)
-        rounded = four.create_decimal_from_float(shown)
-        if self.what is measures.LOSSES:
+        in_unit = value / self.measure.unit.per * (1 + EXACT if self.least else 1 - EXACT)
+        rounded = four.create_decimal_from_float(in_unit)
+        if self.measure is measures.LOSSES:
             if value == self.needed:  # as it was written
-                return f"{100 * self.own(value):.15g} %"
+                return f"{100 * self.in_need(value):.15g} %"
             return f"{(100 * max(Decimal(), 1 - rounded)).normalize():f} %"
-        return f"{ceil(shown) if self.what.whole else float(rounded):.10g} {self.what.unit.symbol}".rstrip()
+        return f"{ceil(in_unit) if self.measure.integer else float(rounded):.10g} {self.measure.unit.symbol}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Candidates:
 def constraints(need: Need) -> tuple[Constraint, ...]:
     """List what a need demands."""
     limits = need.limits
-    found = [
+    bounds = [
         ("capacity", measures.CAPACITY, need.capacity_bytes),
         ("read", measures.SERVERS_READ, need.read_bytes_per_s),
         ("write", measures.SERVERS_WRITE, need.write_bytes_per_s),
@@ -103,39 +103,41 @@ def constraints(need: Need) -> tuple[Constraint, ...]:
         ("limits.money", measures.MONEY, limits.money and limits.money.value),
         ("limits.rack_units", measures.RACK_UNITS, limits.rack_units),
     ]
-    return tuple(Constraint(key, what, needed) for key, what, needed in found if needed is not None)
+    return tuple(Constraint(key, measure, needed) for key, measure, needed in bounds if needed is not None)
 
 
-def met(need: Need, found: Outcome) -> Bools:
+def met(need: Need, computed: Outcome) -> Bools:
     """Return where all constraints hold."""
     holds = [
-        one.needed <= found[one.what] if one.least else found[one.what] <= one.needed
-        for one in constraints(need)
+        constraint.needed <= computed[constraint.measure]
+        if constraint.least
+        else computed[constraint.measure] <= constraint.needed
+        for constraint in constraints(need)
     ]
     return np.all(np.stack(holds), axis=0)
 
 
 def all_candidates(space: Space, need: Need) -> Candidates:
     """Compute every candidate of a space, whether it meets the need or not."""
-    wanted, there = constraints(need), columns(space)
+    need_constraints, machine_columns = constraints(need), columns(space)
     machines = np.arange(len(space.machines))[:, None]
     counts = space.counts[None, :]
-    there = there.of(machines)
+    machine_columns = machine_columns.of(machines)
     shape = (len(machines), counts.shape[1])
-    fitting = [fits(choice, there.drives_count, counts) for choice in space.choices]
-    sizes = [int(np.count_nonzero(one)) for one in fitting]
+    fitting = [fits(choice, machine_columns.drives_count, counts) for choice in space.choices]
+    sizes = [int(np.count_nonzero(mask)) for mask in fitting]
     ends = np.cumsum(sizes)
-    objectives, strains = np.empty((ends[-1], len(OBJECTIVES))), np.empty((ends[-1], len(wanted)))
+    objectives, strains = np.empty((ends[-1], len(OBJECTIVES))), np.empty((ends[-1], len(need_constraints)))
     every = np.empty((3, ends[-1]), dtype=np.intp)
     world = space.book.values
     for number, (choice, mask, size, end) in enumerate(zip(space.choices, fitting, sizes, ends, strict=True)):
         rows = slice(end - size, end)
-        found = outcome(space, need, choice, there, counts, world)
-        for column, one in enumerate(OBJECTIVES):
-            value = np.broadcast_to(found[one], shape)[mask]
-            objectives[rows, column] = -value if one.better == "higher" else value
-        for column, one in enumerate(wanted):
-            strains[rows, column] = np.broadcast_to(one.strain(found), shape)[mask]
+        computed = outcome(space, need, choice, machine_columns, counts, world)
+        for column, objective in enumerate(OBJECTIVES):
+            value = np.broadcast_to(computed[objective], shape)[mask]
+            objectives[rows, column] = -value if objective.better == "higher" else value
+        for column, constraint in enumerate(need_constraints):
+            strains[rows, column] = np.broadcast_to(constraint.strain(computed), shape)[mask]
         every[0, rows] = np.broadcast_to(machines, shape)[mask]
         every[1, rows] = np.broadcast_to(counts, shape)[mask]
         every[2, rows] = number
@@ -146,33 +148,33 @@ def outcomes(space: Space, need: Need, some: Candidates, world: Floats) -> Outco
     """Compute candidates again in one state of the world, or in many, shape (draws, quantities), each a
     row of the result.
     """
-    there = columns(space)
+    machine_columns = columns(space)
     shape = (*world.shape[:-1], len(some))
-    found: Outcome = {}
+    computed: Outcome = {}
     for number in map(int, np.unique(some.choice)):
         places = np.flatnonzero(some.choice == number)
-        one = outcome(
+        of_choice = outcome(
             space,
             need,
             space.choices[number],
-            there.of(some.machine[places]),
+            machine_columns.of(some.machine[places]),
             some.servers_count[places],
             world,
         )
-        found = found or {what: np.empty(shape) for what in one}
-        for what, values in one.items():
-            found[what][..., places] = values
-    return found
+        computed = computed or {measure: np.empty(shape) for measure in of_choice}
+        for measure, values in of_choice.items():
+            computed[measure][..., places] = values
+    return computed
 
 
 def bottleneck(space: Space, need: Need, some: Candidates) -> list[tuple[str, str]]:
     """Name the resource that binds each candidate's reading, and its writing."""
-    there, world = columns(space), space.book.values
+    machine_columns, world = columns(space), space.book.values
     worst = np.empty((2, len(some)), dtype=np.intp)
     for number in map(int, np.unique(some.choice)):
         places = np.flatnonzero(some.choice == number)
-        own = there.of(some.machine[places])
-        hardware = fleet(need, own.drives_count, own.values(world), some.servers_count[places])
+        machines = machine_columns.of(some.machine[places])
+        hardware = fleet(need, machines.drives_count, machines.values(world), some.servers_count[places])
         choice = space.choices[number]
         for direction, (pace, demand) in enumerate(
             zip((choice.reading, choice.writing), demands(choice, world), strict=True)

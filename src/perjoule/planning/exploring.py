@@ -31,13 +31,14 @@ from perjoule.planning.texts import (
 )
 
 _PICKS = {LEAST_REGRET: LEAST_REGRET} | {
-    one.name: f"{'most' if one.better == 'higher' else 'least'} {one.name}" for one in OBJECTIVES
+    objective.name: f"{'most' if objective.better == 'higher' else 'least'} {objective.name}"
+    for objective in OBJECTIVES
 }
 
 
-def page(found: Answer) -> str:
+def page(answer: Answer) -> str:
     """Lay an answer out as HTML."""
-    need = found.question.need
+    need = answer.question.need
     pages = Environment(
         loader=PackageLoader("perjoule.planning", "page"),
         autoescape=True,
@@ -52,34 +53,34 @@ def page(found: Answer) -> str:
         css=Markup(css),
         policy=policy(script := _asset("plan.js")),
         script=Markup(script),
-        data=_data(found),
-        found=found,
+        data=_data(answer),
+        answer=answer,
         need=need,
         measures=measures,
         number=estimate,
         totals=TOTALS,
-        picks=[_card(found, name, title) for name, title in _PICKS.items()] if found.rows else [],
+        picks=[_card(answer, name, title) for name, title in _PICKS.items()] if answer.rows else [],
         headers=HEADERS,
         words=WORDS,
-        rows=[(row, cells(row)) for row in found.rows],
-        changes=[change_text(one) for one in main_changes(found)],
-        heading=heading(found).capitalize(),
-        more=most_tried(found).capitalize(),
-        moves=[move_text(one) for one in found.moves],
-        misses=misses(found.nearest, constraints(need)) if found.nearest else [],
+        rows=[(row, cells(row)) for row in answer.rows],
+        changes=[change_text(change) for change in main_changes(answer)],
+        heading=heading(answer).capitalize(),
+        more=most_tried(answer).capitalize(),
+        moves=[move_text(move) for move in answer.moves],
+        misses=misses(answer.nearest, constraints(need)) if answer.nearest else [],
         quantities=[
-            one
-            for one in found.space.book.quantities
-            if one.status != "stated" or one.source.startswith("stated")
+            quantity
+            for quantity in answer.space.book.quantities
+            if quantity.status != "stated" or quantity.source.startswith("stated")
         ],
         version=__version__,
     )
 
 
-def _card(found: Answer, name: str, title: str) -> tuple[str, Row, list[str]]:
+def _card(answer: Answer, name: str, title: str) -> tuple[str, Row, list[str]]:
     """Return the title of a pick, its row, and lines about how far it can be trusted."""
-    row = found.pick(name)
-    remark = less_regret(found) if name == LEAST_REGRET else ""
+    row = answer.pick(name)
+    remark = less_regret(answer) if name == LEAST_REGRET else ""
     return title.capitalize(), row, [sure_text(row), *measured_lines(row), *filter(None, [remark])]
 
 
@@ -87,28 +88,28 @@ def _asset(name: str) -> str:
     return (files("perjoule.planning") / "page" / name).read_text("utf-8")
 
 
-def _data(found: Answer) -> dict[str, object]:
-    filesystems = sorted({row.choice.filesystem for row in found.rows})
+def _data(answer: Answer) -> dict[str, object]:
+    filesystems = sorted({row.choice.filesystem for row in answer.rows})
     return {
         "colours": {theme: THEMES[theme]["range"]["category"] for theme in ("light", "dark")},
         "filesystems": filesystems,
-        "axes": {one.name: {"field": one.key, "label": one.label, "per": one.unit.per} for one in AXES},
-        "aims": [one.name for one in AIMS],
+        "axes": {axis.name: {"field": axis.key, "label": axis.label, "per": axis.unit.per} for axis in AXES},
+        "aims": [aim.name for aim in AIMS],
         "sliders": {
             "electricity": {
-                "value": found.question.electricity.value,
+                "value": answer.question.electricity.value,
                 "per": PRICE.per,
                 "unit": PRICE.symbol,
             },
-            "grid": {"value": found.question.grid.value, "per": GRID.per, "unit": GRID.symbol},
+            "grid": {"value": answer.question.grid.value, "per": GRID.per, "unit": GRID.symbol},
         },
-        "rows": [_point(row) for row in found.rows],
+        "rows": [_point(row) for row in answer.rows],
     }
 
 
 def _point(row: Row) -> dict[str, object]:
     """Return what the page needs of a row; money and carbon follow from the rest and the sliders."""
-    values = {one.key: row.values[one] for one in AXES}
+    values = {axis.key: row.values[axis] for axis in AXES}
     return {
         "id": row.id,
         "filesystem": row.choice.filesystem,

@@ -21,18 +21,18 @@ def front(points: Floats) -> Ints:
     if not len(points):
         return np.array([], dtype=np.intp)
     columns = np.ascontiguousarray(points.T)
-    left = _sieved(columns)
-    left = left[np.lexsort(columns[::-1, left])]
-    columns = columns[:, left]
-    kept = np.empty((len(columns), 0))
+    remaining = _sieved(columns)
+    remaining = remaining[np.lexsort(columns[::-1, remaining])]
+    columns = columns[:, remaining]
+    front_columns = np.empty((len(columns), 0))
     places: list[Ints] = []
-    for begin in range(0, len(left), _BLOCK_COUNT):
-        block = np.arange(begin, min(begin + _BLOCK_COUNT, len(left)))
-        block = block[~_dominated(columns[:, block], kept)]
+    for begin in range(0, len(remaining), _BLOCK_COUNT):
+        block = np.arange(begin, min(begin + _BLOCK_COUNT, len(remaining)))
+        block = block[~_dominated(columns[:, block], front_columns)]
         block = block[~_dominated(columns[:, block], columns[:, block])]
-        kept = np.concatenate([kept, columns[:, block]], axis=1)
+        front_columns = np.concatenate([front_columns, columns[:, block]], axis=1)
         places.append(block)
-    return np.sort(left[np.concatenate(places)])
+    return np.sort(remaining[np.concatenate(places)])
 
 
 def _sieved(columns: Floats) -> Ints:
@@ -42,21 +42,21 @@ def _sieved(columns: Floats) -> Ints:
     low: Floats = np.min(columns, axis=1, keepdims=True)
     width: Floats = np.max(columns, axis=1, keepdims=True) - low
     sums: Floats = np.sum((columns - low) / np.where(width > 0, width, 1), axis=0)
-    left: Ints = np.arange(columns.shape[1], dtype=np.intp)
+    remaining: Ints = np.arange(columns.shape[1], dtype=np.intp)
     for turn in range(_SIEVES_COUNT):
-        if turn >= len(left):
+        if turn >= len(remaining):
             break
-        strong = int(left[np.argpartition(sums[left], turn)[turn]])
-        worse = _dominated(columns[:, left], columns[:, strong : strong + 1])
-        left = np.asarray(left[~worse], dtype=np.intp)
-    return left
+        strong = int(remaining[np.argpartition(sums[remaining], turn)[turn]])
+        worse = _dominated(columns[:, remaining], columns[:, strong : strong + 1])
+        remaining = np.asarray(remaining[~worse], dtype=np.intp)
+    return remaining
 
 
 def _dominated(columns: Floats, by: Floats) -> Bools:
     """Return which points any of the others dominates: shapes (aims, n) and (aims, m)."""
     at_least = np.ones((by.shape[1], columns.shape[1]), dtype=np.bool_)
     better = np.zeros_like(at_least)
-    for own, other in zip(columns, by, strict=True):
-        at_least &= other[:, None] <= own
-        better |= other[:, None] < own
+    for column, by_column in zip(columns, by, strict=True):
+        at_least &= by_column[:, None] <= column
+        better |= by_column[:, None] < column
     return np.any(at_least & better, axis=0)

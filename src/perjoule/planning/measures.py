@@ -27,11 +27,11 @@ class Measure:
 
     key: str  # in JSON
     unit: Unit  # as it is printed
-    words: str = ""  # after the unit: "kWh in all years"
+    qualifier: str = ""  # after the unit: "kWh in all years"
     better: Literal["higher", "lower"] = "lower"
     name: str = ""  # of an axis of the page, and of a pick; "": neither
     objective: bool = False  # no candidate of the front is beaten in all of these
-    whole: bool = False  # a limit of it is a whole number
+    integer: bool = False  # a limit of it is a whole number
 
     def number(self, value: float) -> str:
         """Print a value in its unit, without it."""
@@ -44,7 +44,7 @@ class Measure:
     @property
     def label(self) -> str:
         """Its unit with the words after it."""
-        return f"{self.unit.symbol} {self.words}".rstrip()
+        return f"{self.unit.symbol} {self.qualifier}".rstrip()
 
 
 ENERGY = Measure("energy_j", KWH, "in all years", name="energy", objective=True)
@@ -61,7 +61,7 @@ WRITE = Measure("write_bytes_per_s", SPEED, better="higher")
 SERVERS_READ = Measure("servers_read_bytes_per_s", SPEED, better="higher")
 SERVERS_WRITE = Measure("servers_write_bytes_per_s", SPEED, better="higher")
 # whose network lets the rates of the need through
-CLIENTS = Measure("needed_clients_count", Unit("", "1"), whole=True)
+CLIENTS = Measure("needed_clients_count", Unit("", "1"), integer=True)
 PEAK = Measure("peak_w", WATT)  # at the rates of the need
 IDLE_ENERGY = Measure("idle_j", KWH)
 RACK_UNITS = Measure("rack_units", Unit("", "1"))
@@ -72,5 +72,5 @@ MOVED = Measure("moved_j_per_tib", _PER_TIB)
 MOVED_WHOLE = Measure("energy_j_per_tib", _PER_TIB)
 
 AXES = (ENERGY, MONEY, CARBON, THROUGHPUT, PURCHASE, EMBODIED, IDLE, CAPACITY)
-OBJECTIVES = tuple(one for one in AXES if one.objective)
-AIMS = tuple(one for one in OBJECTIVES if one.better == "lower")
+OBJECTIVES = tuple(axis for axis in AXES if axis.objective)
+AIMS = tuple(objective for objective in OBJECTIVES if objective.better == "lower")

@@ -29,11 +29,11 @@ MOST_RATIO = 100.0  # of a virtual host's speed over the catalogue's
 _WIDTH = 120
 
 
-def written(found: Answer, row: Row, scale: float | None) -> str:
+def written(answer: Answer, row: Row, scale: float | None) -> str:
     """Write a candidate as a campaign.
 
     Args:
-        found: the answer that it belongs to.
+        answer: the answer that it belongs to.
         row: the candidate.
         scale: of virtual hosts; None writes one for real hosts, whose addresses the reader fills in.
 
@@ -42,16 +42,21 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
     """
     kind = "real" if scale is None else "virtual"
     document: dict[str, Any] = {
-        "name": f"{found.question.need.name} {row.id}",
-        "description": f"Candidate {row.id} of the plan for {found.question.need.name}: {row.text}. {' '.join(_expected(row))}",
-        "clients": [found.question.need.clients_count],
+        "name": f"{answer.question.need.name} {row.id}",
+        "description": f"Candidate {row.id} of the plan for {answer.question.need.name}: {row.text}. {' '.join(_expected(row))}",
+        "clients": [answer.question.need.clients_count],
         "repetitions": 5,
-        "testbed": _real(found, row) if scale is None else _virtual(found, row, scale, _storage(found, row)),
-        "filesystem": [_filesystem(found, row)],
-        "workload": [_workload(found, row, LOAD_S[kind])],
+        "testbed": _real(answer, row)
+        if scale is None
+        else _virtual(answer, row, scale, _storage(answer, row)),
+        "filesystem": [_filesystem(answer, row)],
+        "workload": [_workload(answer, row, LOAD_S[kind])],
     }
-    differences = list(_differences(found, row, kind))
-    head = [f"Candidate {row.id}, written by `perjoule plan`.", *(f"- {one}" for one in differences)]
+    differences = list(_differences(answer, row, kind))
+    head = [
+        f"Candidate {row.id}, written by `perjoule plan`.",
+        *(f"- {difference}" for difference in differences),
+    ]
     text = "".join(f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ')}\n" for line in head)
     text += f"\n{tomlkit.dumps(document)}"
     if scale is None:
@@ -61,85 +66,87 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
 
 
 def _expected(row: Row) -> Iterator[str]:
-    read, write, idle, peak = (one.text(row.values[one].value) for one in (READ, WRITE, IDLE, PEAK))
+    read, write, idle, peak = (
+        measure.text(row.values[measure].value) for measure in (READ, WRITE, IDLE, PEAK)
+    )
     yield f"Expected are {read} reading and {write} writing; planned are {idle} idle"
     yield f"and {peak} at the rates of the need, with the switch."
 
 
-def _cluster(found: Answer, row: Row) -> str:
+def _cluster(answer: Answer, row: Row) -> str:
     """Name the cluster that emulates a candidate; "" for none."""
-    return stand_in(row.machine.server, found.question.parts.server[row.machine.server])
+    return stand_in(row.machine.server, answer.question.parts.server[row.machine.server])
 
 
-def _storage(found: Answer, row: Row) -> Node:
+def _storage(answer: Answer, row: Row) -> Node:
     """Return the storage host of the cluster that emulates a candidate.
 
     Raises CampaignError: its server names none.
     """
     server = row.machine.server
-    if not (cluster := _cluster(found, row)):
-        what = (
+    if not (cluster := _cluster(answer, row)):
+        fault = (
             f"no cluster of the catalogue stands for the server {server}, so virtual hosts can't emulate it"
         )
-        known = " or ".join(emulated())
-        advice = f'add cluster = "CLUSTER" to [server.{server}] ({known}), or remove --scale for real hosts'
-        raise CampaignError(what, where="--scale", next=advice)
+        cluster_choices = " or ".join(emulated())
+        advice = f'add cluster = "CLUSTER" to [server.{server}] ({cluster_choices}), or remove --scale for real hosts'
+        raise CampaignError(fault, where="--scale", next=advice)
     return next(node for node in catalogue.cluster(cluster).nodes if node.role == "storage")
 
 
-def _virtual(found: Answer, row: Row, scale: float, storage: Node) -> dict[str, Any]:
+def _virtual(answer: Answer, row: Row, scale: float, storage: Node) -> dict[str, Any]:
     hosts = {
         "kind": "virtual",
-        "cluster": _cluster(found, row),
+        "cluster": _cluster(answer, row),
         "scale": scale,
         "servers": row.servers_count,
         "disk": "xfs",
     }
-    made_bytes = _size_bytes(found, row, LOAD_S["virtual"]) * found.question.need.clients_count
+    made_bytes = _size_bytes(answer, row, LOAD_S["virtual"]) * answer.question.need.clients_count
     each_bytes = made_bytes * row.choice.amplification.write.disk_written_ratio / row.servers_count
     gib_count = ceil(FREE_RATIO * each_bytes / BYTES["GiB"])
     disk = {"disk_size": f"{gib_count} GiB"} if gib_count > DISK_GIB_COUNT else {}
-    return {**hosts, **disk, **_speeds(found, row, storage)}
+    return {**hosts, **disk, **_speeds(answer, row, storage)}
 
 
-def _speeds(found: Answer, row: Row, storage: Node) -> dict[str, float]:
+def _speeds(answer: Answer, row: Row, storage: Node) -> dict[str, float]:
     """Return the options with which the servers of a cluster are as fast as the candidate's."""
-    parts, machine = found.question.parts, row.machine
+    parts, machine = answer.question.parts, row.machine
     server, drive, board = parts.server[machine.server], parts.drive[machine.drive], storage.board
     pairs = {
         "server_cpu": (server.mips.value, board.mips.value),
         "server_network": (parts.network[machine.network].goodput.value, board.nic_bytes_per_s.value),
         "server_disk": (
-            _disks(found, row, drive.write.value),
-            sum(one.write_bytes_per_s.value for one in storage.disks),
+            _disks(answer, row, drive.write.value),
+            sum(disk.write_bytes_per_s.value for disk in storage.disks),
         ),
     }
-    ratios = {option: float(f"{own / its:.4g}") for option, (own, its) in pairs.items()}
+    ratios = {option: float(f"{planned / its:.4g}") for option, (planned, its) in pairs.items()}
     far = {option: ratio for option, ratio in ratios.items() if abs(ratio - 1) > SAME_RATIO}
     for option, ratio in far.items():
         if ratio > MOST_RATIO:
-            what = (
+            fault = (
                 f"{option} = {ratio:g}: the cluster that stands for the server {machine.server} is too slow"
             )
             raise CampaignError(
-                what,
+                fault,
                 where="--scale",
                 next=f"name a faster one in [server.{machine.server}], or remove --scale",
             )
     return far
 
 
-def _disks(found: Answer, row: Row, each_bytes_per_s: float) -> float:
+def _disks(answer: Answer, row: Row, each_bytes_per_s: float) -> float:
     """Return the rate of all disks of a server, behind its port."""
-    port = of_server(found.question.parts.server[row.machine.server])["port"]
+    port = of_server(answer.question.parts.server[row.machine.server])["port"]
     return min(row.machine.drives_count * each_bytes_per_s, port.value)
 
 
-def _real(found: Answer, row: Row) -> dict[str, Any]:
+def _real(answer: Answer, row: Row) -> dict[str, Any]:
     roles = ["storage"] * row.servers_count + ["metadata", "management"][
         : row.hosts_count - row.servers_count
     ]
-    roles += ["client"] * found.question.need.clients_count
+    roles += ["client"] * answer.question.need.clients_count
     if len(roles) > len(SHOWN) * 254:
         raise CampaignError(
             f"{len(roles)} hosts are too many to list", where="--write", next="plan with fewer clients"
@@ -158,35 +165,35 @@ def _real(found: Answer, row: Row) -> dict[str, Any]:
     return {"kind": "cluster", "user": "root", "hosts": hosts}
 
 
-def _filesystem(found: Answer, row: Row) -> dict[str, Any]:
+def _filesystem(answer: Answer, row: Row) -> dict[str, Any]:
     counts = {"servers": row.servers_count, "drives": row.machine.drives_count}
     laid_out = {
-        option: counts[what]
-        for option, what in found.question.parts.filesystem[row.choice.filesystem].counts.items()
+        option: counts[counted]
+        for option, counted in answer.question.parts.filesystem[row.choice.filesystem].counts.items()
     }
     return {"kind": row.choice.filesystem, **row.choice.options, **laid_out}
 
 
-def _workload(found: Answer, row: Row, load_s: float) -> dict[str, Any]:
-    need = found.question.need
+def _workload(answer: Answer, row: Row, load_s: float) -> dict[str, Any]:
+    need = answer.question.need
     rates = {"write": need.write_bytes_per_s, "read": need.read_bytes_per_s}
     return {
         "kind": "fio",
         "operation": [direction for direction, rate in rates.items() if rate is not None],
         "transfer": exact_text(TRANSFER_BYTES, BYTES),
-        "size": exact_text(_size_bytes(found, row, load_s), BYTES),
+        "size": exact_text(_size_bytes(answer, row, load_s), BYTES),
     }
 
 
-def _size_bytes(found: Answer, row: Row, load_s: float) -> int:
+def _size_bytes(answer: Answer, row: Row, load_s: float) -> int:
     """Return what each client moves: whole transfers, for as long as a load should last at the higher
     rate.
     """
-    fastest = max(row.values[one].value for one in (READ, WRITE))
-    return ceil(fastest * load_s / found.question.need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
+    fastest = max(row.values[measure].value for measure in (READ, WRITE))
+    return ceil(fastest * load_s / answer.question.need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
 
 
-def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
+def _differences(answer: Answer, row: Row, kind: str) -> Iterator[str]:
     """Say what the campaign's hosts have instead of the candidate's, and what the reader has to fill in."""
     machine = row.machine
     disks = f"{machine.drives_count} x {machine.drive}"
@@ -208,21 +215,23 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
             "are."
         )
         return
-    storage, need = _storage(found, row), found.question.need
-    drive, cluster = found.question.parts.drive[machine.drive], catalogue.cluster(_cluster(found, row))
-    own = ", ".join(disk.name for disk in storage.disks)
-    hosts = f"The virtual hosts are those of {cluster.name} ({storage.board.name} with {own})"
+    storage, need = _storage(answer, row), answer.question.need
+    drive, cluster = answer.question.parts.drive[machine.drive], catalogue.cluster(_cluster(answer, row))
+    disk_names = ", ".join(disk.name for disk in storage.disks)
+    hosts = f"The virtual hosts are those of {cluster.name} ({storage.board.name} with {disk_names})"
     speed = f"{machine.server} with {disks}: CPUs by their ratings, disks by their rates of writing"
     yield f"{hosts} at the speed of the candidate's {speed}."
-    speeds = _speeds(found, row, storage)
+    speeds = _speeds(answer, row, storage)
     reads = sum(disk.read_bytes_per_s.value for disk in storage.disks) * speeds.get("server_disk", 1.0)
-    if abs(reads / (wanted := _disks(found, row, drive.read.value)) - 1) > 0.05:
-        yield f"Their disks read {THROUGHPUT.text(reads)}; the candidate's read {THROUGHPUT.text(wanted)}."
-    others = {node.board.name for node in cluster.nodes if node.role == "storage"} - {storage.board.name}
-    if others and row.servers_count > storage.count:
+    if abs(reads / (candidate_reads := _disks(answer, row, drive.read.value)) - 1) > 0.05:
+        yield f"Their disks read {THROUGHPUT.text(reads)}; the candidate's read {THROUGHPUT.text(candidate_reads)}."
+    other_boards = {node.board.name for node in cluster.nodes if node.role == "storage"} - {
+        storage.board.name
+    }
+    if other_boards and row.servers_count > storage.count:
         yield (
             f"Storage hosts after the first {storage.count} are other boards of {cluster.name}: "
-            f"{', '.join(sorted(others))}."
+            f"{', '.join(sorted(other_boards))}."
         )
     client = next(node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client")
     if abs(client / need.client_network_bytes_per_s - 1) > 0.05:

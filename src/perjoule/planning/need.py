@@ -157,12 +157,14 @@ class Need:
     def _loaded(self) -> Self:
         if self.read_bytes_per_s is None and self.write_bytes_per_s is None:
             raise ValueError('neither read nor write is given (write, for example, read = "1 GiB/s")')
-        for what, rate, time_s in (
+        for direction, rate, time_s in (
             ("read", self.read_bytes_per_s, self.day.read_s),
             ("write", self.write_bytes_per_s, self.day.write_s),
         ):
             if rate is None and time_s:
-                raise ValueError(f'day.{what} needs a rate (write, for example, {what} = "1 GiB/s")')
+                raise ValueError(
+                    f'day.{direction} needs a rate (write, for example, {direction} = "1 GiB/s")'
+                )
         return self
 
     @property
@@ -204,16 +206,20 @@ def parse(text: str, name: str = "need") -> Question:
             where=name,
             next=f"see what it takes with `perjoule check {name}`",
         )
-    own = {key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])}
+    part_tables = {
+        key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])
+    }
     document.setdefault("name", File(name).stem)
     try:
         need = TypeAdapter(Need).validate_python(document)
     except ValidationError as error:
-        found = explained(error, Need, "a need", add=_ADDED.format, more=TABLES)
-        raise source.error(*found) from None
-    found = parts(own, source)
-    _check_names(need, found, source)
-    return Question(need, found, _grid(need, found, source), need.electricity or found.electricity.price)
+        explanation = explained(error, Need, "a need", add=_ADDED.format, more=TABLES)
+        raise source.error(*explanation) from None
+    known_parts = parts(part_tables, source)
+    _check_names(need, known_parts, source)
+    return Question(
+        need, known_parts, _grid(need, known_parts, source), need.electricity or known_parts.electricity.price
+    )
 
 
 def _stated(key: str, value: object) -> bool:
@@ -221,35 +227,35 @@ def _stated(key: str, value: object) -> bool:
     return key in ("grid", "electricity") and not (is_table(value) and "value" not in value)
 
 
-def _check_names(need: Need, found: Parts, source: CampaignSource) -> None:
-    known = {
-        "servers": found.server,
-        "drives": found.drive,
-        "networks": found.network,
-        "filesystems": found.filesystem,
+def _check_names(need: Need, known_parts: Parts, source: CampaignSource) -> None:
+    parts_by_kind = {
+        "servers": known_parts.server,
+        "drives": known_parts.drive,
+        "networks": known_parts.network,
+        "filesystems": known_parts.filesystem,
     }
-    for kind, there in known.items():
+    for kind, named_parts in parts_by_kind.items():
         for name in getattr(need.choose, kind) or ():
-            if name in there:
+            if name in named_parts:
                 continue
             table = kind.removesuffix("s")
             keys, file = lacking(table, name)
             if keys:
-                what = f'plans need {", ".join(keys)} of the {table} "{name}"'
-                raise source.error(("choose", kind), what, f"state it in {file}")
-            raise source.error(("choose", kind), f'there is no {table} "{name}"', instead(name, there))
+                fault = f'plans need {", ".join(keys)} of the {table} "{name}"'
+                raise source.error(("choose", kind), fault, f"state it in {file}")
+            raise source.error(("choose", kind), f'there is no {table} "{name}"', instead(name, named_parts))
 
 
-def _grid(need: Need, found: Parts, source: CampaignSource) -> Quantity:
+def _grid(need: Need, known_parts: Parts, source: CampaignSource) -> Quantity:
     """Return the carbon of a joule: stated, or a country's of the catalogue."""
     if isinstance(need.grid, Quantity):
         return need.grid
-    if need.grid not in found.grid:
-        what = f'no carbon intensity of "{need.grid}" is known'
+    if need.grid not in known_parts.grid:
+        fault = f'no carbon intensity of "{need.grid}" is known'
         raise source.error(
-            ("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 {GRID.symbol}"'
+            ("grid",), fault, f'{instead(need.grid, known_parts.grid)}, or write grid = "300 {GRID.symbol}"'
         )
-    kg_per_j = found.grid[need.grid] * GRID.per
+    kg_per_j = known_parts.grid[need.grid] * GRID.per
     low, high = kg_per_j * (1 - GRID_RATIO), kg_per_j * (1 + GRID_RATIO)
     return Quantity(
         kg_per_j,

@@ -41,15 +41,15 @@ class Columns(NamedTuple):
 
     def of(self, machines: Ints) -> "Columns":
         """The columns of these machines, in the shape of their numbers."""
-        own = (
+        per_machine = (
             self.drives_count[machines],
             self.capacity_bytes[machines],
             self.price_tb[machines],
             self.embodied_tb[machines],
         )
         return Columns(
-            Of(*(one[machines] for one in self.at)),
-            *own,
+            Of(*(column[machines] for column in self.at)),
+            *per_machine,
             self.rack_units[machines],
             self.cores_count[machines],
             self.network[machines],
@@ -118,19 +118,19 @@ def served_s_per_byte(
     least_s = np.maximum(np.maximum(times["server network"], times["server CPU"]), times["disks"])
     if pace.law is None:
         return least_s / world[..., pace.reached]
-    there = replace(hardware, clients_count=clients_count)
-    found = pace.law.served_s_per_byte(demand, there, FILE_BYTES, world[..., pace.at_once])
-    return np.maximum(least_s, found / world[..., pace.reached])
+    with_clients = replace(hardware, clients_count=clients_count)
+    law_s_per_byte = pace.law.served_s_per_byte(demand, with_clients, FILE_BYTES, world[..., pace.at_once])
+    return np.maximum(least_s, law_s_per_byte / world[..., pace.reached])
 
 
-def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) -> Fleet:
+def fleet(need: Need, drives_count: Ints, quantities: Of[Floats], servers_count: Ints) -> Fleet:
     """Return the hardware of candidates. The work of the clients' CPUs is left out."""
     return Fleet(
         servers_count=servers_count.astype(np.float64),
-        server_network_bytes_per_s=own.goodput,
-        server_mips=own.mips,
-        disk_read_bytes_per_s=np.minimum(drives_count * own.drive_read, own.port),
-        disk_write_bytes_per_s=np.minimum(drives_count * own.drive_write, own.port),
+        server_network_bytes_per_s=quantities.goodput,
+        server_mips=quantities.mips,
+        disk_read_bytes_per_s=np.minimum(drives_count * quantities.drive_read, quantities.port),
+        disk_write_bytes_per_s=np.minimum(drives_count * quantities.drive_write, quantities.port),
         clients_count=float(need.clients_count),
         client_network_bytes_per_s=need.client_network_bytes_per_s,
         client_mips=1.0,
@@ -138,7 +138,7 @@ def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) 
 
 
 def outcome(
-    space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, world: Floats
+    space: Space, need: Need, choice: Choice, machines: Columns, servers_count: Ints, world: Floats
 ) -> Outcome:
     """Compute candidates of one choice.
 
@@ -146,26 +146,26 @@ def outcome(
         space: what is enumerated.
         need: rates, times, years.
         choice: the file system and its redundancy.
-        there: their machines.
+        machines: those of the candidates.
         servers_count: their servers with data.
         world: a state of the world, shape (quantities,), or many, shape (draws, quantities), which come first
             in the result.
     """
-    own = there.values(world)
+    quantities = machines.values(world)
     hosts_count = servers_count + choice.further_hosts_count
-    disks_count = servers_count * there.drives_count
-    drive_idle_w = own.drive_idle * own.drive_idle_ratio
-    drive_reading_w = own.drive_active * own.drive_active_ratio
-    drive_writing_w = own.drive_writing * own.drive_writing_ratio
-    switch_w, switch_usd, switch_kg, switch_rack_units = _switching(space, there, hosts_count, world)
+    disks_count = servers_count * machines.drives_count
+    drive_idle_w = quantities.drive_idle * quantities.drive_idle_ratio
+    drive_reading_w = quantities.drive_active * quantities.drive_active_ratio
+    drive_writing_w = quantities.drive_writing * quantities.drive_writing_ratio
+    switch_w, switch_usd, switch_kg, switch_rack_units = _switching(space, machines, hosts_count, world)
 
-    server_w = own.idle + own.supply_no_load + own.card / own.supply_efficiency
+    server_w = quantities.idle + quantities.supply_no_load + quantities.card / quantities.supply_efficiency
     idle_w = need.pue * (
-        hosts_count * server_w + disks_count * drive_idle_w / own.supply_efficiency + switch_w
+        hosts_count * server_w + disks_count * drive_idle_w / quantities.supply_efficiency + switch_w
     )
     shared = _column(world, idle_w)
 
-    hardware = fleet(need, there.drives_count, own, servers_count)
+    hardware = fleet(need, machines.drives_count, quantities, servers_count)
     needed_count = max(
         _clients_count(need, choice.amplification.read, need.read_bytes_per_s),
         _clients_count(need, choice.amplification.write, need.write_bytes_per_s),
@@ -175,35 +175,43 @@ def outcome(
     served: list[Floats] = []  # rates that the servers reach for as many clients as it takes
     loads_w: list[Floats] = []
     reading, writing = demands(choice, shared)
-    for pace, demand, asked, disk_bytes_per_s, drive_active_w in (
-        (choice.reading, reading, need.read_bytes_per_s, own.drive_read, drive_reading_w),
-        (choice.writing, writing, need.write_bytes_per_s, own.drive_write, drive_writing_w),
+    for pace, demand, needed_bytes_per_s, disk_bytes_per_s, drive_active_w in (
+        (choice.reading, reading, need.read_bytes_per_s, quantities.drive_read, drive_reading_w),
+        (choice.writing, writing, need.write_bytes_per_s, quantities.drive_write, drive_writing_w),
     ):
         times = times_s_per_byte(demand, hardware)
-        rate, client_s = asked or 0.0, float(times["client network"])
+        rate, client_s = needed_bytes_per_s or 0.0, float(times["client network"])
         server_s = served_s_per_byte(pace, demand, hardware, clients_count, shared)
         served.append(1 / server_s)
         rates.append(1 / np.maximum(server_s, client_s))
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
         cpu_use = np.minimum(1, rate * times["server CPU"])
-        cpu_w = servers_count * own.dynamic * cpu_use
-        if own.step.any():
-            awake = np.minimum(1, there.cores_count * cpu_use)
-            cpu_w = cpu_w + servers_count * np.minimum(own.step, own.dynamic) * (awake - cpu_use)
+        cpu_w = servers_count * quantities.dynamic * cpu_use
+        if quantities.step.any():
+            awake = np.minimum(1, machines.cores_count * cpu_use)
+            cpu_w = cpu_w + servers_count * np.minimum(quantities.step, quantities.dynamic) * (
+                awake - cpu_use
+            )
         disk_more_w = np.maximum(0, drive_active_w - drive_idle_w)
-        disk_w = disks_count * disk_more_w / own.supply_efficiency * np.minimum(1, disk_use)
-        if rate and own.drive_step.any():
-            step_w = np.minimum(own.drive_step, disk_more_w)
-            disk_w = disk_w + disks_count * step_w / own.supply_efficiency * (1 - np.minimum(1, disk_use))
+        disk_w = disks_count * disk_more_w / quantities.supply_efficiency * np.minimum(1, disk_use)
+        if rate and quantities.drive_step.any():
+            step_w = np.minimum(quantities.drive_step, disk_more_w)
+            disk_w = disk_w + disks_count * step_w / quantities.supply_efficiency * (
+                1 - np.minimum(1, disk_use)
+            )
         loads_w.append(need.pue * (cpu_w + disk_w))
 
     idle_j = idle_w * need.years * YEAR_S
     busy_days = need.years * YEAR_S / DAY_S
     energy_j = idle_j + busy_days * (loads_w[0] * need.day.read_s + loads_w[1] * need.day.write_s)
-    drive_usd = there.price_tb * own.drive_price
-    drive_kg = there.embodied_tb * own.drive_embodied
-    purchase_usd = hosts_count * (own.price + own.card_price) + disks_count * drive_usd + switch_usd
-    embodied_kg = hosts_count * (own.embodied + own.card_embodied) + disks_count * drive_kg + switch_kg
+    drive_usd = machines.price_tb * quantities.drive_price
+    drive_kg = machines.embodied_tb * quantities.drive_embodied
+    purchase_usd = (
+        hosts_count * (quantities.price + quantities.card_price) + disks_count * drive_usd + switch_usd
+    )
+    embodied_kg = (
+        hosts_count * (quantities.embodied + quantities.card_embodied) + disks_count * drive_kg + switch_kg
+    )
     return {
         measures.READ: rates[0],
         measures.WRITE: rates[1],
@@ -212,11 +220,13 @@ def outcome(
         measures.CLIENTS: np.asarray(needed_count),
         measures.THROUGHPUT: _mixed(need, *rates),
         measures.CAPACITY: servers_count
-        * there.capacity_bytes
+        * machines.capacity_bytes
         * need.fill_ratio
         / choice.amplification.write.disk_written_ratio,
-        measures.LOSSES: _losses_per_year(space, need, choice, there, servers_count, own.drive_write, shared),
-        measures.RACK_UNITS: hosts_count * there.rack_units + switch_rack_units,
+        measures.LOSSES: _losses_per_year(
+            space, need, choice, machines, servers_count, quantities.drive_write, shared
+        ),
+        measures.RACK_UNITS: hosts_count * machines.rack_units + switch_rack_units,
         measures.IDLE: idle_w,
         measures.PEAK: idle_w + np.maximum(*loads_w),
         measures.ENERGY: energy_j,
@@ -262,7 +272,7 @@ def _losses_per_year(
     space: Space,
     need: Need,
     choice: Choice,
-    there: Columns,
+    machines: Columns,
     servers_count: Ints,
     write_bytes_per_s: Floats,
     shared: Floats,
@@ -273,29 +283,32 @@ def _losses_per_year(
     An upper bound for independent failures: any such disks of different servers are taken to hold parts of
     the same data.
     """
-    drive_bytes = there.capacity_bytes / there.drives_count * need.fill_ratio
-    disks_count, others_count = servers_count * there.drives_count, (servers_count - 1) * there.drives_count
+    drive_bytes = machines.capacity_bytes / machines.drives_count * need.fill_ratio
+    disks_count, others_count = (
+        servers_count * machines.drives_count,
+        (servers_count - 1) * machines.drives_count,
+    )
     failing, rebuild = shared[..., space.disks_per_year], shared[..., space.rebuild]
     rebuilding_years = drive_bytes / (rebuild * write_bytes_per_s) / YEAR_S
-    found = disks_count * failing
+    losses_per_year = disks_count * failing
     for further in range(1, choice.redundancy.tolerated_count + 1):
-        found = found * others_count * failing * rebuilding_years / further
-    return found
+        losses_per_year = losses_per_year * others_count * failing * rebuilding_years / further
+    return losses_per_year
 
 
 def _switching(
-    space: Space, there: Columns, hosts_count: Ints, world: Floats
+    space: Space, machines: Columns, hosts_count: Ints, world: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return watts, price, carbon and rack units of the switches of candidates."""
     each = space.switches.values()
 
     def looked_up(of: Callable[[Switches], Ints]) -> Floats:
         table = np.stack([of(switches)[switches.choice] for switches in each])
-        return world[..., table[there.network, hosts_count]]
+        return world[..., table[machines.network, hosts_count]]
 
-    count = np.stack([switches.count for switches in each])[there.network, hosts_count]
+    count = np.stack([switches.count for switches in each])[machines.network, hosts_count]
     rack_units = np.stack([switches.rack_units[switches.choice] for switches in each])[
-        there.network, hosts_count
+        machines.network, hosts_count
     ]
     watts, price, embodied = (
         looked_up(lambda of: of.watts),

@@ -113,7 +113,7 @@ def shipped() -> Parts:
 
 
 @cache
-def _shipped(own: tuple[str, ...]) -> Parts:  # the user's folders are part of the key
+def _shipped(user_folders: tuple[str, ...]) -> Parts:  # the user's folders are part of the key
     return parts({}, CampaignSource("", {}))
 
 
@@ -128,36 +128,36 @@ def _stores(cluster: str) -> bool:
     return any(node.role == "storage" for node in catalogue.cluster(cluster).nodes)
 
 
-def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
+def parts(user_tables: Mapping[str, Any], source: CampaignSource) -> Parts:
     """Read the parts of the catalogue, changed by the user's own tables.
 
     Args:
-        own: tables by name, such as {"drive": {"exos-x12": {"price": "700 USD"}}}; a new name adds a part.
+        user_tables: by name, such as {"drive": {"exos-x12": {"price": "700 USD"}}}; a new name adds a part.
         source: their origin.
 
     Raises:
         CampaignError: a table is wrong, with its line.
     """
     merged: dict[str, Any] = {}
-    for tables in (_catalogue(), own):
+    for tables in (_catalogue(), user_tables):
         folder.merge(merged, tables)
-    blamed = partial(_blamed, own, source)
+    blamed = partial(_blamed, user_tables, source)
     try:
         every = TypeAdapter(Parts).validate_python(merged)
     except ValidationError as error:
-        found = explained(error, Parts, "a need", names="[{}]".format, add=lambda _: _KEYS)
-        raise blamed(*found) from None
-    kept = {
+        explanation = explained(error, Parts, "a need", names="[{}]".format, add=lambda _: _KEYS)
+        raise blamed(*explanation) from None
+    usable = {
         table: {
             name: part
             for name, part in getattr(every, table).items()
-            if _described(own, table, name) or not _lacking(part, table)
+            if _described(user_tables, table, name) or not _lacking(part, table)
         }
         for table in PLANNED
     }
-    complete = replace(every, **kept)
-    for path, what, advice in _unfitting(complete):
-        raise blamed(path, what, advice)
+    complete = replace(every, **usable)
+    for path, fault, advice in _unfitting(complete):
+        raise blamed(path, fault, advice)
     return complete
 
 
@@ -178,9 +178,9 @@ def _file_of(table: str, name: str) -> folder.CatalogueFile:
     return folder.file_of("board" if table == "server" else table, name)
 
 
-def _described(own: Mapping[str, Any], table: str, name: str) -> bool:
+def _described(user_tables: Mapping[str, Any], table: str, name: str) -> bool:
     """Whether a need has a table of a part."""
-    return isinstance(changed := own.get(table), Mapping) and name in changed
+    return isinstance(changed := user_tables.get(table), Mapping) and name in changed
 
 
 def _lacking(part: object, table: str) -> list[str]:
@@ -188,15 +188,15 @@ def _lacking(part: object, table: str) -> list[str]:
 
 
 def _blamed(
-    own: Mapping[str, Any], source: CampaignSource, path: Path, what: str, next: str = ""
+    user_tables: Mapping[str, Any], source: CampaignSource, path: Path, fault: str, next: str = ""
 ) -> CampaignError:
     """Return the error of a key, with its place: the need, or the file of the catalogue that has it."""
     table, name = [*map(str, path[:2]), "", ""][:2]
-    if _described(own, table, name) or name not in _catalogue().get(table, {}):
-        return source.error(path, what, next)
+    if _described(user_tables, table, name) or name not in _catalogue().get(table, {}):
+        return source.error(path, fault, next)
     file = _file_of(table, name)
     inside = path if table == "switch" or not file.table else path[2:]  # most files are one table
-    return CampaignSource(file.origin, key_lines(file.text)).error(inside, what, next)
+    return CampaignSource(file.origin, key_lines(file.text)).error(inside, fault, next)
 
 
 def stand_in(name: str, server: BoardPart) -> str:
@@ -213,7 +213,7 @@ def of_server(server: BoardPart) -> dict[str, Quantity]:
     its |= {"supply_no_load": server.supply_no_load_at_wall}
     states: tuple[State, ...] = ("idle", "dynamic", *(("step",) if any(watts(server, "step")) else ()))
     return {state: _at_wall(server, state) for state in states} | {
-        key: one for key, one in its.items() if one is not None
+        key: quantity for key, quantity in its.items() if quantity is not None
     }
 
 
@@ -233,16 +233,16 @@ def _at_wall(server: BoardPart, state: State) -> Quantity:
     )
 
 
-def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
+def of_technology(all_parts: Parts, drive: DrivePart) -> tuple[str, Technology]:
     """Return the technology by which a disk without a price or carbon has them; NVMe disks are SSDs."""
-    name = SSD if drive.technology == NVME and NVME not in found.technology else drive.technology
-    return name, found.technology[name]
+    name = SSD if drive.technology == NVME and NVME not in all_parts.technology else drive.technology
+    return name, all_parts.technology[name]
 
 
-def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def _unfitting(all_parts: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Name what makes a part impossible, and what one says of another that isn't there."""
     for table in ("server", "drive", "network"):
-        for name, part in getattr(found, table).items():
+        for name, part in getattr(all_parts, table).items():
             if fault := complaint(table, name, part):
                 yield (table, name, *filter(None, fault[:1])), *fault[1:]
             for key in _lacking(part, table):
@@ -251,10 +251,10 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
                     f"[{table}.{name}] needs {key}",
                     _KEYS,
                 )
-    for name, drive in found.drive.items():
-        if drive.technology not in {*found.technology, NVME}:
+    for name, drive in all_parts.drive.items():
+        if drive.technology not in {*all_parts.technology, NVME}:
             path = ("drive", name, "technology")
-            yield path, f'no technology "{drive.technology}"', instead(drive.technology, found.technology)
+            yield path, f'no technology "{drive.technology}"', instead(drive.technology, all_parts.technology)
         for state in ("idle", "active", "step", "sustained"):
             if watts(drive, state)[0] is not None:
                 key = f"{state}_at_wall"
@@ -263,22 +263,28 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
                     f"[drive.{name}] states {key}, and plans need it behind the supply",
                     f"write {state}_behind_supply",
                 )
-    for name, server in found.server.items():
+    for name, server in all_parts.server.items():
         for network in server.networks:
-            if network not in found.network:
-                yield ("server", name, "networks"), f'no network "{network}"', instead(network, found.network)
+            if network not in all_parts.network:
+                yield (
+                    ("server", name, "networks"),
+                    f'no network "{network}"',
+                    instead(network, all_parts.network),
+                )
         if server.cluster and not (server.cluster in catalogue.choices() and _stores(server.cluster)):
-            what = f'the catalogue has no cluster "{server.cluster}" with storage hosts'
-            yield ("server", name, "cluster"), what, instead(server.cluster, emulated())
-    for name, switch in found.switch.items():
-        if switch.network not in found.network:
+            message = f'the catalogue has no cluster "{server.cluster}" with storage hosts'
+            yield ("server", name, "cluster"), message, instead(server.cluster, emulated())
+    for name, switch in all_parts.switch.items():
+        if switch.network not in all_parts.network:
             yield (
                 ("switch", name, "network"),
                 f'no network "{switch.network}"',
-                instead(switch.network, found.network),
+                instead(switch.network, all_parts.network),
             )
-    for network in dict.fromkeys(one for server in found.server.values() for one in server.networks):
-        if all(switch.network != network for switch in found.switch.values()):
+    for network in dict.fromkeys(
+        network_name for server in all_parts.server.values() for network_name in server.networks
+    ):
+        if all(switch.network != network for switch in all_parts.switch.values()):
             yield (
                 ("network", network),
                 f"no switch has ports of network {network}",

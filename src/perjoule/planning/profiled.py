@@ -18,26 +18,26 @@ def server_cpu(filesystem: str, direction: Direction) -> Quantity | None:
     The interval holds all points, and what another CPU may need; see `perjoule docs plan`. None without such a
     profile.
     """
-    found = _profile(filesystem, direction)
-    if found is None:
+    profile = _profile(filesystem, direction)
+    if profile is None:
         return None
-    points = [one for one in found.points if one.case.direction == direction]
+    points = [point for point in profile.points if point.case.direction == direction]
     works = [
-        one.server_mips_s_per_byte / (one.case.flow.disk_read_ratio + one.case.flow.disk_written_ratio)
-        for one in points
-        if one.server_mips_s_per_byte > 0
+        point.server_mips_s_per_byte / (point.case.flow.disk_read_ratio + point.case.flow.disk_written_ratio)
+        for point in points
+        if point.server_mips_s_per_byte > 0
     ]
     if not works:
         return None
     value = median(works)
     low, high = min(*works, value / OTHER_CPU_RATIO), max(*works, value * OTHER_CPU_RATIO)
-    return Quantity(value, low, high, "measured", f"{_source(found)}, {len(works)} points")
+    return Quantity(value, low, high, "measured", f"{_source(profile)}, {len(works)} points")
 
 
-def law(filesystem: str, direction: Direction, kept: Redundancy) -> Law | None:
+def law(filesystem: str, direction: Direction, redundancy: Redundancy) -> Law | None:
     """Return the law by which `predict` would say how fast it is. None without a profile."""
-    found = _profile(filesystem, direction)
-    return found and prediction.law(found, direction, kept)
+    profile = _profile(filesystem, direction)
+    return profile and prediction.law(profile, direction, redundancy)
 
 
 @cache
@@ -45,22 +45,27 @@ def trust(filesystem: str, direction: Direction) -> Quantity:
     """Return throughput over that of the law: 1, with the 90 % band of points that differed from all
     others at every level.
     """
-    found = prediction.shipped(filesystem)
-    ratio = band_ratio(found.known[direction], LEVELS)
+    profile = prediction.shipped(filesystem)
+    ratio = band_ratio(profile.known[direction], LEVELS)
     return Quantity(
-        1.0, 1 / ratio, ratio, "measured", f"{_source(found)}, errors of points that were left out"
+        1.0, 1 / ratio, ratio, "measured", f"{_source(profile)}, errors of points that were left out"
     )
 
 
 @cache
 def at_once(filesystem: str, direction: Direction) -> Quantity:
     """Return the stations that one client uses at once, as far apart as a profile's points let it be."""
-    found = prediction.shipped(filesystem)
-    number = next((one for one in parameters(found, direction) if one.name == "at_once"), None)
+    profile = prediction.shipped(filesystem)
+    number = next(
+        (parameter for parameter in parameters(profile, direction) if parameter.name == "at_once"), None
+    )
     if number is None:
         return exact(1.0, "a client that reads units which lie on one group of hosts as a whole")
-    far = [fit.way.at_once for fit in ends(found, direction).get("at_once", ())] or [number.low, number.high]
-    return Quantity(number.value, min(far), max(far), "fitted", _source(found))
+    far = [fit.way.at_once for fit in ends(profile, direction).get("at_once", ())] or [
+        number.low,
+        number.high,
+    ]
+    return Quantity(number.value, min(far), max(far), "fitted", _source(profile))
 
 
 @cache
@@ -71,18 +76,20 @@ def reached(direction: Direction) -> Quantity:
     profiles = [prediction.shipped(name) for name in prediction.names()]
     shares = [
         share
-        for found in profiles
-        for share, one in zip(bound_shares(found), found.points, strict=True)
-        if one.case.direction == direction
+        for profile in profiles
+        for share, point in zip(bound_shares(profile), profile.points, strict=True)
+        if point.case.direction == direction
     ]
     source = f"{len(shares)} points of {', '.join(prediction.names())}"
     return Quantity(median(shares), min(shares), max(shares), "assumed", source)
 
 
 def _profile(filesystem: str, direction: Direction) -> Profile | None:
-    found = prediction.shipped(filesystem) if filesystem in prediction.names() else None
-    return found if found and direction in found.known else None
+    profile = prediction.shipped(filesystem) if filesystem in prediction.names() else None
+    return profile if profile and direction in profile.known else None
 
 
-def _source(found: Profile) -> str:
-    return f"profile of {found.kind} {found.release} on {'emulated' if found.emulated else 'real'} hosts"
+def _source(profile: Profile) -> str:
+    return (
+        f"profile of {profile.kind} {profile.release} on {'emulated' if profile.emulated else 'real'} hosts"
+    )

@@ -31,7 +31,7 @@ class Book:
     @property
     def values(self) -> Floats:
         """The values themselves: shape (quantities,)."""
-        return np.array([one.value for one in self.quantities])
+        return np.array([quantity.value for quantity in self.quantities])
 
     def draws(self, count: int, seed: int) -> Floats:
         """Draw states of the world: shape (count, quantities).
@@ -41,11 +41,16 @@ class Book:
         value is the median, and nothing lies outside of the interval.
         """
         shares = np.array(
-            [np.random.default_rng([seed, *one.name.encode()]).random(count) for one in self.quantities]
+            [
+                np.random.default_rng([seed, *quantity.name.encode()]).random(count)
+                for quantity in self.quantities
+            ]
         ).T
-        low, value, high = np.array([(one.low, one.value, one.high) for one in self.quantities]).T
+        low, value, high = np.array(
+            [(quantity.low, quantity.value, quantity.high) for quantity in self.quantities]
+        ).T
         # nothing stays nothing, below
-        low, value, high = (np.where(value > 0, one, 1.0) for one in (low, value, high))
+        low, value, high = (np.where(value > 0, side, 1.0) for side in (low, value, high))
         drawn = np.where(
             shares < 0.5, low * (value / low) ** (2 * shares), value * (high / value) ** (2 * shares - 1)
         )

@@ -57,39 +57,46 @@ def changes(space: Space, need: Need, some: Candidates) -> tuple[Change, ...]:
     value = space.book.values
     ends = [
         (at, end)
-        for at, one in enumerate(space.book.quantities)
-        for end in (one.low, one.high)
-        if end != one.value and one.value > 0
+        for at, quantity in enumerate(space.book.quantities)
+        for end in (quantity.low, quantity.high)
+        if end != quantity.value and quantity.value > 0
     ]
     place, end = np.array([at for at, _ in ends], dtype=np.intp), np.array([end for _, end in ends])
     best = _best(space, need, some, np.vstack([value, _moved(value, place, end, np.ones(len(ends)))]))
-    found: list[tuple[float, Change]] = []
+    turns: list[tuple[float, Change]] = []
     for aim, places in best.items():
         winners = numbers[places]
         turned = np.flatnonzero(winners[1:] != winners[0])
         low, high, then = np.zeros(len(turned)), np.ones(len(turned)), winners[1:][turned]
         for _ in range(_HALVINGS_COUNT if len(turned) else 0):
             middle = (low + high) / 2
-            now = numbers[_best(space, need, some, _moved(value, place[turned], end[turned], middle))[aim]]
-            same = now == winners[0]
+            at_middle = numbers[
+                _best(space, need, some, _moved(value, place[turned], end[turned], middle))[aim]
+            ]
+            same = at_middle == winners[0]
             low, high, then = (
                 np.where(same, middle, low),
                 np.where(same, high, middle),
-                np.where(same, then, now),
+                np.where(same, then, at_middle),
             )
-        for row, share, other in zip(turned.tolist(), high.tolist(), then.tolist(), strict=True):
+        for row, share, successor in zip(turned.tolist(), high.tolist(), then.tolist(), strict=True):
             at, to = ends[row]
-            one = space.book.quantities[at]
-            threshold = one.value * (to / one.value) ** share
-            found.append(
+            quantity = space.book.quantities[at]
+            threshold = quantity.value * (to / quantity.value) ** share
+            turns.append(
                 (
                     share,
                     Change(
-                        aim.name, one, threshold, to > one.value, names[int(winners[0])], names[int(other)]
+                        aim.name,
+                        quantity,
+                        threshold,
+                        to > quantity.value,
+                        names[int(winners[0])],
+                        names[int(successor)],
                     ),
                 )
             )
-    return tuple(change for _, change in sorted(found, key=lambda pair: pair[0]))
+    return tuple(change for _, change in sorted(turns, key=lambda pair: pair[0]))
 
 
 def _moved(value: Floats, place: Ints, end: Floats, share: Floats) -> Floats:
@@ -105,7 +112,7 @@ def _best(space: Space, need: Need, some: Candidates, worlds: Floats) -> dict[Me
     """Return the place of the best candidate by each aim in each world; all count where none meets the
     need.
     """
-    found = outcomes(space, need, some, worlds)
-    meets = met(need, found)
+    computed = outcomes(space, need, some, worlds)
+    meets = met(need, computed)
     meets |= ~np.any(meets, axis=1, keepdims=True)
-    return {aim: np.argmin(np.where(meets, found[aim], np.inf), axis=1) for aim in AIMS}
+    return {aim: np.argmin(np.where(meets, computed[aim], np.inf), axis=1) for aim in AIMS}

@@ -11,18 +11,20 @@ from perjoule.planning.parts import Parts
 
 def schema() -> Mapping[str, Json]:
     """Describe a need with its own parts, draft 2020-12: the output of `perjoule plan --schema`."""
-    found, tables = described(Need), described(Parts)
-    definitions: dict[str, Any] = found.pop("$defs")
+    need_schema, tables = described(Need), described(Parts)
+    definitions: dict[str, Any] = need_schema.pop("$defs")
     for name, part in tables.pop("$defs").items():
         # a known part is changed key by key
         definitions[name] = {key: value for key, value in part.items() if key != "required"}
     for name, table in tables["properties"].items():
-        own = found["properties"].get(name)
-        found["properties"][name] = {**own, "anyOf": [*own["anyOf"], table]} if own else table
+        need_table = need_schema["properties"].get(name)
+        need_schema["properties"][name] = (
+            {**need_table, "anyOf": [*need_table["anyOf"], table]} if need_table else table
+        )
     for name in INNER:
-        del found["properties"][name]["default"]
+        del need_schema["properties"][name]["default"]
     needed: dict[str, Any] = {
         "required": ["capacity"],
         "anyOf": [{"required": ["read"]}, {"required": ["write"]}],
     }
-    return {"$schema": DRAFT, **found, **needed, "title": "perjoule need", "$defs": definitions}
+    return {"$schema": DRAFT, **need_schema, **needed, "title": "perjoule need", "$defs": definitions}

@@ -15,8 +15,8 @@ from perjoule.planning.ranking import Change
 SHOWN_COUNT = 12  # rows of the terminal
 CHANGES_COUNT = 3  # for each aim
 _SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
-_UNITS = {one: one.unit.symbol for one in _SHOWN} | {
-    measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"
+_UNITS = {measure: measure.unit.symbol for measure in _SHOWN} | {
+    measures.IDLE: f"{measures.IDLE.qualifier} {measures.IDLE.unit.symbol}"
 }
 HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
 WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
@@ -27,8 +27,8 @@ TOTALS = f"{measures.ENERGY.unit.symbol}, {measures.MONEY.unit.symbol} and {meas
 def shown(answer: Answer, count: int = SHOWN_COUNT) -> list[Row]:
     """Choose rows to show: every pick, and others spread evenly over the front."""
     picked = {row.id for row in answer.rows if row.picks}
-    others = [row.id for row in answer.rows if not row.picks]
-    spread = others[:: ceil(len(others) / max(1, count - len(picked))) or 1]
+    unpicked = [row.id for row in answer.rows if not row.picks]
+    spread = unpicked[:: ceil(len(unpicked) / max(1, count - len(picked))) or 1]
     return [row for row in answer.rows if row.id in picked | {*spread}]
 
 
@@ -39,19 +39,17 @@ def cells(row: Row) -> tuple[str, ...]:
         str(row.servers_count),
         f"{row.machine.server}, {row.machine.drives_count} x {row.machine.drive}, {row.machine.network}",
         row.choice.text,
-        *(one.number(row.values[one].value) for one in _SHOWN),
+        *(measure.number(row.values[measure].value) for measure in _SHOWN),
         f"{percent(row.meets_ratio)} %",
         f"{percent(row.regret_ratio)} %",
         CONTRADICTED if row.contradicted else ", ".join(row.picks),
     )
 
 
-def banded(row: Row, what: Measure) -> str:
+def banded(row: Row, measure: Measure) -> str:
     """Print a value of a row with its band: "412 (350 to 520) W"."""
-    band = row.values[what]
-    return (
-        f"{what.number(band.value)} ({what.number(band.low)} to {what.number(band.high)}) {what.unit.symbol}"
-    )
+    band = row.values[measure]
+    return f"{measure.number(band.value)} ({measure.number(band.low)} to {measure.number(band.high)}) {measure.unit.symbol}"
 
 
 def about(row: Row) -> Iterator[str]:
@@ -67,14 +65,14 @@ def about(row: Row) -> Iterator[str]:
     yield f"{read}, where {row.binds_read} takes the longest; {write}, where {row.binds_write} does"
     yield (
         f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} "
-        f"{measures.ENERGY.words}"
+        f"{measures.ENERGY.qualifier}"
     )
     per = [f"stored {of(measures.STORED)} (the idle cluster)"]
     if measures.MOVED in row.values:
         per += [f"moved {of(measures.MOVED)} (above idle)", f"together {of(measures.MOVED_WHOLE)} moved"]
     yield "; ".join(per)
-    yield f"{of(measures.MONEY)}, of it {measures.PURCHASE.words} {of(measures.PURCHASE)}"
-    yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.words} {of(measures.EMBODIED)}"
+    yield f"{of(measures.MONEY)}, of it {measures.PURCHASE.qualifier} {of(measures.PURCHASE)}"
+    yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.qualifier} {of(measures.EMBODIED)}"
     losses = row.values[measures.LOSSES]
     yield (
         f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by "
@@ -95,17 +93,17 @@ def measured_lines(row: Row) -> Iterator[str]:
     """Say what was measured of the same servers and file system, where it differs from its prediction:
     what contradicts first.
     """
-    for one in sorted(row.measurements, key=lambda one: not one.contradicts):
-        if one.contradicts:
-            yield f"contradicted: {one.text}; here {banded(row, one.what)} are predicted"
+    for measurement in sorted(row.measurements, key=lambda measurement: not measurement.contradicts):
+        if measurement.contradicts:
+            yield f"contradicted: {measurement.text}; here {banded(row, measurement.measure)} are predicted"
         else:
-            yield f"may be as wrong: {one.text}"
+            yield f"may be as wrong: {measurement.text}"
 
 
 def less_regret(answer: Answer) -> str:
     """Name the candidates with less regret than the pick, and why they are not it; "" without any."""
     best = answer.pick(LEAST_REGRET)
-    others = [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
+    less_regretted = [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
     each = [
         f"candidate {row.id} ({percent(row.regret_ratio)} %) "
         + (
@@ -113,38 +111,38 @@ def less_regret(answer: Answer) -> str:
             if row.contradicted
             else f"meets the need in {percent(row.meets_ratio)} % of the draws alone"
         )
-        for row in others
+        for row in less_regretted
     ]
     return f"less regret: {'; '.join(each)}" if each else ""
 
 
 def change_text(change: Change) -> str:
     """Say what it takes to change a ranking."""
-    one = change.quantity
+    quantity = change.quantity
     side = "above" if change.above else "below"
-    now = f"now {one.text(one.value)}, {one.text(one.low)} to {one.text(one.high)}"
+    interval = f"now {quantity.text(quantity.value)}, {quantity.text(quantity.low)} to {quantity.text(quantity.high)}"
     return (
-        f"least {change.aim}: {one.name} {side} {one.text(change.threshold)} ({now}): {change.then} instead "
+        f"least {change.aim}: {quantity.name} {side} {quantity.text(change.threshold)} ({interval}): {change.then} instead "
         f"of {change.best}"
     )
 
 
 def main_changes(answer: Answer) -> list[Change]:
     """Return the changes of the ranking that are nearest, a few for each aim."""
-    kept: list[Change] = []
+    nearest: list[Change] = []
     for change in answer.changes:
-        if sum(one.aim == change.aim for one in kept) < CHANGES_COUNT:
-            kept.append(change)
-    return sorted(kept, key=lambda one: one.aim)
+        if sum(earlier.aim == change.aim for earlier in nearest) < CHANGES_COUNT:
+            nearest.append(change)
+    return sorted(nearest, key=lambda change: change.aim)
 
 
 def move_text(move: Move) -> str:
     """Say which constraints to move, and to what."""
     steps = (
-        f"remove {one.key}"
-        if one.own(possible) <= 0  # data are lost more than once a year
-        else f"{one.eased} {one.key} from {one.text(one.needed)} to {one.text(possible)}"
-        for one, possible in move.constraints
+        f"remove {constraint.key}"
+        if constraint.in_need(possible) <= 0  # data are lost more than once a year
+        else f"{constraint.eased} {constraint.key} from {constraint.text(constraint.needed)} to {constraint.text(possible)}"
+        for constraint, possible in move.constraints
     )
     return f"{' and '.join(steps)}: {move.row.text}"
 
@@ -167,14 +165,16 @@ def most_tried(answer: Answer) -> str:
     )
 
 
-def misses(row: Row, wanted: Sequence[Constraint]) -> list[str]:
+def misses(row: Row, need_constraints: Sequence[Constraint]) -> list[str]:
     """Say what a candidate misses of a need."""
-    found: list[str] = []
-    for one in wanted:
-        reached = row.values[one.what].value
-        if (reached < one.needed) if one.least else (reached > one.needed):
-            found.append(f"{one.key} {one.text(reached)} instead of {one.text(one.needed)}")
-    return found
+    missed: list[str] = []
+    for constraint in need_constraints:
+        reached = row.values[constraint.measure].value
+        if (reached < constraint.needed) if constraint.least else (reached > constraint.needed):
+            missed.append(
+                f"{constraint.key} {constraint.text(reached)} instead of {constraint.text(constraint.needed)}"
+            )
+    return missed
 
 
 def row_data(row: Row) -> dict[str, object]:
@@ -199,8 +199,11 @@ def row_data(row: Row) -> dict[str, object]:
         "regret_ratio": row.regret_ratio,
         "picks": row.picks,
         "contradicted": row.contradicted,
-        "measurements": [{**vars(one.published), "contradicts": one.contradicts} for one in row.measurements],
-        "values": {one.key: band for one, band in row.values.items()},
+        "measurements": [
+            {**vars(measurement.published), "contradicts": measurement.contradicts}
+            for measurement in row.measurements
+        ],
+        "values": {measure.key: band for measure, band in row.values.items()},
     }
 
 
@@ -213,23 +216,23 @@ def as_data(answer: Answer) -> dict[str, object]:
         "rows": [row_data(row) for row in answer.rows],
         "changes": [
             {
-                "aim": one.aim,
-                "quantity": one.quantity.name,
-                "value": one.quantity.value,
-                "threshold": one.threshold,
+                "aim": change.aim,
+                "quantity": change.quantity.name,
+                "value": change.quantity.value,
+                "threshold": change.threshold,
             }
-            | {"above": one.above, "best": one.best, "then": one.then}
-            for one in answer.changes
+            | {"above": change.above, "best": change.best, "then": change.then}
+            for change in answer.changes
         ],
         "moves": [
             {
                 "constraints": [
-                    {"key": key.key, "asked": key.own(key.needed), "possible": key.own(possible)}
-                    for key, possible in one.constraints
+                    {"key": key.key, "asked": key.in_need(key.needed), "possible": key.in_need(possible)}
+                    for key, possible in move.constraints
                 ],
-                "row": row_data(one.row),
+                "row": row_data(move.row),
             }
-            for one in answer.moves
+            for move in answer.moves
         ],
         "nearest": row_data(answer.nearest) if answer.nearest else None,
     }
