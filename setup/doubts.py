@@ -24,7 +24,7 @@ def page() -> str:
 def section(kind: Kind) -> Iterator[str]:
     """Lay out the doubts of a kind; nothing of one without words of its own."""
     rows = [
-        f"| `{one.id}` | {', '.join(f'`{name}`' for name in one.values)} | {' '.join((one.words.__doc__ or '').split())} |\n"
+        f"| `{one.id}` | {', '.join(f'`{name}`' for name in one.values)} | {' '.join((one.sentence.__doc__ or '').split())} |\n"
         for one in kind.templates
     ]
     if rows:

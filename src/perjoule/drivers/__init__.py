@@ -75,7 +75,9 @@ def of_others(trials: Iterable[Trial]) -> Mapping[str, Json]:
     "meters/wattbox" -> package.
     """
     used = dict.fromkeys(pair for trial in trials for pair in _used(trial))
-    used |= dict.fromkeys((families.MEASURES, member.name) for member in families.others(families.MEASURES))
+    used |= dict.fromkeys(
+        (families.MEASURES, member.name) for member in families.from_packages(families.MEASURES)
+    )
     packages = ((f"{family}/{name}", package_of(family, name)) for family, name in used)
     return {name: package for name, package in packages if package}
 

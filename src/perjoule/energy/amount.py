@@ -156,7 +156,7 @@ def _least_count(channel: Channel) -> int:
     """Return the number of samples that a window needs to show its activity: two instants, or one mean of
     power.
     """
-    if channel.stated:
+    if channel.is_stated:
         return 0
     return (
         2

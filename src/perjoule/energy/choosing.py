@@ -136,7 +136,7 @@ class Chooser:
         """
         # A state is a bound, and no energy of any boundary.
         shown = [channel for channel in self.powers if channel.semantics != "state"]
-        powers = [channel for channel in shown if not channel.stated]
+        powers = [channel for channel in shown if not channel.is_stated]
         if shown and not (hosts and any(channel.grade in GRADES for channel in powers)):
             yield BoundaryParts("", "", doubts=(METERS.none_covers() if hosts else METERS.outside(),))
         for grade in GRADES if hosts else ():
@@ -172,7 +172,7 @@ class Chooser:
         its own, and takes that of what it is subtracted from.
         """
         read = {channel.component for channel in of_grade}
-        return [channel for channel in self.powers if channel.stated and channel.component not in read]
+        return [channel for channel in self.powers if channel.is_stated and channel.component not in read]
 
     def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
         """Name the clients that hold data beside servers on disks that no model has: their modelled watts

@@ -37,7 +37,7 @@ def of(curve: Integral, began_s: float, ended_s: float) -> Iterator[Doubt]:
     if (
         channel.quantity not in ("power", "energy")
         or channel.grade in ("modelled", "nameplate")
-        or channel.stated
+        or channel.is_stated
     ):
         return
     t_s, value = curve.samples.t_s, curve.samples.value

@@ -106,7 +106,7 @@ def added(
             return Boundaries(doubts=(*doubts, why), contradicted=True)
         if net and parts.grade != "simulated":
             doubts.extend(contradictions.unlikely(record, net, parts.net, parts.hosts, length_s))
-    times_s = [series[channel].t_s for _, channel in parts.net or parts.gross if not channel.stated]
+    times_s = [series[channel].t_s for _, channel in parts.net or parts.gross if not channel.is_stated]
     count = min((int(((t_s > began_s) & (t_s <= ended_s)).sum()) for t_s in times_s), default=SHORT_COUNT)
     if count < SHORT_COUNT:
         doubts.append(METERS.few_samples(meter=parts.meter, count=count))

@@ -40,9 +40,9 @@ class MachineError(PerjouleError):
     exit_code = 3
 
 
-def too_many_open_files(where: str) -> MachineError:
+def too_many_open_files(place: str) -> MachineError:
     """Return the error of a limit of open files that is reached at a place."""
-    return MachineError("too many open files", where=where, next="raise the limit of open files (ulimit -n)")
+    return MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)")
 
 
 class WorkloadError(PerjouleError):

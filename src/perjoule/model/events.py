@@ -55,11 +55,11 @@ class TrialEvent:
         return {"at_s": self.at_s, "kind": self.kind, "host": self.host, **AT_FIRST, **self.options}
 
     @classmethod
-    def read(cls, data: object) -> "TrialEvent":
+    def read(cls, stored: object) -> "TrialEvent":
         """Read `data`. Raises ValueError."""
-        if isinstance(data, TrialEvent):
-            return data
-        fields = dict(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else {}
+        if isinstance(stored, TrialEvent):
+            return stored
+        fields = dict(cast("Mapping[str, Any]", stored)) if isinstance(stored, Mapping) else {}
         at_s, kind, host = fields.pop("at_s", None), fields.pop("kind", None), fields.pop("host", "")
         if not _is_number(at_s) or not isinstance(kind, str) or not isinstance(host, str):
             raise ValueError("an event has a time, a kind and a host")

@@ -109,10 +109,10 @@ class Member:
 def members(family: str) -> Mapping[str, Member]:
     """Return the members of a family by name: perjoule's own, then those of other packages."""
     files = {member.name: member for member in _on_disk(family)}
-    return files | {member.name: member for member in others(family) if member.name not in files}
+    return files | {member.name: member for member in from_packages(family) if member.name not in files}
 
 
-def others(family: str) -> tuple[Member, ...]:
+def from_packages(family: str) -> tuple[Member, ...]:
     """Return what other packages name for a family, also what can't be used."""
     points = [member for member in _entry_points() if member.family == family]
     if not points:
@@ -128,7 +128,7 @@ def usable(family: str, take: Callable[[Member], T]) -> Iterator[T]:
 
     Warns (LeftOut) of those of other packages for which it raises PackageError.
     """
-    for member in (*_on_disk(family), *others(family)):
+    for member in (*_on_disk(family), *from_packages(family)):
         try:
             taken = take(member)
         except PackageError as error:

@@ -206,9 +206,9 @@ ENTRIES = (
     Metric(NETWORK_LOCALITY, "% local by network", PERCENT, "1 - bytes that the analysing hosts received / bytes read",
            "higher"),
     *(
-        Metric(f"{peak}_{what}_ev", f"{title} {words}", _GEV, f"{words} of the {title} peak as fitted")
+        Metric(f"{peak}_{key}_ev", f"{title} {text}", _GEV, f"{text} of the {title} peak as fitted")
         for peak, title in TITLES.items()
-        for what, words in (
+        for key, text in (
             ("mass", "mass"),
             ("mass_error", "standard error of the mass"),
             ("width", "width"),
@@ -285,7 +285,7 @@ def package_of(key: str) -> str:
 
 
 def _each(entry: Metric) -> Iterator[Metric]:
-    yield from (one for metric in _expanded(entry) for one in _bursts(metric))
+    yield from (burst for metric in _expanded(entry) for burst in _bursts(metric))
 
 
 @cache
@@ -322,7 +322,7 @@ def _expanded(entry: Metric) -> Iterator[Metric]:
     if "{boundary}" in entry.key:
         for boundary in BOUNDARIES:
             yield from _with_uncertainties(entry.of(boundary.name))
-    elif names := next((words for part, words in _PARTS.items() if f"{{{part}}}" in entry.key), None):
+    elif names := next((part_keys for part, part_keys in _PARTS.items() if f"{{{part}}}" in entry.key), None):
         yield from map(entry.of, names)
     else:
         yield entry
@@ -370,8 +370,10 @@ class _Registry(Mapping[str, Metric]):
 
     @cached_property
     def _gathered(self) -> Mapping[str, Metric]:
-        every = (one for entry in entries() for one in _each(entry))
-        return {getattr(one, self._by): one for one in every if one.headline or not self._headlines}
+        every = (metric for entry in entries() for metric in _each(entry))
+        return {
+            getattr(metric, self._by): metric for metric in every if metric.headline or not self._headlines
+        }
 
     def __getitem__(self, key: str) -> Metric:
         return self._gathered[key]

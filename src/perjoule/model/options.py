@@ -41,11 +41,11 @@ def option_name(field_name: str) -> str:
     return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
 
 
-def value_at(data: Json, *path: str) -> Json:
+def value_at(value: Json, *path: str) -> Json:
     """Return what tables hold at a path of keys; None where a key is missing, or no table has it."""
     for key in path:
-        data = data.get(key) if isinstance(data, Mapping) else None
-    return data
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 # How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of
@@ -212,7 +212,7 @@ class Overwrite:
     device: str
     """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
     signature: Annotated[
-        tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)
+        tuple[str, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
     ] = ()
     """The signatures on it that may be lost, as wipefs names them: "ext4", or ["gpt", "vfat"]; none if
     omitted.

@@ -86,7 +86,7 @@ class Channel:
         return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
 
     @property
-    def stated(self) -> bool:
+    def is_stated(self) -> bool:
         """Whether it is a number that was measured once, not read: equal samples are no fault, and few are
         enough.
         """

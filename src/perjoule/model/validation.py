@@ -40,7 +40,7 @@ class InputFault(NamedTuple):
 def explained(
     error: ValidationError,
     kind: object,
-    whole: str,
+    document_name: str,
     *,
     noun: str = "key",
     above: str = "",
@@ -53,26 +53,26 @@ def explained(
     Args:
         error: pydantic's.
         kind: the class that was read: a dataclass or a model of pydantic.
-        whole: what a document of it is called, "a need".
+        document_name: what a document of it is called, "a need".
         noun: what its keys are called.
         above: the path of the document in another, "board.rock-5b".
         names: calls a table inside of it, "day", by another name.
         add: advises what to write for a missing key.
         more: keys of the document that the class does not have.
     """
-    details = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)[0]
+    details = sorted(error.errors(include_url=False), key=lambda detail: detail["type"] not in _UNKNOWN)[0]
     path, fields, field = _walked(kind, details["loc"])
-    table = names(_dotted(path[:-1], above)) if path[:-1] else whole
+    table = names(_dotted(path[:-1], above)) if path[:-1] else document_name
     if details["type"] in _UNKNOWN:
-        known = (*fields, *more) if not path[:-1] else fields
+        known_keys = (*fields, *more) if not path[:-1] else fields
         return InputFault(
-            path, f'{table} has no {noun} "{path[-1]}"', instead(str(path[-1]), dict.fromkeys(known))
+            path, f'{table} has no {noun} "{path[-1]}"', instead(str(path[-1]), dict.fromkeys(known_keys))
         )
     if details["type"] in _MISSING:
         return InputFault(path[:-1], f'{table} lacks "{path[-1]}"', add(str(path[-1])))
     if not path:
-        what, advice = clauses(str(details.get("ctx", {}).get("error", details["msg"])))
-        return InputFault(path, f"{whole}: {what}" if whole else what, advice)
+        fault, advice = clauses(str(details.get("ctx", {}).get("error", details["msg"])))
+        return InputFault(path, f"{document_name}: {fault}" if document_name else fault, advice)
     return InputFault(path, *_fault(details, _dotted(path, above), field))
 
 
@@ -93,38 +93,43 @@ def _walked(kind: object, loc: Iterable[str | int]) -> tuple[tuple[str | int, ..
     path: list[str | int] = []
     fields, field, inside, tagged = dict[str, Any](), "", [kind], False
     for part in loc:
-        if isinstance(part, str) and not tagged and len([one for one in inside if one is not NoneType]) > 1:
+        if (
+            isinstance(part, str)
+            and not tagged
+            and len([member for member in inside if member is not NoneType]) > 1
+        ):
             tagged = True
             continue
         tagged = False
-        tables = [one for one in map(_fields, inside) if one is not None]
-        if tables or isinstance(part, int) or any(_is_mapping(one) for one in inside):
+        tables = [table for table in map(_fields, inside) if table is not None]
+        if tables or isinstance(part, int) or any(_is_mapping(member) for member in inside):
             path.append(part)
-            fields = {name: one for table in tables for name, one in table.items()}
+            fields = {name: annotation for table in tables for name, annotation in table.items()}
             field, annotation = fields.get(str(part), (str(part), None))
-            inside = _parts(annotation) if tables else [one for kind in inside for one in _items(kind)]
+            inside = _parts(annotation) if tables else [item for kind in inside for item in _items(kind)]
     return tuple(path), fields, field
 
 
-def neighbour(word: str, words: Iterable[str]) -> str | None:
-    """Return the word in `words` that was probably meant, or None."""
-    by_lower = {w.lower(): w for w in words}
-    lower = word.lower()
+def neighbour(unknown: str, choices: Iterable[str]) -> str | None:
+    """Return the word in `choices` that was probably meant, or None."""
+    by_lower = {w.lower(): w for w in choices}
+    lower = unknown.lower()
     starts = [w for w in by_lower if len(lower) > 2 and (w.startswith(lower) or lower.startswith(w))]
     close = get_close_matches(lower, by_lower, n=1, cutoff=0.6) or starts
     return by_lower[close[0]] if close else None
 
 
-def instead(word: str, words: Iterable[str]) -> str:
+def instead(unknown: str, choices: Iterable[str]) -> str:
     """Return the suggestion for an unknown word: its neighbour, or else the list of known words."""
-    known = list(words)
-    longer = [name for name in known if name.startswith(f"{word}_")]
-    if len(longer) > 1 and not get_close_matches(word, known, n=1, cutoff=0.9):  # "servers" for "server"
+    known_names = list(choices)
+    longer = [name for name in known_names if name.startswith(f"{unknown}_")]
+    close = get_close_matches(unknown, known_names, n=1, cutoff=0.9)  # "servers" for "server"
+    if len(longer) > 1 and not close:
         return f"write {' or '.join(longer)}"
-    near = neighbour(word, known)
+    near = neighbour(unknown, known_names)
     if near is not None:
         return f'did you mean "{near}"?'
-    return f"known: {', '.join(known)}" if known else "none are known"
+    return f"known: {', '.join(known_names)}" if known_names else "none are known"
 
 
 def line(template: str, value: object) -> str:
@@ -166,34 +171,34 @@ def _fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
         field: its name in the driver, which ends in the unit.
     """
     context: Mapping[str, Any] = error.get("ctx", {})
-    said = f"{option} = {written(error['input'])}"
+    setting = f"{option} = {written(error['input'])}"
     kind = error["type"]
     if kind == "value_error":
-        what, advice = clauses(str(context["error"]))
-        return f"{option}: {what}", advice
+        fault, advice = clauses(str(context["error"]))
+        return f"{option}: {fault}", advice
     if kind in ("literal_error", "enum"):
         choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
-        return f"{said} is not a valid value", instead(str(error["input"]), choices)
+        return f"{setting} is not a valid value", instead(str(error["input"]), choices)
     if kind == "string_pattern_mismatch":
-        return f"{said} is not a valid value", f"write what matches {context['pattern']}"
+        return f"{setting} is not a valid value", f"write what matches {context['pattern']}"
     if 1 in (context.get("le"), context.get("lt")) and (meant := _meant_percent(error["input"])):
-        return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
-    for bound, words in _BOUNDS.items():
+        return f"{setting} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
+    for bound, relation in _BOUNDS.items():
         if bound in context:
-            return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
+            return f"{setting} is out of range", f"it must be {relation} {_quantity(context[bound], field)}"
     if kind.endswith(("too_short", "too_long")):
         bound = (
             f"at least {context['min_length']}"
             if "min_length" in context
             else f"at most {context['max_length']}"
         )
-        return f"{said} has the wrong length", f"it needs {bound}"
+        return f"{setting} has the wrong length", f"it needs {bound}"
     if kind in ("tuple_type", "list_type") and isinstance(error["input"], str):
-        return f"{said} is not a list", f"write {option.rpartition('.')[2]} = [{written(error['input'])}]"
+        return f"{setting} is not a list", f"write {option.rpartition('.')[2]} = [{written(error['input'])}]"
     noun = next((noun for name, noun in _KINDS.items() if kind.startswith(f"{name}_")), None)
     if noun is not None:
-        return f"{said} is not {noun}", ""
-    return f"{said}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
+        return f"{setting} is not {noun}", ""
+    return f"{setting}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
 
 
 def _meant_percent(value: object) -> str:
@@ -203,10 +208,10 @@ def _meant_percent(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) and 1 <= value <= 100 else ""
 
 
-def clauses(said: str) -> tuple[str, str]:
+def clauses(message: str) -> tuple[str, str]:
     """Split a driver's or a unit's message, "what is wrong (what to do)", in two."""
-    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", said, re.DOTALL)
-    return (match[1], match[2]) if match else (said, "")
+    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", message, re.DOTALL)
+    return (match[1], match[2]) if match else (message, "")
 
 
 def _quantity(bound: float, field: str) -> str:
@@ -238,5 +243,5 @@ def _is_mapping(kind: object) -> bool:
 
 def _items(kind: object) -> list[object]:
     """Return the types of what a list or a mapping holds."""
-    arguments = [one for one in get_args(kind) if one is not Ellipsis]
-    return [part for one in arguments[-1:] for part in _parts(one)]
+    arguments = [argument for argument in get_args(kind) if argument is not Ellipsis]
+    return [part for argument in arguments[-1:] for part in _parts(argument)]

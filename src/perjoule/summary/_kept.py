@@ -79,7 +79,7 @@ def _code_of_others() -> Iterator[str]:
     nothing.
     """
     for family in (families.MEASURES, families.VIEWS):
-        for member in families.others(family):
+        for member in families.from_packages(family):
             yield f"{family} {member.name} {member.package}\n"
             with suppress(families.PackageError):
                 for place in member.code:

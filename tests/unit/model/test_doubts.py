@@ -91,7 +91,7 @@ BARE = {"count", "p", "r", "pull", "rate"}  # numbers without a unit, or whose u
 
 def sample(template: Template[...]) -> Doubt:
     """A doubt with a value of each type, texts that tell of which value they are."""
-    kinds = template.words.__annotations__
+    kinds = template.sentence.__annotations__
     made: dict[str, Callable[[str], Any]] = {
         "str": lambda name: f"<{name}>",
         "int": lambda _: 1,
@@ -106,7 +106,7 @@ def sample(template: Template[...]) -> Doubt:
 def test_the_words_of_a_kind_name_all_that_they_are_made_of(kind) -> None:
     for template in kind.templates:
         doubt = sample(template)
-        assert doubt.id == template.id == f"{kind.prefix}.{template.words.__name__}"
+        assert doubt.id == template.id == f"{kind.prefix}.{template.sentence.__name__}"
         texts = [
             text
             for value in doubt.values.values()
@@ -114,15 +114,15 @@ def test_the_words_of_a_kind_name_all_that_they_are_made_of(kind) -> None:
         ]
         assert [text for text in texts if text not in doubt] == [], template.id
         assert "{" not in doubt and not doubt.endswith((".", " ", ":")), template.id
-        assert len((template.words.__doc__ or "").split(". ")) <= 3
-        assert (template.words.__doc__ or "").rstrip().endswith("."), template.id
+        assert len((template.sentence.__doc__ or "").split(". ")) <= 3
+        assert (template.sentence.__doc__ or "").rstrip().endswith("."), template.id
 
 
 def test_ids_are_distinct_and_values_end_in_their_unit() -> None:
     assert len({template.id for template in TEMPLATES}) == len(TEMPLATES) > 150
     for template in TEMPLATES:
         for name in template.values:
-            if template.words.__annotations__[name] in (int, float):
+            if template.sentence.__annotations__[name] in (int, float):
                 assert name.endswith((*UNITS, *BARE)), f"{template.id}: {name}"
 
 

@@ -24,7 +24,7 @@ class ChangeDoubts(Kind):
 
         Find the cause, or compare rows that were measured in turns.
         """
-        drift, low, high = (f"{100 * one:+.1f} %" for one in (drift_ratio, low_ratio, high_ratio))
+        drift, low, high = (f"{100 * ratio:+.1f} %" for ratio in (drift_ratio, low_ratio, high_ratio))
         return (
             f"{metric} drifts by {drift} from the first trial to the last ({low} to {high}, p = "
             f"{p:.2g}){_so_do(others)}"
@@ -44,8 +44,8 @@ class ChangeDoubts(Kind):
 
         Leave it to chrony, which slews.
         """
-        way = "back" if set_s < 0 else "forward"
-        return f"since the trial before this one the clock was set {way} by {seconds_text(abs(set_s))}"
+        direction = "back" if set_s < 0 else "forward"
+        return f"since the trial before this one the clock was set {direction} by {seconds_text(abs(set_s))}"
 
     @doubt
     def set_aside(self, *, attempt: str, count: int) -> str:
@@ -57,8 +57,8 @@ class ChangeDoubts(Kind):
         return f"{which} set aside because the journal does not list {'it' if count == 1 else 'them'}"
 
 
-def _so_do(others: Sequence[str]) -> str:
-    return f"; so {'do' if len(others) > 1 else 'does'} {', '.join(others)}" if others else ""
+def _so_do(metrics: Sequence[str]) -> str:
+    return f"; so {'do' if len(metrics) > 1 else 'does'} {', '.join(metrics)}" if metrics else ""
 
 
 CHANGE = ChangeDoubts(

@@ -43,15 +43,15 @@ class EventDoubts(Kind):
     @doubt
     def latencies_too_long(self, *, metrics: str) -> str:
         """Calls took longer than the log can say. Look at the stalls instead."""
-        what = "calls took longer than the load generator's log of latencies can tell"
-        return f"{what}, so these are left out: {metrics}"
+        too_long = "calls took longer than the load generator's log of latencies can tell"
+        return f"{too_long}, so these are left out: {metrics}"
 
     @doubt
     def rebuild_beside(self, *, events: str, count: int) -> str:
         """Another event may have moved bytes, too. Have the disk fail alone."""
-        what = f"{'another event' if count == 1 else 'other events'} ({events})"
+        beside = f"{'another event' if count == 1 else 'other events'} ({events})"
         verb = "was" if count == 1 else "were"
-        why = f"{what} {verb} in the trial, which may move bytes too"
+        why = f"{beside} {verb} in the trial, which may move bytes too"
         return f"the rebuild has no numbers of its own: {why}"
 
     @doubt

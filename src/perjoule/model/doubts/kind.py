@@ -69,8 +69,8 @@ class Kind:
     @property
     def templates(self) -> "Iterator[Template[...]]":
         """Its doubts by id, in the order of its file."""
-        named = (one for cls in reversed(type(self).__mro__) for one in vars(cls).values())
-        return (one.__get__(self, type(self)) for one in named if isinstance(one, doubt))
+        members = (member for cls in reversed(type(self).__mro__) for member in vars(cls).values())
+        return (member.__get__(self, type(self)) for member in members if isinstance(member, doubt))
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,17 @@ class Template(Generic[P]):
 
     kind: Kind
     id: str  # "meters.undersampled"
-    words: Callable[..., str]
+    sentence: Callable[..., str]
 
     def __call__(self, *args: P.args, **values: P.kwargs) -> "Doubt":
         """Return the doubt with these values."""
-        all_values = cast("Mapping[str, Value]", {**(self.words.__kwdefaults__ or {}), **values})
-        return Doubt(self.words(self.kind, **values), self.kind, self.id, all_values)
+        all_values = cast("Mapping[str, Value]", {**(self.sentence.__kwdefaults__ or {}), **values})
+        return Doubt(self.sentence(self.kind, **values), self.kind, self.id, all_values)
 
     @property
     def values(self) -> tuple[str, ...]:
         """The names of its values."""
-        code = self.words.__code__
+        code = self.sentence.__code__
         return code.co_varnames[1 : 1 + code.co_kwonlyargcount]
 
 
@@ -102,12 +102,12 @@ class doubt(Generic[P]):  # a decorator
     All values have names.
     """
 
-    def __init__(self, words: Callable[Concatenate[Any, P], str]) -> None:
-        self.words = words
+    def __init__(self, sentence: Callable[Concatenate[Any, P], str]) -> None:
+        self.sentence = sentence
 
     def __get__(self, kind: Kind, owner: type[Kind]) -> Template[P]:
         """Return the template."""
-        return Template(kind, f"{kind.prefix}.{self.words.__name__}", self.words)
+        return Template(kind, f"{kind.prefix}.{self.sentence.__name__}", self.sentence)
 
 
 UNSTATED = Kind("", "Other", "stored before doubts had kinds: see each")
@@ -163,35 +163,35 @@ class Doubt(str):
     @property
     def data(self) -> dict[str, Any]:
         """It as JSON data."""
-        named = {"id": self.id, "values": {**self.values}} if self.id else {}
-        return {"kind": self.kind.key, **named, "text": str(self)}
+        identified = {"id": self.id, "values": {**self.values}} if self.id else {}
+        return {"kind": self.kind.key, **identified, "text": str(self)}
 
     @classmethod
-    def read(cls, data: object) -> "Doubt":
+    def read(cls, stored: object) -> "Doubt":
         """Read JSON data. Raises ValueError."""
-        match data:
+        match stored:
             case Doubt():
-                return data
+                return stored
             case str():
-                return _older(data, UNSTATED)
+                return _older(stored, UNSTATED)
             case {"kind": str(key), "text": str(text)}:
                 if key not in _BY_KEY:
                     raise ValueError(f'there are no doubts of the kind "{key}"')
-                return _read(text, _BY_KEY[key], cast("Mapping[str, object]", data))
+                return _read(text, _BY_KEY[key], cast("Mapping[str, object]", stored))
             case _:
                 raise ValueError("a doubt has a kind and a text")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Let pydantic read and write it."""
-        written = core_schema.plain_serializer_function_ser_schema(lambda one: one.data)
+        written = core_schema.plain_serializer_function_ser_schema(lambda instance: instance.data)
         return core_schema.no_info_plain_validator_function(cls.read, serialization=written)
 
 
-def _read(text: str, kind: Kind, data: Mapping[str, object]) -> Doubt:
-    if "id" not in data:
+def _read(text: str, kind: Kind, stored: Mapping[str, object]) -> Doubt:
+    if "id" not in stored:
         return _older(text, kind)
-    id, values = str(data["id"]), data.get("values", {})
+    id, values = str(stored["id"]), stored.get("values", {})
     prefix, _, name = id.partition(".")
     if prefix != kind.prefix or not name.isidentifier():
         raise ValueError(f'no doubt of the kind "{kind.key}" has the id {id[:60]!r}')
@@ -217,14 +217,14 @@ def _ids() -> frozenset[str]:
 
 @cache
 def _certain() -> "Mapping[str, Template[[]]]":
-    bare = [one for kind in _BY_KEY.values() for one in kind.templates if not one.values]
-    return {str(one()): cast("Template[[]]", one) for one in bare}
+    bare = [template for kind in _BY_KEY.values() for template in kind.templates if not template.values]
+    return {str(template()): cast("Template[[]]", template) for template in bare}
 
 
 def _valued(pair: tuple[str, object]) -> bool:
     name, value = pair
     if isinstance(value, list):
-        return name.isidentifier() and all(isinstance(one, str) for one in cast("list[object]", value))
+        return name.isidentifier() and all(isinstance(text, str) for text in cast("list[object]", value))
     return name.isidentifier() and (value is None or isinstance(value, str | int | float))
 
 

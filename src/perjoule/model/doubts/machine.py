@@ -27,9 +27,9 @@ class MachineDoubts(Kind):
     @doubt
     def rated_while_busy(self, *, busy_ratio: float) -> str:
         """The processor was rated beside other programs. Repeat on a quiet machine."""
-        others = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
-        what = "caps and modelled watts may be wrong; repeat on a quiet machine"
-        return f"this machine's CPU was rated while {others}: {what}"
+        cause = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
+        advice = "caps and modelled watts may be wrong; repeat on a quiet machine"
+        return f"this machine's CPU was rated while {cause}: {advice}"
 
 
 MACHINE = MachineDoubts(

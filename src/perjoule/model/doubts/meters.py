@@ -35,8 +35,8 @@ class MeterDoubts(SampleDoubts):
     def too_high(self, *, channels: str, power_w: float, hosts_count: int, most_w: float) -> str:
         """No computer draws so much. Check the unit."""
         most = f"more than {most_w:g} W each"
-        what = "check the unit (mW read as W?); the energy is refused"
-        return f"{channels}: {number(power_w)} W for {_hosts(hosts_count)}, {most}: {what}"
+        advice = "check the unit (mW read as W?); the energy is refused"
+        return f"{channels}: {number(power_w)} W for {_hosts(hosts_count)}, {most}: {advice}"
 
     @doubt
     def below_idle(
@@ -156,8 +156,8 @@ class MeterDoubts(SampleDoubts):
         """
         which = f"{between_count} of {samples_count} samples"
         bounded = f": {which} lie between readings of counters, and their work is that of the former watts"
-        what = f"modelled watts were recalculated on {date} with corrected coefficients"
-        return what + (bounded if between_count else "")
+        change = f"modelled watts were recalculated on {date} with corrected coefficients"
+        return change + (bounded if between_count else "")
 
     @doubt
     def grades_differ(self, *, grades: Sequence[str]) -> str:
@@ -235,10 +235,10 @@ class MeterDoubts(SampleDoubts):
     @doubt
     def module_multiplies(self, *, meter: str, module: str) -> str:
         """The module sends no power. Use one that does, unless its voltage is steady."""
-        what = (
+        product = (
             "its power is the product of mean voltage and mean current, correct only if one of them is steady"
         )
-        return f"{meter}: {module}: {what}"
+        return f"{meter}: {module}: {product}"
 
     @doubt
     def part_time(self, *, meter: str, gpu: str) -> str:

@@ -25,12 +25,12 @@ class SampleDoubts(Kind):
     @doubt
     def possible_resets(self, *, channel: str, count: int) -> str:
         """A counter went back in a way that may be a reset. Compare it with another meter."""
-        what = (
+        wraps = (
             "1 wrap of the counter may be a reset"
             if count == 1
             else f"{count} wraps of the counter may be resets"
         )
-        return f"{channel}: {what}: the power that it would mean is unlike that before and after"
+        return f"{channel}: {wraps}: the power that it would mean is unlike that before and after"
 
     @doubt
     def uncovered(self, *, channel: str, covered_ratio: float) -> str:
@@ -56,10 +56,10 @@ class SampleDoubts(Kind):
     @doubt
     def undersampled(self, *, channel: str, period_s: float, refused: bool) -> str:
         """Samples lie so far apart that they miss bursts. Raise `rate`, or use an energy counter."""
-        what = REFUSED if refused else ""
+        refusal = REFUSED if refused else ""
         return (
             f"{channel}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than "
-            f"{3 * period_s:.2g} s{what}"
+            f"{3 * period_s:.2g} s{refusal}"
         )
 
     @doubt
@@ -88,8 +88,8 @@ class SampleDoubts(Kind):
     def few_steps(self, *, channel: str, count: int, refused: bool) -> str:
         """A counter counts in steps that are large for this load. Lengthen the load."""
         times = ("never", "only once", "only twice")[count] if count < 3 else f"only {count} times"
-        what = "; its energy is refused" if refused else ""
-        return f"{channel}: the counter stepped {times} in the window{what}"
+        refusal = "; its energy is refused" if refused else ""
+        return f"{channel}: the counter stepped {times} in the window{refusal}"
 
     # of samples that look wrong: they are included
 
@@ -134,8 +134,8 @@ class SampleDoubts(Kind):
     @doubt
     def at_zero(self, *, channel: str, count: int, median_w: float) -> str:
         """Samples say that nothing was drawn. They count; they are probably failed reads."""
-        where = f"where the median is {number(median_w)} W"
-        return f"{channel}: {_samples(count)} at 0 W or below, {where}, and included (a failed read?)"
+        median = f"where the median is {number(median_w)} W"
+        return f"{channel}: {_samples(count)} at 0 W or below, {median}, and included (a failed read?)"
 
     # of samples that are mended or left out
 
@@ -163,18 +163,18 @@ class SampleDoubts(Kind):
     @doubt
     def below_zero(self, *, channel: str, count: int, lowest_w: float) -> str:
         """Power flows one way, so these samples are gaps. Turn the clamp or its wires."""
-        what = f"{count} samples are below zero, down to {lowest_w:.4g} W, and count as failed reads"
+        below = f"{count} samples are below zero, down to {lowest_w:.4g} W, and count as failed reads"
         fix = (
             "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it "
             "misread"
         )
-        return f"{channel}: {what}: {fix}"
+        return f"{channel}: {below}: {fix}"
 
     @doubt
     def spread_evenly(self, *, channel: str, count: int, spread_s: float) -> str:
         """The meter's timestamps are coarse. The energy stands; short peaks are not dated exactly."""
-        what = f"{count} samples share a timestamp with another"
-        return f"{channel}: {what}: spread evenly over the {spread_s:.3g} s between timestamps"
+        shared = f"{count} samples share a timestamp with another"
+        return f"{channel}: {shared}: spread evenly over the {spread_s:.3g} s between timestamps"
 
     @doubt
     def same_timestamp(self, *, channel: str, count: int) -> str:
@@ -184,14 +184,14 @@ class SampleDoubts(Kind):
     @doubt
     def clock_ahead(self, *, channel: str, count: int, most_s: float) -> str:
         """The meter's clock is wrong. Align it, or state its offset."""
-        what = f"{count} samples are dated up to {most_s:.2g} s after they arrived"
-        return f"{channel}: {what}: the meter's clock is ahead {ALIGN}"
+        dated = f"{count} samples are dated up to {most_s:.2g} s after they arrived"
+        return f"{channel}: {dated}: the meter's clock is ahead {ALIGN}"
 
     @doubt
     def clock_behind(self, *, channel: str, count: int, least_s: float) -> str:
         """The meter's clock is wrong, or its samples are old. Align it, or state its offset."""
-        what = f"{count} samples are dated {least_s:.3g} s or more before they arrived"
-        return f"{channel}: {what}: the meter's clock is behind {ALIGN}, or they come that late"
+        dated = f"{count} samples are dated {least_s:.3g} s or more before they arrived"
+        return f"{channel}: {dated}: the meter's clock is behind {ALIGN}, or they come that late"
 
     @doubt
     def impossible_steps(self, *, channel: str, count: int, cause: str) -> str:

@@ -63,8 +63,8 @@ class TimeDoubts(Kind):
     @doubt
     def late_write_back(self, *, late_s: float) -> str:
         """Hosts began to write back late, and that time counts as writing. Lengthen the load."""
-        what = f"the write-back began {seconds_text(late_s)} after the last client's end"
-        return f"{what}, and that time counts as writing"
+        lateness = f"the write-back began {seconds_text(late_s)} after the last client's end"
+        return f"{lateness}, and that time counts as writing"
 
     @doubt
     def short(self, *, shortest_s: float) -> str:
