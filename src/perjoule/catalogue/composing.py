@@ -49,15 +49,15 @@ def node(name: str, role: Role, count: int, host: Drawer, feed: Feed) -> Node:
 def _require_slots(host: Drawer) -> None:
     """Refuse more drives than fit, each kind and all together, where the files say what fits where."""
     slots, fitting = host.server.slots, [(name, drive) for name, drive in host.drives if drive.fits]
-    every = {name: [drive for other, drive in fitting if other == name] for name, _ in fitting}
+    every = {name: [drive for drive_name, drive in fitting if drive_name == name] for name, _ in fitting}
     for names, drives in (*every.items(), (", ".join(every), [drive for _, drive in fitting])):
         kinds = {kind for drive in drives for kind in drive.fits}
         slots_count = sum(count for kind, count in slots.items() if kind in kinds)
         if slots and len(drives) > slots_count:
-            what = (
+            fault = (
                 f"[board.{host.name}] has {slots_count} slots for {names}, and {len(drives)} drives for them"
             )
-            raise CampaignError(what, next="correct its slots or drives")
+            raise CampaignError(fault, next="correct its slots or drives")
 
 
 def _board(host: Drawer, feed: Feed) -> Board:
@@ -72,7 +72,8 @@ def _board(host: Drawer, feed: Feed) -> Board:
         if card := host.network.card_behind_supply:
             idle_w = _sum(idle_w, _supplied(host, None, card.plain, feed))
     port_read, port_write, memory = (
-        one.plain if one else None for one in (server.port_read, server.port_write, server.memory)
+        quantity.plain if quantity else None
+        for quantity in (server.port_read, server.port_write, server.memory)
     )
     dynamic_w = _power(host, server, "dynamic", feed)
     if feed.at_wall and server.idle_behind_supply and (no_load := server.supply_no_load_at_wall):
@@ -94,8 +95,8 @@ def _board(host: Drawer, feed: Feed) -> Board:
 
 def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
     if drive.technology not in ("hdd", "ssd", "nvme"):
-        what = f'[drive.{name}]: technology "{drive.technology}" is not known'
-        raise CampaignError(what, next="write hdd, ssd or nvme")
+        fault = f'[drive.{name}]: technology "{drive.technology}" is not known'
+        raise CampaignError(fault, next="write hdd, ssd or nvme")
     idle_w, active_w = (_power(host, drive, state, feed) for state in ("idle", "active"))
     capacity, read, write = drive.capacity_bytes.plain, drive.read.plain, drive.write.plain
     return Disk(
@@ -141,8 +142,8 @@ def _supplied(host: Drawer, at_wall: Value | None, behind: Value | None, feed: F
     efficiency = feed.efficiency
     if efficiency.value == 1 and not efficiency.sigma:
         return at_wall
-    found = _scaled(at_wall, efficiency.value, f"behind a supply of {percent(efficiency.value)} %")
-    return replace(found, follows={**found.follows, EFFICIENCY: at_wall.value})
+    scaled = _scaled(at_wall, efficiency.value, f"behind a supply of {percent(efficiency.value)} %")
+    return replace(scaled, follows={**scaled.follows, EFFICIENCY: at_wall.value})
 
 
 def _scaled(value: Value, ratio: float, how: str) -> Value:
@@ -153,23 +154,23 @@ def _scaled(value: Value, ratio: float, how: str) -> Value:
     )
 
 
-def _sum(one: Value, card: Value, how: str = "with a network card") -> Value:
+def _sum(base: Value, card: Value, how: str = "with a network card") -> Value:
     low, high = (
         None
-        if (own is None and its is None)
-        else (one.value if own is None else own) + (card.value if its is None else its)
-        for own, its in ((one.low, card.low), (one.high, card.high))
+        if (base_end is None and its is None)
+        else (base.value if base_end is None else base_end) + (card.value if its is None else its)
+        for base_end, its in ((base.low, card.low), (base.high, card.high))
     )
-    source, sigma = f"{one.source}; {how}: {card.source}", hypot(one.sigma, card.sigma)
-    return Value(one.value + card.value, source, one.status, sigma, low, high, one.follows)
+    source, sigma = f"{base.source}; {how}: {card.source}", hypot(base.sigma, card.sigma)
+    return Value(base.value + card.value, source, base.status, sigma, low, high, base.follows)
 
 
 def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
     """Return a disk behind its board's ports: with the lowest speed of these, and active power to match."""
     share = _scaled(port, 1 / count, f"shared by {count} disks") if port and count > 1 else port
     read, write = (
-        min((rate for rate in (own, port, share) if rate is not None), key=lambda value: value.value)
-        for own, port in (
+        min((rate for rate in (disk_rate, port, share) if rate is not None), key=lambda value: value.value)
+        for disk_rate, port in (
             (disk.read_bytes_per_s, board.port_read_bytes_per_s),
             (disk.write_bytes_per_s, board.port_write_bytes_per_s),
         )
@@ -218,25 +219,29 @@ def alone(cluster: Cluster) -> Cluster:
     """Let values follow only what the cluster has; one that was fitted to more is as uncertain as its
     interval.
     """
-    there = coefficients(cluster)
+    present = coefficients(cluster)
 
-    def value(one: Value) -> Value:
-        if one.follows.keys() <= there.keys() or one.low is None or one.high is None:
-            return one
-        follows = {name: by for name, by in one.follows.items() if name in there}
-        return replace(one, sigma=max(one.sigma, (one.high - one.low) / 12**0.5), follows=follows)
-
-    def host(one: Node) -> Node:
-        board = replace(one.board, idle_w=value(one.board.idle_w), dynamic_w=value(one.board.dynamic_w))
-        disks = tuple(
-            replace(disk, idle_w=value(disk.idle_w), active_w=value(disk.active_w)) for disk in one.disks
+    def value(original: Value) -> Value:
+        if original.follows.keys() <= present.keys() or original.low is None or original.high is None:
+            return original
+        follows = {name: by for name, by in original.follows.items() if name in present}
+        return replace(
+            original, sigma=max(original.sigma, (original.high - original.low) / 12**0.5), follows=follows
         )
-        return replace(one, board=board, disks=disks)
+
+    def host(original: Node) -> Node:
+        board = replace(
+            original.board, idle_w=value(original.board.idle_w), dynamic_w=value(original.board.dynamic_w)
+        )
+        disks = tuple(
+            replace(disk, idle_w=value(disk.idle_w), active_w=value(disk.active_w)) for disk in original.disks
+        )
+        return replace(original, board=board, disks=disks)
 
     return replace(cluster, nodes=tuple(map(host, cluster.nodes)))
 
 
-def _lacking(where: str, keys: str) -> CampaignError:
+def _lacking(place: str, keys: str) -> CampaignError:
     return CampaignError(
-        f"{where} lacks {keys}, which a cluster of it needs", next=f"add {keys} with its source"
+        f"{place} lacks {keys}, which a cluster of it needs", next=f"add {keys} with its source"
     )

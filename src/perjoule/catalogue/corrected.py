@@ -9,25 +9,25 @@ from perjoule.model.format import estimate
 from perjoule.model.hardware import Cluster
 
 
-def corrected(kept: Cluster) -> tuple[str, ...]:
+def corrected(recorded: Cluster) -> tuple[str, ...]:
     """Name the watts of a record's hardware that the catalogue has otherwise today, each with both values."""
-    if kept.name not in choices():
+    if recorded.name not in choices():
         return ()
     return tuple(
-        f"{name} {estimate(before)}{unit}, now {estimate(now)}{unit}"
-        for name, (before, now) in moved(kept, cluster(kept.name)).items()
+        f"{name} {estimate(before)}{unit}, now {estimate(today)}{unit}"
+        for name, (before, today) in moved(recorded, cluster(recorded.name)).items()
         for unit in ("" if name == EFFICIENCY else " W",)
     )
 
 
 def moved(former: Cluster, today: Cluster) -> Mapping[str, tuple[float, float]]:
     """Return the coefficients of watts that have another value, by name, with both values."""
-    now = coefficients(today)
+    current = coefficients(today)
     return {
-        name: (before.value, now[name].value)
+        name: (before.value, current[name].value)
         for name, before in coefficients(former).items()
         if name != LOAD
         and not name.startswith(RATING)
-        and name in now
-        and not isclose(before.value, now[name].value)
+        and name in current
+        and not isclose(before.value, current[name].value)
     }

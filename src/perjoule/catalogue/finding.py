@@ -63,7 +63,7 @@ def cluster(name: str) -> Cluster:
 
 
 @cache
-def _cluster(name: str, own: tuple[str, ...]) -> Cluster:  # the user's folders are part of the key
+def _cluster(name: str, user_folders: tuple[str, ...]) -> Cluster:  # the user's folders are part of the key
     if (file := folder.clusters().get(name)) is not None:
         return read_all(file.text, file.name, file.origin)[name]
     if name not in boards():
@@ -72,8 +72,8 @@ def _cluster(name: str, own: tuple[str, ...]) -> Cluster:  # the user's folders 
 
 
 def _of_board(name: str) -> Cluster:
-    where = folder.file_of("board", name).origin
-    server = part("board", name, folder.tables()["board"][name], BoardPart, where)
+    origin = folder.file_of("board", name).origin
+    server = part("board", name, folder.tables()["board"][name], BoardPart, origin)
     drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
     hosts = [
         Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})})
@@ -83,19 +83,21 @@ def _of_board(name: str) -> Cluster:
     network = next(reversed(server.networks), "")
     fitting = {
         switch: described
-        for switch, described in _by_name("switch", Switch, where).items()
+        for switch, described in _by_name("switch", Switch, origin).items()
         if described.network == network and described.ports >= hosts_count
     }
     if not fitting:
         message = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
-        raise CampaignError(message, where=where, next="name its networks, and describe a switch of the last")
+        raise CampaignError(
+            message, where=origin, next="name its networks, and describe a switch of the last"
+        )
     file = ClusterFile(
         title=f"{OF_BOARD['storage']} x {server.title or name}",
         source=f"the catalogue's board {name}; number of hosts, disks and switch are chosen, not measured",
         switch=min(fitting, key=lambda switch: fitting[switch].watts_at_wall.value),
         node=hosts,
     )
-    return read_file(file, name, where)[name]
+    return read_file(file, name, origin)[name]
 
 
 def standing_for(board: str) -> str:

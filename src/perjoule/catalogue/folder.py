@@ -63,10 +63,12 @@ def clusters() -> Mapping[str, CatalogueFile]:
 
 
 @cache
-def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[str, str], CatalogueFile]]:
+def _tables(
+    user_folders: tuple[str, ...],
+) -> tuple[Mapping[str, Table], Mapping[tuple[str, str], CatalogueFile]]:
     tables_by_name: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
     origins: dict[tuple[str, str], CatalogueFile] = {}
-    for file in _read(own, _TABLES):
+    for file in _read(user_folders, _TABLES):
         written = toml(file.text, file.origin)
         if not file.table:
             for table, part in _parts(written):
@@ -84,12 +86,12 @@ def _tables(own: tuple[str, ...]) -> tuple[Mapping[str, Table], Mapping[tuple[st
 
 
 @cache
-def _clusters(own: tuple[str, ...]) -> Mapping[str, CatalogueFile]:
+def _clusters(user_folders: tuple[str, ...]) -> Mapping[str, CatalogueFile]:
     files_by_name: dict[tuple[str, str], CatalogueFile] = {}
-    for file in _read(own, {"clusters": "cluster"}):
+    for file in _read(user_folders, {"clusters": "cluster"}):
         for name in _variants(file.text) or [file.name]:
             _enter(files_by_name, ("cluster", name), file)
-    tables_by_name, origins = _tables(own)
+    tables_by_name, origins = _tables(user_folders)
     for name, board in tables_by_name["board"].items():
         entered = ("cluster", name) in files_by_name and "drives" in board
         if entered and any(map(_is_own, (origins["board", name], files_by_name["cluster", name]))):
@@ -109,39 +111,39 @@ def _variants(text: str) -> list[str]:
     return [*variants] if isinstance(variants, dict) else []
 
 
-def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[CatalogueFile]:
+def _read(user_folders: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[CatalogueFile]:
     """Read the files of folders; "parts" are perjoule's alone."""
     shipped = files("perjoule.catalogue")
-    for root in (shipped, *map(Path, own)):
+    for root in (shipped, *map(Path, user_folders)):
         if root is not shipped and not root.is_dir():
             raise CampaignError(
                 f"{root} is not a folder", where=OWN, next="name folders, with : between them"
             )
         for folder, table in kinds.items():
-            there: Traversable = root / folder
-            if not there.is_dir() or (root is not shipped and not table):
+            subfolder: Traversable = root / folder
+            if not subfolder.is_dir() or (root is not shipped and not table):
                 continue
-            for path in sorted(there.iterdir(), key=lambda path: path.name):
+            for path in sorted(subfolder.iterdir(), key=lambda path: path.name):
                 if path.name.endswith(".toml"):
-                    where = f"{_SHIPPED}{folder}/{path.name}" if root is shipped else str(path)
-                    yield CatalogueFile(table, path.name.removesuffix(".toml"), _text(path, where), where)
+                    origin = f"{_SHIPPED}{folder}/{path.name}" if root is shipped else str(path)
+                    yield CatalogueFile(table, path.name.removesuffix(".toml"), _text(path, origin), origin)
 
 
-def _text(path: Traversable, where: str) -> str:
+def _text(path: Traversable, origin: str) -> str:
     if not path.is_file():  # a pipe or a device may never end
-        raise CampaignError("it is not a file", where=where, next="remove it")
+        raise CampaignError("it is not a file", where=origin, next="remove it")
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CampaignError(f"it can't be read: {error}", where=where) from None
+        raise CampaignError(f"it can't be read: {error}", where=origin) from None
 
 
-def toml(text: str, where: str) -> Table:
+def toml(text: str, origin: str) -> Table:
     """Read a file's text. Raises CampaignError: it is not TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
-        raise CampaignError(f"not TOML: {error}", where=where) from error
+        raise CampaignError(f"not TOML: {error}", where=origin) from error
 
 
 def _parts(written: object) -> Iterator[tuple[str, Table]]:
@@ -163,8 +165,8 @@ def merge(into: Table, new: Mapping[str, Any]) -> None:
     A quantity replaces the one before, whichever side of the supply that is for.
     """
     for key in new:
-        for side, other in (_SIDES, _SIDES[::-1]):
-            if key.endswith(side) and (beside := f"{key.removesuffix(side)}{other}") not in new:
+        for side, opposite in (_SIDES, _SIDES[::-1]):
+            if key.endswith(side) and (beside := f"{key.removesuffix(side)}{opposite}") not in new:
                 into.pop(beside, None)
     for key, value in new.items():
         table: object = into.get(key)

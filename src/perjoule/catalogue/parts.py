@@ -119,11 +119,13 @@ def of_mean(drive: DrivePart, state: State, mean: MeanRatios) -> Quantity | None
     return product(drive.mean_behind_supply, mean.idle if state == "idle" else mean.active)
 
 
-def product(one: Quantity, ratio: Quantity) -> Quantity:
+def product(quantity: Quantity, ratio: Quantity) -> Quantity:
     """Return a quantity times a ratio, with the ends of both."""
-    low, high = one.low * ratio.low, one.high * ratio.high
-    source = f"{one.source}; {ratio.source}"
-    return Quantity(one.value * ratio.value, low, high, "assumed", source, one.name, one.unit, one.per)
+    low, high = quantity.low * ratio.low, quantity.high * ratio.high
+    source = f"{quantity.source}; {ratio.source}"
+    return Quantity(
+        quantity.value * ratio.value, low, high, "assumed", source, quantity.name, quantity.unit, quantity.per
+    )
 
 
 RATES: Mapping[type, tuple[str, ...]] = {
@@ -151,8 +153,8 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
         for state in ("idle", "dynamic") if isinstance(part, BoardPart) else ("idle", "active"):
             at_wall, behind = watts(part, state)
             if at_wall is not None and behind is not None:
-                what = f"[{table}.{name}] states {state} both at the wall and behind the supply"
-                return f"{state}_at_wall", what, "remove one of them"
+                message = f"[{table}.{name}] states {state} both at the wall and behind the supply"
+                return f"{state}_at_wall", message, "remove one of them"
             if (
                 at_wall is None
                 and behind is None
@@ -166,23 +168,23 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
 
 def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, str] | None:
     """Say what makes the terms beside the straight line impossible, as `complaint` does."""
-    for step, whole in ((part.step_at_wall, "at_wall"), (part.step_behind_supply, "behind_supply")):
+    for step, side in ((part.step_at_wall, "at_wall"), (part.step_behind_supply, "behind_supply")):
         state = "dynamic" if isinstance(part, BoardPart) else "active"
-        full = getattr(part, f"{state}_{whole}")
+        full = getattr(part, f"{state}_{side}")
         if step is None:
             continue
         if full is None or step.value > full.value:
-            what = f"{place}: step_{whole} is more than {state}_{whole}, of which it is a part"
-            return f"step_{whole}", what, "write both on the same side of the supply"
+            fault = f"{place}: step_{side} is more than {state}_{side}, of which it is a part"
+            return f"step_{side}", fault, "write both on the same side of the supply"
     if isinstance(part, BoardPart):
         if part.supply_no_load_at_wall is not None and part.idle_at_wall is not None:
-            what = f"{place}: idle_at_wall already has what supply_no_load_at_wall states"
-            return "supply_no_load_at_wall", what, "write idle_behind_supply"
+            fault = f"{place}: idle_at_wall already has what supply_no_load_at_wall states"
+            return "supply_no_load_at_wall", fault, "write idle_behind_supply"
         return None
     watts_stated = part.sustained_at_wall or part.sustained_behind_supply
     if (part.sustained_write is None) != (watts_stated is None):
-        what = f"{place} states one of sustained_write and its watts"
-        return "", what, "write sustained_write and sustained_behind_supply, or neither"
+        fault = f"{place} states one of sustained_write and its watts"
+        return "", fault, "write sustained_write and sustained_behind_supply, or neither"
     if part.sustained_write is not None and part.sustained_write.value > part.write.value:
         return (
             "sustained_write",

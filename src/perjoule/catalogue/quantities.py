@@ -64,7 +64,7 @@ def exact(value: float, source: str, name: str = "") -> Quantity:
     return Quantity(value, value, value, "stated", source, name)
 
 
-def of_units(raw: object, allowed: dict[str, float], shown: str, *, sourced: bool = False) -> object:
+def of_units(raw: object, allowed: dict[str, float], printed_unit: str, *, sourced: bool = False) -> object:
     """Convert `{ value = "5.3 W", low = "4.5 W", ... }` to SI units; unless `sourced`, "5.3 W" alone is
     one, and exact.
     """
@@ -79,9 +79,12 @@ def of_units(raw: object, allowed: dict[str, float], shown: str, *, sourced: boo
         raise ValueError('it has no value (write { value = "...", low = "...", high = "..." })')
     if written.get("status") == "bound" and not {"low", "high"} <= written.keys():
         raise ValueError("a bound states low and high")
-    stated = {} if sourced else {"status": "stated", "source": "stated by the user"}
+    defaults = {} if sourced else {"status": "stated", "source": "stated by the user"}
     written = (
-        stated | {"low": value, "high": value} | written | {"unit": shown, "per": allowed.get(shown, 1.0)}
+        defaults
+        | {"low": value, "high": value}
+        | written
+        | {"unit": printed_unit, "per": allowed.get(printed_unit, 1.0)}
     )
     for key in ENDS:
         if key in written:
@@ -100,11 +103,11 @@ def form(allowed: dict[str, float]) -> dict[str, Any]:
     return {"anyOf": [written, table]}
 
 
-def _unit(allowed: dict[str, float], shown: str) -> tuple[Any, ...]:
+def _unit(allowed: dict[str, float], printed_unit: str) -> tuple[Any, ...]:
     """Return a validator that reads quantities in these units, and the schema of their form for editors."""
 
     def read(raw: object, info: ValidationInfo) -> object:
-        return of_units(raw, allowed, shown, sourced=info.context is SOURCED)
+        return of_units(raw, allowed, printed_unit, sourced=info.context is SOURCED)
 
     return BeforeValidator(read), WithJsonSchema(form(allowed))
 

@@ -88,8 +88,8 @@ def read_all(text: str, name: str, origin: str) -> Mapping[str, Cluster]:
     try:
         file = ClusterFile.model_validate(folder.toml(text, origin), context=SOURCED)
     except ValidationError as error:
-        found = explained(error, ClusterFile, "a cluster")
-        raise CampaignError(found.what, where=origin, next=found.advice) from error
+        explanation = explained(error, ClusterFile, "a cluster")
+        raise CampaignError(explanation.what, where=origin, next=explanation.advice) from error
     return read_file(file, name, origin)
 
 
@@ -121,7 +121,7 @@ class _Reader:
             watts.plain if watts else None for watts in (written.load_at_wall, written.highest_at_wall)
         )
         title = f"{written.title}, {name}" if written.variant else written.title
-        found = Cluster(
+        composed = Cluster(
             name,
             title,
             written.source,
@@ -134,7 +134,7 @@ class _Reader:
             highest,
             no_load,
         )
-        return composing.alone(composing.told_apart(found))
+        return composing.alone(composing.told_apart(composed))
 
     def _node(self, written: Nodes, server: BoardPart, efficiency: Value, *, fed: bool) -> Node:
         alike = {name: self._part("drive", name, self._file.drive, DrivePart) for name in written.drives}
@@ -150,30 +150,30 @@ class _Reader:
             raise CampaignError(error.what, where=self._where, next=error.next) from None
 
     def _efficiency(self, nodes: list[Nodes], servers: Mapping[str, BoardPart]) -> Value:
-        stated = self._file.supply_efficiency
-        if stated is None:
+        efficiency = self._file.supply_efficiency
+        if efficiency is None:
             fed = sorted(
                 (host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage"
             )
-            stated = next((servers[host.board].supply_efficiency for host in (*fed, *nodes)), None)
-        if stated is None:
+            efficiency = next((servers[host.board].supply_efficiency for host in (*fed, *nodes)), None)
+        if efficiency is None:
             raise CampaignError(
                 "supply_efficiency is not stated",
                 where=self._where,
                 next="add it, or to the file of its board",
             )
-        if not 0 < stated.value <= 1:
+        if not 0 < efficiency.value <= 1:
             raise CampaignError("supply_efficiency is not between 0 and 1", where=self._where)
-        return stated.plain
+        return efficiency.plain
 
     def _no_load(self, nodes: list[Nodes], servers: Mapping[str, BoardPart]) -> Value | None:
-        stated = self._file.supply_no_load_at_wall
-        if stated is None and self._file.supply_efficiency is None:
+        no_load = self._file.supply_no_load_at_wall
+        if no_load is None and self._file.supply_efficiency is None:
             fed = sorted(
                 (host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage"
             )
-            stated = next((servers[host.board].supply_no_load_at_wall for host in (*fed, *nodes)), None)
-        return stated.plain if stated else None
+            no_load = next((servers[host.board].supply_no_load_at_wall for host in (*fed, *nodes)), None)
+        return no_load.plain if no_load else None
 
     def _switch_w(self, nodes: list[Nodes]) -> Value:
         if self._file.switch_at_wall is not None:
@@ -184,13 +184,13 @@ class _Reader:
             )
         return self._part("switch", self._file.switch, {}, Switch).watts_at_wall.plain
 
-    def _part(self, table: str, name: str, own: Mapping[str, dict[str, Any]], kind: type[Part]) -> Part:
+    def _part(self, table: str, name: str, described: Mapping[str, dict[str, Any]], kind: type[Part]) -> Part:
         """Return a part by its name, as the catalogue and then the file describe it."""
         tables, merged = self._tables[table], dict[str, Any]()
-        if name not in tables and name not in own:
-            advice = instead(name, (*tables, *own))
+        if name not in tables and name not in described:
+            advice = instead(name, (*tables, *described))
             raise CampaignError(f'no {table} is called "{name}"', where=self._where, next=advice)
-        for keys in (tables.get(name, {}), own.get(name, {})):
+        for keys in (tables.get(name, {}), described.get(name, {})):
             folder.merge(merged, keys)
         return part(table, name, merged, kind, self._where)
 
@@ -198,16 +198,16 @@ class _Reader:
 def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], origin: str) -> Part:
     """Read a part. Raises CampaignError: a key or a unit is wrong, or its numbers make no such part."""
     try:
-        found = _adapter(kind).validate_python(written, context=SOURCED)
+        part_read = _adapter(kind).validate_python(written, context=SOURCED)
     except ValidationError as error:
-        whole = ".".join(filter(None, (table, name)))
-        found = explained(error, kind, f"[{whole}]", above=whole, names="[{}]".format)
+        table_path = ".".join(filter(None, (table, name)))
+        explanation = explained(error, kind, f"[{table_path}]", above=table_path, names="[{}]".format)
         raise CampaignError(
-            found.what, where=origin, next=found.advice or "see `perjoule docs boards`"
+            explanation.what, where=origin, next=explanation.advice or "see `perjoule docs boards`"
         ) from error
-    if fault := complaint(table, name, found):
+    if fault := complaint(table, name, part_read):
         raise CampaignError(fault[1], where=origin, next=fault[2])
-    return cast("Part", found)
+    return cast("Part", part_read)
 
 
 @cache

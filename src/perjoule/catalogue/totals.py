@@ -73,10 +73,10 @@ def sustained(cluster: Cluster) -> Cluster:
     Raises CampaignError: none of its disks states what it writes then, and its watts.
     """
 
-    def disk(one: Disk) -> Disk:
-        if one.sustained_write_bytes_per_s is None or one.sustained_w is None:
-            return one
-        return replace(one, write_bytes_per_s=one.sustained_write_bytes_per_s, active_w=one.sustained_w)
+    def disk(fresh: Disk) -> Disk:
+        if fresh.sustained_write_bytes_per_s is None or fresh.sustained_w is None:
+            return fresh
+        return replace(fresh, write_bytes_per_s=fresh.sustained_write_bytes_per_s, active_w=fresh.sustained_w)
 
     nodes = tuple(replace(node, disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
     if nodes == cluster.nodes:
@@ -108,21 +108,23 @@ def with_drives(cluster: Cluster, **drives: str) -> Cluster:
     Raises:
         CampaignError: the cluster has no such disk, or no host of that role has disks.
     """
-    known = {disk.name: disk for node in cluster.nodes for disk in node.disks}
+    disks_by_name = {disk.name: disk for node in cluster.nodes for disk in node.disks}
     roles = {node.role for node in cluster.nodes if node.disks}
-    wanted = {role: name for role, name in drives.items() if name}
-    for role, name in wanted.items():
+    drive_names = {role: name for role, name in drives.items() if name}
+    for role, name in drive_names.items():
         if role not in roles:
-            what = f'no {role} host of cluster "{cluster.name}" has disks'
-            raise CampaignError(what, where=f"{role}_drive", next="remove it")
-        if name not in known:
-            what = f'cluster "{cluster.name}" has no disk "{name}"'
-            raise CampaignError(what, where=f"{role}_drive", next=f"choose {' or '.join(known)}")
+            fault = f'no {role} host of cluster "{cluster.name}" has disks'
+            raise CampaignError(fault, where=f"{role}_drive", next="remove it")
+        if name not in disks_by_name:
+            fault = f'cluster "{cluster.name}" has no disk "{name}"'
+            raise CampaignError(fault, where=f"{role}_drive", next=f"choose {' or '.join(disks_by_name)}")
     nodes = (
-        replace(node, disks=(known[wanted[node.role]],) * len(node.disks)) if node.role in wanted else node
+        replace(node, disks=(disks_by_name[drive_names[node.role]],) * len(node.disks))
+        if node.role in drive_names
+        else node
         for node in cluster.nodes
     )
-    return replace(cluster, nodes=tuple(nodes)) if wanted else cluster
+    return replace(cluster, nodes=tuple(nodes)) if drive_names else cluster
 
 
 def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_ratio: float) -> Cluster:
@@ -136,17 +138,28 @@ def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_r
     def times(value: Value, ratio: float) -> Value:
         return value if ratio == 1 else replace(value, value=value.value * ratio, sigma=value.sigma * ratio)
 
-    def disk(one: Disk) -> Disk:
-        read, write = (times(rate, disk_ratio) for rate in (one.read_bytes_per_s, one.write_bytes_per_s))
-        steady = one.sustained_write_bytes_per_s and times(one.sustained_write_bytes_per_s, disk_ratio)
+    def disk(original: Disk) -> Disk:
+        read, write = (
+            times(rate, disk_ratio) for rate in (original.read_bytes_per_s, original.write_bytes_per_s)
+        )
+        steady = original.sustained_write_bytes_per_s and times(
+            original.sustained_write_bytes_per_s, disk_ratio
+        )
         return replace(
-            one, read_bytes_per_s=read, write_bytes_per_s=write, sustained_write_bytes_per_s=steady
+            original, read_bytes_per_s=read, write_bytes_per_s=write, sustained_write_bytes_per_s=steady
         )
 
-    def node(one: Node) -> Node:
-        mips, nic = times(one.board.mips, cpu_ratio), times(one.board.nic_bytes_per_s, network_ratio)
+    def node(original: Node) -> Node:
+        mips, nic = (
+            times(original.board.mips, cpu_ratio),
+            times(original.board.nic_bytes_per_s, network_ratio),
+        )
         return replace(
-            one, board=replace(one.board, mips=mips, nic_bytes_per_s=nic), disks=tuple(map(disk, one.disks))
+            original,
+            board=replace(original.board, mips=mips, nic_bytes_per_s=nic),
+            disks=tuple(map(disk, original.disks)),
         )
 
-    return replace(cluster, nodes=tuple(one if one.role == "client" else node(one) for one in cluster.nodes))
+    return replace(
+        cluster, nodes=tuple(host if host.role == "client" else node(host) for host in cluster.nodes)
+    )

@@ -78,12 +78,12 @@ def use_ratios(
     """Return the work of a host's board and disks in a time, over what they can do in it; `scale` slows
     disks.
     """
-    found: dict[Component, Amount] = {"board": cpu_s / (duration_s * capacity_cores)}
+    ratios: dict[Component, Amount] = {"board": cpu_s / (duration_s * capacity_cores)}
     if disks := node.disks:
         moving_s = read_bytes / sum(d.read_bytes_per_s.value for d in disks)
         moving_s = moving_s + written_bytes / sum(d.write_bytes_per_s.value for d in disks)
-        found["disks"] = moving_s / (scale * duration_s)
-    return found
+        ratios["disks"] = moving_s / (scale * duration_s)
+    return ratios
 
 
 def host_w(
