@@ -422,7 +422,7 @@ class Targets(Hosts, Texts, Wires):
             lambda: ipmi.power_w(said),
             lambda: dialects.fields(said, ("power",)),
             lambda: dialects.range_w(said),
-            lambda: plugwise.stick.said(plugwise.stick.HEAD + said.encode()),
+            lambda: plugwise.stick.received(plugwise.stick.HEAD + said.encode()),
             lambda: plugwise.stick.calibration(said),
             lambda: plugwise.stick.pulses(said),
             lambda: snmp_pdu.raritan(

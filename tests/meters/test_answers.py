@@ -94,4 +94,4 @@ def test_bytes(said):
     )
     for line in (said, stick.frame("0013") + said):
         with suppress(ValueError):
-            assert isinstance(stick.said(line), stick.StickFrame | None)
+            assert isinstance(stick.received(line), stick.StickFrame | None)

@@ -361,7 +361,7 @@ def test_a_tool_that_never_stops_printing_is_ended_in_little_memory(endless, tim
             TransientError,
             match=r"^meter bmc: .*/nvme (printed more than 1 MiB|did not answer within 0.001 s)$",
         ):
-            printed([str(endless / "nvme"), "smart-log"], timeout_s=timeout_s, where="meter bmc")
+            printed([str(endless / "nvme"), "smart-log"], timeout_s=timeout_s, place="meter bmc")
         most_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -28,10 +28,10 @@ def test_a_frame_is_the_known_one():
 
 
 def test_chatter_is_skipped_and_a_wrong_checksum_reported():
-    assert stick.said(b"# APSRequestNodeInfo\r\n") is None
-    assert stick.said(b"\x83" + stick.frame("0000001500C1")) == stick.StickFrame("0000", "0015", "00C1")
+    assert stick.received(b"# APSRequestNodeInfo\r\n") is None
+    assert stick.received(b"\x83" + stick.frame("0000001500C1")) == stick.StickFrame("0000", "0015", "00C1")
     with pytest.raises(ValueError, match="wrong checksum"):
-        stick.said(stick.frame("0000001500C1").replace(b"C1", b"C2", 1))
+        stick.received(stick.frame("0000001500C1").replace(b"C1", b"C2", 1))
 
 
 def test_pulses_become_watts_by_the_circles_own_calibration():

@@ -41,7 +41,7 @@ SENT = b"".join(frame(50 * k, levels, mark=k % 2) for k, levels in enumerate(LEV
 @pytest.mark.parametrize("size", [1, 2, 7, 18, 19, 1000])
 def test_frames_are_found_however_the_bytes_come(size):
     heard = Frames()
-    parts = [heard.found(SENT[at : at + size]) for at in range(0, len(SENT), size)]
+    parts = [heard.levels(SENT[at : at + size]) for at in range(0, len(SENT), size)]
     levels, passed_s = (np.concatenate([part[n] for part in parts]) for n in (0, 1))
     assert levels.tolist() == LEVELS[1:]  # the first has no time before it
     assert passed_s == pytest.approx(np.full(19, 50e-6))
@@ -49,7 +49,7 @@ def test_frames_are_found_however_the_bytes_come(size):
 
 def test_lost_bytes_cost_their_frames_and_no_time_of_others():
     heard = Frames()
-    levels, passed_s = heard.found(b"\x12" + SENT[:95] + SENT[97:])
+    levels, passed_s = heard.levels(b"\x12" + SENT[:95] + SENT[97:])
     assert levels.tolist() == [*LEVELS[1:5], *LEVELS[6:]]
     assert passed_s == pytest.approx([50e-6] * 4 + [100e-6] + [50e-6] * 13)
 
@@ -57,7 +57,7 @@ def test_lost_bytes_cost_their_frames_and_no_time_of_others():
 def test_a_stream_that_is_damaged_all_the_time_is_looked_at_once(monkeypatch):
     looked, valid = [], frames._valid
     monkeypatch.setattr(frames, "_valid", lambda words: looked.append(len(words)) or valid(words))
-    levels, _ = Frames().found(b"\x12".join([SENT[:18]] * 500))
+    levels, _ = Frames().levels(b"\x12".join([SENT[:18]] * 500))
     assert len(levels) == 499
     assert sum(looked) < 4 * 500
 
@@ -66,9 +66,9 @@ def test_bytes_without_a_frame_are_refused_in_the_end():
     heard = Frames()
     with pytest.raises(ValueError, match="no sample among"):
         for _ in range(100):
-            assert not len(heard.found(bytes(4096))[1])
+            assert not len(heard.levels(bytes(4096))[1])
     for garbage in (b"\xf0\x40" * 9, b"\xff" * 18, b"9" * 18):
-        assert not len(Frames().found(garbage * 2)[1])
+        assert not len(Frames().levels(garbage * 2)[1])
 
 
 def test_a_pair_is_current_times_voltage_by_its_settings():

@@ -33,15 +33,15 @@ class _Taker:
         if self.failure is not None:
             return
         self.rounds_count += 1
-        told: dict[str, Counters] = {}
+        counters: dict[str, Counters] = {}
         for host in self.hosts:
             reading = readings[host.name]
             if isinstance(reading, str):
                 self.misses.setdefault(host.name, []).append(reading)
             else:
-                told[host.name] = reading
+                counters[host.name] = reading
         try:
-            self.take(told)
+            self.take(counters)
         except Exception as error:
             self.failure = error
 
@@ -75,12 +75,12 @@ class _Rounds:
     def _ask(self) -> None:
         with self._lock:
             hosts = {id(host): host for taker in self.takers for host in taker.hosts}.values()
-            asked = _asked(hosts, any(taker.switches for taker in self.takers))
-            self._hearing.submit(self._hear, tuple(self.takers), asked)
+            answers = _asked(hosts, any(taker.switches for taker in self.takers))
+            self._hearing.submit(self._hear, tuple(self.takers), answers)
 
-    def _hear(self, takers: Sequence[_Taker], asked: Mapping[str, Answer]) -> None:
+    def _hear(self, takers: Sequence[_Taker], answers: Mapping[str, Answer]) -> None:
         try:
-            readings = _heard(asked)
+            readings = _heard(answers)
         except Exception as error:
             self.failures.append(error)
             return
@@ -89,23 +89,23 @@ class _Rounds:
 
 
 def _asked(hosts: Iterable[Host], switches: bool) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for host in hosts:
         try:
-            found[host.name] = host.ask_counters(switches=switches)
+            answers[host.name] = host.ask_counters(switches=switches)
         except (PerjouleError, OSError, ValueError) as error:
-            found[host.name] = _words(error)
-    return found
+            answers[host.name] = _words(error)
+    return answers
 
 
-def _heard(asked: Mapping[str, Answer]) -> dict[str, Counters | str]:
-    found: dict[str, Counters | str] = {}
-    for name, answered in asked.items():
+def _heard(answers: Mapping[str, Answer]) -> dict[str, Counters | str]:
+    readings: dict[str, Counters | str] = {}
+    for name, answered in answers.items():
         try:
-            found[name] = answered if isinstance(answered, str) else answered()
+            readings[name] = answered if isinstance(answered, str) else answered()
         except (PerjouleError, OSError, ValueError) as error:
-            found[name] = _words(error)
-    return found
+            readings[name] = _words(error)
+    return readings
 
 
 def _words(error: Exception) -> str:
@@ -161,4 +161,4 @@ def _shares(rounds: _Rounds, hosts: Sequence[Host]) -> bool:
     have the same names.
     """
     read = {id(host) for taker in rounds.takers for host in taker.hosts}
-    return bool(hosts) and (read >= (own := {id(host) for host in hosts}) or read <= own)
+    return bool(hosts) and (read >= (host_ids := {id(host) for host in hosts}) or read <= host_ids)

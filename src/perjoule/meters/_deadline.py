@@ -54,14 +54,14 @@ def connected(host: str, port: int, deadline: Deadline) -> Timed:
     """Connect by TCP. Raises OSError."""
     failure: OSError | None = None
     for family, kind, protocol, _, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        one = Timed(family, kind, protocol)
-        one.deadline = deadline
+        line = Timed(family, kind, protocol)
+        line.deadline = deadline
         try:
-            one.settimeout(deadline.left_s())
-            one.connect(place)
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return one
+            line.settimeout(deadline.left_s())
+            line.connect(place)
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return line
         except OSError as error:
-            one.close()
+            line.close()
             failure = error
     raise failure or OSError("it has no address")

@@ -97,10 +97,10 @@ class Declared(Metered):
             )
         return _FACTORS[unit]
 
-    def declared(self, where: Boundary) -> Channel:
+    def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel."""
         counts = self.semantics == "counter"
-        stated = Specification(
+        specification = Specification(
             gain_ratio=self.accuracy_ratio,
             offset=None if counts else self.offset_w,
             resolution=self.step_j if counts else self.resolution_w,
@@ -110,4 +110,4 @@ class Declared(Metered):
             most_w=self.most_w,
             clock_s=self.clock_uncertainty_s,
         )
-        return where.channel("energy" if counts else "power", self.semantics, self.grade, stated)
+        return extent.channel("energy" if counts else "power", self.semantics, self.grade, specification)

@@ -45,15 +45,15 @@ class AtDrives(Metered):
             return super().outlets(hosts)
         for host in self.named["drives"]:
             boundary(self.label, (host,), hosts)
-        where = boundary(self.label, self.covers, hosts, self.component)
+        extent = boundary(self.label, self.covers, hosts, self.component)
         each = {self.drives[probe] if self.adds_up else probe: probe for probe in self.drives}
         return [
-            self.fed(where, self.drives[probe], probe).outlet("drives", name) for name, probe in each.items()
+            self.fed(extent, self.drives[probe], probe).outlet("drives", name) for name, probe in each.items()
         ]
 
-    def fed(self, where: Boundary, fed: str, probe: str) -> Boundary:
+    def fed(self, extent: Boundary, fed: str, probe: str) -> Boundary:
         """Return what a probe covers; a drive without a name is called after the probe."""
         host, _, drive = fed.partition("/")
-        own = boundary(where.meter, (host,), Hosts(())) if host else where
+        of_host = boundary(extent.meter, (host,), Hosts(())) if host else extent
         part = DRIVE + (drive or probe) if drive or not host else DISKS
-        return Boundary(own.meter, own.host, self.component or part, own.covers)
+        return Boundary(of_host.meter, of_host.host, self.component or part, of_host.covers)

@@ -31,18 +31,20 @@ class Http:
         """
         try:
             return self._get(path)
-        except LoginWanted as wanted:
+        except LoginWanted as refusal:
             if not self._password:
                 raise
-            self._challenge, self._asked_count = wanted.challenge, 0
+            self._challenge, self._asked_count = refusal.challenge, 0
         return self._get(path)
 
     def _get(self, path: str) -> Mapping[str, Any]:
         headers = dict[str, str]()
         if self._challenge:
             self._asked_count += 1
-            own = secrets.token_hex(8)
-            headers = authorization(self._challenge, path, self._user, self._password, own, self._asked_count)
+            nonce = secrets.token_hex(8)
+            headers = authorization(
+                self._challenge, path, self._user, self._password, nonce, self._asked_count
+            )
         return replace(self._place, headers=headers).json(path)
 
 
@@ -57,25 +59,25 @@ def authorization(
     """
     if challenge.lower().startswith("basic"):
         return basic(user, password)
-    words: Mapping[str, str] = {word: quoted or bare for word, quoted, bare in _WORD.findall(challenge)}
-    algorithm = words.get("algorithm", "MD5")
+    parameters: Mapping[str, str] = {key: quoted or bare for key, quoted, bare in _WORD.findall(challenge)}
+    algorithm = parameters.get("algorithm", "MD5")
     name = {"MD5": "md5", "SHA-256": "sha256"}.get(algorithm.upper())
-    if name is None or not {"realm", "nonce"} <= words.keys():
+    if name is None or not {"realm", "nonce"} <= parameters.keys():
         raise OSError(f"it requires an unsupported authentication: {challenge[:80]}")
 
     def digest(text: str) -> str:
         return hashlib.new(name, text.encode()).hexdigest()
 
-    secret, asked = digest(f"{user}:{words['realm']}:{password}"), digest(f"GET:{path}")
-    answer = digest(f"{secret}:{words['nonce']}:{count:08x}:{nonce}:auth:{asked}")
+    secret, request = digest(f"{user}:{parameters['realm']}:{password}"), digest(f"GET:{path}")
+    answer = digest(f"{secret}:{parameters['nonce']}:{count:08x}:{nonce}:auth:{request}")
     parts = {
         "username": user,
-        "realm": words["realm"],
-        "nonce": words["nonce"],
+        "realm": parameters["realm"],
+        "nonce": parameters["nonce"],
         "uri": path,
         "response": answer,
         "cnonce": nonce,
     }
-    opaque = {"opaque": words["opaque"]} if "opaque" in words else {}
+    opaque = {"opaque": parameters["opaque"]} if "opaque" in parameters else {}
     quoted = ", ".join(f'{part}="{value}"' for part, value in (parts | opaque).items())
     return {"Authorization": f"Digest {quoted}, algorithm={algorithm}, qop=auth, nc={count:08x}"}

@@ -70,7 +70,7 @@ class Metered(Meter):
     rate_hz: Annotated[Hertz, Field(description=RATE)] = 1.0
 
     @abstractmethod
-    def connect(self, where: Boundary) -> AbstractContextManager[Read]:
+    def connect(self, extent: Boundary) -> AbstractContextManager[Read]:
         """Connect to the meter; the returned function polls it once. Raises PerjouleError, OSError."""
 
     def caveats(self) -> Iterable[Doubt]:
@@ -108,8 +108,8 @@ class Metered(Meter):
 
     def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
         """Return all of it, as one."""
-        where = boundary(self.label, self.covers, hosts, self.component)
-        return (where.outlet("covers", quantity=self.counts),)
+        extent = boundary(self.label, self.covers, hosts, self.component)
+        return (extent.outlet("covers", quantity=self.counts),)
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
@@ -117,9 +117,9 @@ class Metered(Meter):
 
         A first read that fails stops at once; later failures are gaps, with a doubt.
         """
-        where = boundary(self.label, self.covers, hosts, self.component)
+        extent = boundary(self.label, self.covers, hosts, self.component)
         with ExitStack() as stack:
-            poll = _Poll(self.label, lambda: self.connect(where), sink, stack)
+            poll = _Poll(self.label, lambda: self.connect(extent), sink, stack)
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
         doubts.extend((*poll.doubts(), *self.caveats()))
@@ -127,38 +127,40 @@ class Metered(Meter):
 
 def answer(label: str, ask: Callable[[], Iterable[MeterReading]]) -> Check:
     """Return whether a meter answers, within `ASKED_S`, and with a power that can be one."""
-    found: list[Check] = []
+    checks: list[Check] = []
 
     def within() -> None:
         try:
-            found.append(_judged(label, ask()))
+            checks.append(_judged(label, ask()))
         except PerjouleError as error:
-            found.append(_silent(label, error.what, error.next or ""))
+            checks.append(_silent(label, error.what, error.next or ""))
         except Exception as error:  # a library's own, too: it would end a thread, and be lost
-            found.append(_silent(label, _words(error)))
+            checks.append(_silent(label, _words(error)))
 
     thread = threading.Thread(target=within, name=f"asking {label}", daemon=True)
     thread.start()
     thread.join(ASKED_S)
-    return found[0] if found else _silent(label, f"no answer within {ASKED_S:g} s")
+    return checks[0] if checks else _silent(label, f"no answer within {ASKED_S:g} s")
 
 
 def _judged(label: str, readings: Iterable[MeterReading]) -> Check:
-    shown = [one for one in readings if math.isfinite(one.value)]
-    for one in shown:
-        if one.channel.quantity == "power" and one.value < 0:
+    finite = [reading for reading in readings if math.isfinite(reading.value)]
+    for reading in finite:
+        if reading.channel.quantity == "power" and reading.value < 0:
             return _silent(
-                label, f"it shows {number(one.value)} W", "turn its clamp or its wires: power flows one way"
+                label,
+                f"it shows {number(reading.value)} W",
+                "turn its clamp or its wires: power flows one way",
             )
-    detail = ", ".join(f"{number(one.value)} {one.channel.unit}" for one in shown[:3])
+    detail = ", ".join(f"{number(reading.value)} {reading.channel.unit}" for reading in finite[:3])
     return Check(
         f"answer of meter {label}", ok=True, detail=detail or "it answers, with no number at this moment"
     )
 
 
-def _silent(label: str, what: str, fix: str = "") -> Check:
+def _silent(label: str, detail: str, fix: str = "") -> Check:
     advice = fix or "check that it is connected and that its [[meter]] table is correct"
-    return Check(f"answer of meter {label}", ok=False, detail=what, fix=advice)
+    return Check(f"answer of meter {label}", ok=False, detail=detail, fix=advice)
 
 
 class _Poll:
@@ -184,16 +186,16 @@ class _Poll:
             readings = list(self._read())
             _timely(readings)
         except (PerjouleError, OSError, ValueError) as error:
-            words = _words(error)
+            message = _words(error)
             if self._asked_count == 1:
                 if isinstance(error, PerjouleError):
                     raise
-                where, advice = (
+                place, advice = (
                     f"meter {self._label}",
                     "check that it is connected and that its [[meter]] table is correct",
                 )
-                raise MachineError(f"it can't be read: {words}", where=where, next=advice) from error
-            self._failures.append(words)
+                raise MachineError(f"it can't be read: {message}", where=place, next=advice) from error
+            self._failures.append(message)
             with suppress(PerjouleError, OSError):  # what is broken may not even close
                 self._connection.close()
             self._read = None
@@ -243,5 +245,5 @@ def _words(error: Exception) -> str:
     """Return an error in one line, without a number that only the kernel knows."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]} ..."
+    message = " ".join(str(error).split()) or type(error).__name__
+    return message if len(message) <= MOST_WORDS else f"{message[:MOST_WORDS]} ..."

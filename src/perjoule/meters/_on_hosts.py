@@ -120,8 +120,8 @@ class Moment:
     @classmethod
     def of(cls, host: Host) -> "Moment":
         """Compare the clocks now. Raises TransientError."""
-        found = host.clock_offset()
-        return cls(time.time() + found.offset_s, time.monotonic(), found.uncertainty_s)
+        offset = host.clock_offset()
+        return cls(time.time() + offset.offset_s, time.monotonic(), offset.uncertainty_s)
 
 
 class Sampled:
@@ -158,7 +158,9 @@ class Sampled:
         self._program = host.spawn(argv, log=self._log)
         try:
             first = self._first()
-            unread = [path for path, said in zip(files, first.split()[1::3], strict=False) if said == "nan"]
+            unread = [
+                path for path, number in zip(files, first.split()[1::3], strict=False) if number == "nan"
+            ]
             if unread:
                 advice = f"on {host.name}: sudo chmod a+r {' '.join(map(str, unread))}"
                 raise MachineError(f"{unread[0]} can't be read", where=host.name, next=advice)
@@ -216,7 +218,7 @@ class HostSamples:
         doubts = [METERS.not_to_the_end(meter=label, host=self.host, error=self.why)] if self.why else []
         if abs(self._set_s) > SET_S + DRIFT_RATIO * self._length_s:
             return [*doubts, METERS.host_clock_set(meter=label, host=self.host, set_s=self._set_s)]
-        uncertainty_s = max(one.uncertainty_s for one in (self.began, self.ended) if one)
+        uncertainty_s = max(moment.uncertainty_s for moment in (self.began, self.ended) if moment)
         channels = [_dated(sensor.channel, uncertainty_s) for sensor in self.sensors]
         begins_s: list[float] = []
         for triples in self._lines():
@@ -250,11 +252,12 @@ class HostSamples:
 
     def _lines(self) -> Iterator[list[tuple[float, str, float]]]:
         for line in self.text.splitlines():
-            words = line.split()
+            fields = line.split()
             with suppress(ValueError):  # a line that was cut when the connection was lost
-                if len(words) == 3 * len(self.sensors):
+                if len(fields) == 3 * len(self.sensors):
                     yield [
-                        (float(words[n]), words[n + 1], float(words[n + 2])) for n in range(0, len(words), 3)
+                        (float(fields[n]), fields[n + 1], float(fields[n + 2]))
+                        for n in range(0, len(fields), 3)
                     ]
 
 

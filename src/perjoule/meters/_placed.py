@@ -59,7 +59,7 @@ class Placed(Metered):
         return () if self.on else super().answers()
 
     @abstractmethod
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
+    def begin(self, host: Host, extent: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Sample on a host, with `folder` for what comes from it; return also doubts.
 
         Raises PerjouleError.
@@ -75,18 +75,18 @@ class Placed(Metered):
             with super().record(hosts, sink) as doubts:
                 yield doubts
             return
-        chosen = self._hosts(hosts)
+        sensor_hosts = self._hosts(hosts)
         doubts: list[Doubt] = []
         begun: list[Sampled] = []
         with removal.scratch("perjoule-meter-") as folder, ThreadPoolExecutor(32) as pool:
 
             def begin(host: Host) -> None:
-                sampled, found = self.begin(host, self._place(host.name), folder)
+                sampled, host_doubts = self.begin(host, self._place(host.name), folder)
                 begun.append(sampled)
-                doubts.extend(doubt.about(host.name) for doubt in found)
+                doubts.extend(doubt.about(host.name) for doubt in host_doubts)
 
             try:
-                list(pool.map(begin, chosen))
+                list(pool.map(begin, sensor_hosts))
                 yield doubts
                 for ended in pool.map(Sampled.end, begun):
                     doubts += ended.keep(self.label, sink)
@@ -97,9 +97,9 @@ class Placed(Metered):
         return Boundary(self.label, host_name, self.component or "all")
 
     def _hosts(self, hosts: Hosts) -> list[Host]:
-        named = names(self.label, self.on, hosts)
-        chosen = [host for host in hosts.all if host.name in named]
-        if hosts.machine is not None and len(chosen) > 1:
-            what = f"{len(chosen)} hosts share this machine's sensors, which would be counted for each"
-            raise CampaignError(what, where=f"meter {self.label}", next="remove on")
-        return chosen
+        host_names = names(self.label, self.on, hosts)
+        sensor_hosts = [host for host in hosts.all if host.name in host_names]
+        if hosts.machine is not None and len(sensor_hosts) > 1:
+            fault = f"{len(sensor_hosts)} hosts share this machine's sensors, which would be counted for each"
+            raise CampaignError(fault, where=f"meter {self.label}", next="remove on")
+        return sensor_hosts

@@ -47,39 +47,43 @@ class Plug(Metered):
         return secret(self.password_file)
 
     def power(
-        self, where: Boundary, *, resolution_w: float | None = None, period_s: float | None = None
+        self, extent: Boundary, *, resolution_w: float | None = None, period_s: float | None = None
     ) -> Channel:
         """Its instantaneous power."""
-        stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_w, period_s=period_s)
-        return where.channel("power", "instantaneous", "wall", stated)
+        specification = Specification(
+            gain_ratio=self.accuracy_ratio, resolution=resolution_w, period_s=period_s
+        )
+        return extent.channel("power", "instantaneous", "wall", specification)
 
     def energy(
-        self, where: Boundary, *, resolution_j: float | None = None, period_s: float | None = None
+        self, extent: Boundary, *, resolution_j: float | None = None, period_s: float | None = None
     ) -> Channel:
         """Its energy counter, which lags by `period_s` at most."""
-        stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s)
-        return where.channel("energy", "counter", "wall", stated)
+        specification = Specification(
+            gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s
+        )
+        return extent.channel("energy", "counter", "wall", specification)
 
 
-def table(said: Any) -> Mapping[str, Any]:
+def table(answer: Any) -> Mapping[str, Any]:
     """Return the answer if it is a JSON object, else an empty one."""
-    return said if isinstance(said, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
+    return answer if isinstance(answer, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
-def number(said: Any) -> float:
+def number(answer: Any) -> float:
     """Return the answer if it is a number, or the text of one; NaN for null and for more than a plug counts.
 
     Raises:
         ValueError: it is something else, which would be a gap without a reason.
     """
-    if said is None:
+    if answer is None:
         return math.nan
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
-        raise ValueError(f"{str(said)[:40]!r} is no number")
+    if isinstance(answer, bool) or not isinstance(answer, int | float | str):
+        raise ValueError(f"{str(answer)[:40]!r} is no number")
     try:
-        value = float(said)
+        value = float(answer)
     except (ValueError, OverflowError):
-        raise ValueError(f"{str(said)[:40]!r} is no number") from None
+        raise ValueError(f"{str(answer)[:40]!r} is no number") from None
     return value if abs(value) < MOST else math.nan
 
 

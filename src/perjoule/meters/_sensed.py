@@ -30,7 +30,7 @@ class Sensed(Placed):
     root: Path
 
     @abstractmethod
-    def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
+    def sensors(self, root: Path, extent: Boundary) -> Sequence[Sensor]:
         """Find the sensors below a folder. Raises PerjouleError."""
 
     def doubts_of(self, root: Path) -> Iterable[Doubt]:
@@ -42,23 +42,23 @@ class Sensed(Placed):
         return self.doubts_of(self.root)
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Find this machine's sensors. Raises PerjouleError."""
-        found = self.sensors(self.root, where)
+        sensors = self.sensors(self.root, extent)
 
         def read() -> Iterable[MeterReading]:
-            for sensor in found:
+            for sensor in sensors:
                 number, asked_s, arrived_s = _sysfs.timed(sensor.path)
                 yield MeterReading(sensor.channel, sensor.value(number), asked_s=asked_s, arrived_s=arrived_s)
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
+    def begin(self, host: Host, extent: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Find the host's sensors in a copy of their files, and sample them."""
         copy = copied(host, self.root, self.patterns, folder)
         try:
-            found = self.sensors(copy, where)
+            sensors = self.sensors(copy, extent)
         except PerjouleError as error:
             raise type(error)(error.what, where=host.name, next=error.next) from None
-        there = [replace(sensor, path=self.root / sensor.path.relative_to(copy)) for sensor in found]
-        return Sampled(host, there, self.rate_hz, folder), self.doubts_of(copy)
+        on_host = [replace(sensor, path=self.root / sensor.path.relative_to(copy)) for sensor in sensors]
+        return Sampled(host, on_host, self.rate_hz, folder), self.doubts_of(copy)

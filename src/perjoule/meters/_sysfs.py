@@ -32,7 +32,7 @@ class Sensor:
         )
 
 
-def word(path: Path) -> str:
+def attribute(path: Path) -> str:
     """Return the text of an attribute, "" if it is missing or can't be read."""
     try:
         return _text(path).strip()
@@ -43,10 +43,10 @@ def word(path: Path) -> str:
 def number(path: Path) -> float | None:
     """Return the number of an attribute, whatever its sign or unit "%"; None if it has none."""
     try:
-        found = float(word(path).removesuffix("%"))
+        value = float(attribute(path).removesuffix("%"))
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return value if math.isfinite(value) else None
 
 
 def timed(path: Path) -> tuple[int, float, float]:
@@ -56,7 +56,7 @@ def timed(path: Path) -> tuple[int, float, float]:
     return _integer(text), began_s, time.monotonic()
 
 
-def whole(path: Path, *, what: str) -> int:
+def positive(path: Path, *, name: str) -> int:
     """Read a mandatory positive integer.
 
     Raises:
@@ -66,9 +66,9 @@ def whole(path: Path, *, what: str) -> int:
         value = _integer(_text(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise MachineError(f"{what} can't be read ({reason})", where=str(path)) from None
+        raise MachineError(f"{name} can't be read ({reason})", where=str(path)) from None
     if value <= 0:
-        raise MachineError(f"{what} is {value}", where=str(path))
+        raise MachineError(f"{name} is {value}", where=str(path))
     return value
 
 
@@ -81,12 +81,12 @@ def _text(path: Path) -> str:
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise ValueError(f"{path} is not a file of the kernel's attributes")
-        said = os.read(opened, MOST_BYTES + 1)
+        content = os.read(opened, MOST_BYTES + 1)
     finally:
         os.close(opened)
-    if len(said) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise ValueError(f"{path} has more than {MOST_BYTES} bytes")
-    return said.decode("ascii", "replace")
+    return content.decode("ascii", "replace")
 
 
 def _integer(text: str) -> int:

@@ -14,7 +14,7 @@ MOST_BYTES = MIB  # of a reading: a page of text at most
 
 
 def printed(
-    argv: Sequence[str], *, timeout_s: float, where: str = "", env: Mapping[str, str] | None = None
+    argv: Sequence[str], *, timeout_s: float, place: str = "", env: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run a program to its end and return its exit code, stdout and stderr.
 
@@ -33,12 +33,12 @@ def printed(
                 code = child.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 raise TransientError(
-                    f"{argv[0]} did not answer within {timeout_s:g} s", where=where
+                    f"{argv[0]} did not answer within {timeout_s:g} s", where=place
                 ) from None
             finally:
                 child.kill()  # whatever interrupts us: leaving the block waits for its end
         if any(os.fstat(stream).st_size >= MOST_BYTES for stream in streams):
-            raise TransientError(f"{argv[0]} printed more than {bytes_text(MOST_BYTES)}", where=where)
+            raise TransientError(f"{argv[0]} printed more than {bytes_text(MOST_BYTES)}", where=place)
         stdout, stderr = (os.pread(stream, MOST_BYTES, 0) for stream in streams)
     finally:
         for stream in streams:

@@ -37,7 +37,7 @@ class Place:
     verify: bool = True
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def asked(
+    def send(
         self, path: str, *, method: str = "GET", body: bytes | None = None
     ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request, and return body and headers of the answer.
@@ -71,11 +71,11 @@ class Place:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (401, 403):
-                wanted = LoginWanted(
+                refusal = LoginWanted(
                     f"it refused the login ({error.code})", where=place, next="set user and password_file"
                 )
-                wanted.challenge = error.headers.get("WWW-Authenticate", "")
-                raise wanted from None
+                refusal.challenge = error.headers.get("WWW-Authenticate", "")
+                raise refusal from None
             # the server's own words may repeat the query
             phrase = http.client.responses.get(error.code, "unknown")
             raise OSError(f"{place}: HTTP status {error.code} ({phrase})") from None
@@ -93,22 +93,24 @@ class Place:
             raise OSError(f"{place}: the answer was cut off ({type(error).__name__})") from None
         if len(answer) > MOST_BYTES:
             raise OSError(f"{place}: the answer is longer than {bytes_text(MOST_BYTES)}")
-        stated = response.headers.get("Content-Length", "")
-        if stated.isdigit() and len(answer) < int(stated) and method != "HEAD":  # which `read` lets pass
-            raise OSError(f"{place}: the answer was cut off after {len(answer)} of {stated} bytes")
+        length_text = response.headers.get("Content-Length", "")
+        if (
+            length_text.isdigit() and len(answer) < int(length_text) and method != "HEAD"
+        ):  # which `read` lets pass
+            raise OSError(f"{place}: the answer was cut off after {len(answer)} of {length_text} bytes")
         return answer, headers
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """Get the JSON object at a path. Raises as `asked` does, and ValueError if it is not an object."""
-        body = self.asked(path)[0]
+        """Get the JSON object at a path. Raises as `send` does, and ValueError if it is not an object."""
+        body = self.send(path)[0]
         place = self.address + path.partition("?")[0]
         try:
-            said = json_from(body, MOST_JSON_BYTES)
+            document = json_from(body, MOST_JSON_BYTES)
         except ValueError as error:
             raise ValueError(f"{place}: not a JSON object ({error}): {body[:60]!r}") from None
-        if not isinstance(said, dict):
+        if not isinstance(document, dict):
             raise ValueError(f"{place}: not a JSON object: {body[:60]!r}")
-        return said  # pyright: ignore[reportUnknownVariableType]
+        return document  # pyright: ignore[reportUnknownVariableType]
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(
@@ -124,8 +126,8 @@ class Place:
 class _Connection(http.client.HTTPConnection):
     """A connection with a single deadline."""
 
-    def __init__(self, host: str, *, deadline: Deadline, **words: Any) -> None:
-        super().__init__(host, **words)
+    def __init__(self, host: str, *, deadline: Deadline, **options: Any) -> None:
+        super().__init__(host, **options)
         self._deadline = deadline
 
     def connect(self) -> None:
@@ -135,8 +137,8 @@ class _Connection(http.client.HTTPConnection):
 class _SecureConnection(http.client.HTTPSConnection):
     """The same over TLS."""
 
-    def __init__(self, host: str, *, deadline: Deadline, context: ssl.SSLContext, **words: Any) -> None:
-        super().__init__(host, context=context, **words)
+    def __init__(self, host: str, *, deadline: Deadline, context: ssl.SSLContext, **options: Any) -> None:
+        super().__init__(host, context=context, **options)
         self._deadline, self._trusting = deadline, context
 
     def connect(self) -> None:
@@ -166,13 +168,13 @@ class _OfHost(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         fp.close()  # what else it says may be without end
-        was, there = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
-        if there.hostname != was.hostname:  # the rest of the address may repeat the login
-            raise OSError(f"{was.hostname} redirects to {there.hostname}, which is another host")
-        if _service(there) != _service(was) and (was.scheme, there.scheme) != ("http", "https"):
+        was, target = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if target.hostname != was.hostname:  # the rest of the address may repeat the login
+            raise OSError(f"{was.hostname} redirects to {target.hostname}, which is another host")
+        if _service(target) != _service(was) and (was.scheme, target.scheme) != ("http", "https"):
             raise OSError(
                 f"{was.hostname} redirects from {' port '.join(_service(was))} to "
-                f"{' port '.join(_service(there))}"
+                f"{' port '.join(_service(target))}"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

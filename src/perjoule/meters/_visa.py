@@ -34,7 +34,7 @@ _MORE = (0x3FFF0006,)  # VISA's "read as much as requested": there is more
 class Wire(Protocol):
     """A byte connection to an instrument."""
 
-    def write(self, data: bytes) -> None:
+    def write(self, message: bytes) -> None:
         """Send bytes."""
 
     def read(self, timeout_s: float) -> bytes:
@@ -92,11 +92,11 @@ class Instrument:
                 raise ValueError(f"a block of {length} bytes, more than {MOST_BLOCK_BYTES}")
             while len(self._came) < digits + length:
                 self._more(deadline, MOST_BLOCK_BYTES + _LONGEST_HEAD)
-            found = self._taken(digits + length)[digits:]
+            content = self._taken(digits + length)[digits:]
             while not self._came:  # the end of the line
                 self._more(deadline, MOST_BLOCK_BYTES)
             del self._came[: 1 if self._came.startswith(b"\n") else 0]
-            return found
+            return content
 
     def quiet(self) -> None:
         """Read and discard the rest of earlier answers."""
@@ -122,16 +122,16 @@ class _Tcp:
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._timeout_s, self._socket = timeout_s, connected(host, port, Deadline(timeout_s))
 
-    def write(self, data: bytes) -> None:
+    def write(self, message: bytes) -> None:
         self._socket.settimeout(self._timeout_s)
-        self._socket.sendall(data)
+        self._socket.sendall(message)
 
     def read(self, timeout_s: float) -> bytes:
         self._socket.deadline = Deadline(timeout_s)
-        data = self._socket.recv(CHUNK_BYTES)
-        if not data:
+        received = self._socket.recv(CHUNK_BYTES)
+        if not received:
             raise ConnectionError("it has closed the connection")
-        return data
+        return received
 
     def close(self) -> None:
         self._socket.close()
@@ -146,16 +146,16 @@ class _Serial:
             path, baud, timeout=0, write_timeout=timeout_s, rtscts=by_line, xonxoff=by_sign
         )
 
-    def write(self, data: bytes) -> None:
-        self._port.write(data)
+    def write(self, message: bytes) -> None:
+        self._port.write(message)
 
     def read(self, timeout_s: float) -> bytes:
         if not select.select([self._port.fileno()], [], [], timeout_s)[0]:
             return b""
-        data = os.read(self._port.fileno(), CHUNK_BYTES)
-        if not data:
+        received = os.read(self._port.fileno(), CHUNK_BYTES)
+        if not received:
             raise ConnectionError("the serial line was disconnected")
-        return data
+        return received
 
     def close(self) -> None:
         self._port.close()
@@ -172,15 +172,15 @@ class _Visa:
         )
         self._resource.timeout = timeout_s * 1000
 
-    def write(self, data: bytes) -> None:
-        self._resource.write_raw(data)
+    def write(self, message: bytes) -> None:
+        self._resource.write_raw(message)
 
     def read(self, timeout_s: float) -> bytes:
         self._resource.timeout = timeout_s * 1000
         with self._resource.ignore_warning(*_MORE):
-            data, status = self._resource.visalib.read(self._resource.session, CHUNK_BYTES)
+            received, status = self._resource.visalib.read(self._resource.session, CHUNK_BYTES)
         # the message's end is the line's
-        return data if status in _MORE or data.endswith(b"\n") else bytes(data) + b"\n"
+        return received if status in _MORE or received.endswith(b"\n") else bytes(received) + b"\n"
 
     def close(self) -> None:
         with suppress(Exception):  # what is broken may not even close
@@ -221,10 +221,10 @@ def answers(address: str, identified: Callable[[Instrument], object]) -> bool:
 def libraries() -> tuple[Check, ...]:
     """Check for pyvisa and what it needs for TCP and serial lines."""
     needed = {"pyvisa": "pyvisa", "pyvisa-py": "pyvisa_py", "pyserial": "serial"}
-    found = {name: importlib.util.find_spec(module) is not None for name, module in needed.items()}
+    installed = {name: importlib.util.find_spec(module) is not None for name, module in needed.items()}
     return tuple(
         Check(name, ok, "it speaks to instruments" if ok else "it is missing", "" if ok else FIX)
-        for name, ok in found.items()
+        for name, ok in installed.items()
     )
 
 

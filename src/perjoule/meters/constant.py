@@ -66,8 +66,8 @@ class Constant(Meter):
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the number; the hosts don't matter."""
-        stated = Specification(sigma=self.uncertainty_w)
-        channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", GRADE, stated)
+        specification = Specification(sigma=self.uncertainty_w)
+        channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", GRADE, specification)
         before_s = math.nan
 
         def sample() -> None:

@@ -87,8 +87,8 @@ class Attribute:
         """
         if self.chip in PROCESSORS and not self.label:
             return "processor"
-        named = self.chip in SOCKETS or PROCESSOR.search(self.label)
-        return self.socket or ("-".join(re.findall(r"[a-z0-9]+", self.label.lower())) if named else "")
+        labelled = self.chip in SOCKETS or PROCESSOR.search(self.label)
+        return self.socket or ("-".join(re.findall(r"[a-z0-9]+", self.label.lower())) if labelled else "")
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -130,18 +130,18 @@ class Hwmon(Sensed):
 
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
-    def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
+    def sensors(self, root: Path, extent: Boundary) -> Sequence[Sensor]:
         """Find the sensor, or one for each socket. Raises MachineError unless exactly one chip matches."""
         factor = 1e-6 * (self.shunt_correction_ratio or 1.0)
-        found: list[Sensor] = []
+        sensors: list[Sensor] = []
         for attribute in self._chosen(root):
             if self.component and attribute.part and self.component != attribute.part:
-                what = f'{attribute.text} measures "{attribute.part}", not "{self.component}"'
-                raise MachineError(what, where=str(root), next="remove component")
-            channel = _channel(where, attribute)
+                fault = f'{attribute.text} measures "{attribute.part}", not "{self.component}"'
+                raise MachineError(fault, where=str(root), next="remove component")
+            channel = _channel(extent, attribute)
             unknown = INVALID_UW if channel.quantity == "power" else math.inf
-            found.append(Sensor(channel, attribute.folder / attribute.name, factor, unknown))
-        return found
+            sensors.append(Sensor(channel, attribute.folder / attribute.name, factor, unknown))
+        return sensors
 
     def doubts_of(self, root: Path) -> Iterable[Doubt]:
         """A doubt about a shunt that nobody has verified."""
@@ -156,7 +156,7 @@ class Hwmon(Sensed):
         if self.on:  # on the hosts, when recording begins
             return ()
         try:
-            chosen = self._chosen(self.root)
+            matching = self._chosen(self.root)
         except MachineError as error:
             return (
                 Check(
@@ -166,16 +166,16 @@ class Hwmon(Sensed):
                     fix=error.next or "name another chip or device",
                 ),
             )
-        return (Check("power sensor", ok=True, detail=", ".join(sensor.text for sensor in chosen)),)
+        return (Check("power sensor", ok=True, detail=", ".join(sensor.text for sensor in matching)),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find all chips of this machine with a power sensor, by name and device."""
-        found = {
+        by_place = {
             (s.chip, s.device, s.sensor): s for s in attributes(ROOT) if s.socket or s.chip not in SOCKETS
         }
         return tuple(
-            {"kind": "hwmon", "chip": chip, "device": device, "sensor": n} for chip, device, n in found
+            {"kind": "hwmon", "chip": chip, "device": device, "sensor": n} for chip, device, n in by_place
         )
 
     def _meant(self, sensor: Attribute) -> bool:
@@ -184,22 +184,24 @@ class Hwmon(Sensed):
         if not self.reading:
             names = {f"energy{number}_input", f"power{number}_average", f"power{number}_input"}
         socket = sensor.socket or sensor.chip not in SOCKETS or bool(self.sensor or self.sensor_label)
-        named = (
+        matches = (
             self.sensor_label in ("", sensor.label)
             and self.chip in ("", sensor.chip)
             and self.device in ("", sensor.device)
         )
-        return bool(socket) and named and sensor.name in names
+        return bool(socket) and matches and sensor.name in names
 
     def _chosen(self, root: Path) -> list[Attribute]:
         """Return the attribute of the sensor that is meant, or one for each socket of a chip."""
-        there = attributes(root)
-        meant = [sensor for sensor in there if self._meant(sensor)]
+        all_attributes = attributes(root)
+        meant = [sensor for sensor in all_attributes if self._meant(sensor)]
         if not meant:
-            others = ", ".join(sensor.text for sensor in there) or "no power sensor"
-            wanted = f'label "{self.sensor_label}"' if self.sensor_label else f"sensor {self.sensor or 1}"
+            listed = ", ".join(sensor.text for sensor in all_attributes) or "no power sensor"
+            sensor_text = (
+                f'label "{self.sensor_label}"' if self.sensor_label else f"sensor {self.sensor or 1}"
+            )
             raise MachineError(
-                f"no {self.chip or 'chip'} with {wanted}", where=str(root), next=f"known: {others}"
+                f"no {self.chip or 'chip'} with {sensor_text}", where=str(root), next=f"known: {listed}"
             )
         if len({sensor.folder for sensor in meant}) > 1:
             places = ", ".join(
@@ -220,11 +222,11 @@ def attributes(root: Path) -> list[Attribute]:
     """List the attributes of power and energy, the best of each sensor first; none of batteries, or of
     what charges them.
     """
-    found: list[Attribute] = []
+    listed: list[Attribute] = []
     for chip_folder in sorted(root.iterdir()) if root.is_dir() else []:
         behind = chip_folder / "device"
-        name, device = _sysfs.word(chip_folder / "name"), behind.resolve().name
-        if BATTERY.fullmatch(name) or _sysfs.word(behind / "type") in (
+        name, device = _sysfs.attribute(chip_folder / "name"), behind.resolve().name
+        if BATTERY.fullmatch(name) or _sysfs.attribute(behind / "type") in (
             "Battery",
             "Mains",
             "USB",
@@ -233,29 +235,29 @@ def attributes(root: Path) -> list[Attribute]:
         ):
             continue
         for folder in (chip_folder, behind):
-            chip = name or _sysfs.word(folder / "name")
+            chip = name or _sysfs.attribute(folder / "name")
             patterns = ("energy*_input", "power*_average", "power*_input")
             places = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
             if places and _sysfs.number(folder / "power1_is_battery") != 1:
-                found.extend(Attribute(folder, chip, device, path.name, _label(path)) for path in places)
+                listed.extend(Attribute(folder, chip, device, path.name, _label(path)) for path in places)
                 break  # of kernels that show it in both places, the new one
-    return found
+    return listed
 
 
 def _label(path: Path) -> str:
     """Return the label of a sensor, or the name that an ACPI meter's maker gives it."""
     of, folder = path.name.partition("_")[0], path.parent
-    return _sysfs.word(folder / f"{of}_label") or _sysfs.word(folder / f"{of}_oem_info")
+    return _sysfs.attribute(folder / f"{of}_label") or _sysfs.attribute(folder / f"{of}_oem_info")
 
 
 def _quantity(sensor: Attribute) -> Literal["energy", "power"]:
     return "energy" if sensor.name.startswith("energy") else "power"
 
 
-def _channel(where: Boundary, sensor: Attribute) -> Channel:
+def _channel(extent: Boundary, sensor: Attribute) -> Channel:
     kind = "energy" if _quantity(sensor) == "energy" else sensor.name.partition("_")[2]
     grade: Grade = "BMC" if sensor.chip == ACPI and not sensor.label else "component"
-    return where.channel(
+    return extent.channel(
         _quantity(sensor), SEMANTICS[kind], grade, _specification(sensor), component=sensor.part
     )
 
@@ -266,8 +268,8 @@ def _specification(sensor: Attribute) -> Specification:
     """
 
     def number(name: str, factor: float) -> float | None:
-        found = _sysfs.number(sensor.folder / name)
-        return None if found is None else found * factor
+        value = _sysfs.number(sensor.folder / name)
+        return None if value is None else value * factor
 
     prefix = sensor.name.partition("_")[0]
     accuracy_ratio = number(f"{prefix}_accuracy", 0.01)

@@ -100,35 +100,35 @@ class Ipmi(Placed):
         return self
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Prepare the command. Raises MachineError if ipmitool or the password file is missing."""
         missing = [check for check in self.checks() if not check.ok]
         if missing:
             raise MachineError(missing[0].detail, where=f"meter {self.label}", next=missing[0].fix)
-        channel = self._channel(where)
+        channel = self._channel(extent)
         argv = self._argv()
 
         def read() -> Iterable[MeterReading]:
-            yield MeterReading(channel, power_w(self._asked(argv), where=f"meter {self.label}"))
+            yield MeterReading(channel, power_w(self._asked(argv), place=f"meter {self.label}"))
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
+    def begin(self, host: Host, extent: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask its own BMC (/dev/ipmi0). Raises MachineError: it gives no power."""
         argv = ("timeout", f"{self.timeout_s:g}", *self._argv())
-        done = host.run(argv, timeout_s=SHORT_S, check=False)
-        if done.returncode:
-            words = (
-                " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
-                or f"exit code {done.returncode}"
+        completed = host.run(argv, timeout_s=SHORT_S, check=False)
+        if completed.returncode:
+            message = (
+                " | ".join((completed.stderr or completed.stdout).split("\n")).strip(" |")
+                or f"exit code {completed.returncode}"
             )
-            raise MachineError(f"ipmitool failed ({words})", where=host.name, next=_THERE)
-        power_w(done.stdout, where=host.name)
-        sensor = Sensor(self._channel(where), Path(), 1.0, _UNKNOWN_W, zero_unknown=True)
+            raise MachineError(f"ipmitool failed ({message})", where=host.name, next=_THERE)
+        power_w(completed.stdout, place=host.name)
+        sensor = Sensor(self._channel(extent), Path(), 1.0, _UNKNOWN_W, zero_unknown=True)
         return Sampled(host, [sensor], self.rate_hz, folder, SensorCommand(argv, _POWER_IN_BASH)), ()
 
-    def _channel(self, where: Boundary) -> Channel:
-        return where.channel(
+    def _channel(self, extent: Boundary) -> Channel:
+        return extent.channel(
             "power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s)
         )
 
@@ -137,19 +137,22 @@ class Ipmi(Placed):
         if self.on:  # on the hosts, when recording begins
             return ()
         tool = shutil.which(self.tool)
-        found = [
+        checks = [
             Check(_TOOL, ok=tool is not None, detail=tool or f"{_TOOL} is missing", fix="" if tool else _FIX)
         ]
         if not self.address:
-            there = any(Path("/dev").glob("ipmi[0-9]*"))
-            fix = "" if there else "sudo modprobe ipmi_devintf ipmi_si, or set address"
-            found.append(
+            has_bmc = any(Path("/dev").glob("ipmi[0-9]*"))
+            fix = "" if has_bmc else "sudo modprobe ipmi_devintf ipmi_si, or set address"
+            checks.append(
                 Check(
-                    "BMC", ok=there, detail="/dev/ipmi0" if there else "no BMC found on this machine", fix=fix
+                    "BMC",
+                    ok=has_bmc,
+                    detail="/dev/ipmi0" if has_bmc else "no BMC found on this machine",
+                    fix=fix,
                 )
             )
         elif self.password_file and not (file := self.password_file.expanduser()).is_file():
-            found.append(
+            checks.append(
                 Check(
                     "password",
                     ok=False,
@@ -157,7 +160,7 @@ class Ipmi(Placed):
                     fix=f"write the password into {file}, mode 600",
                 )
             )
-        return tuple(found)
+        return tuple(checks)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
@@ -192,15 +195,21 @@ class Ipmi(Placed):
     def _asked(self, argv: Sequence[str]) -> str:
         # without a password ipmitool would ask the terminal
         environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}
-        done = printed(argv, timeout_s=self.timeout_s, where=f"meter {self.label}", env=environment)
-        said, complained = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        if done.returncode:
-            words = " | ".join((complained or said).split("\n")).strip(" |") or f"exit code {done.returncode}"
-            raise TransientError(f"ipmitool failed ({words})", where=f"meter {self.label}")
-        return said
+        completed = printed(argv, timeout_s=self.timeout_s, place=f"meter {self.label}", env=environment)
+        stdout, complained = (
+            completed.stdout.decode(errors="replace"),
+            completed.stderr.decode(errors="replace"),
+        )
+        if completed.returncode:
+            message = (
+                " | ".join((complained or stdout).split("\n")).strip(" |")
+                or f"exit code {completed.returncode}"
+            )
+            raise TransientError(f"ipmitool failed ({message})", where=f"meter {self.label}")
+        return stdout
 
 
-def power_w(text: str, *, where: str = "") -> float:
+def power_w(text: str, *, place: str = "") -> float:
     """Parse the watts in the output of `ipmitool dcmi power reading`.
 
     Raises:
@@ -210,19 +219,19 @@ def power_w(text: str, *, where: str = "") -> float:
     if power is None:
         raise MachineError(
             "the BMC gives no power reading",
-            where=where,
+            where=place,
             next="check whether it supports DCMI: ipmitool dcmi discover",
         )
     if state is None or state[1] not in ("activated", "deactivated"):
-        what = f"the power reading is {state[1] if state else 'in no known state'}"
-        raise MachineError(what, where=where, next="read the BMC by Redfish, or use a meter at the wall")
+        fault = f"the power reading is {state[1] if state else 'in no known state'}"
+        raise MachineError(fault, where=place, next="read the BMC by Redfish, or use a meter at the wall")
     if not 0 < int(power[1]) < _UNKNOWN_W:
         advice = (
             "turn power readings on in the BMC's setup if it has them (on OpenBMC, the sensor total_power "
             "must exist)"
         )
         raise MachineError(
-            f"the BMC shows {power[1]} W ({state[1]}), which is not a reading", where=where, next=advice
+            f"the BMC shows {power[1]} W ({state[1]}), which is not a reading", where=place, next=advice
         )
     return float(power[1])
 

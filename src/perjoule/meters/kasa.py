@@ -55,7 +55,7 @@ class Kasa(Plug):
     """User of the TP-Link account, for newer plugs; with password_file."""
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Connect and check what the plug meters.
 
         Raises OSError, MachineError, ValueError (it has no power meter).
@@ -66,12 +66,14 @@ class Kasa(Plug):
             device = run(self._device(), CONNECT_FACTOR * self.timeout_s)
             try:
                 sockets = [device] if self.socket is None else device.children[self.socket : self.socket + 1]
-                energy = next((one.modules["Energy"] for one in sockets if "Energy" in one.modules), None)
+                energy = next(
+                    (outlet.modules["Energy"] for outlet in sockets if "Energy" in outlet.modules), None
+                )
                 if energy is None:
                     at = "" if self.socket is None else f" at socket {self.socket}"
                     raise ValueError(f"{device.model} has no power meter{at}")
-                power_channel = self.power(where, resolution_w=0.001)
-                energy_channel = self.energy(where, resolution_j=JOULES_PER_WH)
+                power_channel = self.power(extent, resolution_w=0.001)
+                energy_channel = self.energy(extent, resolution_j=JOULES_PER_WH)
 
                 async def numbers() -> tuple[float, float | None]:
                     """Watts and kWh. Here the library trips over them, too: it divides what the plug said."""
@@ -83,10 +85,10 @@ class Kasa(Plug):
 
                 def read() -> list[MeterReading]:
                     power_w, total_kwh = run(numbers(), self.timeout_s)
-                    found = [MeterReading(power_channel, power_w)]
+                    readings = [MeterReading(power_channel, power_w)]
                     if total_kwh is not None:
-                        found.append(MeterReading(energy_channel, total_kwh * JOULES_PER_KWH))
-                    return found
+                        readings.append(MeterReading(energy_channel, total_kwh * JOULES_PER_KWH))
+                    return readings
 
                 yield read
             finally:
@@ -133,11 +135,11 @@ def _check_short(address: str, timeout_s: float) -> None:
     Raises OSError.
     """
     host, _, port = address.partition(":")
-    key, asked = KEY, bytearray()
+    key, request = KEY, bytearray()
     for byte in WHO:
-        asked.append(key := key ^ byte)
+        request.append(key := key ^ byte)
     with connected(host, int(port or PORT), Deadline(timeout_s)) as line:
-        line.sendall(len(asked).to_bytes(4) + asked)
+        line.sendall(len(request).to_bytes(4) + request)
         head = b""
         while len(head) < 4:
             if not (part := line.recv(4 - len(head))):

@@ -132,28 +132,28 @@ def _beside(hosts: Hosts) -> tuple[Host, ...]:
 
 
 def _hardware(hosts: Hosts) -> tuple[Cluster, dict[str, Node]]:
-    where, remedy = (
+    place, remedy = (
         'meter "modelled"',
         'give the testbed a cluster (cluster = "odroid-hc4"), or remove this meter',
     )
     if hosts.cluster is None:
         raise CampaignError(
             "power is modelled from the catalogue, but this testbed has no cluster in it",
-            where=where,
+            where=place,
             next=remedy,
         )
     nodes = {host.name: host.node for host in _metered(hosts)}
     bare = [name for name, node in nodes.items() if node is None]
     if bare:
         raise CampaignError(
-            f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy
+            f"{', '.join(bare)} stands for no hardware in the catalogue", where=place, next=remedy
         )
     if changed := [host.name for host in (*_metered(hosts), *_beside(hosts)) if host.check_power]:
-        what = (
+        fault = (
             f"the catalogue does not know the watts of {', '.join(changed)} in the power states of this "
             "campaign"
         )
-        raise CampaignError(what, where=where, next="use a power meter, or remove power from the testbed")
+        raise CampaignError(fault, where=place, next="use a power meter, or remove power from the testbed")
     return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
 
 
@@ -162,14 +162,14 @@ def _capacity_cores(hosts: Hosts) -> dict[str, float]:
 
     This machine's cores are not those of an emulated board, so there is no fallback.
     """
-    stated = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
-    if unknown := [name for name, cores in stated.items() if not cores]:
+    capacities_cores = {host.name: host.cpu_capacity_cores for host in _metered(hosts)}
+    if unknown := [name for name, cores in capacities_cores.items() if not cores]:
         raise CampaignError(
             f"{', '.join(unknown)} state no CPU capacity, so the share of it that a load uses is unknown",
             where='meter "modelled"',
             next="cap CPUs (cpu_cap = true), or remove this meter",
         )
-    return {name: cores for name, cores in stated.items() if cores}
+    return {name: cores for name, cores in capacities_cores.items() if cores}
 
 
 class _Model:
@@ -222,8 +222,8 @@ class _Model:
         for component in ("board", "disks"):
             fast = sorted(
                 name
-                for (name, one), s in self._most_ahead_s.items()
-                if one == component and s * self._scale > AHEAD_S
+                for (name, part), s in self._most_ahead_s.items()
+                if part == component and s * self._scale > AHEAD_S
             )
             if fast:
                 yield METERS.ratings_too_low(component=component, hosts=", ".join(fast))

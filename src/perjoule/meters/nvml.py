@@ -73,39 +73,41 @@ class Nvml(Placed):
         return self
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Find the GPUs.
 
         Raises MachineError if the driver or such a GPU is missing, or it doesn't support the quantity.
         """
         with _library() as nvml:
-            found = [(gpu, self._channel(nvml, gpu, where)) for gpu in self._chosen(nvml)]
+            gpu_channels = [(gpu, self._channel(nvml, gpu, extent)) for gpu in self._chosen(nvml)]
 
             def read() -> Iterable[MeterReading]:
-                for gpu, channel in found:
+                for gpu, channel in gpu_channels:
                     yield MeterReading(channel, _value(nvml, gpu, channel))
 
             yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
+    def begin(self, host: Host, extent: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask nvidia-smi. Raises MachineError: there is no driver, or no such GPU."""
         argv = ("timeout", str(_QUERY_S), self.tool, *_QUERY)
-        done = host.run(argv, timeout_s=SHORT_S, check=False)
-        if done.returncode:
-            words = (done.stderr or done.stdout).strip().partition("\n")[0] or f"exit code {done.returncode}"
+        completed = host.run(argv, timeout_s=SHORT_S, check=False)
+        if completed.returncode:
+            message = (completed.stderr or completed.stdout).strip().partition("\n")[
+                0
+            ] or f"exit code {completed.returncode}"
             raise MachineError(
-                f"nvidia-smi failed ({words})", where=host.name, next="install NVIDIA's driver on it"
+                f"nvidia-smi failed ({message})", where=host.name, next="install NVIDIA's driver on it"
             )
-        there = {uuid: name for uuid, name, _ in _GPU.findall(done.stdout)}
-        missing = [uuid for uuid in self.gpus if uuid not in there]
-        if missing or not there:
-            what = f"no GPU is called {missing[0]}" if missing else "no GPU found"
-            raise MachineError(what, where=host.name, next=f"known: {', '.join(there) or 'none'}")
-        chosen = [uuid for uuid in there if not self.gpus or uuid in self.gpus]
-        sensors = [Sensor(_power(where, uuid, _QUERY_STEP_W), Path(), 1.0) for uuid in chosen]
-        pattern = ".*".join(f"{uuid}, [^,]*, ([^[:space:]]*)" for uuid in chosen)
+        names_by_uuid = {uuid: name for uuid, name, _ in _GPU.findall(completed.stdout)}
+        missing = [uuid for uuid in self.gpus if uuid not in names_by_uuid]
+        if missing or not names_by_uuid:
+            fault = f"no GPU is called {missing[0]}" if missing else "no GPU found"
+            raise MachineError(fault, where=host.name, next=f"known: {', '.join(names_by_uuid) or 'none'}")
+        uuids = [uuid for uuid in names_by_uuid if not self.gpus or uuid in self.gpus]
+        sensors = [Sensor(_power(extent, uuid, _QUERY_STEP_W), Path(), 1.0) for uuid in uuids]
+        pattern = ".*".join(f"{uuid}, [^,]*, ([^[:space:]]*)" for uuid in uuids)
         return Sampled(host, sensors, self.rate_hz, folder, SensorCommand(argv, pattern)), self._part_time(
-            map(there.__getitem__, chosen)
+            map(names_by_uuid.__getitem__, uuids)
         )
 
     def _part_time(self, names: Iterable[str]) -> Iterable[Doubt]:
@@ -147,17 +149,17 @@ class Nvml(Placed):
         )
 
     def _chosen(self, nvml: Any) -> list[Any]:
-        found = {
+        gpus = {
             _uuid(nvml, gpu): gpu
             for gpu in map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
         }
-        missing = [uuid for uuid in self.gpus if uuid not in found]
-        if missing or not found:
-            what = f"no GPU is called {missing[0]}" if missing else "no GPU found"
-            raise MachineError(what, where=f"meter {self.label}", next=f"known: {', '.join(found) or 'none'}")
-        return [found[uuid] for uuid in self.gpus or found]
+        missing = [uuid for uuid in self.gpus if uuid not in gpus]
+        if missing or not gpus:
+            fault = f"no GPU is called {missing[0]}" if missing else "no GPU found"
+            raise MachineError(fault, where=f"meter {self.label}", next=f"known: {', '.join(gpus) or 'none'}")
+        return [gpus[uuid] for uuid in self.gpus or gpus]
 
-    def _channel(self, nvml: Any, gpu: Any, where: Boundary) -> Channel:
+    def _channel(self, nvml: Any, gpu: Any, extent: Boundary) -> Channel:
         counts = _counts(nvml, gpu)
         if self.quantity == "energy" and not counts:
             name = _text(nvml.nvmlDeviceGetName(gpu))
@@ -165,19 +167,19 @@ class Nvml(Placed):
                 f"{name} has no energy counter", where=f"meter {self.label}", next='set quantity = "power"'
             )
         if counts and self.quantity != "power":
-            return where.channel(
+            return extent.channel(
                 "energy",
                 "counter",
                 "component",
                 Specification(resolution=_STEP),
                 component=_part(_uuid(nvml, gpu)),
             )
-        return _power(where, _uuid(nvml, gpu), _STEP)
+        return _power(extent, _uuid(nvml, gpu), _STEP)
 
 
-def _power(where: Boundary, uuid: str, step_w: float) -> Channel:
-    stated = Specification(resolution=step_w, latency_s=_POWER_WINDOW_S)
-    return where.channel("power", "average", "component", stated, component=_part(uuid))
+def _power(extent: Boundary, uuid: str, step_w: float) -> Channel:
+    specification = Specification(resolution=step_w, latency_s=_POWER_WINDOW_S)
+    return extent.channel("power", "average", "component", specification, component=_part(uuid))
 
 
 def _part(uuid: str) -> str:
@@ -212,8 +214,8 @@ def _uuid(nvml: Any, gpu: Any) -> str:
     return _text(nvml.nvmlDeviceGetUUID(gpu))
 
 
-def _text(said: str | bytes) -> str:
-    return said.decode() if isinstance(said, bytes) else said
+def _text(text: str | bytes) -> str:
+    return text.decode() if isinstance(text, bytes) else text
 
 
 @contextmanager
@@ -255,8 +257,8 @@ class _Driver:
         self._library = library
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._library, name)
-        return partial(self._asked, found) if name.startswith("nvml") else found
+        member = getattr(self._library, name)
+        return partial(self._asked, member) if name.startswith("nvml") else member
 
     @classmethod
     def _asked(cls, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -77,36 +77,36 @@ class Rapl(Sensed):
         """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
         covered = () if self.on else boundary(self.label, self.covers, hosts).covers
         if hosts.all and hosts.machine is None and len(covered) > 1:
-            what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
+            fault = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
             raise CampaignError(
-                what, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers'
+                fault, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers'
             )
         with super().record(hosts, sink) as doubts:
             yield doubts
 
-    def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
+    def sensors(self, root: Path, extent: Boundary) -> Sequence[Sensor]:
         """Find the zones and their ranges.
 
         Raises:
             MachineError: there are none, or a range can't be read.
             CampaignError: it is polled so seldom that a counter could wrap unseen, or a zone does not exist.
         """
-        chosen = zones(root)
-        if strange := set(self.zones) - {zone.component for zone in chosen}:
-            there = ", ".join(zone.component for zone in chosen) or "none"
+        read_zones = zones(root)
+        if strange := set(self.zones) - {zone.component for zone in read_zones}:
+            listed = ", ".join(zone.component for zone in read_zones) or "none"
             raise CampaignError(
-                f"no such zone: {', '.join(sorted(strange))}", where=str(root), next=f"known: {there}"
+                f"no such zone: {', '.join(sorted(strange))}", where=str(root), next=f"known: {listed}"
             )
-        chosen = [zone for zone in chosen if not self.zones or zone.component in self.zones]
-        if not chosen:
+        read_zones = [zone for zone in read_zones if not self.zones or zone.component in self.zones]
+        if not read_zones:
             raise MachineError("no RAPL zone", where=str(root), next=_ABSENT)
-        shortest_s = min(zone.range_j for zone in chosen) / self.most_w
+        shortest_s = min(zone.range_j for zone in read_zones) / self.most_w
         if 1 / self.rate_hz > _POLL_RATIO * shortest_s:
             enough = f"set rate to at least {1 / (_POLL_RATIO * shortest_s):.2g} Hz"
             raise CampaignError(
                 f"a counter may wrap within {shortest_s:.3g} s", where=f"meter {self.label}", next=enough
             )
-        return [Sensor(_channel(zone, where, self.most_w), zone.energy, 1e-6) for zone in chosen]
+        return [Sensor(_channel(zone, extent, self.most_w), zone.energy, 1e-6) for zone in read_zones]
 
     def checks(self) -> tuple[Check, ...]:
         """Check for zones, and permission to read them."""
@@ -139,12 +139,14 @@ def zones(root: Path) -> list[Zone]:
     Raises:
         MachineError: a zone has no readable range, so the value at which its counter wraps is unknown.
     """
-    found: dict[str, Zone] = {}
+    zones_by_component: dict[str, Zone] = {}
     for folder in _folders(root):
-        range_uj = _sysfs.whole(folder / "max_energy_range_uj", what="the range of the counter")
+        range_uj = _sysfs.positive(folder / "max_energy_range_uj", name="the range of the counter")
         zone = Zone(_component(folder), folder / "energy_uj", range_uj * 1e-6)
-        found.setdefault(zone.component, zone)  # "intel-rapl-mmio" shows the same package a second time
-    return list(found.values())
+        zones_by_component.setdefault(
+            zone.component, zone
+        )  # "intel-rapl-mmio" shows the same package a second time
+    return list(zones_by_component.values())
 
 
 def _folders(root: Path) -> list[Path]:
@@ -156,15 +158,15 @@ def _component(folder: Path) -> str:
     """Return a zone's name: "package-0" and "psys" as in the kernel, those inside a package with its
     number ("dram-0").
     """
-    name, match = _sysfs.word(folder / "name") or folder.name, _ZONE.fullmatch(folder.name)
+    name, match = _sysfs.attribute(folder / "name") or folder.name, _ZONE.fullmatch(folder.name)
     if match is None or folder.name.count(":") == 1:
         return name
-    above = _sysfs.word(folder.parent / f"{match[1]}:{match[2]}" / "name")
+    above = _sysfs.attribute(folder.parent / f"{match[1]}:{match[2]}" / "name")
     return name + above.removeprefix("package") if above.startswith("package") else f"{above}-{name}"
 
 
-def _channel(zone: Zone, where: Boundary, most_w: float) -> Channel:
-    return where.channel(
+def _channel(zone: Zone, extent: Boundary, most_w: float) -> Channel:
+    return extent.channel(
         "energy", "counter", "component", _specification(zone, most_w), component=zone.component
     )
 

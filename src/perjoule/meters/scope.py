@@ -119,7 +119,7 @@ class Scope(AtDrives):
         return self
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Identify it, set it up, and acquire.
 
         Raises OSError, ValueError, MachineError (not a known oscilloscope).
@@ -131,7 +131,7 @@ class Scope(AtDrives):
             error = device.ask(";".join((*setup(numbers, self.window_s), ":SYST:ERR?")))
             if not error.lstrip("+").startswith("0"):
                 raise MachineError(f"the oscilloscope refuses its setup: {error}", where=self.address)
-            channels = {fed: self._channel(where, fed, pairs) for fed, pairs in feeds.items()}
+            channels = {fed: self._channel(extent, fed, pairs) for fed, pairs in feeds.items()}
             shown_v = of_waveform if self.reads == "waveforms" else of_mean
 
             def read() -> list[MeterReading]:
@@ -154,7 +154,9 @@ class Scope(AtDrives):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find known oscilloscopes by *IDN? at these addresses; you declare what their channels show."""
-        return tuple({"kind": "scope", "address": one} for one in addresses if answers(one, identified))
+        return tuple(
+            {"kind": "scope", "address": address} for address in addresses if answers(address, identified)
+        )
 
     def answers(self) -> tuple[Check, ...]:
         """Ask what it is: reading it would set it up again."""
@@ -172,15 +174,15 @@ class Scope(AtDrives):
 
     def _feeds(self) -> Mapping[str, list[Pair]]:
         """Return the pairs of channels at the supplies of each drive; of "", what `covers` says."""
-        found: dict[str, list[Pair]] = {}
+        feeds: dict[str, list[Pair]] = {}
         for name, fed in self.drives.items():
             voltage, current = name.split("x")
-            found.setdefault(fed, []).append((int(voltage), int(current)))
-        return found or {"": [(self.voltage_channel, self.current_channel)]}
+            feeds.setdefault(fed, []).append((int(voltage), int(current)))
+        return feeds or {"": [(self.voltage_channel, self.current_channel)]}
 
-    def _channel(self, where: Boundary, fed: str, pairs: Sequence[Pair]) -> Channel:
+    def _channel(self, extent: Boundary, fed: str, pairs: Sequence[Pair]) -> Channel:
         voltage, current = pairs[0]
-        covered = self.fed(where, fed, f"{voltage}x{current}") if self.drives else where
+        covered = self.fed(extent, fed, f"{voltage}x{current}") if self.drives else extent
         return covered.channel("power", "instantaneous", self.grade, self._specification())
 
     def _power_w(self, pairs: Sequence[Pair], shown_v: Mapping[int, Floats]) -> float:
@@ -231,9 +233,9 @@ def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:
     """Commands before the first acquisition: the channels on, a window that begins without waiting for an
     edge, bytes.
     """
-    shown = tuple(f":CHAN{channel}:DISP ON" for channel in channels)
+    display = tuple(f":CHAN{channel}:DISP ON" for channel in channels)
     window = (f":TIM:RANG {window_s:g}", ":TRIG:SWE AUTO", ":ACQ:TYPE NORM")
-    return ("*CLS", *shown, *window, ":WAV:FORM BYTE", ":WAV:UNS ON", f":WAV:POIN {POINTS}")
+    return ("*CLS", *display, *window, ":WAV:FORM BYTE", ":WAV:UNS ON", f":WAV:POIN {POINTS}")
 
 
 @plain_dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Shelly(Plug):
     """
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Find its generation, then poll its status.
 
         Raises OSError, MachineError, ValueError (no such output).
@@ -69,8 +69,8 @@ class Shelly(Plug):
             raise MachineError(
                 f"a Shelly of type {identity.get('type')} has no power meter", where=self.address, next=advice
             )
-        power = self.power(where, resolution_w=POWER_STEP_W[generation])
-        energy = self.energy(where, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
+        power = self.power(extent, resolution_w=POWER_STEP_W[generation])
+        energy = self.energy(extent, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
 
         def read() -> list[MeterReading]:
             if generation == 1:
@@ -93,10 +93,10 @@ class Shelly(Plug):
 
 def _is_shelly(address: str) -> bool:
     try:
-        said = Http(address, timeout_s=1.0).json("/shelly")
+        identity = Http(address, timeout_s=1.0).json("/shelly")
     except (PerjouleError, OSError, ValueError):
         return False
-    return "mac" in said and not {"type", "gen"}.isdisjoint(said)
+    return "mac" in identity and not {"type", "gen"}.isdisjoint(identity)
 
 
 def _generation(identity: Mapping[str, Any]) -> int:
@@ -119,8 +119,8 @@ def gen1(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
         ValueError: it has no such output, or a phase is negative.
     """
     for name, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
-        found: Any = status.get(name)
-        meters = [table(meter) for meter in found] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
+        entries: Any = status.get(name)
+        meters = [table(meter) for meter in entries] if isinstance(entries, list) else []  # pyright: ignore[reportUnknownVariableType]
         if output is None and name == "emeters" and len(meters) == EM_CHANNELS["SHEM-3"]:
             watts, counted = zip(*(_valid(meter, joules) for meter in meters), strict=True)
             return phases_sum(watts), math.fsum(counted)
@@ -145,11 +145,11 @@ def gen2(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
     """
     place = output or 0
     for component, (power, counter, total) in COMPONENTS.items():
-        found = table(status.get(f"{component}:{place}"))
-        if power in found:
+        readings = table(status.get(f"{component}:{place}"))
+        if power in readings:
             counted = table(status.get(f"{counter}:{place}")).get(total)
             counted_wh = table(counted).get("total") if total == "aenergy" else counted
-            if component == "em" and all(phase in found for phase in PHASES):
-                phases_sum([number(found[phase]) for phase in PHASES])
-            return number(found[power]), number(counted_wh) * JOULES_PER_WH
+            if component == "em" and all(phase in readings for phase in PHASES):
+                phases_sum([number(readings[phase]) for phase in PHASES])
+            return number(readings[power]), number(counted_wh) * JOULES_PER_WH
     raise ValueError(f"this Shelly has no power meter at output {place}")

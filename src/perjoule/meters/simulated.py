@@ -123,9 +123,9 @@ class Simulated(Meter):
         stream = self.samples(iter(time.monotonic, None))
 
         def sample() -> None:
-            said = next(stream)
-            if said is not None:
-                sink.append(self.channel, *said, said.t_s, said.t_s)
+            reading = next(stream)
+            if reading is not None:
+                sink.append(self.channel, *reading, reading.t_s, reading.t_s)
 
         with sampling(self.name, self.rate_hz, sample) as doubts:
             yield doubts

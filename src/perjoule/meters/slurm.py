@@ -62,8 +62,8 @@ class SlurmEnergy(Metered):
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream its counters. Raises CampaignError: the hosts belong to no job."""
-        found = hosts.facts.get("slurm")
-        facts = found if isinstance(found, dict) else {}
+        slurm_facts = hosts.facts.get("slurm")
+        facts = slurm_facts if isinstance(slurm_facts, dict) else {}
         job = self.job or str(facts.get("job", ""))
         if not job:
             advice = "use testbed slurm, set job, or remove this meter"
@@ -78,29 +78,29 @@ class SlurmEnergy(Metered):
         except PerjouleError as error:
             yield [METERS.job_uncounted(meter=self.label, error=error.what)]
             return
-        own = copy(self)  # `replace` can't: options have other names than fields
-        object.__setattr__(own, "job", job)
+        of_job = copy(self)  # `replace` can't: options have other names than fields
+        object.__setattr__(of_job, "job", job)
         outside = facts.get("outside")
         nodes = tuple(
             host.name for host in hosts.all if not (isinstance(outside, list) and host.name in outside)
         )
-        object.__setattr__(own, "covers", self.covers or nodes)
-        with super(SlurmEnergy, own).record(hosts, sink) as doubts:
+        object.__setattr__(of_job, "covers", self.covers or nodes)
+        with super(SlurmEnergy, of_job).record(hosts, sink) as doubts:
             yield doubts
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Choose the first step of each node, which lives as long as our keepers. Raises PerjouleError."""
         kind = configured(_asked("scontrol", "show", "config"))
-        channels = {node: channel(self.label, node, kind) for node in where.covers or (where.host,)}
-        chosen: dict[str, str] = {}
+        channels = {node: channel(self.label, node, kind) for node in extent.covers or (extent.host,)}
+        first_steps: dict[str, str] = {}
 
         def read() -> Iterable[MeterReading]:
-            found = counters(_asked(*_sstat(self.job)))
-            for node, own in channels.items():
-                steps = found.get(node, {})
-                step = chosen.setdefault(node, next(iter(steps), ""))
-                yield MeterReading(own, steps.get(step, nan))
+            joules = counters(_asked(*_sstat(self.job)))
+            for node, node_channel in channels.items():
+                steps = joules.get(node, {})
+                step = first_steps.setdefault(node, next(iter(steps), ""))
+                yield MeterReading(node_channel, steps.get(step, nan))
 
         yield read
 
@@ -135,31 +135,32 @@ def channel(meter: str, node: str, kind: str) -> Channel:
     )
 
 
-def configured(said: str) -> str:
+def configured(output: str) -> str:
     """Parse the plugin's name in the output of `scontrol show config`; "" if there is no energy
     accounting.
     """
-    found = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\w+)", said, re.MULTILINE)
-    return found[1] if found and found[1] != "none" else ""
+    match = re.search(r"^AcctGatherEnergyType\s*=\s*acct_gather_energy/(\w+)", output, re.MULTILINE)
+    return match[1] if match and match[1] != "none" else ""
 
 
-def counters(said: str) -> dict[str, dict[str, float]]:
+def counters(output: str) -> dict[str, dict[str, float]]:
     """Parse the output of sstat: the joules of each step that runs on one node, by node and step, the
     oldest step first.
     """
-    found: dict[str, dict[str, float]] = {}
-    for line in said.splitlines():
+    joules_by_node: dict[str, dict[str, float]] = {}
+    for line in output.splitlines():
         step, joules, nodes = (*line.split("|"), "", "")[:3]
         if joules.isdecimal() and int(joules) < _UNKNOWN_J and re.fullmatch(r"[\w.-]+", nodes):
-            found.setdefault(nodes, {})[step] = float(joules)
+            joules_by_node.setdefault(nodes, {})[step] = float(joules)
     return {
-        node: dict(sorted(steps.items(), key=lambda item: _number(item[0]))) for node, steps in found.items()
+        node: dict(sorted(steps.items(), key=lambda item: _number(item[0])))
+        for node, steps in joules_by_node.items()
     }
 
 
 def _number(step: str) -> int:
-    words = re.findall(r"\d+$", step)
-    return int(words[0]) if words else 2**31  # "7.batch" and "7.extern" come last
+    numbers = re.findall(r"\d+$", step)
+    return int(numbers[0]) if numbers else 2**31  # "7.batch" and "7.extern" come last
 
 
 def _sstat(job: str) -> list[str]:
@@ -173,12 +174,12 @@ def _asked(*argv: str) -> str:
     Raises MachineError with its message, or TransientError as `printed` does.
     """
     try:
-        done = printed(argv, timeout_s=ANSWER_S)
+        completed = printed(argv, timeout_s=ANSWER_S)
     except OSError as error:
         raise MachineError(
             f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands"
         ) from None
-    if done.returncode:
-        words = (done.stderr.decode(errors="replace").strip() or "no message").splitlines()[-1]
-        raise MachineError(f"{argv[0]} failed ({words})")
-    return done.stdout.decode(errors="replace")
+    if completed.returncode:
+        message = (completed.stderr.decode(errors="replace").strip() or "no message").splitlines()[-1]
+        raise MachineError(f"{argv[0]} failed ({message})")
+    return completed.stdout.decode(errors="replace")

@@ -75,19 +75,19 @@ class System(Meter):
 
         def take(readings: Mapping[str, Counters]) -> None:
             for host, counters in readings.items():
-                for counter, where in channels[host].items():
+                for counter, counter_channel in channels[host].items():
                     value: float | None = getattr(counters, counter)
                     if value is not None:
-                        sink.append(where, counters.t_s, float(value))
+                        sink.append(counter_channel, counters.t_s, float(value))
             if machine:
-                sink.append(whole, time.monotonic(), machine.cpu_s())
-                sink.append(own, time.monotonic(), machine.own_cpu_s())
+                sink.append(of_machine, time.monotonic(), machine.cpu_s())
+                sink.append(of_perjoule, time.monotonic(), machine.own_cpu_s())
 
         def look() -> None:  # seldom: it asks every process
             if machine:
                 sink.append(machine_channel("kernel", covers), time.monotonic(), machine.kernel_cpu_s())
 
-        whole, own = machine_channel("machine", covers), machine_channel("perjoule", covers)
+        of_machine, of_perjoule = machine_channel("machine", covers), machine_channel("perjoule", covers)
         look()
         with counting("system", self.rate_hz, hosts.all, take, switches=True) as doubts:
             yield doubts

@@ -265,7 +265,7 @@ class Slow(Metered):
     ahead: float | None = None
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         def read() -> list[MeterReading]:
             time.sleep(0.01)
             t_s = None if self.ahead is None else time.monotonic() + self.ahead

@@ -152,9 +152,9 @@ class Csv(Declared):
         """
         return not self.decimal and not self.thousands and self.factor == 1
 
-    def declared(self, where: Boundary) -> Channel:
+    def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel; times of this machine's own clock are known."""
-        channel = super().declared(where)
+        channel = super().declared(extent)
         if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
             return channel
         return replace(channel, specification=replace(channel.specification, clock_s=0.0))
@@ -172,30 +172,30 @@ class Csv(Declared):
             time.sleep(self.wait_s or 0.0)
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Open the log. Raises OSError.
 
         Its present content is old, or, if times are since the beginning, it is replayed.
         """
-        channel, replays = self.declared(where), self.clock == "beginning"
+        channel, replays = self.declared(extent), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
-            text, held = _Growing(file, self.encoding), deque[LogSample]()
+            text, waiting = _Growing(file, self.encoding), deque[LogSample]()
 
             def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[LogSample]:
                 self._same(file.fileno(), file.tell())
-                found = list(log.samples(text.lines(chunks), only_last=only_last))
+                samples = list(log.samples(text.lines(chunks), only_last=only_last))
                 if text.found and not log.rows.began:
                     raise ValueError(log.rows.missing())
-                return found
+                return samples
 
             old = new(count(), only_last=not replays)  # the last row alone shows whether it is as declared
-            held.extend(old if replays else ())
+            waiting.extend(old if replays else ())
 
             def read() -> Iterable[MeterReading]:
-                held.extend(new(range(_CHUNKS_AT_ONCE)))
-                while held and not (replays and held[0].t_s > time.monotonic()):
-                    sample = held.popleft()
+                waiting.extend(new(range(_CHUNKS_AT_ONCE)))
+                while waiting and not (replays and waiting[0].t_s > time.monotonic()):
+                    sample = waiting.popleft()
                     yield MeterReading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
 
             yield read
@@ -211,7 +211,7 @@ class Csv(Declared):
 
     def _read(self, log: "_Log", text: str) -> Iterator[LogSample]:
         try:
-            found = [*log.samples(text.split("\n")), *log.end()]
+            samples = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
             raise CampaignError(
                 str(error), where=str(self.path), next="check what the [[meter]] table declares"
@@ -220,7 +220,7 @@ class Csv(Declared):
             raise CampaignError(
                 log.rows.missing(), where=str(self.path), next="set time, value and delimiter"
             )
-        yield from found
+        yield from samples
 
     def plain(self, content: bytes) -> tuple[Floats, Floats] | None:
         """Read a long log at once, as (seconds of UTC, W or J); None if it needs `samples`. Raises
@@ -247,7 +247,7 @@ class Csv(Declared):
             return None
         from perjoule.meters.csv.plain import columns  # pyarrow takes as long to import as `perjoule show`
 
-        found = columns(
+        arrays = columns(
             content.removeprefix(codecs.BOM_UTF8),
             time="".join(self.time),
             value=self.value,
@@ -255,14 +255,14 @@ class Csv(Declared):
             clock=self.clock,
             zone=self.zone or "UTC",
         )
-        if found is None:
+        if arrays is None:
             return None
         head = foreign_text(content[: content.rindex(b"\n", 0, _LONG_BYTES)])
         log = _Log(self, Clock(0.0, 0.0), 0.0)
         first = [*self._read(log, head)]
-        if self.guesses and not log.points.settled and doubtful(found[1]):
+        if self.guesses and not log.points.settled and doubtful(arrays[1]):
             return None
-        t_s, values = found[0], found[1] * self.factor
+        t_s, values = arrays[0], arrays[1] * self.factor
         same = all(
             row.t_s == t and row.value == value for row, t, value in zip(first, t_s, values, strict=False)
         )
@@ -270,21 +270,21 @@ class Csv(Declared):
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the log exists."""
-        there = self.path.expanduser().is_file()
-        detail = str(self.path) if there else f"{self.path} does not exist"
+        exists = self.path.expanduser().is_file()
+        detail = str(self.path) if exists else f"{self.path} does not exist"
         return (
             Check(
                 "log",
-                ok=there,
+                ok=exists,
                 detail=detail,
-                fix="" if there else "start the program that writes it, or set path",
+                fix="" if exists else "start the program that writes it, or set path",
             ),
         )
 
     def _same(self, descriptor: int, at_bytes: int) -> None:
         """Check that the file is still the opened one. Raises OSError."""
-        opened, there = os.fstat(descriptor), self.path.expanduser().stat()
-        if (opened.st_ino, opened.st_dev) != (there.st_ino, there.st_dev) or there.st_size < at_bytes:
+        opened, current = os.fstat(descriptor), self.path.expanduser().stat()
+        if (opened.st_ino, opened.st_dev) != (current.st_ino, current.st_dev) or current.st_size < at_bytes:
             raise OSError(f"{self.path} was replaced or truncated")
 
 
@@ -306,14 +306,14 @@ class _Growing:
             if self._decoder is None:
                 encoding = marked_encoding(chunk) or self._encoding
                 self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-            *whole, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
+            *complete, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
             if len(self._rest) > _CHUNK_BYTES:
                 begins, self._rest = self._rest[:40], ""
                 raise ValueError(
                     f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}"
                 )
-            self.found = self.found or bool(whole)
-            yield from whole
+            self.found = self.found or bool(complete)
+            yield from complete
 
 
 class _Log:

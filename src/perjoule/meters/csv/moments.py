@@ -54,8 +54,8 @@ class Sums:
                 f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with '
                 "only, or, if their times differ, choose one with only and give each a table of its own"
             )
-        whole = moment.keys() == self._keys
-        self._complete_count += whole
+        complete = moment.keys() == self._keys
+        self._complete_count += complete
         if not self._complete_count and (last or self._moments_count == COMPLETE_COUNT):
             listed = ", ".join(sorted(self._keys))
             raise ValueError(
@@ -63,8 +63,8 @@ class Sums:
                 "give each its own table"
             )
         first = next(iter(moment.values()))
-        value = math.fsum(one.value for one in moment.values()) if whole else math.nan
-        return LogSample(first.t_s, value, max(one.duration_s for one in moment.values()))
+        value = math.fsum(sample.value for sample in moment.values()) if complete else math.nan
+        return LogSample(first.t_s, value, max(sample.duration_s for sample in moment.values()))
 
 
 class Overlaps:

@@ -50,8 +50,8 @@ def columns(
             for batch in batches
         ]
         t_s, numbers = (
-            np.concatenate([np.asarray(part, dtype=np.float64) for part in own])
-            for own in zip(*parts, strict=True)
+            np.concatenate([np.asarray(part, dtype=np.float64) for part in column])
+            for column in zip(*parts, strict=True)
         )
     except (_pa.ArrowInvalid, _pa.ArrowKeyError, ValueError, OverflowError):
         return None

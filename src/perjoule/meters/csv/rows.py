@@ -82,9 +82,9 @@ class Rows:
 
     def missing(self) -> str:
         """Return the message that no line named the columns."""
-        seen = " | ".join(self._skipped)
-        hint = ' (its encoding is another: set encoding, such as "latin-1")' if "\ufffd" in seen else ""
-        return f"no line has the columns {', '.join(self._names)}{hint}; the first lines are: {seen[:200]}"
+        skipped = " | ".join(self._skipped)
+        hint = ' (its encoding is another: set encoding, such as "latin-1")' if "\ufffd" in skipped else ""
+        return f"no line has the columns {', '.join(self._names)}{hint}; the first lines are: {skipped[:200]}"
 
     @property
     def used(self) -> frozenset[int]:
@@ -97,8 +97,8 @@ class Rows:
             cells = [cell.strip() for cell in fields]
             if not any(cells):
                 continue
-            named = self._layout.header and set(self._names) <= set(cells)
-            if named:  # once, or again where a logger was restarted
+            is_header = self._layout.header and set(self._names) <= set(cells)
+            if is_header:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
                 self.header = cells
             elif self._columns is None:
@@ -109,17 +109,17 @@ class Rows:
                     [cells[column] if column < len(cells) else "" for column in self._columns], cells
                 )
 
-    def _row(self, chosen: Sequence[str], cells: Sequence[str]) -> LogRow:
+    def _row(self, picked: Sequence[str], cells: Sequence[str]) -> LogRow:
         layout, times_count = self._layout, len(self._layout.time)
-        text = chosen[times_count]
-        window = number(chosen[times_count + 1], layout.decimal) if layout.window else 0.0
+        text = picked[times_count]
+        window = number(picked[times_count + 1], layout.decimal) if layout.window else 0.0
         value, unit = number(text, layout.decimal, layout.thousands), ""
         if value is None and (parts := _WITH_UNIT.fullmatch(text)):
             value, unit = number(parts[1], layout.decimal, layout.thousands), parts[2]
         if value is None and _LIKE_NUMBER.fullmatch(text):
             raise ValueError(f"{text!r} is not a number (is the column right, and decimal and thousands?)")
-        time = " ".join(chosen[:times_count]).strip()
-        key = chosen[-1] if layout.by else ""
+        time = " ".join(picked[:times_count]).strip()
+        key = picked[-1] if layout.by else ""
         return LogRow(time, value, math.nan if window is None else window, text, unit, key, cells)
 
 

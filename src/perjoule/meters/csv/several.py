@@ -84,25 +84,25 @@ class Several:
         if not value or value == before:
             return
         self._before[at] = value
-        seen = self._seen.setdefault(at, set())
-        named = at < len(self._names) and _NAMES.fullmatch(self._names[at])
+        earlier = self._seen.setdefault(at, set())
+        is_name = at < len(self._names) and _NAMES.fullmatch(self._names[at])
         if before is not None:
             self._switches[at] += 1
-        if value in seen and not (_NUMBER.fullmatch(value) and not named):
+        if value in earlier and not (_NUMBER.fullmatch(value) and not is_name):
             mixed = (
                 self._rows_count >= LOOK_COUNT // 40
                 and self._switches[at] >= SWITCHES_RATIO * self._rows_count
             )
-            if named or mixed:
-                raise ValueError(self._refusal(at, sorted(seen)))
-        if len(seen) < LOOK_COUNT:
-            seen.add(value)
+            if is_name or mixed:
+                raise ValueError(self._refusal(at, sorted(earlier)))
+        if len(earlier) < LOOK_COUNT:
+            earlier.add(value)
 
     def _refusal(self, at: int, values: Sequence[str]) -> str:
         name = self._names[at] if at < len(self._names) else str(at + 1)
-        shown = ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
+        listed = ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
         return (
-            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the '
+            f'its rows are of several things: column "{name}" has {listed}. Set by = "{name}" to add up the '
             "rows of each moment, "
             f'and only = ["{values[0]}"] to choose some'
         )

@@ -36,7 +36,7 @@ class Times:
         return self.clock.monotonic_s + (utc_s - self.clock.utc_s)
 
     def _date_s(self, text: str) -> float:
-        if self.format and not any(word in self.format for word in ("%Y", "%y", "%c", "%x", "%s")):
+        if self.format and not any(directive in self.format for directive in ("%Y", "%y", "%c", "%x", "%s")):
             raise ValueError(
                 f"the format {self.format!r} has no date (name the date and time columns, and a format for "
                 "both)"

@@ -88,17 +88,17 @@ class Nvme(Placed):
     """Where the kernel lists its NVMe drives."""
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Find this machine's drives. Raises MachineError: no drive, or none that answers."""
-        found = self._described(self._asked, self.root, f"meter {self.label}")
-        sensors, command = self._sampled(found, where)
+        drives = self._described(self._asked, self.root, f"meter {self.label}")
+        sensors, command = self._sampled(drives, extent)
         pattern = re.compile(command.pattern, re.DOTALL)
 
         def read() -> Iterable[MeterReading]:
-            said = self._asked(command.argv)
-            match = pattern.search(said)
+            output = self._asked(command.argv)
+            match = pattern.search(output)
             if match is None:
-                raise TransientError(f"nvme-cli printed {said.strip()!r}", where=f"meter {self.label}")
+                raise TransientError(f"nvme-cli printed {output.strip()!r}", where=f"meter {self.label}")
             numbers = [float(number) for number in match.groups()]
             if all(number != number for number in numbers):
                 raise TransientError("no drive answered", where=f"meter {self.label}")
@@ -112,15 +112,15 @@ class Nvme(Placed):
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
+    def begin(self, host: Host, extent: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask its own drives. Raises MachineError: it has none, or they don't answer."""
 
         def ask(argv: Sequence[str]) -> str:
             return host.run(argv, timeout_s=SHORT_S, check=False).stdout
 
-        found = self._described(ask, copied(host, self.root, ("transport",), folder), host.name)
-        sensors, command = self._sampled(found, where)
-        return Sampled(host, sensors, self.rate_hz, folder, command), self._doubts(found)
+        drives = self._described(ask, copied(host, self.root, ("transport",), folder), host.name)
+        sensors, command = self._sampled(drives, extent)
+        return Sampled(host, sensors, self.rate_hz, folder, command), self._doubts(drives)
 
     def caveats(self) -> Iterable[Doubt]:
         """Doubts about drives that measure nothing, or only estimate."""
@@ -134,7 +134,7 @@ class Nvme(Placed):
         if self.on:  # on the hosts, when recording begins
             return ()
         tool = shutil.which(self.tool)
-        found = [
+        checks = [
             Check(
                 "nvme-cli",
                 ok=tool is not None,
@@ -143,93 +143,97 @@ class Nvme(Placed):
             )
         ]
         try:
-            found.append(Check("NVMe drive", ok=True, detail=", ".join(self._names(self.root, ""))))
+            checks.append(Check("NVMe drive", ok=True, detail=", ".join(self._names(self.root, ""))))
         except MachineError as error:
-            found.append(
+            checks.append(
                 Check("NVMe drive", ok=False, detail=error.what, fix=error.next or "remove this meter")
             )
-        return tuple(found)
+        return tuple(checks)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find this machine's drives."""
         return ({"kind": "nvme"},) if shutil.which(_TOOL) and _there(ROOT) else ()
 
-    def _names(self, root: Path, where: str) -> list[str]:
-        wanted = [name.removeprefix("/dev/") for name in self.drives]
-        there = _there(root)
-        if missing := [name for name in wanted if name not in there]:
-            known = ", ".join(there) or "none"
-            raise MachineError(f"no NVMe drive is called {missing[0]}", where=where, next=f"known: {known}")
+    def _names(self, root: Path, place: str) -> list[str]:
+        names = [name.removeprefix("/dev/") for name in self.drives]
+        transports = _there(root)
+        if missing := [name for name in names if name not in transports]:
+            listed = ", ".join(transports) or "none"
+            raise MachineError(f"no NVMe drive is called {missing[0]}", where=place, next=f"known: {listed}")
         # A drive of another machine (NVMe over Fabrics) draws its power there.
-        found = wanted or [name for name, transport in there.items() if transport == "pcie"]
-        if not found:
+        metered = names or [name for name, transport in transports.items() if transport == "pcie"]
+        if not metered:
             raise MachineError(
-                "no NVMe drive", where=where, next="remove this meter there, or name its drives"
+                "no NVMe drive", where=place, next="remove this meter there, or name its drives"
             )
-        if self.component and len(found) > 1:
-            what = f"{len(found)} drives can't be the one component {self.component}"
-            raise MachineError(what, where=where, next="remove component, or name one of the drives")
-        return found
+        if self.component and len(metered) > 1:
+            fault = f"{len(metered)} drives can't be the one component {self.component}"
+            raise MachineError(fault, where=place, next="remove component, or name one of the drives")
+        return metered
 
-    def _described(self, ask: Ask, root: Path, where: str) -> list[NvmeDrive]:
-        names = self._names(root, where)
-        said = ask([*_BASH, answers.DESCRIBE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *names])
-        found = [answers.drive(name, said) for name in names]
-        for one in found:
-            if not one.answers:
+    def _described(self, ask: Ask, root: Path, place: str) -> list[NvmeDrive]:
+        names = self._names(root, place)
+        output = ask([*_BASH, answers.DESCRIBE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *names])
+        drives = [answers.drive(name, output) for name in names]
+        for drive in drives:
+            if not drive.answers:
                 raise MachineError(
-                    f"/dev/{one.name} does not answer nvme-cli",
-                    where=where,
-                    next=f"there, as root: {_FIX.removeprefix('sudo ')}; nvme smart-log /dev/{one.name}",
+                    f"/dev/{drive.name} does not answer nvme-cli",
+                    where=place,
+                    next=f"there, as root: {_FIX.removeprefix('sudo ')}; nvme smart-log /dev/{drive.name}",
                 )
-            if not one.measures and not any(one.most_w):
-                what = f"/dev/{one.name} reports neither its power nor the highest power of its states"
-                raise MachineError(what, where=where, next="name other drives")
-        return found
+            if not drive.measures and not any(drive.most_w):
+                fault = f"/dev/{drive.name} reports neither its power nor the highest power of its states"
+                raise MachineError(fault, where=place, next="name other drives")
+        return drives
 
-    def _sampled(self, found: Sequence[NvmeDrive], where: Boundary) -> tuple[list[Sensor], SensorCommand]:
+    def _sampled(self, drives: Sequence[NvmeDrive], extent: Boundary) -> tuple[list[Sensor], SensorCommand]:
         """Return the sensors and the command that prints their numbers, in this order."""
         sensors: list[Sensor] = []
         lines: list[str] = []
-        for one in found:
-            part = self.component or DRIVE + one.name
-            if one.measures:
-                stated = Specification(gain_ratio=one.error_ratio, resolution=one.step_w, latency_s=_WINDOW_S)
-                channel = where.channel("power", "window mean", "component", stated, component=part)
+        for drive in drives:
+            part = self.component or DRIVE + drive.name
+            if drive.measures:
+                specification = Specification(
+                    gain_ratio=drive.error_ratio, resolution=drive.step_w, latency_s=_WINDOW_S
+                )
+                channel = extent.channel("power", "window mean", "component", specification, component=part)
                 sensors.append(_Power(channel, Path(), 1.0, duration_s=_WINDOW_S))
             else:
-                channel = where.channel("power", "state", "nameplate", component=part)
-                sensors.append(_Bound(channel, Path(), 1.0, most_w=one.most_w))
-            if one.counts:
-                stated = Specification(gain_ratio=one.error_ratio, resolution=_STEP_J)
-                channel = where.channel("energy", "counter", "component", stated, component=part)
+                channel = extent.channel("power", "state", "nameplate", component=part)
+                sensors.append(_Bound(channel, Path(), 1.0, most_w=drive.most_w))
+            if drive.counts:
+                specification = Specification(gain_ratio=drive.error_ratio, resolution=_STEP_J)
+                channel = extent.channel("energy", "counter", "component", specification, component=part)
                 sensors.append(Sensor(channel, Path(), _STEP_J))
-            lines.append(rf"{one.name} ([0-9]+|nan) {'([0-9]+|nan)' if one.counts else '[^ ]+'} ;")
-        asked = [f"{'log' if one.measures else 'state'}:{one.name}" for one in found]
-        argv = (*_BASH, answers.SAMPLE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *asked)
+            lines.append(rf"{drive.name} ([0-9]+|nan) {'([0-9]+|nan)' if drive.counts else '[^ ]+'} ;")
+        queries = [f"{'log' if drive.measures else 'state'}:{drive.name}" for drive in drives]
+        argv = (*_BASH, answers.SAMPLE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *queries)
         return sensors, SensorCommand(argv, ".*".join(lines))
 
-    def _doubts(self, found: Iterable[NvmeDrive]) -> list[Doubt]:
+    def _doubts(self, drives: Iterable[NvmeDrive]) -> list[Doubt]:
         doubts: list[Doubt] = []
-        for one in found:
-            if not one.measures:
-                doubts.append(METERS.states_only(meter=self.label, drive=one.name))
-            elif one.estimates:
-                doubts.append(METERS.estimates(meter=self.label, drive=one.name))
+        for drive in drives:
+            if not drive.measures:
+                doubts.append(METERS.states_only(meter=self.label, drive=drive.name))
+            elif drive.estimates:
+                doubts.append(METERS.estimates(meter=self.label, drive=drive.name))
         return doubts
 
     def _asked(self, argv: Sequence[str]) -> str:
-        return printed(argv, timeout_s=SHORT_S, where=f"meter {self.label}").stdout.decode("ascii", "replace")
+        return printed(argv, timeout_s=SHORT_S, place=f"meter {self.label}").stdout.decode("ascii", "replace")
 
 
 def _there(root: Path) -> dict[str, str]:
     """Return the transport of each drive below a folder."""
-    found = (
+    folders = (
         sorted(root.glob("nvme*"), key=lambda folder: (len(folder.name), folder.name))
         if root.is_dir()
         else []
     )
     return {
-        folder.name: _sysfs.word(folder / "transport") for folder in found if _NAME.fullmatch(folder.name)
+        folder.name: _sysfs.attribute(folder / "transport")
+        for folder in folders
+        if _NAME.fullmatch(folder.name)
     }

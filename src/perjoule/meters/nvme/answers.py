@@ -91,9 +91,9 @@ class NvmeDrive:
         return None if self.power is None else _SCALES_W.get(self.power >> 16 & 3)
 
 
-def power_w(said: int) -> float:
+def power_w(field: int) -> float:
     """Return a power in W; NaN if it is not reported, of no known scale, or that of a part of the drive."""
-    value, scale, of = said & 0xFFFF, said >> 16 & 3, said >> 20 & 0x3F
+    value, scale, of = field & 0xFFFF, field >> 16 & 3, field >> 20 & 0x3F
     return value * _SCALES_W[scale] if value and scale in _SCALES_W and of == 0 else math.nan
 
 
@@ -102,15 +102,15 @@ def bound_w(most_w: Sequence[float], state: int) -> float:
     return most_w[state] if 0 <= state < len(most_w) and most_w[state] else math.nan
 
 
-def drive(name: str, said: str) -> NvmeDrive:
+def drive(name: str, output: str) -> NvmeDrive:
     """Parse what DESCRIBE printed of a drive; whatever is missing or cut is not reported."""
-    smart, measurement, control = (_bytes(name, kind, said) for kind in ("smart", "measurement", "control"))
-    known = len(smart) == 12
+    smart, measurement, control = (_bytes(name, kind, output) for kind in ("smart", "measurement", "control"))
+    has_smart = len(smart) == 12
     error = measurement[56] if len(measurement) == 64 else 255
     return NvmeDrive(
         name,
-        int.from_bytes(smart[8:], "little") if known else None,
-        int.from_bytes(smart[:8], "little") if known else 0,
+        int.from_bytes(smart[8:], "little") if has_smart else None,
+        int.from_bytes(smart[:8], "little") if has_smart else 0,
         len(measurement) == 64 and bool(int.from_bytes(measurement[2:4], "little") & _ESTIMATED),
         error / 100 if error <= _NO_ERROR else None,
         _most_w(control) if len(control) == 4096 else (),
@@ -118,16 +118,17 @@ def drive(name: str, said: str) -> NvmeDrive:
 
 
 def _most_w(control: bytes) -> tuple[float, ...]:
-    found: list[float] = []
+    powers_w: list[float] = []
     for state in range(min(control[263] + 1, _STATES)):
-        one = control[2048 + state * _DESCRIPTOR_BYTES :][:_DESCRIPTOR_BYTES]
-        found.append(
-            int.from_bytes(one[:2], "little") * (1e-4 if one[3] & _IN_TENTHS_OF_MILLIWATTS else 1e-2)
+        descriptor = control[2048 + state * _DESCRIPTOR_BYTES :][:_DESCRIPTOR_BYTES]
+        powers_w.append(
+            int.from_bytes(descriptor[:2], "little")
+            * (1e-4 if descriptor[3] & _IN_TENTHS_OF_MILLIWATTS else 1e-2)
         )
-    return tuple(found)
+    return tuple(powers_w)
 
 
-def _bytes(name: str, kind: str, said: str) -> bytes:
-    line = re.search(rf"^{name} {kind} ([0-9 ]*)$", said, re.MULTILINE)
-    numbers = [int(word) for word in line[1].split()] if line else []
+def _bytes(name: str, kind: str, output: str) -> bytes:
+    line = re.search(rf"^{name} {kind} ([0-9 ]*)$", output, re.MULTILINE)
+    numbers = [int(digits) for digits in line[1].split()] if line else []
     return bytes(numbers) if all(number < 256 for number in numbers) else b""

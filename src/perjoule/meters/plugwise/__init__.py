@@ -48,20 +48,20 @@ def _is_window(window_s: float) -> float:
 
 
 def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
-    named = {mac.upper(): fed for mac, fed in circles.items()}
-    if len(named) < len(circles):
+    by_mac = {mac.upper(): fed for mac, fed in circles.items()}
+    if len(by_mac) < len(circles):
         raise ValueError("a Circle is there twice (its digits may be small or capital letters)")
-    if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
+    if not by_mac or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in by_mac):
         raise ValueError(
             "name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)"
         )
-    for text in named.values():
+    for text in by_mac.values():
         hosts, part = _fed(text)
         if part and part not in PARTS:
             raise ValueError(f'"{text}": a host has no {part} (known: {", ".join(PARTS)})')
         if part and not hosts:
             raise ValueError(f'"{text}" names no hosts (write "servers/{part}")')
-    return named
+    return by_mac
 
 
 def _fed(text: str) -> tuple[tuple[str, ...], str]:
@@ -101,9 +101,9 @@ class Plugwise(Metered):
 
     def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
         """Return its Circles."""
-        where = boundary(self.label, self.covers, hosts, self.component)
+        extent = boundary(self.label, self.covers, hosts, self.component)
         literal = {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
-        return [self.feeds(where, text).outlet("circles", mac) for mac, text in literal.items()]
+        return [self.feeds(extent, text).outlet("circles", mac) for mac, text in literal.items()]
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
@@ -111,25 +111,25 @@ class Plugwise(Metered):
 
         Raises CampaignError: there is no host of such a name.
         """
-        own = copy(self)  # `replace` can't: options have other names than fields
+        with_names = copy(self)  # `replace` can't: options have other names than fields
         object.__setattr__(
-            own, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
+            with_names, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
         )
-        with super(Plugwise, own).record(hosts, sink) as doubts:
+        with super(Plugwise, with_names).record(hosts, sink) as doubts:
             yield doubts
 
     def _literal(self, text: str, hosts: Hosts) -> str:
         """Write what a Circle feeds with the names of hosts that words like "servers" stand for."""
-        words, part = _fed(text)
-        return f"{','.join(names(self.label, words, hosts))}{'/' if part else ''}{part}"
+        places, part = _fed(text)
+        return f"{','.join(names(self.label, places, hosts))}{'/' if part else ''}{part}"
 
-    def feeds(self, where: Boundary, text: str) -> Boundary:
+    def feeds(self, extent: Boundary, text: str) -> Boundary:
         """Return what a Circle covers, where names of hosts are written out."""
         hosts, part = _fed(text)
-        return boundary(where.meter, hosts, Hosts(()), part) if hosts else where
+        return boundary(extent.meter, hosts, Hosts(()), part) if hosts else extent
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Open the stick and request each Circle's calibration. Raises OSError, ValueError, MachineError."""
         with _opened(self.address, self.timeout_s) as line:
             joined = line.ask(stick.INIT, "", stick.INIT_SAID)
@@ -139,16 +139,16 @@ class Plugwise(Metered):
                     where=self.address,
                     next="pair it with a Circle+",
                 )
-            known = {
+            calibrations = {
                 mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID))
                 for mac in self.circles
             }
-            channels = {mac: self._channel(where, fed) for mac, fed in self.circles.items()}
+            channels = {mac: self._channel(extent, fed) for mac, fed in self.circles.items()}
 
             def read() -> list[MeterReading]:
-                found: list[MeterReading] = []
+                readings: list[MeterReading] = []
                 failures: list[Exception] = []
-                for mac, circle in known.items():
+                for mac, circle in calibrations.items():
                     asked_s = time.monotonic()
                     try:
                         counted = stick.pulses(line.ask(stick.POWER, mac, stick.POWER_SAID))[
@@ -162,21 +162,21 @@ class Plugwise(Metered):
                         failures.append(error)
                         power_w = math.nan
                     of = channels[mac]
-                    found.append(
+                    readings.append(
                         MeterReading(
                             of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()
                         )
                     )
-                if len(failures) == len(found):
+                if len(failures) == len(readings):
                     raise failures[0]
-                return found
+                return readings
 
             yield read
 
-    def _channel(self, where: Boundary, fed: str) -> Channel:
+    def _channel(self, extent: Boundary, fed: str) -> Channel:
         step_w = 1 / stick.PULSES_PER_J / self.window_s
-        stated = Specification(resolution=step_w, period_s=1.0, latency_s=self.timeout_s)
-        return self.feeds(where, fed).channel("power", "window mean", "wall", stated)
+        specification = Specification(resolution=step_w, period_s=1.0, latency_s=self.timeout_s)
+        return self.feeds(extent, fed).channel("power", "window mean", "wall", specification)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyserial."""
@@ -203,7 +203,7 @@ class _Line:
     def __init__(self, port: Any, timeout_s: float) -> None:
         self._port, self._timeout_s = port, timeout_s
 
-    def ask(self, request: str, mac: str, wanted: str) -> str:
+    def ask(self, request: str, mac: str, kind: str) -> str:
         """Send a request and return what follows the sequence number in its answer.
 
         Raises OSError, ValueError.
@@ -213,16 +213,16 @@ class _Line:
         sequence = ""
         while (left_s := deadline_s - time.monotonic()) > 0:
             self._port.timeout = left_s
-            said = stick.said(self._line(deadline_s))
-            if said is None:
+            frame = stick.received(self._line(deadline_s))
+            if frame is None:
                 continue
-            if said.kind == stick.ACKNOWLEDGED:
-                if said.rest in stick.REFUSALS and sequence in ("", said.sequence):
-                    raise OSError(f"{stick.REFUSALS[said.rest]} ({mac or 'no Circle configured'})")
-                if said.rest == stick.ACCEPTED:
-                    sequence = said.sequence
-            elif said.kind == wanted and said.sequence == sequence:
-                return said.rest
+            if frame.kind == stick.ACKNOWLEDGED:
+                if frame.body in stick.REFUSALS and sequence in ("", frame.sequence):
+                    raise OSError(f"{stick.REFUSALS[frame.body]} ({mac or 'no Circle configured'})")
+                if frame.body == stick.ACCEPTED:
+                    sequence = frame.sequence
+            elif frame.kind == kind and frame.sequence == sequence:
+                return frame.body
         raise OSError(f"{mac or 'the stick'} does not answer within {self._timeout_s:g} s")
 
     def _line(self, deadline_s: float) -> bytes:
@@ -230,9 +230,9 @@ class _Line:
 
         Raises ValueError: the line has no end.
         """
-        found = bytearray()
-        while not found.endswith(stick.TAIL) and time.monotonic() < deadline_s:
-            found += self._port.read(1)
-            if len(found) > MOST_FRAME_BYTES:
+        received = bytearray()
+        while not received.endswith(stick.TAIL) and time.monotonic() < deadline_s:
+            received += self._port.read(1)
+            if len(received) > MOST_FRAME_BYTES:
                 raise ValueError(f"the stick sends {MOST_FRAME_BYTES} bytes without the end of a frame")
-        return bytes(found)
+        return bytes(received)

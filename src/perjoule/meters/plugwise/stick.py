@@ -28,7 +28,7 @@ class StickFrame:
 
     kind: str
     sequence: str
-    rest: str
+    body: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def frame(text: str) -> bytes:
     return HEAD + (text + checksum(text)).encode("ascii") + TAIL
 
 
-def said(line: bytes) -> StickFrame | None:
+def received(line: bytes) -> StickFrame | None:
     """Parse a line from the stick; None if it has no frame (the stick's own chatter).
 
     Raises:
@@ -66,31 +66,33 @@ def said(line: bytes) -> StickFrame | None:
     return StickFrame(text[:4], text[4:8], text[8:-4])
 
 
-def calibration(rest: str) -> Calibration:
+def calibration(body: str) -> Calibration:
     """Parse an answer to CALIBRATION after the Circle's address: four floats, big-endian.
 
     Raises ValueError.
     """
     try:
-        return Calibration(*struct.unpack(">4f", bytes.fromhex(rest[16:48])))
+        return Calibration(*struct.unpack(">4f", bytes.fromhex(body[16:48])))
     except struct.error as error:
-        raise ValueError(f"a Circle's calibration is cut off: {rest!r}") from error
+        raise ValueError(f"a Circle's calibration is cut off: {body!r}") from error
 
 
-def pulses(rest: str) -> tuple[float, float]:
+def pulses(body: str) -> tuple[float, float]:
     """Parse the pulses of the last 1 s and 8 s in an answer to POWER; negative: it feeds in; NaN: it has none
     yet.
 
     Raises:
         ValueError: the answer is cut off.
     """
-    if len(rest) < 24:
-        raise ValueError(f"a Circle's pulses are cut off: {rest!r}")
+    if len(body) < 24:
+        raise ValueError(f"a Circle's pulses are cut off: {body!r}")
     try:
-        one, eight = struct.unpack(">2h", bytes.fromhex(rest[16:24]))
+        pulses_1s, pulses_8s = struct.unpack(">2h", bytes.fromhex(body[16:24]))
     except struct.error as error:
-        raise ValueError(f"a Circle's pulses are cut off: {rest[:40]!r}") from error
-    return (math.nan if one == UNKNOWN_PULSES else one), (math.nan if eight == UNKNOWN_PULSES else eight)
+        raise ValueError(f"a Circle's pulses are cut off: {body[:40]!r}") from error
+    return (math.nan if pulses_1s == UNKNOWN_PULSES else pulses_1s), (
+        math.nan if pulses_8s == UNKNOWN_PULSES else pulses_8s
+    )
 
 
 def power_w(counted: float, window_s: float, circle: Calibration) -> float:

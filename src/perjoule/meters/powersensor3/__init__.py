@@ -64,17 +64,17 @@ class Powersensor3(AtDrives):
     """Its error, as a share of the reading, from a calibration."""
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Read its configuration and have it send.
 
         Raises OSError, ValueError, MachineError: a pair is missing or off.
         """
         with _opened(self.address, self.timeout_s) as port:
-            known = frames.pairs(_configuration(port, self.timeout_s))
+            pairs = frames.pairs(_configuration(port, self.timeout_s))
             feeds: dict[str, list[Pair]] = {}
             for name, fed in self.drives.items():
-                feeds.setdefault(fed, []).append(self._pair(known, name))
-            channels = {fed: self._channel(where, fed, several[0]) for fed, several in feeds.items()}
+                feeds.setdefault(fed, []).append(self._pair(pairs, name))
+            channels = {fed: self._channel(extent, fed, several[0]) for fed, several in feeds.items()}
             with _listening(port, list(feeds.values()), self.timeout_s) as taken:
 
                 def read() -> Iterable[MeterReading]:
@@ -84,18 +84,20 @@ class Powersensor3(AtDrives):
 
                 yield read
 
-    def _pair(self, known: Sequence[Pair], name: str) -> Pair:
-        for pair in known:
+    def _pair(self, pairs: Sequence[Pair], name: str) -> Pair:
+        for pair in pairs:
             if name in (str(pair.number), pair.name):
                 return pair
-        there = ", ".join(f'{pair.number} ("{pair.name}")' for pair in known) or "none"
+        listed = ", ".join(f'{pair.number} ("{pair.name}")' for pair in pairs) or "none"
         raise MachineError(
-            f"no pair of sensors {name} is on", where=self.address, next=f"on: {there}; see psconfig -p"
+            f"no pair of sensors {name} is on", where=self.address, next=f"on: {listed}; see psconfig -p"
         )
 
-    def _channel(self, where: Boundary, fed: str, pair: Pair) -> Channel:
-        stated = Specification(gain_ratio=self.accuracy_ratio, latency_s=MOST_LATE_S)
-        return self.fed(where, fed, str(pair.number)).channel("power", "window mean", "component", stated)
+    def _channel(self, extent: Boundary, fed: str, pair: Pair) -> Channel:
+        specification = Specification(gain_ratio=self.accuracy_ratio, latency_s=MOST_LATE_S)
+        return self.fed(extent, fed, str(pair.number)).channel(
+            "power", "window mean", "component", specification
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyserial."""
@@ -126,21 +128,21 @@ def _configuration(port: Any, timeout_s: float) -> bytes:
     """Return the settings of all sensors. Raises OSError, ValueError."""
     deadline = Deadline(timeout_s)
     port.write(frames.CONFIGURATION)
-    found = b""
+    settings = b""
     for _ in range(frames.SENSORS_COUNT):
-        found += _whole(port, frames.SENSOR_BYTES, deadline)
+        settings += _whole(port, frames.SENSOR_BYTES, deadline)
         port.write(frames.NEXT)
     if _whole(port, 1, deadline) != frames.DONE:
         raise ValueError("this is not a PowerSensor3: its configuration has no end")
-    return found
+    return settings
 
 
 def _whole(port: Any, count: int, deadline: Deadline) -> bytes:
-    found = b""
-    while len(found) < count:
+    received = b""
+    while len(received) < count:
         port.timeout = deadline.left_s()
-        found += port.read(count - len(found))
-    return found
+        received += port.read(count - len(received))
+    return received
 
 
 class _Sums:
@@ -178,10 +180,10 @@ class _Sums:
                 raise OSError(f"no sample within {self._timeout_s:g} s")
             if self._failure is not None:
                 raise self._failure
-            found = self._end_s, self._length_s, [float(joules) for joules in self._energy_j]
+            taken = self._end_s, self._length_s, [float(joules) for joules in self._energy_j]
             self._energy_j[:] = 0.0
             self._length_s = 0.0
-            return found
+            return taken
 
 
 @contextmanager
@@ -193,9 +195,9 @@ def _listening(port: Any, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> 
         try:
             while not stop.wait(_REST_S):
                 port.timeout = _LOOK_S
-                data = port.read(max(1, min(port.in_waiting, CHUNK_BYTES)))
+                received = port.read(max(1, min(port.in_waiting, CHUNK_BYTES)))
                 came_s = time.monotonic()
-                levels, length_s = heard.found(data)
+                levels, length_s = heard.levels(received)
                 if len(length_s):
                     sums.add(levels, length_s, came_s)
         except Exception as error:

@@ -54,7 +54,7 @@ def _value(level: Levels, reference_v: float, sensitivity: float) -> Floats:
 def pairs(settings: bytes) -> list[Pair]:
     """Return the pairs of which both sensors are in use. Raises ValueError: impossible settings."""
     sensors = [_SENSOR.unpack_from(settings, n * SENSOR_BYTES) for n in range(SENSORS_COUNT)]
-    found: list[Pair] = []
+    used_pairs: list[Pair] = []
     for number, (current, voltage) in enumerate(zip(sensors[::2], sensors[1::2], strict=True)):
         if not (current[4] and voltage[4]):
             continue
@@ -62,8 +62,8 @@ def pairs(settings: bytes) -> list[Pair]:
         if not all(map(math.isfinite, numbers)) or not current[3] or not voltage[3]:
             raise ValueError(f"pair {number} has impossible settings: {numbers} (see psconfig -p)")
         name = current[1].partition(b"\0")[0].decode("ascii", "replace")
-        found.append(Pair(number, name, current[2:4], voltage[2:4]))
-    return found
+        used_pairs.append(Pair(number, name, current[2:4], voltage[2:4]))
+    return used_pairs
 
 
 class Frames:
@@ -74,58 +74,58 @@ class Frames:
         self._time_us: int | None = None  # of the frame before
         self._strange_bytes = 0
 
-    def found(self, data: bytes) -> tuple[Levels, Floats]:
+    def levels(self, received: bytes) -> tuple[Levels, Floats]:
         """Return the levels, shape (N, 8), of whole frames, and seconds since the frame before each. Raises
         ValueError: too long none.
 
         The first frame ever, which none is before, is left out.
         """
-        rest, at = self._left + data, 0
-        heads = _heads(rest)
+        stream, at = self._left + received, 0
+        heads = _heads(stream)
         levels: list[Levels] = []
         # more at once while all are good: a stream that is often damaged would be looked at again and again
         most_count = 1
-        while len(rest) - at >= FRAME_BYTES:
-            count = min(most_count, (len(rest) - at) // FRAME_BYTES)
-            words = (
-                np.frombuffer(rest, np.uint8, count * FRAME_BYTES, at).reshape(count, 9, 2).astype(np.int64)
+        while len(stream) - at >= FRAME_BYTES:
+            count = min(most_count, (len(stream) - at) // FRAME_BYTES)
+            octets = (
+                np.frombuffer(stream, np.uint8, count * FRAME_BYTES, at).reshape(count, 9, 2).astype(np.int64)
             )
-            wrong = ~_valid(words)
+            wrong = ~_valid(octets)
             good_count = int(np.argmax(wrong)) if wrong.any() else count
             most_count = 2 * most_count if good_count == count else 1
             if good_count:
-                levels.append(((words[:good_count, :, 0] & 0xF) << 6) | (words[:good_count, :, 1] & 0x3F))
+                levels.append(((octets[:good_count, :, 0] & 0xF) << 6) | (octets[:good_count, :, 1] & 0x3F))
                 self._strange_bytes = 0
                 at += good_count * FRAME_BYTES
             else:
                 later = int(np.searchsorted(heads, at, "right"))
-                to = int(heads[later]) if later < len(heads) else len(rest) - 1
+                to = int(heads[later]) if later < len(heads) else len(stream) - 1
                 self._strange_bytes += to - at
                 at = to
             if self._strange_bytes > MOST_STRANGE_BYTES:
                 raise ValueError(f"no sample among {self._strange_bytes} bytes")
-        self._left = rest[at:]
+        self._left = stream[at:]
         if not levels:
             return np.empty((0, SENSORS_COUNT), np.int64), np.empty(0)
         return self._since(np.concatenate(levels))
 
-    def _since(self, words: Levels) -> tuple[Levels, Floats]:
-        times_us = words[:, 0] if self._time_us is None else np.concatenate(([self._time_us], words[:, 0]))
+    def _since(self, levels: Levels) -> tuple[Levels, Floats]:
+        times_us = levels[:, 0] if self._time_us is None else np.concatenate(([self._time_us], levels[:, 0]))
         self._time_us = int(times_us[-1])
         passed_us = np.diff(times_us) % _TIME_US
-        return words[len(words) - len(passed_us) :, 1:], passed_us * 1e-6
+        return levels[len(levels) - len(passed_us) :, 1:], passed_us * 1e-6
 
 
-def _valid(words: Levels) -> NDArray[np.bool_]:
+def _valid(octets: Levels) -> NDArray[np.bool_]:
     """Say of each frame, shape (N, 9, 2), whether its words are those of a frame; the mark of sensor 0 may
     be set.
     """
-    heads = ((words[:, :, 0] & 0xF0) == _HEAD).all(axis=1)
-    marks = words[:, :, 1] >> 6
+    heads = ((octets[:, :, 0] & 0xF0) == _HEAD).all(axis=1)
+    marks = octets[:, :, 1] >> 6
     return heads & (marks[:, 0] == 1) & (marks[:, 1] <= 1) & (marks[:, 2:] == 0).all(axis=1)
 
 
-def _heads(rest: bytes) -> NDArray[np.int64]:
+def _heads(stream: bytes) -> NDArray[np.int64]:
     """Return the places where a frame may begin: its first word has a mark."""
-    raw = np.frombuffer(rest, np.uint8)
+    raw = np.frombuffer(stream, np.uint8)
     return np.flatnonzero(((raw[:-1] & 0xF0) == 0xF0) & (raw[1:] >> 6 == 1))

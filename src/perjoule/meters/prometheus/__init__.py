@@ -76,13 +76,13 @@ class Prometheus(Declared):
         return {"address": place if "://" in place or not place else f"http://{place}"}
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Prepare the query. Raises MachineError if the password can't be read."""
         headers = {"Accept": "text/plain;version=0.0.4"} | (
             basic(self.user, secret(self.password_file)) if self.user else {}
         )
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
-        channel, last_s = self.declared(where), -1.0
+        channel, last_s = self.declared(extent), -1.0
 
         def read() -> Iterable[MeterReading]:
             nonlocal last_s
@@ -109,21 +109,21 @@ class Prometheus(Declared):
         """Find exporters at these addresses with a metric named like power; you declare unit, semantics
         and grade.
         """
-        found: list[Mapping[str, Json]] = []
+        tables: list[Mapping[str, Json]] = []
         for address in addresses:
             url = address if "://" in address else f"http://{address}/metrics"
             with suppress(OSError, PerjouleError, ValueError):
                 names = {
                     line.split()[2]
-                    for line in io.StringIO(Place(url, 1.0).asked("")[0].decode())
+                    for line in io.StringIO(Place(url, 1.0).send("")[0].decode())
                     if line.startswith("# TYPE ")
                 }
-                likely = sorted(name for name in names if any(word in name.lower() for word in POWERS))
-                found.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)
-        return tuple(found)
+                likely = sorted(name for name in names if any(clue in name.lower() for clue in POWERS))
+                tables.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)
+        return tuple(tables)
 
     def _exposed(self, place: Place) -> ExposedNumber:
-        sample, kind = exposed(place.asked("")[0].decode(), *selector(self.metric))
+        sample, kind = exposed(place.send("")[0].decode(), *selector(self.metric))
         if kind in ("gauge", "counter") and (kind == "counter") != (self.semantics == "counter"):
             raise CampaignError(
                 f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so"

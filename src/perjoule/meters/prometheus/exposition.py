@@ -51,43 +51,45 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNum
         raise ValueError(
             f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}"
         )
-    found: list[tuple[ExposedNumber, Mapping[str, str]]] = []
+    matching: list[tuple[ExposedNumber, Mapping[str, str]]] = []
     kind = ""
     for line in map(str.strip, io.StringIO(text)):  # a list of all lines may be many times as large
         if name not in line:
             continue
         if line.startswith("#"):
-            words = line.split()
-            if words[1:2] == ["TYPE"] and words[2:3] == [name]:
-                kind = words[3] if len(words) > 3 else ""
+            fields = line.split()
+            if fields[1:2] == ["TYPE"] and fields[2:3] == [name]:
+                kind = fields[3] if len(fields) > 3 else ""
             continue
         begin = _BEGIN.match(line)
         if begin is None or begin[0] != name:
             continue
         match = _LINE.fullmatch(line)
-        own = _labels(match[2] or "") if match else None
-        if match is None or own is None:
+        line_labels = _labels(match[2] or "") if match else None
+        if match is None or line_labels is None:
             raise ValueError(f"the exporter's line is malformed: {line[:60]!r}")
-        if labels.items() <= own.items():
-            found.append((ExposedNumber(float(match[3]), int(match[4]) / 1e3 if match[4] else None), own))
-    if len(found) != 1:
-        raise ValueError(_count_words(name, [there for _, there in found]))
-    return found[0][0], kind
+        if labels.items() <= line_labels.items():
+            matching.append(
+                (ExposedNumber(float(match[3]), int(match[4]) / 1e3 if match[4] else None), line_labels)
+            )
+    if len(matching) != 1:
+        raise ValueError(_count_words(name, [series_labels for _, series_labels in matching]))
+    return matching[0][0], kind
 
 
-def queried(said: Mapping[str, Any]) -> list[ExposedNumber]:
+def queried(answer: Mapping[str, Any]) -> list[ExposedNumber]:
     """Return the samples of the one series in a server's answer to a range selector, oldest first.
 
     Raises:
         ValueError: the query failed, the answer has another form, or it does not have exactly one series.
     """
-    if said.get("status") != "success":
-        raise ValueError(f"the query failed: {said.get('error', 'no message')}")
+    if answer.get("status") != "success":
+        raise ValueError(f"the query failed: {answer.get('error', 'no message')}")
     try:
-        data: Mapping[str, Any] = said["data"]
-        if data.get("resultType") != "matrix":
-            raise ValueError(f"the answer is a {data.get('resultType')}, not samples of a series")
-        result: list[Mapping[str, Any]] = data["result"]
+        content: Mapping[str, Any] = answer["data"]
+        if content.get("resultType") != "matrix":
+            raise ValueError(f"the answer is a {content.get('resultType')}, not samples of a series")
+        result: list[Mapping[str, Any]] = content["result"]
         if len(result) != 1:
             raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
         return [ExposedNumber(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
@@ -96,23 +98,23 @@ def queried(said: Mapping[str, Any]) -> list[ExposedNumber]:
 
 
 def _labels(text: str) -> dict[str, str] | None:
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     at = 0
     while at < len(text):
         match = _LABEL.match(text, at)
         if match is None:
-            return None if text[at:].strip() else found
-        if match[1] in found:
+            return None if text[at:].strip() else labels
+        if match[1] in labels:
             return None
-        found[match[1]] = re.sub(r"\\.", lambda escape: _ESCAPED.get(escape[0], escape[0]), match[2])
+        labels[match[1]] = re.sub(r"\\.", lambda escape: _ESCAPED.get(escape[0], escape[0]), match[2])
         at = match.end()
-    return found
+    return labels
 
 
 def _count_words(name: str, series: list[Mapping[str, str]]) -> str:
     if not series:
         return f"no series of {name} has these labels"
-    shown = "; ".join(
+    listed = "; ".join(
         ", ".join(f'{k}="{v}"' for k, v in labels.items() if k != "__name__") for labels in series[:4]
     )
-    return f"{len(series)} series of {name} have these labels; choose exactly one: {shown}"
+    return f"{len(series)} series of {name} have these labels; choose exactly one: {listed}"

@@ -73,17 +73,17 @@ class Quarch(AtDrives):
     adds_up: ClassVar[bool] = False
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Start the modules' streams.
 
         Raises OSError, ValueError, MachineError: QIS doesn't know one, or it refuses.
         """
         with opened(self.address, self.timeout_s) as server, ExitStack() as stack:
-            known = modules(server)
+            listed_modules = modules(server)
             streams: list[tuple[str, Channel, StripeLayout, StripeTimes]] = []
             for module, fed in self.drives.items():
-                if module.lower() not in map(str.lower, known):
-                    listed = ", ".join(known) or "none"
+                if module.lower() not in map(str.lower, listed_modules):
+                    listed = ", ".join(listed_modules) or "none"
                     raise MachineError(
                         f"QIS has no module {module}", where=self.address, next=f"known: {listed}"
                     )
@@ -92,7 +92,7 @@ class Quarch(AtDrives):
                 streams.append(
                     (
                         module,
-                        self._channel(where, module, fed, layout.period_s),
+                        self._channel(extent, module, fed, layout.period_s),
                         layout,
                         StripeTimes(layout.period_s),
                     )
@@ -101,11 +101,11 @@ class Quarch(AtDrives):
             def read() -> Iterable[MeterReading]:
                 for module, channel, layout, dated in streams:
                     text, came_s = server.ask(f"{module} stream text all"), time.monotonic()
-                    found = stripes.stripes(text, layout)
-                    if not found:
+                    windows = stripes.stripes(text, layout)
+                    if not windows:
                         _still_running(server, module)
                     for (t_s, power_w), end_s in zip(
-                        found, dated.ends_s([t_s for t_s, _ in found], came_s), strict=True
+                        windows, dated.ends_s([t_s for t_s, _ in windows], came_s), strict=True
                     ):
                         if not math.isnan(t_s):
                             yield MeterReading(channel, power_w, end_s, layout.period_s)
@@ -123,11 +123,11 @@ class Quarch(AtDrives):
         server.ask(f"{module} stream mode header v3")
         server.ask(f"{module} stream mode power total enable")
         period_us = round(max(self.period_s, LEAST_PERIOD_S) * 1e6)
-        for words in (f"stream mode resample {period_us}us", "rec stream"):
-            said = server.ask(f"{module} {words}")
-            if "OK" not in said:
+        for command in (f"stream mode resample {period_us}us", "rec stream"):
+            answer = server.ask(f"{module} {command}")
+            if "OK" not in answer:
                 raise MachineError(
-                    f"{module} refuses {words!r}: {said[:200]}",
+                    f"{module} refuses {command!r}: {answer[:200]}",
                     where=self.address,
                     next="check the module in QIS",
                 )
@@ -140,16 +140,18 @@ class Quarch(AtDrives):
     def _layout(self, server: QuarchServer, module: str) -> StripeLayout:
         """Wait for the header of a stream that has begun. Raises ValueError, OSError."""
         until_s = time.monotonic() + self.timeout_s
-        while "not available" in (said := server.ask(f"{module} stream text header")).lower():
+        while "not available" in (header := server.ask(f"{module} stream text header")).lower():
             if time.monotonic() > until_s:
                 raise OSError(f"{module} sends no header of its stream within {self.timeout_s:g} s")
             time.sleep(0.02)
-        return stripes.layout(said)
+        return stripes.layout(header)
 
-    def _channel(self, where: Boundary, module: str, fed: str, period_s: float) -> Channel:
+    def _channel(self, extent: Boundary, module: str, fed: str, period_s: float) -> Channel:
         grade: Grade = self.grade
-        stated = Specification(gain_ratio=self.accuracy_ratio, period_s=period_s, latency_s=period_s)
-        return self.fed(where, fed, module.rpartition("::")[2]).channel("power", "window mean", grade, stated)
+        specification = Specification(gain_ratio=self.accuracy_ratio, period_s=period_s, latency_s=period_s)
+        return self.fed(extent, fed, module.rpartition("::")[2]).channel(
+            "power", "window mean", grade, specification
+        )
 
     def caveats(self) -> Iterable[Doubt]:
         """A doubt about modules that send no power."""
@@ -166,17 +168,17 @@ class Quarch(AtDrives):
         """Ask whether QIS answers, and knows the modules: reading them would start their streams."""
         try:
             with opened(self.address, self.timeout_s) as server:
-                known = [module.lower() for module in modules(server)]
+                names = [module.lower() for module in modules(server)]
         except (OSError, ValueError) as error:
             fix = "start Quarch Instrument Server there (java -jar qis.jar), or set address"
             return (Check("QIS", ok=False, detail=f"no answer from {self.address} ({error})", fix=fix),)
-        missing = [module for module in self.drives if module.lower() not in known]
+        missing = [module for module in self.drives if module.lower() not in names]
         fix = "connect the module, or name one that QIS lists ($list)" if missing else ""
         return (
             Check(
                 "QIS",
                 ok=not missing,
-                detail=f"no module {missing[0]}" if missing else f"{len(known)} modules",
+                detail=f"no module {missing[0]}" if missing else f"{len(names)} modules",
                 fix=fix,
             ),
         )
@@ -184,12 +186,12 @@ class Quarch(AtDrives):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find instrument servers with modules at these addresses."""
-        found: list[Mapping[str, Json]] = []
+        tables: list[Mapping[str, Json]] = []
         for address in addresses:
             with suppress(OSError, ValueError, PerjouleError), opened(address, 0.5) as server:
                 if listed := modules(server):
-                    found.append({"kind": "quarch", "address": address, "drives": dict.fromkeys(listed, "")})
-        return tuple(found)
+                    tables.append({"kind": "quarch", "address": address, "drives": dict.fromkeys(listed, "")})
+        return tuple(tables)
 
 
 def modules(server: QuarchServer) -> list[str]:
@@ -198,6 +200,6 @@ def modules(server: QuarchServer) -> list[str]:
 
 
 def _still_running(server: QuarchServer, module: str) -> None:
-    said = server.ask(f"{module} stream?")
-    if not _RUNNING.search(said):
-        raise OSError(f"{module} has stopped: {' '.join(said.split())[:200]}")
+    answer = server.ask(f"{module} stream?")
+    if not _RUNNING.search(answer):
+        raise OSError(f"{module} has stopped: {' '.join(answer.split())[:200]}")

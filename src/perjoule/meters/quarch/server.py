@@ -29,21 +29,21 @@ class QuarchServer:
 
     def welcome(self) -> None:
         """Read the greeting, a line with the version. Raises ValueError: another server."""
-        said = self._upto(b"\r\n")
-        if not _WELCOME.search(said):
-            raise ValueError(f"this is not a Quarch Instrument Server: {said[:60]!r}")
+        greeting = self._upto(b"\r\n")
+        if not _WELCOME.search(greeting):
+            raise ValueError(f"this is not a Quarch Instrument Server: {greeting[:60]!r}")
 
     def _upto(self, end: bytes) -> bytes:
         self._socket.deadline = Deadline(self._timeout_s)
-        found = bytearray()
-        while not found.endswith(end):
-            if len(found) > MOST_BYTES:
+        answer = bytearray()
+        while not answer.endswith(end):
+            if len(answer) > MOST_BYTES:
                 raise ValueError(f"an answer has no end after {MOST_BYTES} bytes")
-            data = self._socket.recv(CHUNK_BYTES)
-            if not data:
+            chunk = self._socket.recv(CHUNK_BYTES)
+            if not chunk:
                 raise ConnectionError("it has closed the connection")
-            found += data
-        return bytes(found)
+            answer += chunk
+        return bytes(answer)
 
 
 @contextmanager

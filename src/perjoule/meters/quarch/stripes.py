@@ -41,7 +41,7 @@ def layout(header: str) -> StripeLayout:
     period = _PERIOD.search(header)
     if period is None or "<version>V3" not in header:
         raise ValueError(f"not a header of version 3: {header[:60]!r}")
-    found: dict[tuple[str, str], tuple[int, float]] = {}  # by group and name
+    columns: dict[tuple[str, str], tuple[int, float]] = {}  # by group and name
     for text in _CHANNEL.findall(header)[:_MOST_CHANNELS]:
         name, group, units, place = (_field(text, key) for key in ("name", "group", "units", "dataPosition"))
         if place.isdecimal() and group in ("power", "voltage", "current"):
@@ -51,20 +51,20 @@ def layout(header: str) -> StripeLayout:
                 or units[:-1].lower() not in _FACTORS
             ):
                 raise ValueError(f"{group} of {name} is in {units!r}, an unknown unit")
-            found[group, name] = int(place), _FACTORS[units[:-1].lower()]
-    powers = {name: column for (group, name), column in found.items() if group == "power"}
+            columns[group, name] = int(place), _FACTORS[units[:-1].lower()]
+    powers = {name: column for (group, name), column in columns.items() if group == "power"}
     totals = [column for name, column in powers.items() if name.lower().startswith("tot")]
-    rails = [name for group, name in found if group == "voltage" and ("current", name) in found]
+    rails = [name for group, name in columns if group == "voltage" and ("current", name) in columns]
     terms: Iterable[tuple[tuple[int, float], ...]]
     if totals:
         terms = [(totals[0],)]
     elif powers:
         terms = [(column,) for column in powers.values()]
     else:
-        terms = [(found["voltage", name], found["current", name]) for name in rails]
+        terms = [(columns["voltage", name], columns["current", name]) for name in rails]
     if not terms:
         raise ValueError("the stream has no power, and no voltage with its current")
-    last = max(place for place, _ in found.values())
+    last = max(place for place, _ in columns.values())
     return StripeLayout(tuple(terms), last + 1, float(period[1]) * _SECONDS[period[2].lower()])
 
 
@@ -73,25 +73,25 @@ def stripes(text: str, layout: StripeLayout) -> list[tuple[float, float]]:
 
     Raises ValueError.
     """
-    found: list[tuple[float, float]] = []
+    windows: list[tuple[float, float]] = []
     for line in text.splitlines():
-        words = line.split()
-        if not words or words == ["eof"]:  # "eof": no more for the moment
+        fields = line.split()
+        if not fields or fields == ["eof"]:  # "eof": no more for the moment
             continue
         try:
-            numbers = [float(word) for word in words]
+            numbers = [float(field) for field in fields]
         except ValueError:
             raise ValueError(f"not a line of a stream: {line[:60]!r}") from None
-        if not math.isfinite(numbers[0]) or (found and numbers[0] * 1e-6 <= found[-1][0]):
-            raise ValueError(f"a window at {words[0][:20]} us does not follow the one before")
-        whole = len(numbers) >= layout.count
+        if not math.isfinite(numbers[0]) or (windows and numbers[0] * 1e-6 <= windows[-1][0]):
+            raise ValueError(f"a window at {fields[0][:20]} us does not follow the one before")
+        complete = len(numbers) >= layout.count
         watts = (
             sum(math.prod(numbers[place] * factor for place, factor in term) for term in layout.terms)
-            if whole
+            if complete
             else math.nan
         )
-        found.append((numbers[0] * 1e-6, watts if math.isfinite(watts) else math.nan))
-    return found
+        windows.append((numbers[0] * 1e-6, watts if math.isfinite(watts) else math.nan))
+    return windows
 
 
 class StripeTimes:
@@ -105,14 +105,14 @@ class StripeTimes:
 
     def ends_s(self, begins_s: Sequence[float], came_s: float) -> list[float]:
         """Return the end of each window of an answer, from their begins in seconds of the stream."""
-        found: list[float] = []
+        window_ends_s: list[float] = []
         for t_s in begins_s:
             latest_s = came_s - (begins_s[-1] - t_s)
             passed_s = t_s - self._t_s
             end_s = min(latest_s, self._end_s + passed_s * (1 + DRIFT_RATIO)) if passed_s > 0 else latest_s
             self._t_s, self._end_s = t_s, end_s
-            found.append(end_s)
-        return found
+            window_ends_s.append(end_s)
+        return window_ends_s
 
 
 def _field(text: str, key: str) -> str:

@@ -100,7 +100,7 @@ class Redfish(Metered):
         return {"address": place if "://" in place or not place else f"https://{place}"}
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Log in, find the chassis and its readings. Raises MachineError unless exactly one matches."""
         place = Place(_url(self.address), self.timeout_s, self.authorities, self.verify)
         password, session = secret(self.password_file), ""
@@ -111,34 +111,34 @@ class Redfish(Metered):
         try:
             path, value, specification = self._source(place)
             semantics = "counter" if self.quantity == "energy" else "average"
-            channel = where.channel(self.quantity, semantics, "BMC", specification)
+            channel = extent.channel(self.quantity, semantics, "BMC", specification)
 
             def read() -> Iterable[MeterReading]:
-                said = value(place.json(path), self.control)
+                measured = value(place.json(path), self.control)
                 # a server that answers draws power
-                if said is None or (said == 0 and self.quantity == "power"):
-                    said = math.nan
-                yield MeterReading(channel, said)
+                if measured is None or (measured == 0 and self.quantity == "power"):
+                    measured = math.nan
+                yield MeterReading(channel, measured)
 
             yield read
         finally:
             if session:
                 # a session that can't be ended ends by its own time limit
                 with suppress(OSError, PerjouleError):
-                    place.asked(session, method="DELETE")
+                    place.send(session, method="DELETE")
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the password."""
         if self.password_file is None:
             return ()
-        there = self.password_file.expanduser().is_file()
-        detail = str(self.password_file) if there else f"{self.password_file} does not exist"
+        exists = self.password_file.expanduser().is_file()
+        detail = str(self.password_file) if exists else f"{self.password_file} does not exist"
         return (
             Check(
                 "password",
-                ok=there,
+                ok=exists,
                 detail=detail,
-                fix="" if there else "write the password into it, mode 600",
+                fix="" if exists else "write the password into it, mode 600",
             ),
         )
 
@@ -153,21 +153,21 @@ class Redfish(Metered):
         members: Any = at(place.json(link(place.json(ROOT), "Chassis") or f"{ROOT}Chassis"), "Members")
         listed = cast("list[Any]", members) if isinstance(members, list) else []
         paths = {_id(path): path for member in listed if (path := link(member))}
-        named = {name: path for name, path in paths.items() if self.chassis in ("", name)}
-        found = {
+        matching = {name: path for name, path in paths.items() if self.chassis in ("", name)}
+        sources = {
             name: source
-            for name, path in named.items()
+            for name, path in matching.items()
             if (source := self._of_chassis(place, place.json(path)))
         }
-        if len(found) == 1:
-            return next(iter(found.values()))
-        ids = ", ".join(found or paths) or "none"
-        what = (
+        if len(sources) == 1:
+            return next(iter(sources.values()))
+        ids = ", ".join(sources or paths) or "none"
+        fault = (
             f"several chassis report {self.quantity}"
-            if found
+            if sources
             else f"no chassis {self.chassis} reports {self.quantity}"
         )
-        raise MachineError(" ".join(what.split()), where=self.address, next=f"set chassis to one of {ids}")
+        raise MachineError(" ".join(fault.split()), where=self.address, next=f"set chassis to one of {ids}")
 
     def _of_chassis(self, place: Place, chassis: Mapping[str, Any]) -> Source | None:
         """Return the best source of a chassis: one with a number now, else one that is null now."""
@@ -178,23 +178,23 @@ class Redfish(Metered):
             if not path or (self.control and name == "EnvironmentMetrics"):
                 continue
             try:
-                said = place.json(path)
+                document = place.json(path)
             except OSError:  # linked, but not there: some services do so
                 continue
             for value in values:
-                if (shown := value(said, self.control)) is not None:
-                    source = (path, value, _specification(place, said, value, self.control))
-                    if not math.isnan(shown):
+                if (current := value(document, self.control)) is not None:
+                    source = (path, value, _specification(place, document, value, self.control))
+                    if not math.isnan(current):
                         return source
                     null = null or source
         return null
 
 
-def _specification(place: Place, said: Mapping[str, Any], value: Value, control: int) -> Specification:
+def _specification(place: Place, document: Mapping[str, Any], value: Value, control: int) -> Specification:
     """Return the specification of a value: a sensor behind it has an interval, an average another."""
     if value is average_w:
-        return Specification(latency_s=interval_s(said, control))
-    sensor = at(said, "PowerWatts", "DataSourceUri") if value is environment_w else None
+        return Specification(latency_s=interval_s(document, control))
+    sensor = at(document, "PowerWatts", "DataSourceUri") if value is environment_w else None
     if not isinstance(sensor, str):
         return Specification()
     try:
@@ -208,7 +208,7 @@ def _specification(place: Place, said: Mapping[str, Any], value: Value, control:
 
 def _session(place: Place, user: str, password: str) -> tuple[Place, str]:
     body = json.dumps({"UserName": user, "Password": password}).encode()
-    _, headers = place.asked(f"{ROOT}SessionService/Sessions", method="POST", body=body)
+    _, headers = place.send(f"{ROOT}SessionService/Sessions", method="POST", body=body)
     lower = {name.lower(): value for name, value in headers.items()}
     if "x-auth-token" not in lower:
         raise MachineError("it refuses to open a session", where=place.address, next='set login = "basic"')

@@ -14,46 +14,49 @@ from perjoule.model.units import JOULES
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
-def at(said: Any, *steps: str | int) -> Any:
+def at(document: Any, *steps: str | int) -> Any:
     """Return the value behind these names and numbers, None if a step leads nowhere."""
     for step in steps:
         if isinstance(step, int):
-            said = said[step] if isinstance(said, list) and step < len(said) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            document = document[step] if isinstance(document, list) and step < len(document) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         else:
-            said = said.get(step) if isinstance(said, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return said  # pyright: ignore[reportUnknownVariableType]
+            document = document.get(step) if isinstance(document, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return document  # pyright: ignore[reportUnknownVariableType]
 
 
-def link(said: Any, *steps: str | int) -> str:
+def link(document: Any, *steps: str | int) -> str:
     """Return the path of a link; "" if there is no link."""
-    found = at(said, *steps, "@odata.id")
-    return found if isinstance(found, str) else ""
+    path = at(document, *steps, "@odata.id")
+    return path if isinstance(path, str) else ""
 
 
-def environment_w(said: Mapping[str, Any], _control: int = 0) -> float | None:
+def environment_w(document: Mapping[str, Any], _control: int = 0) -> float | None:
     """Return the power of EnvironmentMetrics."""
-    return number(at(said, "PowerWatts"), "Reading")
+    return number(at(document, "PowerWatts"), "Reading")
 
 
-def energy_j(said: Mapping[str, Any], _control: int = 0) -> float | None:
+def energy_j(document: Mapping[str, Any], _control: int = 0) -> float | None:
     """Return the energy counter of EnvironmentMetrics: joules since 1.2, kWh before."""
-    joules, kwh = number(at(said, "EnergyJoules"), "Reading"), number(at(said, "EnergykWh"), "Reading")
+    joules, kwh = (
+        number(at(document, "EnergyJoules"), "Reading"),
+        number(at(document, "EnergykWh"), "Reading"),
+    )
     return joules if joules is not None else None if kwh is None else kwh * JOULES["kWh"]
 
 
-def consumed_w(said: Mapping[str, Any], control: int) -> float | None:
+def consumed_w(document: Mapping[str, Any], control: int) -> float | None:
     """Return the power of a PowerControl."""
-    return number(at(said, "PowerControl", control), "PowerConsumedWatts")
+    return number(at(document, "PowerControl", control), "PowerConsumedWatts")
 
 
-def average_w(said: Mapping[str, Any], control: int) -> float | None:
+def average_w(document: Mapping[str, Any], control: int) -> float | None:
     """Return the average over `interval_s`, which replaces it in some services."""
-    return number(at(said, "PowerControl", control, "PowerMetrics"), "AverageConsumedWatts")
+    return number(at(document, "PowerControl", control, "PowerMetrics"), "AverageConsumedWatts")
 
 
-def interval_s(said: Mapping[str, Any], control: int) -> float | None:
+def interval_s(document: Mapping[str, Any], control: int) -> float | None:
     """Return the averaging interval."""
-    minutes = number(at(said, "PowerControl", control, "PowerMetrics"), "IntervalInMin")
+    minutes = number(at(document, "PowerControl", control, "PowerMetrics"), "IntervalInMin")
     return None if minutes is None or math.isnan(minutes) else 60.0 * minutes
 
 
@@ -66,15 +69,15 @@ def duration_s(text: str) -> float | None:
     return 86400 * days + 3600 * hours + 60 * minutes + seconds or None
 
 
-def number(said: Any, name: str) -> float | None:
+def number(document: Any, name: str) -> float | None:
     """Return the number of this name, or the text of one; NaN for null and the like.
 
     Raises:
         ValueError: it is another text, which would be a gap without a reason.
     """
-    if not isinstance(said, dict) or name not in said:
+    if not isinstance(document, dict) or name not in document:
         return None
-    value = at(said, name)
+    value = at(document, name)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return math.nan
     try:

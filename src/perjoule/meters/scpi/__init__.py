@@ -77,24 +77,24 @@ class Scpi(Metered):
     """Where it is connected: "wall", or "component" behind the power supply."""
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Identify it, set it up, and listen to its cycles.
 
         Raises OSError, ValueError, MachineError (not a known instrument).
         """
         with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
-            identity, said = identified(device)
-            cycle_s = self._prepared(device, said)
-            channel = where.channel(
-                "power", "window mean", self.grade, self._specification(device, identity, said, cycle_s)
+            identity, language = identified(device)
+            cycle_s = self._prepared(device, language)
+            channel = extent.channel(
+                "power", "window mean", self.grade, self._specification(device, identity, language, cycle_s)
             )
             limit_s = CYCLES * cycle_s + self.timeout_s
             dated = Dated(cycle_s)
-            with _lines(device, said, cycle_s, limit_s) as lines:
+            with _lines(device, language, cycle_s, limit_s) as lines:
 
                 def read() -> list[MeterReading]:
-                    heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
-                    windows = [(now["power"], dated.window(now, came_s)) for now, came_s in heard]
+                    heard = [(fields(line, language.fields), came_s) for line, came_s in lines()]
+                    windows = [(numbers["power"], dated.window(numbers, came_s)) for numbers, came_s in heard]
                     return [
                         MeterReading(channel, power_w, *window)
                         for power_w, window in windows
@@ -106,7 +106,9 @@ class Scpi(Metered):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find known analysers by *IDN? at these addresses."""
-        return tuple({"kind": "scpi", "address": one} for one in addresses if answers(one, identified))
+        return tuple(
+            {"kind": "scpi", "address": address} for address in addresses if answers(address, identified)
+        )
 
     def answers(self) -> tuple[Check, ...]:
         """Ask what it is: reading it would set it up again."""
@@ -122,27 +124,27 @@ class Scpi(Metered):
         """Check for pyvisa, pyvisa-py, and pyserial for serial lines."""
         return libraries()
 
-    def _prepared(self, device: Instrument, said: Dialect) -> float:
+    def _prepared(self, device: Instrument, language: Dialect) -> float:
         """Set it up, and return its cycle."""
-        words = {"channel": self.channel or said.channel}
-        for command in said.begin:
-            device.tell(command.format(**words))
+        values = {"channel": self.channel or language.channel}
+        for command in language.begin:
+            device.tell(command.format(**values))
         if self.cycle_s is not None:
-            device.tell(said.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
-        cycle_s = float(device.ask(said.cycle_question))
+            device.tell(language.cycle.format(cycle_s=self.cycle_s, cycle_ms=self.cycle_s * 1000))
+        cycle_s = float(device.ask(language.cycle_question))
         if not 0 < cycle_s <= MOST_CYCLE_S:
             raise ValueError(f"{self.address} reports a cycle of {cycle_s} s")
-        for command in said.go:
-            device.tell(command.format(**words))
+        for command in language.go:
+            device.tell(command.format(**values))
         return cycle_s
 
     def _specification(
-        self, device: Instrument, identity: str, said: Dialect, cycle_s: float
+        self, device: Instrument, identity: str, language: Dialect, cycle_s: float
     ) -> Specification:
         of_reading, of_range = errors(identity)
         full_w = self.range_w
-        if full_w is None and said.ranges:
-            full_w = range_w(device.ask(said.ranges))
+        if full_w is None and language.ranges:
+            full_w = range_w(device.ask(language.ranges))
         return Specification(
             gain_ratio=of_reading if self.accuracy_ratio is None else self.accuracy_ratio,
             offset=None if of_range is None or full_w is None else of_range * full_w,
@@ -156,12 +158,12 @@ def identified(device: Instrument) -> tuple[str, Dialect]:
     device.tell("CONT OFF")  # a ZES may still be sending from before; others have it in their list of errors
     device.quiet()
     identity = device.ask("*IDN?")
-    said = dialect(identity)
-    if said is None:
+    language = dialect(identity)
+    if language is None:
         raise MachineError(
             f"it identifies itself as {identity!r}, which is not supported", next=f"known: {KNOWN}"
         )
-    return identity, said
+    return identity, language
 
 
 class Dated:
@@ -176,16 +178,16 @@ class Dated:
         self._cycle_s = cycle_s
         self._count = self._time_s = self._end_s = math.nan  # of the cycle before
 
-    def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
+    def window(self, numbers: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
         """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, and
         thus not a new sample.
         """
-        duration_s = now.get("duration", self._cycle_s)
-        count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
+        duration_s = numbers.get("duration", self._cycle_s)
+        count, time_s, before_s = numbers.get("count", math.nan), numbers.get("time", math.nan), self._end_s
         steps, since_s = count - self._count, time_s - self._time_s
         if steps == 0 or since_s == 0:
             return None
-        passed_s = since_s if "time" in now else steps * duration_s  # NaN where it says neither
+        passed_s = since_s if "time" in numbers else steps * duration_s  # NaN where it says neither
         end_s = min(came_s, before_s + passed_s * (1 + DRIFT_RATIO)) if passed_s > 0 else came_s
         self._count, self._time_s, self._end_s = count, time_s, end_s
         elapsed_s = end_s - before_s
@@ -194,7 +196,7 @@ class Dated:
 
 
 @contextmanager
-def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
+def _lines(device: Instrument, language: Dialect, cycle_s: float, limit_s: float) -> Generator["_Lines"]:
     """Listen in a thread, so each line is dated when it comes; return a function for the lines since its
     last call.
     """
@@ -204,12 +206,12 @@ def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) ->
     def listen() -> None:
         try:
             while not stop.is_set():
-                for question in said.line[:1]:
+                for question in language.line[:1]:
                     device.tell(question)
                 first, t_s = device.hear(limit_s), time.monotonic()
                 if came.qsize() > MOST_LINES:  # no reader any more
                     raise OSError(f"more than {MOST_LINES} lines wait to be read")
-                came.put((";".join([first, *map(device.ask, said.line[1:])]), t_s))
+                came.put((";".join([first, *map(device.ask, language.line[1:])]), t_s))
         except Exception as error:
             came.put(error)
 
@@ -221,7 +223,7 @@ def _lines(device: Instrument, said: Dialect, cycle_s: float, limit_s: float) ->
         stop.set()
         thread.join()
         with suppress(OSError):
-            for command in said.end:
+            for command in language.end:
                 device.tell(command)
 
 
@@ -239,22 +241,22 @@ class _Lines:
 
         Raises OSError: none for too long, or more than there can be cycles.
         """
-        found: list[tuple[str, float]] = []
+        lines: list[tuple[str, float]] = []
         before_s, self._asked_s = self._asked_s, time.monotonic()
         while True:
-            overdue = not found and time.monotonic() - self._last_s > self._limit_s
+            overdue = not lines and time.monotonic() - self._last_s > self._limit_s
             try:
-                one = self._came.get(block=overdue, timeout=self._limit_s)
+                arrival = self._came.get(block=overdue, timeout=self._limit_s)
             except queue.Empty:
                 if overdue:
                     raise OSError(f"no cycle within {self._limit_s:g} s") from None
-                return found
-            if isinstance(one, Exception):
-                raise one
-            self._last_s = one[1]
-            found.append(one)
+                return lines
+            if isinstance(arrival, Exception):
+                raise arrival
+            self._last_s = arrival[1]
+            lines.append(arrival)
             passed_s = time.monotonic() - before_s
-            if len(found) > HELD_LINES + 2 * passed_s / self._cycle_s:
+            if len(lines) > HELD_LINES + 2 * passed_s / self._cycle_s:
                 raise OSError(
-                    f"{len(found)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s"
+                    f"{len(lines)} lines in {passed_s:.2g} s, but its measuring cycle is {self._cycle_s:g} s"
                 )

@@ -80,7 +80,8 @@ ERRORS = {r"\bLMG\s?450": (0.0007, 0.0004), r"\bWT3[13]\d": (0.001, 0.0005)}
 def dialect(identity: str) -> Dialect | None:
     """Return the dialect for an answer to *IDN?; None if it is unknown."""
     return next(
-        (said for pattern, said in DIALECTS.items() if re.search(pattern, identity, re.IGNORECASE)), None
+        (language for pattern, language in DIALECTS.items() if re.search(pattern, identity, re.IGNORECASE)),
+        None,
     )
 
 
@@ -89,7 +90,7 @@ def errors(identity: str) -> tuple[float | None, float | None]:
     here.
     """
     return next(
-        (said for pattern, said in ERRORS.items() if re.search(pattern, identity, re.IGNORECASE)),
+        (limits for pattern, limits in ERRORS.items() if re.search(pattern, identity, re.IGNORECASE)),
         (None, None),
     )
 
@@ -107,8 +108,8 @@ def fields(line: str, names: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _number(text: str) -> float:
-    if found := _TIME.fullmatch(text.strip()):
-        date, clock, fraction, zone = found.groups()
+    if match := _TIME.fullmatch(text.strip()):
+        date, clock, fraction, zone = match.groups()
         return datetime.strptime(f"{date} {clock} {zone}", "%Y:%m:%d %H:%M:%S %z").timestamp() + float(
             fraction or 0
         )
@@ -116,11 +117,11 @@ def _number(text: str) -> float:
     return value if abs(value) < NOTHING else math.nan
 
 
-def range_w(said: str) -> float | None:
+def range_w(answer: str) -> float | None:
     """Parse the power range from the answer to `Dialect.ranges`; None if a range is automatic and may
     change unseen.
     """
-    parts = said.split(";")
+    parts = answer.split(";")
     if len(parts) != 4 or {parts[0].strip().upper(), parts[2].strip().upper()} - {"0", "OFF"}:
         return None
     try:

@@ -50,9 +50,9 @@ class OidSource:
     factor: float
     specification: Specification
 
-    def value(self, said: Sequence[int | None]) -> float:
+    def value(self, numbers: Sequence[int | None]) -> float:
         """Return watts or joules; NaN if the PDU has none."""
-        number, available = said[0], said[1] if len(said) > 1 else TRUE
+        number, available = numbers[0], numbers[1] if len(numbers) > 1 else TRUE
         return math.nan if number is None or number < 0 or available != TRUE else number * self.factor
 
 
@@ -111,7 +111,7 @@ class SnmpPdu(Metered):
         return self.quantity
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Find how to read its numbers. Raises MachineError if it has no such meter, TransientError."""
         login = snmp.Credentials(
             self.version,
@@ -125,7 +125,7 @@ class SnmpPdu(Metered):
         with snmp.agent(self.address, self.port, login, self.timeout_s) as agent:
             source = self._source(agent.numbers)
             semantics = "counter" if self.quantity == "energy" else "average"
-            channel = where.channel(self.quantity, semantics, "PDU", source.specification)
+            channel = extent.channel(self.quantity, semantics, "PDU", source.specification)
 
             def read() -> Iterable[MeterReading]:
                 yield MeterReading(channel, source.value(agent.numbers(source.oids)))
@@ -134,9 +134,14 @@ class SnmpPdu(Metered):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pysnmp."""
-        there = snmp.installed()
+        installed = snmp.installed()
         return (
-            Check("pysnmp", ok=there, detail="found" if there else "missing", fix="" if there else snmp.FIX),
+            Check(
+                "pysnmp",
+                ok=installed,
+                detail="found" if installed else "missing",
+                fix="" if installed else snmp.FIX,
+            ),
         )
 
     @classmethod
@@ -151,9 +156,9 @@ class SnmpPdu(Metered):
             source = raritan(numbers, self.quantity, self.outlet, self.unit, self.inlet)
         if source is None or math.isnan(source.value(numbers(source.oids))):
             place = f"outlet {self.outlet}" if self.outlet else f"unit {self.unit}"
-            what = f"it does not meter the {self.quantity} of {place}"
+            fault = f"it does not meter the {self.quantity} of {place}"
             raise MachineError(
-                what, where=f"{self.address}:{self.port}", next="set model, outlet, unit or quantity"
+                fault, where=f"{self.address}:{self.port}", next="set model, outlet, unit or quantity"
             )
         return source
 
@@ -177,9 +182,9 @@ def raritan(
     sensor, unit_number, si = SENSORS[quantity]
     configured, measured = ("3.5.4.1", "5.4.3.1") if outlet else ("3.3.4.1", "5.2.3.1")
     index = f"{unit}.{outlet or inlet}.{sensor}"
-    asked = [f"{RARITAN}.{configured}.{column}.{index}" for column in (6, 7, 8, 9)]
-    shown, digits, accuracy, step = numbers(asked)
-    if shown != unit_number or digits is None or not 0 <= digits <= MOST_DIGITS:
+    oids = [f"{RARITAN}.{configured}.{column}.{index}" for column in (6, 7, 8, 9)]
+    unit_code, digits, accuracy, step = numbers(oids)
+    if unit_code != unit_number or digits is None or not 0 <= digits <= MOST_DIGITS:
         return None
     factor = si / 10**digits
     specification = Specification(
@@ -194,12 +199,12 @@ def raritan(
 def _strip(address: str) -> Mapping[str, Json] | None:
     host, _, port = address.partition(":")
     at = {"address": host} | ({"port": int(port)} if port.isdigit() else {})
-    asked = {"apc": f"{APC}.4.3.1.5.1", "raritan": f"{RARITAN}.3.3.4.1.7.1.1.5"}
+    oids_by_model = {"apc": f"{APC}.4.3.1.5.1", "raritan": f"{RARITAN}.3.3.4.1.7.1.1.5"}
     with (
         suppress(PerjouleError, OSError),
         snmp.agent(host, int(at.get("port", 161)), snmp.Credentials("2c"), 1.0) as agent,
     ):
-        for model, said in zip(asked, agent.numbers(list(asked.values())), strict=True):
-            if said is not None:
+        for model, answer in zip(oids_by_model, agent.numbers(list(oids_by_model.values())), strict=True):
+            if answer is not None:
                 return {"kind": "snmp_pdu", "model": model, **at}
     return None

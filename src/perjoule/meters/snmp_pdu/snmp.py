@@ -120,11 +120,11 @@ def agent(address: str, port: int, login: Credentials, timeout_s: float) -> Gene
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(_silent)  # what is not SNMP counts as no answer, which is reported
     try:
-        there = Agent(loop, address, port, login, timeout_s)
+        opened = Agent(loop, address, port, login, timeout_s)
         try:
-            yield there
+            yield opened
         finally:
-            there.close()
+            opened.close()
     finally:
         waiting = asyncio.all_tasks(loop)
         for task in waiting:
@@ -134,7 +134,7 @@ def agent(address: str, port: int, login: Credentials, timeout_s: float) -> Gene
         loop.close()
 
 
-def _silent(loop: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+def _silent(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Do nothing."""
 
 

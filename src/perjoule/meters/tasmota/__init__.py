@@ -54,28 +54,28 @@ class Tasmota(Plug):
     """
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Read its resolutions, then poll its readings. Raises OSError, ValueError, MachineError."""
         with self._asking() as ask:
             steps = {}
             if self.ask:
                 steps = {
-                    command: decimals_step(ask(command)[-1].said, command)
+                    command: decimals_step(ask(command)[-1].content, command)
                     for command in ("WattRes", "EnergyRes")
                 }
             energy_step = steps.get("EnergyRes")
-            power = self.power(where, resolution_w=steps.get("WattRes"))
-            energy = self.energy(where, resolution_j=energy_step and energy_step * JOULES_PER_KWH)
+            power = self.power(extent, resolution_w=steps.get("WattRes"))
+            energy = self.energy(extent, resolution_j=energy_step and energy_step * JOULES_PER_KWH)
 
             def read() -> list[MeterReading]:
-                found: list[MeterReading] = []
+                meter_readings: list[MeterReading] = []
                 for answer in ask("Status 10"):
-                    power_w, energy_j = readings(answer.said)
-                    found += [
+                    power_w, energy_j = readings(answer.content)
+                    meter_readings += [
                         MeterReading(power, power_w, answer.t_s),
                         MeterReading(energy, energy_j, answer.t_s),
                     ]
-                return found
+                return meter_readings
 
             yield read
 
@@ -103,11 +103,11 @@ class Tasmota(Plug):
         login = {"user": self.user, "password": password} if password else {}
 
         def ask(command: str) -> Sequence[MqttAnswer]:
-            said = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
-            if "WARNING" in said:
+            answer = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
+            if "WARNING" in answer:
                 advice = "set user and password_file of its web console in the [[meter]] table"
                 raise MachineError("it rejects this user and password", where=self.address, next=advice)
-            return [MqttAnswer(said)]
+            return [MqttAnswer(answer)]
 
         return contextlib.nullcontext(ask)
 
@@ -120,7 +120,7 @@ def _is_tasmota(address: str) -> bool:
     return True
 
 
-def readings(said: Mapping[str, Any]) -> tuple[float, float]:
+def readings(answer: Mapping[str, Any]) -> tuple[float, float]:
     """Parse watts and joules in an answer to `Status 10`, or in a tele/%topic%/SENSOR message; NaN for null.
 
     A meter of several phases has a list of powers, whose sum is the total.
@@ -128,20 +128,23 @@ def readings(said: Mapping[str, Any]) -> tuple[float, float]:
     Raises:
         ValueError: it has no energy meter.
     """
-    energy = table(table(said.get("StatusSNS", said)).get("ENERGY"))
+    energy = table(table(answer.get("StatusSNS", answer)).get("ENERGY"))
     if not {"Power", "Total"} <= energy.keys():
         raise ValueError("this Tasmota has no energy meter (no ENERGY in its answer to Status 10)")
     power, total = (_numbers(energy[name]) for name in ("Power", "Total"))
     return phases_sum(power) if len(power) > 1 else power[0], math.fsum(total) * JOULES_PER_KWH
 
 
-def _numbers(said: Any) -> list[float]:
-    return [number(phase) for phase in cast("list[Any]", said if isinstance(said, list) and said else [said])]
+def _numbers(answer: Any) -> list[float]:
+    return [
+        number(phase)
+        for phase in cast("list[Any]", answer if isinstance(answer, list) and answer else [answer])
+    ]
 
 
-def decimals_step(said: Mapping[str, Any], command: str) -> float | None:
+def decimals_step(answer: Mapping[str, Any], command: str) -> float | None:
     """Return the smallest step from an answer to WattRes or EnergyRes, in W or kWh; None if the firmware
     doesn't report it.
     """
-    decimals = said.get(command)
+    decimals = answer.get(command)
     return 10.0**-decimals if isinstance(decimals, int) and 0 <= decimals < 10 else None

@@ -30,7 +30,7 @@ MOST_MESSAGES = 1000  # that wait to be read
 class MqttAnswer:
     """An answer, and when it arrived on CLOCK_MONOTONIC (None: when it was requested)."""
 
-    said: Mapping[str, Any]
+    content: Mapping[str, Any]
     t_s: float | None = None
 
 
@@ -103,26 +103,26 @@ class _Line:
         if not self._client.is_connected():
             raise OSError(f"the connection to the broker {self._broker} was lost")
         if ask:
-            word, _, argument = command.partition(" ")
-            self._client.publish(f"cmnd/{self._topic}/{word}", argument)
-        found: list[MqttAnswer] = []
+            name, _, argument = command.partition(" ")
+            self._client.publish(f"cmnd/{self._topic}/{name}", argument)
+        answers: list[MqttAnswer] = []
         deadline_s = time.monotonic() + (self._timeout_s if ask else 0.0)
         for _ in range(MOST_MESSAGES):  # others may come without end
             left_s = deadline_s - time.monotonic()
             try:
-                said = self._heard.get(block=not found and left_s > 0, timeout=max(left_s, 0.001))
+                answer = self._heard.get(block=not answers and left_s > 0, timeout=max(left_s, 0.001))
             except queue.Empty:
                 break
             if ask and left_s < 0:
                 break
-            if _is_answer(said, command):
-                found.append(said)
-        if ask and not found:
+            if _is_answer(answer, command):
+                answers.append(answer)
+        if ask and not answers:
             raise OSError(f"{self._topic} at the broker {self._broker} does not answer {command}")
-        return found
+        return answers
 
     def _on_connect(
-        self, client: "Client", data: object, flags: object, reason: Any, properties: object
+        self, client: "Client", userdata: object, flags: object, reason: Any, properties: object
     ) -> None:
         if not reason.is_failure:
             client.subscribe([(f"stat/{self._topic}/+", 0), (f"tele/{self._topic}/SENSOR", 0)])
@@ -130,20 +130,24 @@ class _Line:
             self._ready.put(str(reason))
 
     def _on_subscribe(
-        self, client: "Client", data: object, message: int, reasons: object, properties: object
+        self, client: "Client", userdata: object, message: int, reasons: object, properties: object
     ) -> None:
         self._ready.put("")
 
-    def _on_message(self, client: "Client", data: object, message: "MQTTMessage") -> None:
+    def _on_message(self, client: "Client", userdata: object, message: "MQTTMessage") -> None:
         t_s = time.monotonic()
         try:
-            said = json_from(bytes(message.payload), MOST_BYTES)
+            content = json_from(bytes(message.payload), MOST_BYTES)
         except ValueError:
             return  # stat/%topic%/POWER says ON
-        if isinstance(said, dict) and not message.retain and self._heard.qsize() < MOST_MESSAGES:
-            self._heard.put(MqttAnswer(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(content, dict) and not message.retain and self._heard.qsize() < MOST_MESSAGES:
+            self._heard.put(MqttAnswer(content, t_s))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_answer(said: MqttAnswer, command: str) -> bool:
-    word = command.partition(" ")[0]
-    return "ENERGY" in table(said.said.get("StatusSNS", said.said)) if word == "Status" else word in said.said
+def _is_answer(answer: MqttAnswer, command: str) -> bool:
+    name = command.partition(" ")[0]
+    return (
+        "ENERGY" in table(answer.content.get("StatusSNS", answer.content))
+        if name == "Status"
+        else name in answer.content
+    )
