@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perjoule.planning import measures
-from perjoule.planning.candidates import Choice, Machine, Space, space
+from perjoule.planning.candidates import Choice, EquippedServer, Space, space
 from perjoule.planning.contradictions import Measurement, measurements
 from perjoule.planning.enumeration import (
     Candidates,
@@ -50,7 +50,7 @@ class Row:
 
     # in the order of the front, from 1: by energy, those that a measurement contradicts behind the others
     id: int
-    machine: Machine
+    machine: EquippedServer
     choice: Choice
     servers_count: int
     hosts_count: int

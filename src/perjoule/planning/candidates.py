@@ -63,7 +63,7 @@ class Of(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True)
-class Machine:
+class EquippedServer:
     """A server with its disks and network card: positions of its quantities in the book, and what is
     exact.
     """
@@ -130,7 +130,7 @@ class Space:
     """All that is enumerated, and the book of the quantities on which it rests."""
 
     book: Book
-    machines: tuple[Machine, ...]
+    machines: tuple[EquippedServer, ...]
     choices: tuple[Choice, ...]
     counts: Ints  # of servers
     switches: Mapping[str, Switches]
@@ -285,7 +285,7 @@ def _layout(
     raise CampaignError(f"options {dict(options)} fit no number of servers", where=place, next=str(refusal))
 
 
-def _machines(question: Question, book: Book, unity: int) -> Iterator[Machine]:
+def _machines(question: Question, book: Book, unity: int) -> Iterator[EquippedServer]:
     choose, parts = question.need.choose, question.parts
     drives = {name: _drive(parts, name, book, unity) for name in choose.drives or parts.drive}
     networks = {
@@ -309,7 +309,7 @@ def _machines(question: Question, book: Book, unity: int) -> Iterator[Machine]:
                     continue
                 at = Of(**(stepless | server_entries | drive_entries | cardless | networks[network]))
                 for count in range(1, slots_count + 1):
-                    yield Machine(
+                    yield EquippedServer(
                         server_name,
                         drive_name,
                         count,

@@ -56,7 +56,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
-class FileSystem:
+class FileSystemPart:
     """A file system: the options of its driver for each redundancy, the work of a server's CPU, and how
     near its bound it is.
     """
@@ -92,7 +92,7 @@ class Parts:
     failure: Failure
     network: Mapping[str, Network]
     switch: Mapping[str, Switch]
-    filesystem: Mapping[str, FileSystem]
+    filesystem: Mapping[str, FileSystemPart]
     grid: Mapping[str, Annotated[float, Field(gt=0, le=5000)]]  # gCO2e/kWh
     electricity: Electricity
 
