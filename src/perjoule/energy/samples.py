@@ -114,8 +114,8 @@ def in_order(series: Series) -> Samples:
     index = np.flatnonzero(timed)
     series = series.at(index[np.argsort(t_s[index], kind="stable")])
     t_s, value = series.t_s, series.value
-    good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
-    if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
+    good = (np.abs(value) < SENTINEL) & (value <= limit)
+    if (above := (value > limit) & (value < SENTINEL)).any():
         faults.append(
             Fault(t_s[above], t_s[above], partial(METERS.beyond_range, channel=name, most_w=limit / 1.1))
         )
@@ -123,7 +123,7 @@ def in_order(series: Series) -> Samples:
         good &= ~unknown
         unknown_power = partial(METERS.unknown_power, channel=name, value_w=float(value[unknown].max()))
         faults.append(Fault(t_s[unknown], t_s[unknown], unknown_power))
-    if (below := np.isfinite(value) & (value < lowest(series)) & (value > -SENTINEL)).any():
+    if (below := (value < lowest(series)) & (value > -SENTINEL)).any():
         good &= ~below
         below_zero = partial(METERS.below_zero, channel=name, lowest_w=float(value[below].min()))
         faults.append(Fault(t_s[below], t_s[below], below_zero))

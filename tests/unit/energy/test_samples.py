@@ -252,6 +252,24 @@ def test_watts_of_a_reversed_clamp_are_never_an_energy(made):
         assert "its clamp or its wires are the wrong way round" in found.doubts[0]
 
 
+@pytest.mark.parametrize(
+    ("shown_w", "fault"),
+    [
+        *((failed, None) for failed in (np.nan, np.inf, -np.inf, 9.91e37, -9.91e37, 9.9e37, -9.9e37)),
+        *((watts, METERS.beyond_range) for watts in (110.1, 65535.0, 9.8e37)),
+        *((watts, METERS.below_zero) for watts in (-0.6, -620.0, -9.8e37)),
+    ],
+)
+def test_a_sample_is_left_out_for_one_reason_and_a_failed_read_without_any(made, shown_w, fault):
+    """Of a meter of at most 100 W, which a tenth more may be; its zero is 0.5 W wide."""
+    t_s = np.arange(0.0, 60.0, 0.5)
+    for watts, kept_count in ((shown_w, 119), (110.0, 120), (-0.4, 120)):
+        found = in_order(made.stating("instantaneous", t_s, np.where(t_s == 30, watts, 50.0), most_w=100.0))
+        assert len(found.t_s) == kept_count
+        doubts = [each.doubt(count=1).id for each in found.faults]
+        assert doubts == ([fault.id] if fault and kept_count == 119 else [])
+
+
 @pytest.mark.parametrize("negative_count", [1, 40])
 def test_negative_samples_are_gaps_and_not_subtracted(made, negative_count):
     t_s = np.arange(0.0, 60.0)
