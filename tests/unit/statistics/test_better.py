@@ -306,6 +306,16 @@ def test_pairs_count_by_holms_rule_over_all_rows_in_a_metric() -> None:
     assert judge.verdict(*alike[0], RATE, count=9).count == 9
 
 
+@pytest.mark.parametrize("count", range(6))
+def test_against_a_cell_of_another_campaign_all_pairs_that_did_the_same_work_count(count) -> None:
+    """Of those with a scatter in the metric alone: neither another row's, nor one repetition, nor joules."""
+    row = [cell(str(n), ONE) for n in range(count)]
+    others = [replace(cell("d", ONE), direction="read"), replace(cell("e", ONE), clients_count=9)]
+    others += [replace(cell("f", ONE), workload="other"), cell("g", (7.0,)), cell("h", ONE, metric=PER_J)]
+    found = Judge([*row, *others]).verdict(cell("new", OTHER), cell("old", ONE), RATE)
+    assert found.count == max(1, len(list(combinations(row, 2))))
+
+
 @pytest.mark.heavy
 def test_a_report_of_many_equal_rows_has_a_false_winner_in_one_of_twenty_at_most() -> None:
     dice, runs_count, false_count = np.random.default_rng(5), 300, 0
