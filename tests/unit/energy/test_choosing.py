@@ -1,8 +1,11 @@
 """Device and system power apart: the disks' channels beside those of whole hosts."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from perjoule.energy.choosing import Chooser, Roles
 from perjoule.energy.power import joules
 from perjoule.measures.points import points
 from readings import over
@@ -90,3 +93,33 @@ def test_a_counter_of_a_disk_comes_before_power_of_the_same_meter(made, first):
     ]
     both.sort(key=lambda s: s.channel.quantity != first)
     assert device_j(made.record(), both, 10.0, 20.0) == pytest.approx(80.0)
+
+
+@pytest.mark.parametrize("at_scale", ["", "scale 0.2"])
+def test_parts_and_channels_to_compare_are_those_that_say_something_of_the_hosts(made, at_scale):
+    """A state is no energy; nor has a model of a part, or one of the whole, anything to compare. Beside an
+    emulated cluster, whose watts follow its clock, a real meter says nothing.
+    """
+    grades = ("wall", "PDU", "BMC", "component", "modelled", "nameplate", "simulated")
+    components = ("all", "group", "total", "switch", "board", "disks", "package-0")
+    kinds = product(("storage-1", "elsewhere"), components, ("instantaneous", "window mean", "state"), grades)
+    channels = [
+        made.channel(host, component, "power", semantics, grade, f"meter {n}")
+        for n, (host, component, semantics, grade) in enumerate(kinds)
+    ]
+    chooser = Chooser(Roles(frozenset(), hosts=frozenset({"storage-1"}), at_scale=at_scale), channels, None)
+    emulated = {"simulated", "modelled", "nameplate"}
+    assert set(chooser.comparable()) == {
+        channel
+        for channel in channels
+        if channel.grade in ({"simulated"} if at_scale else {"wall", "PDU", "BMC", "simulated"})
+        and channel.semantics != "state"
+    }
+    assert set(chooser.single()) == {
+        channel
+        for channel in channels
+        if channel.host == "storage-1"
+        and channel.component in ("board", "disks", "package-0")
+        and channel.grade != "modelled"
+        and (not at_scale or (channel.grade in emulated and channel.semantics != "state"))
+    }
