@@ -131,8 +131,8 @@ def in_order(series: Series) -> Samples:
     series = series.at(good)
     t_s, value, stamp_s = series.t_s, series.value, 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
-    if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
-        stamp_s = _stamp_s(t_s[first])
+    if (again := ~first).any() and first.sum() > 1 and not (np.diff(value)[again[1:]] == 0).all():
+        stamp_s = float(np.diff(t_s[first]).min())  # resolution: the least distance between two timestamps
         spread_evenly = partial(METERS.spread_evenly, channel=name, spread_s=stamp_s)
         faults.append(Fault(t_s[again], t_s[again] + stamp_s, spread_evenly))
         t_s, again = _spread(t_s, first, stamp_s), np.zeros_like(again)
@@ -154,13 +154,6 @@ def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
         for number in ALL_BITS_W:
             mask |= np.abs(value - number) <= ALL_BITS_RATIO * number
     return mask
-
-
-def _stamp_s(stamps_s: Floats) -> float:
-    """Return the resolution of timestamps that several samples share: the least distance between two of
-    them.
-    """
-    return float(np.diff(stamps_s).min()) if len(stamps_s) > 1 else 0.0
 
 
 def _spread(t_s: Floats, first: NDArray[np.bool_], stamp_s: float) -> Floats:

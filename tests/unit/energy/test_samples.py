@@ -32,6 +32,24 @@ def test_samples_in_order_are_not_copied(made):
     assert found.value is series.value
 
 
+@pytest.mark.parametrize(
+    ("stamps_s", "t_s", "stamp_s"),
+    [
+        ((3.0, 3.0, 3.0), (3.0,), 0.0),  # nobody knows how coarse the stamps are: the first one counts
+        ((3.0, 3.0, 5.0, 5.0), (3.0, 4.0, 5.0, 6.0), 2.0),
+        ((3.0, 5.0, 5.0, 6.0), (3.0, 5.0, 5.5, 6.0), 1.0),
+    ],
+)
+def test_samples_of_one_timestamp_are_spread_over_the_least_distance_of_two(made, stamps_s, t_s, stamp_s):
+    value = np.arange(40.0, 40.0 + len(stamps_s))
+    found = in_order(made.stating("instantaneous", np.array(stamps_s), value))
+    assert (found.t_s.tolist(), found.stamp_s) == (list(t_s), stamp_s)
+    assert found.value.tolist() == value[: len(t_s)].tolist()
+    (fault,) = found.faults
+    expected = METERS.spread_evenly if stamp_s else METERS.same_timestamp
+    assert fault.doubt(count=1).id == expected.id
+
+
 def runs(value):
     """First and last sample of each run of equal values."""
     edges = [0, *(np.flatnonzero(np.diff(value)) + 1), len(value)]
