@@ -86,6 +86,16 @@ def test_idle_power_is_the_mean_of_before_and_after_and_what_it_changed_by_is_as
     assert len(found.windows) == 2
 
 
+def test_one_mean_alone_tells_no_scatter_of_idle_power(made):
+    """Idle time that ends as the only mean in it does."""
+    t_s = np.arange(3.0, 60.0, 3.0)
+    means = made.stating("window mean", t_s, np.where(t_s < 30, 10.0, 14.0), 3.0)
+    record = trial(made, Phase("baseline", 8.5, 9.0), Phase("tail", 20.0, 42.0))
+    found = present(idle(record, ((1, means),)))
+    assert found.windows == ((8.5, 9.0), (41.5, 42.0))
+    assert (found.mean_w, found.standard_w) == (pytest.approx(12.0), pytest.approx(4 / sqrt(12)))
+
+
 @pytest.mark.parametrize("semantics", ["window mean", "counter"])
 def test_the_scatter_of_idle_power_counts_as_that_of_correlated_samples(made, semantics):
     """And the terms of the budget but the accuracy; both windows err on their own."""
