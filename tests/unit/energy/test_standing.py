@@ -3,14 +3,15 @@ preferred to it.
 """
 
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.energy.amount import amount
-from perjoule.energy.integral import integral
-from perjoule.energy.standing import stands, updated
+from perjoule.energy.integral import Integral, integral
+from perjoule.energy.standing import stands, unknown, updated
 from perjoule.energy.terms import budget
 from perjoule.measures.points import points
 from perjoule.meters.shelly import Shelly
@@ -225,6 +226,19 @@ def test_a_wrap_like_any_other_step_is_not_doubted(made):
     of = made.stating("counter", t_s, 40.0 * t_s % 500, range_value=500.0, most_w=200.0)
     assert amount(of, 5.0, 55.0).doubts == ()
     assert [t.name for t in present(budget(of, 5.0, 55.0)).terms] == []
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 10, 18, 19, 20])
+@pytest.mark.parametrize("inside", [(-0.5, 0.0), (-0.5, 3.0), (-3.0, -0.5), (-0.7, -0.2), (-3.0, 3.0)])
+def test_what_a_step_was_is_told_by_both_steps_beside_it_wherever_a_window_cuts_it(made, at, inside):
+    """Of 30 W before, and 50 W after: any between is as likely. At either end of the series nothing tells."""
+    t_s = np.arange(21.0)
+    curve = Integral(made.stating("counter", t_s, np.where(t_s < at, 1000 + 30 * t_s, 50 * (t_s - at))))
+    window = at + inside[0], at + inside[1]
+    length_s = min(window[1], at) - max(window[0], at - 1)
+    found = unknown(curve, max(window[0], 0.0), min(window[1], 20.0))
+    expected = (length_s, 40 * length_s, 20 * length_s / sqrt(12)) if 1 < at < 20 else (0.0, 0.0, 0.0)
+    assert (found.length_s, found.energy_j, found.standard_j) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
