@@ -1,13 +1,16 @@
 """Device and system power apart: the disks' channels beside those of whole hosts."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from perjoule.energy.choosing import Chooser, Roles
+from perjoule.energy.metering import Metering
 from perjoule.energy.power import joules
 from perjoule.measures.points import points
+from perjoule.model.doubts import METERS
 from readings import over
 
 
@@ -123,3 +126,34 @@ def test_parts_and_channels_to_compare_are_those_that_say_something_of_the_hosts
         and channel.grade != "modelled"
         and (not at_scale or (channel.grade in emulated and channel.semantics != "state"))
     }
+
+
+@pytest.mark.parametrize(
+    ("hosts", "grades", "doubt"),
+    [
+        (("storage-1",), ("wall",), None),
+        (("storage-1",), ("component",), METERS.none_covers),
+        (("storage-1",), ("component", "wall"), None),
+        ((), ("wall",), METERS.outside),
+        ((), ("component",), METERS.outside),
+        (("storage-1",), (), None),
+    ],
+)
+def test_that_no_meter_covers_the_hosts_or_that_they_are_elsewhere_is_the_reason(made, hosts, grades, doubt):
+    channels = [made.channel(grade=grade, meter=grade) for grade in grades]
+    found = Chooser(Roles(frozenset(hosts)), channels, None).best(frozenset(hosts))
+    assert [each.id for each in found.doubts] == ([doubt.id] if doubt else [])
+    assert (found.parts is not None) == ("wall" in grades and bool(hosts))
+
+
+@pytest.mark.parametrize("spans", [True, False])
+def test_one_meter_of_both_sides_counts_for_both_though_others_have_clients_alone(made, spans):
+    """A strip with the server and one client, beside a plug of the other client and, or not, of the first."""
+    hosts = ("storage-1", "client-1", "client-2")
+    strip = replace(made.channel("", "group", meter="strip"), covers=hosts[:2])
+    plugs = [made.channel(host, meter="plug") for host in (hosts[2:] if spans else hosts)]
+    roles = Roles(frozenset(hosts[:1]), clients=frozenset(hosts[1:]), hosts=frozenset(hosts))
+    found = Metering.of(roles, [strip, *plugs])
+    assert found.both is not None
+    assert {channel.meter for _, channel in found.both.net} == ({"strip", "plug"} if spans else {"plug"})
+    assert (found.servers.parts is None) == spans
