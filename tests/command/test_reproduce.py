@@ -69,7 +69,7 @@ def test_a_paper_with_two_studies_has_a_file_and_what_is_missing_for_each(tmp_pa
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["boards-cubieboard.toml", "boards-hep.toml"]
     assert all(name in done.stdout for name in files)
-    assert "can't be repeated by cubieboard: phases of 200 s and 100 s" in done.stderr
+    assert "can't be repeated by cubieboard: the NAS's 188.7 W" in done.stderr
     assert "can't be repeated by hep: the desktop PC" in done.stderr
     assert 'kind = "rados"' in (tmp_path / files[0]).read_text()
     assert 'compression = "none"' in (tmp_path / files[1]).read_text()

@@ -71,7 +71,20 @@ SHORT = {
         },
     ),
     # of hosts over SSH one is for management; three monitors: test_rados.py
-    "cubieboard": Short(({"size": "8 MiB", "duration": "60 s", "time_limit": "120 s"},), 0, {"monitors": 1}),
+    "cubieboard": Short(
+        (
+            {
+                "size": "8 MiB",
+                "duration": "60 s",
+                "read_duration": "60 s",
+                "pools_made_apart": "500 ms",
+                "pools_deleted_apart": "500 ms",
+                "time_limit": "120 s",
+            },
+        ),
+        0,
+        {"monitors": 1},
+    ),
     "degraded-reads": Short(
         ({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Host, Pool, Testbed
+from perjoule.drivers.protocols import FileSystem, Host, MakesPools, Pool, Testbed, Workload
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 
@@ -75,3 +75,43 @@ def test_three_monitors_run_on_hosts_of_their_own_and_agree() -> None:
             others = {"ceph-mgr"} if host is hosts.management else set[str]()
             assert daemons == (others | {"ceph-mon"} if host.role == "management" else {"ceph-osd"})
         mounted.alive()
+
+
+def test_a_pool_that_was_deleted_is_made_again_for_its_client_alone(tmp_path: Path) -> None:
+    """As a benchmark does whose window has its pools in it: also where all are gone for a while."""
+    testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
+    store = drivers.build("filesystems", "rados", {"copies": 2, "placement_groups": 8})
+    load = drivers.build(
+        "workloads",
+        "rados",
+        {
+            "operation": "procedure",
+            "object": "64 KiB",
+            "size": "64 MiB",
+            "duration": "2 s",
+            "read_duration": "2 s",
+            "pools_made_apart": "1 s",
+            "pools_deleted_apart": "500 ms",
+        },
+    )
+    assert isinstance(testbed, Testbed)
+    assert isinstance(store, FileSystem)
+    assert isinstance(load, Workload)
+    with testbed.hold(2) as hosts, store.mount(hosts) as mounted:
+        assert isinstance(mounted, MakesPools)
+        for attempt in ("first", "second"):
+            (tmp_path / attempt).mkdir()
+            load.prepare(hosts.clients, mounted, tmp_path / attempt)
+            outcome = load.run(hosts.clients, mounted, tmp_path / attempt)
+            moved = {(r.host, r.direction): r.moved_bytes for r in outcome.results}
+            assert {*moved} == {(f"client-{n}", way) for n in (1, 2) for way in ("write", "read")}
+            assert min(moved.values()) > 0
+            assert outcome.measured == {"pools_made_count": 2.0}
+            mounted.alive()
+        one, two = hosts.clients
+        mounted.make_pool(one.name)
+        put = one.directory / "put"
+        one.run(["dd", "if=/dev/urandom", f"of={put}", "bs=1M", "count=1"], timeout_s=30)
+        rados(one, mounted.pools[one.name], "put", "object", put)
+        with pytest.raises(WorkloadError):
+            rados(two, mounted.pools[two.name], "ls")

@@ -19,6 +19,7 @@ from perjoule.machine.scripts import BASH, STAMPED
 from perjoule.model import WRITE_BACK, Outcome, Phase
 from perjoule.model.doubts import IN_FLIGHT, TIMES, Doubt
 from perjoule.model.errors import PausedError, WorkloadError
+from perjoule.model.metrics import POOLS
 from perjoule.model.units import seconds_text
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
@@ -123,6 +124,7 @@ def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt 
     if (
         written.last_began_s is None
         or loaded.sustained
+        or loaded.measured.get(POOLS)  # deleted with all that was written
         or all(result.direction != "write" for result in loaded.results)
     ):
         return None

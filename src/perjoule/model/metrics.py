@@ -142,7 +142,7 @@ EDP_RATIO, PROPORTIONALITY, IDLE_PEAK, ABOVE_IDEAL = (
 GAP, PER_BYTE = "gap_ratio", "energy_per_byte_j"
 # Those that single workloads measure.
 ASKED_LOAD, REACHED_LOAD, ERRORS = "asked_load_ratio", "load_ratio", "event_errors_count"
-LEAST_GAP, MOUNTED = "least_gap_s", "clients_mounted_count"
+LEAST_GAP, MOUNTED, POOLS = "least_gap_s", "clients_mounted_count", "pools_made_count"
 WARM_UP_ROUNDS, WARM_UP, WARM_UP_BYTES = "warm_up_rounds_count", "warm_up_s", "warm_up_bytes"
 TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = (
     "tasks_count",
@@ -195,6 +195,7 @@ ENTRIES = (
     Metric(REACHED_LOAD, "% load", PERCENT, "bytes moved / time until the last client's end / the maximum"),
     Metric(LEAST_GAP, "least gap", S, "shortest gap between accesses in which a disk could sleep, as the campaign sets it"),
     Metric(MOUNTED, "clients mounted", ONE, "clients with the file system mounted during an idle trial"),
+    Metric(POOLS, "pools", ONE, "pools that clients made and deleted in the window"),
     Metric(ERRORS, "errors", ONE, "calls of clients that failed, in loads that continue after errors", "lower", event=True),
     Metric(WARM_UP_ROUNDS, "warm-up rounds", ONE, "rounds of fio before the steady ones"),
     Metric(WARM_UP, "warm-up", S, "length of the rounds of fio before the steady ones"),

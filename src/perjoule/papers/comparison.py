@@ -76,12 +76,12 @@ def _above(pair: NumberPair, judge: Judge, cells: Sequence[Cell]) -> frozenset[s
 
 def _held(paper: Paper, pair: NumberPair, record: Record | None, above: frozenset[str]) -> NumberComparison:
     number, interval = pair.number, pair.measured.interval
-    most = number.statistic.startswith("maximum")
+    extreme = number.extreme
     count = len(interval.values)
     mean = pair.value / number.value
     rounding = log(number.high / number.value) if number.value < number.high < inf else 0.0
-    half = 0.0 if most else inf
-    if not most and min(interval.values) > 0 and count > 1:
+    half = 0.0 if extreme else inf
+    if not extreme and min(interval.values) > 0 and count > 1:
         estimate = contrast([(1, sample(pair.measured.cell, pair.measured.metric))]).ratio
         printed = sqrt(
             sum(
@@ -96,7 +96,7 @@ def _held(paper: Paper, pair: NumberPair, record: Record | None, above: frozense
     return NumberComparison(
         pair,
         ratio,
-        f"{'maximum' if most else 'mean'} of {count}",
+        f"{extreme or 'mean'} of {count}",
         tuple(_differences(paper, pair, record)),
         above,
     )

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perjoule.measures.overhead import COUNTED, USE
+from perjoule.measures.whole import HIGHEST, LOWEST, MEAN
 from perjoule.model import Cell, Interval, Quantity, Record
 from perjoule.model.metrics import ENERGY, METRICS, OF_PEAK, POWER, PREFIXES, Metric, metric_of
 from perjoule.model.units import BYTES, exact_text
@@ -25,6 +26,15 @@ _OF_PARTS = {
     for key, quantity in ((POWER, "power"), (ENERGY, "energy"))
 }
 _PARTS = {"controller": "boards", "device": "disks", "": WHOLE, "net": WHOLE}
+EXTREMES = {"maximum": max, "minimum": min}
+BENCHMARK = "the whole benchmark"  # the window of power that is not of a load alone
+_OF_BENCHMARK: Mapping[str, Mapping[str, Fact]] = {
+    metric.of(boundary).key: {"window": BENCHMARK, "samples": samples}
+    for metric, samples in ((MEAN, ""), (LOWEST, "minimum"), (HIGHEST, "maximum"))
+    for boundary in ("net", "controller", "device")
+}
+# what has another of these facts is found only by its name
+_USUAL: Mapping[str, Fact] = {"part": WHOLE, "window": "", "samples": ""}
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,11 @@ class MeasuredMetric:
         return self.cell.metrics[self.metric]
 
     @property
+    def window(self) -> str:
+        """What it is over: the load of a direction, or the whole benchmark."""
+        return str(self.facts.get("window", self.cell.direction))
+
+    @property
     def words(self) -> str:
         """Its facts, with the quantity."""
         count = self.cell.clients_count
@@ -66,18 +81,18 @@ class MeasuredMetric:
     def has(self, **facts_sought: Fact) -> bool:
         """Return whether it has all these facts; sizes match within the ambiguity of "MB".
 
-        What is of a part alone is found only by its name.
+        What is of a part alone, of the whole benchmark, or an extreme sample is found only by its name.
         """
         facts = {**self.facts, "quantity": self.quantity}
-        if facts.get("part", WHOLE) != WHOLE and "part" not in facts_sought:
+        if any(facts.get(key, usual) != usual and key not in facts_sought for key, usual in _USUAL.items()):
             return False
         return all(key in facts and same(key, facts[key], value) for key, value in facts_sought.items())
 
 
 @dataclass(frozen=True)
 class NumberPair:
-    """A printed number and the measurement of the same kind: its mean, or the largest repetition for a
-    paper's maximum.
+    """A printed number and the measurement of the same kind: its mean, the largest repetition for a paper's
+    maximum, or the smallest for its minimum.
     """
 
     number: PrintedNumber
@@ -94,8 +109,8 @@ class NumberPair:
         return self._of(self.measured.until_durable) if self.measured.durable else None
 
     def _of(self, measured: MeasuredMetric) -> float:
-        maximum = self.number.statistic.startswith("maximum")
-        return measured.interval.maximum if maximum else measured.interval.mean
+        extreme = EXTREMES.get(self.number.extreme)
+        return extreme(measured.interval.values) if extreme else measured.interval.mean
 
 
 def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[MeasuredMetric, ...]:
@@ -111,7 +126,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
             key,
             {
                 **facts.get((cell.filesystem, cell.workload), {}),
-                "direction": cell.direction,
+                **_OF_BENCHMARK.get(metric.key, {"direction": cell.direction}),
                 "clients": cell.clients_count,
                 **({"of": "TPP"} if metric.key == OF_PEAK else {}),
                 **({"part": _PARTS[metric.boundary]} if _quantity(metric) in ("power", "energy") else {}),
@@ -136,6 +151,8 @@ def _quantity(metric: Metric) -> str:
     """Return what papers call a metric; "" if they don't."""
     if metric.boundary == "gross":
         return ""
+    if metric.key in _OF_BENCHMARK:
+        return "power"
     return metric.quantity or OVERHEADS.get(metric.key) or _OF_PARTS.get(metric.key, "")
 
 
@@ -144,7 +161,8 @@ def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Number
 
     Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so
     must the cluster, if the paper has numbers of the measured one. If several cells match (the paper does not
-    state the number of clients), a maximum is compared with their largest, and any other number with none.
+    state the number of clients), a maximum is compared with their largest, a minimum with their smallest, and
+    any other number with none.
     """
     return tuple(
         pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster"))
@@ -158,6 +176,8 @@ def _beside(
     facts |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
     if "filesystem" not in facts and "workload" not in number.facts:
         return
+    if facts.get("window") == BENCHMARK:
+        facts["samples"] = number.extreme
     same_kind = [
         measurement
         for measurement in measurements
@@ -167,8 +187,13 @@ def _beside(
             or measurement.facts.get("cluster") == number.facts.get("cluster")
         )
     ]
-    if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
-        yield NumberPair(number, max(same_kind, key=lambda measurement: measurement.interval.maximum))
+    extreme = EXTREMES.get(number.extreme)
+    if len(same_kind) == 1:
+        yield NumberPair(number, same_kind[0])
+    elif same_kind and extreme:
+        yield NumberPair(
+            number, extreme(same_kind, key=lambda measurement: extreme(measurement.interval.values))
+        )
 
 
 def same(key: str, first: Fact, second: Fact) -> bool:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from perjoule.energy.coverage import Signed
 from perjoule.energy.hosts import roles
 from perjoule.energy.integral import integral
 from perjoule.energy.samples import Floats
@@ -46,12 +47,21 @@ def net_power_w(reading: Reading, began_s: float, ended_s: float) -> Floats:
     energy.
     """
     parts = reading.servers(began_s, ended_s).parts
-    if parts is None or not parts.net:
+    return signed_w(reading, parts.net, began_s, ended_s) if parts else np.empty(0)
+
+
+def signed_w(reading: Reading, channels: Signed, began_s: float, ended_s: float) -> Floats:
+    """Return the power of channels together in a window: shape (N,), from sample to sample of the first one;
+    NaN where one of them is unknown. Empty without channels.
+    """
+    if not channels:
         return np.empty(0)
-    net = reading.signed(parts.net)
-    first = next(s for s in reading.series if any(s is part for _, part in net))
+    signed = reading.signed(channels)
+    first = next(s for s in reading.series if any(s is part for _, part in signed))
     edges_s = first.t_s[(first.t_s >= began_s) & (first.t_s <= ended_s)]
-    return np.sum([sign * means(s, edges_s) for sign, s in net], axis=0) if len(edges_s) > 1 else np.empty(0)
+    return (
+        np.sum([sign * means(s, edges_s) for sign, s in signed], axis=0) if len(edges_s) > 1 else np.empty(0)
+    )
 
 
 def components_w(reading: Reading, edges_s: Floats) -> dict[str, Floats]:

@@ -150,6 +150,8 @@ def test_a_sync_that_begins_late_does_not_count_as_writing(waits_s):
         late(loaded(100.0 - waits_s), written)
     assert late(loaded(100.0 - waits_s, direction="read"), written) is None
     assert late(loaded(100.0 - waits_s, sustained=True), written) is None
+    deleted = replace(loaded(100.0 - waits_s), measured={"pools_made_count": 1.0})
+    assert late(deleted, written) is None
 
 
 def test_hosts_that_are_far_away_are_doubted_and_not_refused():

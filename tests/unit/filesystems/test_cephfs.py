@@ -78,6 +78,48 @@ def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_las
     assert cluster.unscrubbed() == ""
 
 
+def test_a_pool_is_deleted_and_made_again_once_and_the_others_are_waited_for_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def ask(
+        _: CephCluster,
+        stages: Sequence[Sequence[commands.Command]],
+        ready: Mapping[str, int] | None = None,
+        name: str = "",
+    ) -> list[list[Any]]:
+        asked.extend(f"{one['prefix']} {one['pool']}" for stage in stages for one in stage)
+        asked.extend([f"{ready['placement_groups_count']} PGs: {name}"] if ready else [])
+        return []
+
+    monkeypatch.setattr(CephCluster, "ask", ask)
+    cluster = CephCluster(Rados(), CLUSTER)
+    cluster.make_pool("client-1")
+    assert asked == []  # it exists
+    for _ in range(2):
+        cluster.delete_pool("client-1")
+        cluster.delete_pool("client-2")
+    assert asked == ["osd pool delete client-1", "osd pool delete client-2"]
+    for _ in range(2):
+        cluster.make_pool("client-2")
+    assert asked[2:] == [
+        "osd pool create client-2",
+        "osd pool application enable client-2",
+        "64 PGs: a healthy pool of client-2",
+    ]
+
+
+def test_whoever_deletes_a_pool_has_to_name_it_twice_and_ceph_must_allow_it() -> None:
+    layout = Rados().layout(CLUSTER)
+    ((command,),) = commands.removal(layout.pools[1])
+    assert (command["pool"], command["pool2"]) == ("client-2", "client-2")
+    assert command["yes_i_really_really_mean_it"] is True
+    assert "mon_allow_pool_delete = true\n" in configuration(
+        layout, Path("/x"), "10.0.0.1", changed=(), osd_bytes=1
+    )
+
+
 def stages(layout: ceph.CephLayout) -> dict[str, list[Mapping[str, Any]]]:
     """All commands by their names, in order."""
     found: dict[str, list[Mapping[str, Any]]] = {}

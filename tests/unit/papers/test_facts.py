@@ -153,3 +153,30 @@ def test_options_that_are_no_more_leave_the_kind(made):
         "direction": "write",
         "clients": 2,
     }
+
+
+def test_table_2_of_the_cubieboards_stands_beside_power_of_the_whole_benchmark(made):
+    """Not beside that of a write or a read, whose mean the paper does not print."""
+    powers = {"mean_w": 160.0, "whole_w": 170.0, "whole_lowest_w": 150.0, "whole_highest_w": 190.0}
+    powers |= {"controller_whole_w": 42.0, "device_whole_w": 128.0}
+    metrics = {key: interval([watts, watts + 1.0]) for key, watts in powers.items()}
+    cells = [
+        Cell("Ceph", "rados bench", "write", 5, metrics, grade="modelled"),
+        Cell("Ceph", "rados bench", "read", 5, {"mean_w": interval([165.0, 166.0])}, grade="modelled"),
+    ]
+    trial = replace(
+        made.trial(), filesystem=Spec("rados", {}, "Ceph"), workload=Spec("rados", {}, "rados bench")
+    )
+    found = measured([made.record(trial, cluster="cubieboard2")], cells)
+    pairs = {pair.number.id: pair.value for pair in beside(published.paper("cubieboard"), found)}
+    assert pairs == {
+        "least_power": 150.0,
+        "most_power": 191.0,
+        "mean_power_5": 170.5,
+        "power_5_boards_mean": 42.5,
+        "power_5_disks_mean": 128.5,
+        "power_5_boards_disks_mean": 170.5,
+        "power_5_boards_disks_minimum": 150.0,
+        "power_5_boards_disks_maximum": 191.0,
+    }
+    assert {of.window for of in found} == {"write", "read", "the whole benchmark"}

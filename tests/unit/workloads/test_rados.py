@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Host, Pool, Process, Workload
-from perjoule.model import Json
+from perjoule.drivers.protocols import Host, MakesPools, Mounted, Pool, Process, Workload
+from perjoule.model import Json, Outcome
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads import rados
-from perjoule.workloads.rados import start
+from perjoule.workloads.rados import procedure, start
 from places import TRANSCRIPTS
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
@@ -56,6 +57,29 @@ class Client(ScriptedHost):
             return ScriptedProcess(None)
         self.ran.append([*words[7:]])
         return Hanging(self.code, (SAID / "nodata.log").read_text())
+
+
+class Pools(ScriptedMount, MakesPools):
+    """A store that writes down which pools were made and deleted, and when."""
+
+    def __init__(self, *clients: Host) -> None:
+        super().__init__()
+        self.pools = {c.name: Pool(c.name, f"client.{c.name}", Path("/etc/ceph.conf")) for c in clients}
+        self.done: list[str] = []
+        self.times_s: list[float] = []
+
+    def make_pool(self, client: str) -> None:
+        self._done(f"make {client}")
+
+    def delete_pool(self, client: str) -> None:
+        self._done(f"delete {client}")
+
+    def drop_caches(self) -> None:
+        self._done("drop caches")
+
+    def _done(self, name: str) -> None:
+        self.done.append(name)
+        self.times_s.append(time.monotonic())
 
 
 class Store(ScriptedMount):
@@ -182,6 +206,8 @@ def test_a_read_finds_its_objects_or_writes_them(tmp_path: Path) -> None:
         ({"duration": "1.5 s"}, 'write duration = "2 s"'),
         ({"duration": "10 min", "time_limit": "1 min"}, "below time_limit"),
         ({"in_flight": 0}, "greater than or equal to 1"),
+        ({"operation": "procedure", "read_duration": "1.5 s"}, 'write read_duration = "2 s"'),
+        ({"operation": "procedure", "read_duration": "10 min"}, "read_duration must be below time_limit"),
     ],
 )
 def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], sentence: str) -> None:
@@ -191,3 +217,58 @@ def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], se
 
 def test_a_plan_knows_the_bytes() -> None:
     assert bench(size="8 MiB").moved_bytes(3) == 24 * MIB
+
+
+def test_a_procedure_makes_pools_apart_writes_reads_and_deletes_them_apart(tmp_path: Path) -> None:
+    clients = [Client("client-1", 0), Client("client-2", 0)]
+    store = Pools(*clients)
+    run: list[str] = []
+
+    class Load(rados.RadosBench):
+        def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+            run.append(f"{folder.name} of {len(clients)} after {len(store.done)}")
+            return Outcome("", ())
+
+    loads = {"write": Load(), "read": Load(operation="seq")}
+    procedure.run(loads, clients, store, tmp_path, made_apart_s=0.2, deleted_apart_s=0.1)
+    made, deleted = ([f"{verb} {client.name}" for client in clients] for verb in ("make", "delete"))
+    assert store.done == [*made, "drop caches", "drop caches", *deleted]
+    assert run == ["write of 2 after 3", "read of 2 after 4"]
+    assert 0.2 <= store.times_s[1] - store.times_s[0] < 0.3
+    assert 0.1 <= store.times_s[-1] - store.times_s[-2] < 0.2
+
+
+def test_a_procedure_begins_without_pools_and_any_other_load_with_its_own(tmp_path: Path) -> None:
+    one, two = Client("client-1", 0), Client("client-2", 0)
+    store = Pools(one, two)
+    bench(operation="procedure").prepare([one], store, tmp_path)
+    assert store.done == ["delete client-1", "delete client-2"]
+    bench().prepare([one], store, tmp_path)
+    assert store.done[2:] == ["make client-1", "drop caches"]
+
+
+def test_a_store_without_such_pools_refuses_a_procedure(tmp_path: Path) -> None:
+    client = Client("client-1", 0)
+    with pytest.raises(WorkloadError, match="can't be made again"):
+        bench(operation="procedure").prepare([client], Store(client), tmp_path)
+
+
+def test_a_procedure_has_both_directions_and_its_time_includes_that_between_pools(tmp_path: Path) -> None:
+    whole = bench(
+        operation="procedure",
+        duration="200 s",
+        read_duration="100 s",
+        pools_made_apart="30 s",
+        pools_deleted_apart="20 s",
+    )
+    assert whole.directions == ("write", "read")
+    assert whole.loading_s(5, 1.0) == 4 * 50.0 + 200.0 + 100.0
+    shutil.copytree(SAID / "bench", tmp_path / "write")
+    shutil.copytree(SAID / "seq", tmp_path / "read")
+    outcome = whole.outcome(tmp_path)
+    assert [(r.host, r.direction) for r in outcome.results] == [
+        ("client-1", "write"),
+        ("client-2", "write"),
+        ("client-1", "read"),
+    ]
+    assert outcome.measured == {"pools_made_count": 2.0}

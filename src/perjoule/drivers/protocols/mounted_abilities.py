@@ -136,6 +136,20 @@ class Growable(Ability):
         """Have a further storage host serve, and begin to spread the data. Raises WorkloadError."""
 
 
+class MakesPools(Ability):
+    """An object store whose clients' pools can be deleted and made again."""
+
+    lack = "the pools of this store can't be made again"
+
+    @abstractmethod
+    def make_pool(self, client: str) -> None:
+        """Make a client's pool, unless it exists, and wait until it is healthy. Raises WorkloadError."""
+
+    @abstractmethod
+    def delete_pool(self, client: str) -> None:
+        """Delete a client's pool with all its objects, if it exists. Raises WorkloadError."""
+
+
 class Scrubs(Ability):
     """A file system that compares all data with their checksums by a command."""
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from perjoule.drivers.protocols.abilities import able
 from perjoule.drivers.protocols.filesystem import Mounted
 from perjoule.drivers.protocols.host import Host
-from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, Unmounts
+from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, MakesPools, Unmounts
 
 
-class Within(Mounted, CachesOnServers, Unmounts):
+class Within(Mounted, CachesOnServers, MakesPools, Unmounts):
     """The same file system with other folders; what happens to the whole happens to it."""
 
     def __init__(self, mounted: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
@@ -60,3 +60,11 @@ class Within(Mounted, CachesOnServers, Unmounts):
     def unmounted(self) -> AbstractContextManager[None]:
         """As of the whole."""
         return able(self._whole, Unmounts).unmounted()
+
+    def make_pool(self, client: str) -> None:
+        """As of the whole."""
+        able(self._whole, MakesPools).make_pool(client)
+
+    def delete_pool(self, client: str) -> None:
+        """As of the whole."""
+        able(self._whole, MakesPools).delete_pool(client)

@@ -10,7 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perjoule.drivers.protocols import Host, Hosts, Pool, Scrubs, TellsHealth, WorksInBackground
+from perjoule.drivers.protocols import (
+    Host,
+    Hosts,
+    MakesPools,
+    Pool,
+    Scrubs,
+    TellsHealth,
+    WorksInBackground,
+)
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
@@ -34,7 +42,7 @@ OBJECTS_AT_ONCE = 256
 PG_LIST: commands.Command = {"prefix": "pg dump", "dumpcontents": ["pgs"], "target": "mgr"}
 
 
-class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
+class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksInBackground):
     """One Ceph cluster; its clients use its pools."""
 
     kind = "ceph"
@@ -56,6 +64,7 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
             pool.client: Pool(pool.name, *users[pool.client]) for pool in self.layout.pools if pool.client
         }
         self.directories = {} if self.pools else self.directories
+        self._deleted: set[str] = set()  # clients whose pools are
         self._scrubbed_before: Mapping[str, str] = {}  # of each placement group
         self._slice_s = SLICE_S / hosts.scale
         self._keys: Mapping[str, str] = {}  # of each daemon and client
@@ -72,15 +81,34 @@ class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground)
         if layout.mds:
             self._serve(self.host(layout.mds), "mds.a", "ceph-mds")
         each(layout.osds, lambda osd: self._serve(self.host(osd.host), osd.name, "ceph-osd"))
-        ready = {
-            "osds_count": len(layout.osds),
-            "placement_groups_count": 0,
-            "mds_count": int(bool(layout.mds)),
-        }
-        self.ask([], ready, "OSDs that are up")
+        self.ask([], self._ready(0), "OSDs that are up")
         self.ask(commands.creation(layout))
-        groups_count = len(layout.pools) * self.options.placement_groups_count
-        self.ask([], ready | {"placement_groups_count": groups_count}, "a healthy cluster")
+        self.ask([], self._ready(len(layout.pools)), "a healthy cluster")
+
+    def _ready(self, pools_count: int) -> Mapping[str, int]:
+        """Return the state to wait for: all daemons, and every placement group of so many pools."""
+        return {
+            "osds_count": len(self.layout.osds),
+            "placement_groups_count": pools_count * self.options.placement_groups_count,
+            "mds_count": int(bool(self.layout.mds)),
+        }
+
+    def make_pool(self, client: str) -> None:
+        """Make a client's pool, unless it exists, and wait until it is healthy."""
+        if client in self._deleted:
+            self.ask(commands.pools([self._pool_of(client)], self.options.placement_groups_count))
+            self._deleted.discard(client)
+            pools_count = len(self.layout.pools) - len(self._deleted)
+            self.ask([], self._ready(pools_count), f"a healthy pool of {client}")
+
+    def delete_pool(self, client: str) -> None:
+        """Delete a client's pool with all its objects, if it exists; OSDs remove them afterwards."""
+        if client not in self._deleted:
+            self.ask(commands.removal(self._pool_of(client)))
+            self._deleted.add(client)
+
+    def _pool_of(self, client: str) -> ceph.CephPool:
+        return next(pool for pool in self.layout.pools if pool.client == client)
 
     @property
     def settings(self) -> tuple[Setting, ...]:

@@ -154,11 +154,11 @@ def creation(layout: CephLayout) -> list[list[Command]]:
     """
     stages: list[list[Command]] = [
         [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],
-        [_pool(pool, layout.options.placement_groups_count) for pool in layout.pools],
+        *pools(layout.pools, layout.options.placement_groups_count),
     ]
     if not layout.mds:
-        enable: Command = {"prefix": "osd pool application enable"}
-        return [*stages, [{**enable, "pool": pool.name, "app": pool.application} for pool in layout.pools]]
+        return stages
+    stages = stages[:-1]  # a file system enables its application itself
     system: Command = {
         "prefix": "fs new",
         "fs_name": FILE_SYSTEM,
@@ -173,6 +173,29 @@ def creation(layout: CephLayout) -> list[list[Command]]:
         # per file.
         system = {**system, "force": True}
     return [*stages, [system]]
+
+
+def pools(made: Sequence[CephPool], groups_count: int) -> list[list[Command]]:
+    """Return the commands that make pools, whose rules exist, and say what for."""
+    enable: Command = {"prefix": "osd pool application enable"}
+    return [
+        [_pool(pool, groups_count) for pool in made],
+        [{**enable, "pool": pool.name, "app": pool.application} for pool in made],
+    ]
+
+
+def removal(pool: CephPool) -> list[list[Command]]:
+    """Return the command that deletes a pool with all its objects."""
+    return [
+        [
+            {
+                "prefix": "osd pool delete",
+                "pool": pool.name,
+                "pool2": pool.name,
+                "yes_i_really_really_mean_it": True,
+            }
+        ]
+    ]
 
 
 def _pool(pool: CephPool, groups_count: int) -> Command:

@@ -114,6 +114,8 @@ log_max_recent = 1
 mon_cluster_log_to_file = false
 # a cluster this small would never be quiet, and has the placement groups of the campaign
 mon_allow_pool_size_one = true
+# for loads that make their pools and delete them
+mon_allow_pool_delete = true
 mon_warn_on_pool_no_redundancy = false
 mon_warn_on_pool_pg_num_not_power_of_two = false
 mon_warn_on_insecure_global_id_reclaim = false

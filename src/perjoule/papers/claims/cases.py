@@ -192,7 +192,7 @@ class Among:
                 best, rival = (
                     max(side, key=lambda measurement: measurement.interval.mean) for side in (ours, rivals)
                 )
-                cases.append(ClaimCase(f"{rival.words}, {rival.facts['direction']}", best, rival))
+                cases.append(ClaimCase(f"{rival.words}, {rival.window}", best, rival))
         return cases
 
     def stepped(self) -> list[ClaimCase]:
@@ -280,4 +280,4 @@ def _size(along: str, measurement: MeasuredMetric) -> float:
 def _case(measurement: MeasuredMetric, different: set[str]) -> str:
     cell = measurement.cell
     clients = f", {clients_text(cell.clients_count)}" if "clients" not in different else ""
-    return f"{cell.workload if cell.direction in cell.workload else cell.direction}{clients}"
+    return f"{cell.workload if measurement.window in cell.workload else measurement.window}{clients}"

@@ -108,6 +108,12 @@ class PrintedNumber:
         return {**self.facts, "quantity": self.quantity, "statistic": self.statistic, "place": self.place}
 
     @property
+    def extreme(self) -> str:
+        """ "maximum" or "minimum" of whatever it is the extreme of; "" for any other statistic."""
+        word = self.statistic.partition(" ")[0]
+        return word if word in ("maximum", "minimum") else ""
+
+    @property
     def name(self) -> str:
         """Its name in words."""
         facts = dict(self.own)

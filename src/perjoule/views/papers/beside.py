@@ -31,7 +31,7 @@ def drawing(paper: Paper, comparisons: Sequence["NumberComparison"], title: str)
     pairs = [
         figure.Beside(
             cell.filesystem,
-            f"{unit.symbol}, {cell.direction}, {cell.workload}, {comparison.kind.split()[0]}",
+            f"{unit.symbol}, {comparison.pair.measured.window}, {cell.workload}, {comparison.kind.split()[0]}",
             comparison.pair.value / unit.per,
             comparison.pair.number.value / unit.per,
         )

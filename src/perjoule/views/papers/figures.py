@@ -112,7 +112,7 @@ def _said(printed: Sequence[PaperNumber]) -> str:
 
 
 def _printed(pair: "NumberPair") -> PaperNumber:
-    of_any = pair.number.statistic.startswith("maximum") and "clients" not in pair.number.facts
+    of_any = pair.number.extreme == "maximum" and "clients" not in pair.number.facts
     text = f"{pair.number.printed}, {pair.number.place}"
     return PaperNumber(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
 

@@ -10,7 +10,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -18,16 +18,28 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload, require_time
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, Host, MakesPools, Mounted, Need, Workload, require_time
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, read_as, text_of
-from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
+from perjoule.model import (
+    OPTIONS,
+    Channel,
+    ClientResult,
+    Direction,
+    Json,
+    Outcome,
+    Pattern,
+    Series,
+    Spec,
+)
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import WorkloadError
-from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
+from perjoule.model.units import BYTES, MIB, SECONDS, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, daemons_first
 from perjoule.workloads._start import clock_offsets_s
+from perjoule.workloads.rados import procedure
 from perjoule.workloads.rados.start import together
 
 EXAMPLE = """
@@ -68,9 +80,9 @@ class RadosBench(Workload):
         "seconds": "duration = {seconds}",
     }
 
-    operation: Literal["write", "seq", "rand"] = "write"
-    """Write new objects; read each once, in order (seq); or read random ones until the time is over
-    (rand).
+    operation: Literal["write", "seq", "rand", "procedure"] = "write"
+    """Write new objects; read each once, in order (seq); read random ones until the time is over (rand); or
+    all in one window: make each client's pool, write, read in order, delete the pools (procedure).
     """
 
     object_bytes: Bytes = 4 * MIB
@@ -85,6 +97,17 @@ class RadosBench(Workload):
     duration_s: Seconds = 60.0
     """End the load after this time, in whole seconds, even if not all is moved; the only end of `rand`."""
 
+    read_duration_s: Seconds = 60.0
+    """End the reads of `procedure` after this time, in whole seconds."""
+
+    pools_made_apart_s: Seconds = 30.0
+    """Time between the creation of two pools in `procedure`; more if a pool takes longer to become
+    healthy.
+    """
+
+    pools_deleted_apart_s: Seconds = 20.0
+    """Time between the deletion of two pools in `procedure`."""
+
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
@@ -97,19 +120,25 @@ class RadosBench(Workload):
                 f'size "{size}" is not a whole number of objects of "{object_size}" (write '
                 f'"{exact_text(whole_bytes, BYTES)}")'
             )
-        if self.duration_s % 1:
-            raise ValueError(
-                f'rados bench counts in whole seconds (write duration = "{math.ceil(self.duration_s)} s")'
-            )
-        if self.duration_s >= self.time_limit_s:
-            raise ValueError(
-                f'duration must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)'
-            )
+        limits = {"duration": self.duration_s}
+        if self.operation == "procedure":
+            limits["read_duration"] = self.read_duration_s
+        for key, limit_s in limits.items():
+            if limit_s % 1:
+                raise ValueError(
+                    f'rados bench counts in whole seconds (write {key} = "{math.ceil(limit_s)} s")'
+                )
+            if limit_s >= self.time_limit_s:
+                raise ValueError(
+                    f'{key} must be below time_limit, "{seconds_text(self.time_limit_s)}" (raise time_limit)'
+                )
         return self
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """The one direction measured."""
+        """The directions measured: one, or both of `procedure`."""
+        if self.operation == "procedure":
+            return ("write", "read")
         return ("write" if self.operation == "write" else "read",)
 
     @property
@@ -125,11 +154,33 @@ class RadosBench(Workload):
     @property
     def duration_limit_s(self) -> float:
         """`duration`; once all of `size` is written or read in order, it ends earlier."""
-        return self.duration_s
+        return self.duration_s + (self.read_duration_s if self._loads else 0.0)
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """No longer than `duration`."""
+        """No longer than `duration`; of `procedure`, with the time between pools."""
+        if self._loads:
+            apart_s = (clients_count - 1) * (self.pools_made_apart_s + self.pools_deleted_apart_s)
+            return apart_s + sum(load.loading_s(clients_count, bytes_per_s) for load in self._loads.values())
         return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)
+
+    @cached_property
+    def _loads(self) -> Mapping[str, Workload]:
+        """Return the loads of `procedure`, by the name of their folder."""
+        if self.operation != "procedure":
+            return {}
+        options: dict[str, Json] = {
+            "object": exact_text(self.object_bytes, BYTES),
+            "size": exact_text(self.size_bytes, BYTES),
+            "in_flight": self.in_flight_count,
+            "time_limit": exact_text(self.time_limit_s, SECONDS),
+        }
+        limits_s = {"write": ("write", self.duration_s), "read": ("seq", self.read_duration_s)}
+        return {
+            name: drivers.workload(
+                Spec("rados", {**options, "operation": operation, "duration": exact_text(limit_s, SECONDS)})
+            )
+            for name, (operation, limit_s) in limits_s.items()
+        }
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, if time suffices; the amount that `rand` reads is known only
@@ -152,6 +203,12 @@ class RadosBench(Workload):
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old objects before a write, write missing ones before a read, then drop caches."""
+        if self._loads:
+            procedure.prepare(clients, mounted)
+            return
+        if isinstance(mounted, MakesPools):
+            for client in clients:
+                mounted.make_pool(client.name)  # which a procedure before may have deleted
         bare = [
             client for client in clients if self.operation == "write" or not self._laid_out(client, mounted)
         ]
@@ -170,6 +227,16 @@ class RadosBench(Workload):
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
+        if self._loads:
+            procedure.run(
+                self._loads,
+                clients,
+                mounted,
+                folder,
+                made_apart_s=self.pools_made_apart_s,
+                deleted_apart_s=self.pools_deleted_apart_s,
+            )
+            return self.outcome(folder)
         with noted(folder, clients) as run:
             run.start_utc_s = self._load(
                 clients, mounted, folder, "", self.operation, round(self.duration_s), run.ahead_s
@@ -188,6 +255,8 @@ class RadosBench(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder. Raises WorkloadError if a client moved nothing, or a file is damaged."""
+        if self._loads:
+            return procedure.outcome(self._loads, folder)
         with reading("the raw output of rados", folder):
             ran = _began(folder)
             all_doubts = (*prepared_doubts(folder), *ran.doubts)

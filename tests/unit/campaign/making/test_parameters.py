@@ -226,7 +226,43 @@ def ssd_vs_hdd(study: Study) -> Iterator[Parameter]:
     yield Parameter("none", "an arm", "on other kernels random access is as fast")
 
 
-STUDIES = {"green-storage": green_storage, "access-patterns": access_patterns, "ssd-vs-hdd": ssd_vs_hdd}
+def cubieboard(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    yield Parameter(study.document["clients"], [*range(1, int(printed("clients_most")) + 1)])
+    yield Parameter(study.document["repetitions"], printed("power_repetitions"))
+    load = study.workload
+    yield Parameter(load["operation"], "procedure")
+    yield Parameter(load["in_flight"], printed("threads"))
+    for key, id in {
+        "duration": "write_time",
+        "read_duration": "read_time",
+        "pools_made_apart": "pool_creation",
+        "pools_deleted_apart": "pool_deletion",
+    }.items():
+        yield Parameter(load[key], f"{printed(id):g} s")
+    most_bytes = max(printed(f"write_{n}") / n for n in study.document["clients"]) * printed("write_time")
+    assert drivers.workload(study.asked.trials[0].workload).moved_bytes(1) > most_bytes
+    yield Parameter(load["size"], None, "a client writes 16 GiB at most")
+    yield Parameter("of all", "of one", "Throughput is of all clients")
+    yield Parameter("modelled", "measured", "Watts are modelled")
+    ceph, bed = study.built("Ceph")
+    yield Parameter(ceph.monitors_count, printed("monitors"))
+    hosts = bed.planned(5)
+    yield Parameter(len(hosts.by_role("storage")), printed("osd_boards"))
+    yield Parameter(ceph.copies_count, None, "Numbers of copies and placement groups are not printed")
+    yield Parameter(ceph.placement_groups_count, None, "there are two and 64")
+    yield Parameter("installed", study.paper.configurations["ceph"]["version"], "where 0.80.8 had journals")
+    assert same("transfer", load["object"], "4 MB")
+    yield Parameter(load["object"], "4 MB", "Objects have 4 MiB")
+    yield Parameter("dropped", None, "caches are dropped before reads")
+
+
+STUDIES = {
+    "green-storage": green_storage,
+    "access-patterns": access_patterns,
+    "cubieboard": cubieboard,
+    "ssd-vs-hdd": ssd_vs_hdd,
+}
 
 
 @pytest.mark.parametrize("name", STUDIES)

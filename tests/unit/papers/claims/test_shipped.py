@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign
+from perjoule import campaign, drivers
 from perjoule.model import Cell
 from perjoule.model.metrics import METRICS
 from perjoule.papers import published
@@ -16,7 +16,11 @@ from perjoule.statistics.intervals import interval
 
 EXAMPLES = Path("examples")
 FOUR = ("green-storage", "access-patterns", "cubieboard", "ssd-vs-hdd")
-NUMBERS = {key: interval([1.0]) for key in METRICS if not key.startswith(("device_", "controller_"))}
+NUMBERS = {
+    key: interval([1.0])
+    for key in METRICS
+    if "whole" in key or not key.startswith(("device_", "controller_"))
+}
 
 
 @cache
@@ -38,12 +42,13 @@ def verdicts(made, paper):
     for asked in examples()[paper]:
         trials = {(trial.filesystem.label, trial.workload.label): trial for trial in asked.trials}
         cells = {
-            (name, trial.workload.label, clients): Cell(
-                name, trial.workload.label, direction(trial), clients, NUMBERS, grade="modelled"
+            (name, trial.workload.label, direction, clients): Cell(
+                name, trial.workload.label, direction, clients, NUMBERS, grade="modelled"
             )
             for trial in asked.trials
             for name in filesystem_names(trial)
             for clients in [trial.clients_count]
+            for direction in drivers.workload(trial.workload).directions
         }
         records = [
             made.record(trial, cluster=str(trial.testbed.options.get("cluster", "")))
@@ -51,10 +56,6 @@ def verdicts(made, paper):
         ]
         each.append(judged(published.paper(paper), measured(records, list(cells.values()))))
     return [max(of_claim, key=lambda verdict: verdict.cases_count) for of_claim in zip(*each, strict=True)]
-
-
-def direction(trial):
-    return "write" if str(trial.workload.options.get("operation", "read")).endswith("write") else "read"
 
 
 @pytest.mark.parametrize("name", FOUR)
