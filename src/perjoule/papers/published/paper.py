@@ -75,6 +75,15 @@ class Uncertainty:
     kind: str
 
 
+def _label(key: str, fact: Fact) -> str:
+    """Return a fact in words: most words need no name of the fact."""
+    if key == "switch":
+        return f"{fact} the switch"
+    if key == "clients" and isinstance(fact, int):
+        return units.clients_text(fact)
+    return fact if isinstance(fact, str) else f"{key} {fact:g}"
+
+
 @dataclass(frozen=True)
 class PrintedNumber:
     """A number as a paper prints it.
@@ -125,7 +134,7 @@ class PrintedNumber:
         )
         labels = [
             *pair,
-            *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in facts.items()),
+            *(_label(key, fact) for key, fact in facts.items()),
         ]
         return f"{self.quantity}{of} ({', '.join(labels)})" if labels else f"{self.quantity}{of}"
 

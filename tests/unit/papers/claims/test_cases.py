@@ -97,8 +97,8 @@ def of_clusters(made, cells, **clusters):
 
 
 def test_a_configuration_is_that_on_its_own_cluster_where_several_of_the_papers_were_measured(made) -> None:
-    falls = "on the CephFS setup on the ARM-based cluster performance drops for more clients (writes)"
-    draws = "GlusterFS had the highest power consumption (4 clients)"
+    falls = "with CephFS on the ARM cluster, performance drops with more clients (writes)"
+    draws = "GlusterFS draws the most power (4 clients)"
     several = [
         *(cell("CephFS", "write", clients, rate) for clients, rate in ((1, 90), (4, 60))),
         *(cell("Big", "write", clients, rate, power_w=1000.0) for clients, rate in ((1, 60), (4, 90))),
@@ -144,7 +144,7 @@ def test_of_many_cases_that_are_reversed_three_are_named(verdicts) -> None:
 
 def test_a_claim_about_shares_is_judged_though_they_are_less_than_one(verdicts) -> None:
     one = verdicts(cells((110, 360), (60, 120)))[
-        "MooseFS achieved the maximum of write throughput of all measurements, in percent of TPP"
+        "MooseFS reaches the highest write throughput of all measurements, in percent of the TPP"
     ]
     assert not one.why.startswith("not measured")
 
@@ -182,15 +182,13 @@ def test_a_simulated_campaign_measures_none_of_the_file_systems_that_it_names(ma
 def test_growth_with_clients_is_judged_from_the_first_to_the_last(verdicts) -> None:
     found = verdicts(cells((110, 360), (60, 50)))
     assert (
-        found[
-            "all clusters show good throughput scaling when adding more clients (writes of MooseFS)"
-        ].verdict
+        found["throughput scales well on all clusters as clients are added (writes of MooseFS)"].verdict
         == "holds here"
     )
-    drop = found["on the CephFS setup on the ARM-based cluster performance drops for more clients (writes)"]
+    drop = found["with CephFS on the ARM cluster, performance drops with more clients (writes)"]
     assert drop.verdict == "holds here"
     assert drop.ratio.mean == pytest.approx(60 / 50)
-    reads = found["all clusters show good throughput scaling when adding more clients (reads)"]
+    reads = found["throughput scales well on all clusters as clients are added (reads)"]
     assert reads.verdict == "doesn't hold here"
     assert reads.why.startswith("reversed: CephFS, read, clients 1 to 4")
 
@@ -292,7 +290,7 @@ holds = "{holds}"
         ("one > two", 120.5, 120, "can't tell", "the intervals overlap"),
         ("one > two", 120, 120.5, "can't tell", "the intervals overlap"),
         ("one - two > two", 360, 120, "holds here", ""),
-        ("one > two", 360, None, "can't tell", "not measured: throughput (write, clients 4, two) of Table I"),
+        ("one > two", 360, None, "can't tell", "not measured: throughput (write, 4 clients, two) of Table I"),
     ],
 )
 def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(

@@ -217,3 +217,11 @@ def test_vendors_figures_follow_from_their_own_watts_and_contradict_each_other()
     assert sum(one.kind == "agrees" for one in verdicts) == 14
     (against,) = [one for one in verdicts if one.kind == "disagrees"]
     assert against.what == '"a hard disk stores more per watt than a high-density SSD"'
+
+
+def test_a_number_is_named_as_its_field_says_it() -> None:
+    paper = published.paper("green-storage")
+    assert paper.number("ref1_idle").name == "power (reference-1, idle, without the switch)"
+    assert paper.number("arm_idle_with_switch").name == "power (odroid-hc4, idle, with the switch)"
+    assert paper.number("arm_peak").name == "power (peak, without the switch, arm-moosefs, write, 4 clients)"
+    assert published.paper("cubieboard").number("read_1").name == "throughput (ceph, 1 client, read)"
