@@ -18,6 +18,7 @@ from perjoule.papers.published.paper import Fact
 from perjoule.results.table import Table, with_meter
 from perjoule.views.content import Content
 from perjoule.views.papers.beside import drawing
+from perjoule.views.performance.overhead import overhead
 from perjoule.views.performance.throughput import throughput
 from perjoule.views.power.edp import EDP, edp
 from perjoule.views.power.efficiency import efficiency
@@ -36,6 +37,14 @@ _AGAINST_CLIENTS: Mapping[str, tuple[str, Callable[..., Spec]]] = {
     "throughput": (RATES[0], throughput),
     "efficiency": (PER_JOULE[0], efficiency),
     "energy-delay product": (EDP.key, edp),
+}
+
+
+# by quantity: the directions of trials over whose time it is drawn, with all else of networks and disks
+_OVER_TIME: Mapping[str, tuple[str, ...]] = {
+    "network received": ("write",),
+    "network sent": ("read",),
+    "disk use": ("write", "read"),
 }
 
 
@@ -76,6 +85,9 @@ def summed_up(reprints: Sequence[Reprint], tables: Sequence[str]) -> str:
 def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
     """Draw the paper's figures, as far as the same was measured."""
     for figure in _figures(content):
+        if figure.quantity in _OVER_TIME:
+            yield from _over_time(content, figure)
+            continue
         if figure.shows:
             yield from _shown(content, figure)
             continue
@@ -89,6 +101,14 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
             )
         elif figure.quantity == "power" and content.power:
             yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
+
+
+def _over_time(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
+    """Draw a curve of which the paper prints no points: ours alone."""
+    directions = _OVER_TIME[figure.quantity]
+    if trials := [trial for trial in content.overheads if trial.direction in directions]:
+        notes = [f"{figure.place}: {figure.caption}; {_said([])}", *content.notes]
+        yield _name(figure), overhead(trials, notes=notes)
 
 
 def _shown(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:

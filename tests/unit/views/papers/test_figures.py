@@ -18,6 +18,7 @@ from perjoule.papers import published
 from perjoule.papers.claims import judged
 from perjoule.papers.facts import beside, measured
 from perjoule.statistics.intervals import interval
+from perjoule.summary.traffic import Overhead
 from perjoule.views.papers import figures as paper_figures
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs"}
@@ -172,3 +173,42 @@ def test_a_campaign_that_repeats_no_paper_has_none(found: Any) -> None:
     own = content_of(**{**vars(found), "reproduces": "", "pairs": ()})
     assert dict(paper_figures.drawings(own)) == {}
     assert paper_figures.tables(own) == {}
+
+
+def test_curves_without_printed_points_are_ours_over_time_each_in_its_directions() -> None:
+    def trial(direction: Any) -> Overhead:
+        return Overhead(
+            f"CephFS beneath ext4, {direction}",
+            direction,
+            (0.5, 1.5),
+            2.0,
+            (10.0, 11.0),
+            (20.0, 22.0),
+            (1.0, 0.9),
+        )
+
+    own = content_of(
+        reproduces="access-patterns",
+        cells=[],
+        pairs=(),
+        comparisons=(),
+        overheads=(trial("write"), trial("read")),
+        notes=(),
+        power={},
+    )
+    drawn = dict(paper_figures.drawings(own))
+    directions = {
+        name: [panel["title"]["text"].rpartition(", ")[2] for panel in spec["concat"]]
+        for name, spec in drawn.items()
+    }
+    assert directions == {
+        "paper-figure-5.6": ["write"],
+        "paper-figure-5.7": ["read"],
+        "paper-figure-5.8": ["read", "write"],
+    }
+    (said, *_) = drawn["paper-figure-5.6"]["title"]["subtitle"]
+    assert said == (
+        "Figure 5.6: Data received against data written on disk; the paper prints no numbers that were "
+        "measured here"
+    )
+    assert "svg" in rendering.svg(drawn["paper-figure-5.8"])
