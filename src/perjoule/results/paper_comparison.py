@@ -62,8 +62,10 @@ def _cells(comparison: NumberComparison) -> tuple[str, ...]:
         "–" if comparison.pair.durable is None else _with_unit(comparison, comparison.pair.durable),
         printed.printed,
     )
+    measured = comparison.pair.measured
+    filesystem, workload, direction, clients = place(measured.cell)
     return (
-        *place(comparison.pair.measured.cell),
+        *(filesystem, workload, direction if measured.window == direction else "–", clients),
         *values,
         comparison.kind,
         ratio_text(ratio),
