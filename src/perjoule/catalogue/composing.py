@@ -94,9 +94,9 @@ def _board(host: Drawer, feed: Feed) -> Board:
 
 
 def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
-    if drive.technology not in ("hdd", "ssd", "nvme"):
+    if drive.technology not in ("hdd", "ssd", "nvme", "sd"):
         fault = f'[drive.{name}]: technology "{drive.technology}" is not known'
-        raise CampaignError(fault, next="write hdd, ssd or nvme")
+        raise CampaignError(fault, next="write hdd, ssd, nvme or sd")
     idle_w, active_w = (_power(host, drive, state, feed) for state in ("idle", "active"))
     capacity, read, write = drive.capacity_bytes.plain, drive.read.plain, drive.write.plain
     return Disk(

@@ -34,7 +34,7 @@ class Disk:
     """A storage device."""
 
     name: str
-    technology: Literal["hdd", "ssd", "nvme"]
+    technology: Literal["hdd", "ssd", "nvme", "sd"]  # "sd": a card
     capacity_bytes: Value
     read_bytes_per_s: Value
     write_bytes_per_s: Value

@@ -306,7 +306,7 @@ def test_a_cluster_of_ones_own_has_boards_of_its_own_and_of_the_catalogue():
         (
             'technology = "ssd"',
             'technology = "tape"',
-            'technology "tape" is not known; write hdd, ssd or nvme',
+            'technology "tape" is not known; write hdd, ssd, nvme or sd',
         ),
         (
             'idle_behind_supply = { value = "4 W"',
@@ -341,16 +341,20 @@ def test_an_unknown_cluster_is_answered_with_its_neighbour():
 
 
 def test_a_name_without_neighbour_is_answered_with_the_list():
-    with pytest.raises(CampaignError, match=r"cubieboard2, mpsoc-hdd1, .*odroid-hc4, .*rock-5b"):
+    with pytest.raises(
+        CampaignError, match=r"cubieboard2, cubieboard2-sd, mpsoc-hdd1, .*odroid-hc4, .*rock-5b"
+    ):
         catalogue.cluster("zzz")
 
 
 def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
     found = {name for name in catalogue.names() if name.startswith(("pc-", "mpsoc-"))}
-    assert found == {
+    alone = {
         f"{machine}-{device}" for machine in ("pc", "mpsoc") for device in ("hdd1", "hdd2", "ssd1", "ssd2")
     }
-    nodes = [catalogue.cluster(name).nodes for name in found]
+    servers = {f"{machine}-server-{device}" for machine in ("pc", "mpsoc") for device in ("hdd1", "ssd1")}
+    assert found == alone | servers
+    nodes = [catalogue.cluster(name).nodes for name in alone]
     assert all(
         [(node.role, node.count, len(node.disks)) for node in one] == [("client", 1, 1)] for one in nodes
     )
@@ -360,6 +364,18 @@ def test_a_file_with_variants_is_a_cluster_for_each_device_in_each_machine():
             "ssd-vs-hdd",
             "ssd-vs-hdd.toml",
         )
+
+
+def test_machines_of_that_study_are_servers_with_its_devices_and_sd_cards_are_disks():
+    for name in ("pc-server-hdd1", "mpsoc-server-ssd1"):
+        server, client = catalogue.cluster(name).nodes
+        (alone,) = catalogue.cluster(name.replace("-server", "")).nodes
+        assert (server.role, server.board, server.disks) == ("storage", alone.board, alone.disks)
+        assert client.role == "client"
+    card = catalogue.cluster("cubieboard2-sd").nodes[0].disks[0]
+    hard_disk = catalogue.cluster("cubieboard2").nodes[0].disks[0]
+    assert card.technology == "sd"
+    assert card.active_w.value < hard_disk.idle_w.value
 
 
 @pytest.mark.parametrize(

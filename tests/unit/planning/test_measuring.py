@@ -78,7 +78,12 @@ def test_a_server_far_beyond_the_cluster_that_stands_for_it_is_refused(small: st
 
 
 @pytest.mark.parametrize(
-    ("cluster", "advice"), [("odroid-hc", 'did you mean "odroid-hc4"'), ("pc-ssd1", "known: ")]
+    ("cluster", "advice"),
+    [
+        ("odroid-hc", 'did you mean "odroid-hc4"'),
+        ("pc-ssd1", 'did you mean "pc-server-ssd1"'),
+        ("pc-hdd2", "known: "),
+    ],
 )
 def test_a_cluster_that_can_stand_for_no_server_is_refused_where_it_is_named(
     small: str, cluster: str, advice: str
