@@ -3,6 +3,7 @@ encodings.
 """
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -261,3 +262,41 @@ def test_a_long_log_of_several_things_is_refused_as_a_short_one() -> None:
     )
     with pytest.raises(PerjouleError, match='column "n" has outlet-0'):
         meter.plain("\n".join(["time,P,n", *rows, ""]).encode())
+
+
+def log_of(*names: str, watts: Sequence[tuple[float, ...]]) -> str:
+    rows = [
+        f"{t},{name},{w:g}" for t, moment in enumerate(watts) for name, w in zip(names, moment, strict=True)
+    ]
+    return "\n".join(["time,psu,P", *rows]) + "\n"
+
+
+# two supplies of a shelf (171 and 189 W in NetApp Harvest #4116), with the fans between them and the load
+SUPPLIES = [(171 + w, 189 + w // 2) for w in (0, 1, 0, 14, 22, 31, 29, 30, 12, 4, 0, 1, 2)]
+
+
+def test_a_row_that_is_the_sum_of_the_others_is_not_added_to_them():
+    """A PDU's export that lists its inlet beside the outlets: 360 W were shown as 720 W."""
+    inlet = [(a, b, a + b) for a, b in SUPPLIES]
+    text = log_of("1", "2", "total", watts=inlet)
+    with pytest.raises(
+        PerjouleError, match=r'"total" in column "psu" is the sum of the others.*only = \["total"\]'
+    ):
+        watts(text, by="psu")
+    assert watts(text, by="psu", only=["total"]) == [a + b for a, b in SUPPLIES]
+    assert watts(text, by="psu", only=["1", "2"]) == [a + b for a, b in SUPPLIES]
+    assert watts(text, by="psu", only=["1", "2", "total"])[0] == 720  # whoever names all means all
+    rounded = [(round(a * 1.013), round(b * 1.013), round((a + b) * 1.013)) for a, b in SUPPLIES]
+    with pytest.raises(PerjouleError, match="is the sum of the others"):
+        watts(log_of("a", "b", "inlet", watts=rounded), by="psu")
+
+
+def test_rows_that_are_no_sum_are_added():
+    assert watts(log_of("1", "2", watts=SUPPLIES), by="psu")[0] == 360
+    twins = [(a, a) for a, _ in SUPPLIES]
+    assert watts(log_of("1", "2", watts=twins), by="psu")[0] == 342
+    three = [(a, b, a + b + 9 * (t % 3)) for t, (a, b) in enumerate(SUPPLIES)]
+    assert watts(log_of("1", "2", "3", watts=three), by="psu")[0] == 720
+    assert (
+        watts(log_of("1", "2", "3", watts=[(5.0, 5.0, 10.0)] * 20), by="psu") == [20.0] * 20
+    )  # nothing moves

@@ -1,4 +1,4 @@
-"""Several meters at once, each with channels of its own."""
+"""Several meters at once, each with channels of its own, and no watt in two."""
 
 import threading
 from collections.abc import Generator, Iterable, Sequence
@@ -12,19 +12,37 @@ from perjoule.model import Channel
 from perjoule.model.errors import CampaignError
 
 ADVICE = "say in covers what each feeds (only if both measure the same devices, give one a name)"
+ONCE = "name in covers of each all that it feeds, or correct what each reads"
 
 
 @dataclass(frozen=True)
 class Clash:
-    """Two outlets that would fill one channel, with the places of their meters."""
+    """Two outlets that would fill one channel, or count the same watts twice, with the places of their
+    meters.
+    """
 
     places: tuple[int, int]
     outlets: tuple[Outlet, Outlet]
 
     @property
+    def _twice(self) -> str:
+        """How the same watts would count twice; "" if they would be mixed instead."""
+        first, second = self.outlets
+        if first.mixes(second):
+            return ""
+        if first.source == second.source:
+            return "both read the same"
+        whole, part = sorted(self.outlets, key=lambda outlet: len(outlet.source))
+        return f"the one of {whole.feeds} includes the one of {part.feeds}"
+
+    @property
     def what(self) -> str:
         """What is wrong."""
         first, second = self.outlets
+        if self._twice:
+            of = " ".join(min(first.source, second.source, key=len))
+            feeds = f"of {first.feeds} and of {second.feeds}"
+            return f"two meters {feeds} would count the same watts twice: {self._twice} ({of})"
         if first.part and self.places[0] == self.places[1]:
             return f"{first.part} and {second.part} feed the same ({first.feeds})"
         return first.clash or (
@@ -35,20 +53,22 @@ class Clash:
     def advice(self) -> str:
         """What to do about it."""
         first, second = self.outlets
+        if self._twice:
+            return first.advice or ONCE
         if first.part and self.places[0] == self.places[1]:
             return f"say in {second.option} what each feeds"
         return first.advice or ADVICE
 
 
 def clash(meters: Sequence[Meter], hosts: Hosts) -> Clash | None:
-    """Find the first two outlets that would fill one channel.
+    """Find the first two outlets that would fill one channel, or count the same watts twice.
 
     Raises CampaignError: a meter names a host that is not there.
     """
     outlets = [(place, outlet) for place, meter in enumerate(meters) for outlet in meter.outlets(hosts)]
     for n, (place, outlet) in enumerate(outlets):
         for before, earlier in outlets[:n]:
-            if earlier.mixes(outlet):
+            if earlier.mixes(outlet) or earlier.counts_again(outlet) or outlet.counts_again(earlier):
                 return Clash((before, place), (earlier, outlet))
     return None
 

@@ -9,12 +9,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import fields, replace
 from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import SWITCH, Boundary, boundary
+from perjoule.drivers.boundary import SWITCH, Boundary, boundary, names
 from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel
@@ -54,6 +55,8 @@ class MeterReading:
 
 # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
 MOST_AHEAD_S = 1.0
+# options that don't choose what is read
+HOW = frozenset({"on", "quantity", "timeout_s", "accuracy_ratio", "user", "password_file"})
 # asks the meter once; may raise PerjouleError, OSError or ValueError
 Read = Callable[[], Iterable[MeterReading]]
 
@@ -106,10 +109,18 @@ class Metered(Meter):
         """The quantity of its only channel; "" if it has both, or both are possible."""
         return ""
 
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What it reads, from the instrument to its part: two meters with the same one see the same watts."""
+        return source(self)
+
     def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
         """Return all of it, as one."""
         extent = boundary(self.label, self.covers, hosts, self.component)
-        return (extent.outlet("covers", quantity=self.counts),)
+        part = f"/{self.component}" if self.component else ""
+        devices = frozenset(name + part for name in names(self.label, self.covers, hosts))
+        outlet = extent.outlet("covers", quantity=self.counts)
+        return (replace(outlet, source=self.source, devices=devices),)
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
@@ -123,6 +134,16 @@ class Metered(Meter):
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
         doubts.extend((*poll.doubts(), *self.caveats()))
+
+
+def source(meter: Metered, *parts: str) -> tuple[str, ...]:
+    """Return the kind of a meter and the options that choose what it reads; `parts` are those that choose
+    among what an instrument has, and are left out.
+    """
+    beside = {*(field.name for field in fields(Metered)), *HOW, *parts}
+    chosen = ((field.name, getattr(meter, field.name), field.default) for field in fields(meter))
+    kind = type(meter).__module__.rpartition(".")[2]
+    return (kind, *(str(value) for name, value, usual in chosen if name not in beside and value != usual))
 
 
 def answer(label: str, ask: Callable[[], Iterable[MeterReading]]) -> Check:

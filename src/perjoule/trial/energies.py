@@ -55,7 +55,7 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
     grades = {name: side.grade for name, side in both.by_name.items()}
     packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s) or None
     doubts = [*servers.doubts, *(doubt for side in both.by_name.values() for doubt in side.doubts)]
-    doubts += disagreements(reading, began_s, ended_s)
+    doubts += [*disagreements(reading, began_s, ended_s), *reading.counted_twice]
     if packages_j:
         if (
             servers.net is not None

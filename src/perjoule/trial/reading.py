@@ -17,6 +17,8 @@ from perjoule.energy.metering import Metering
 from perjoule.energy.power import Boundaries, BoundaryParts, added
 from perjoule.energy.samples import Floats
 from perjoule.model import Channel, ClientResult, Direction, Record, Series
+from perjoule.model.doubts import Doubt
+from perjoule.trial.counted_twice import counted_twice
 from perjoule.trial.windows import Windows, windows
 
 T = TypeVar("T", float, Floats)
@@ -112,6 +114,11 @@ class Reading:
     def powers(self) -> tuple[Channel, ...]:
         """The channels of power and energy."""
         return tuple(channel for channel in self._of if channel.quantity in ("power", "energy"))
+
+    @cached_property
+    def counted_twice(self) -> tuple[Doubt, ...]:
+        """Doubts about meters that show the same watts."""
+        return counted_twice(self._of, self._roles.cluster)
 
     def series_of(self, channel: Channel) -> Series:
         """Return the series of a channel."""

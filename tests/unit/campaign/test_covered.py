@@ -41,9 +41,19 @@ def test_two_meters_of_one_name_that_feed_the_same_are_refused_with_both_lines(k
     assert refused.value.where == f"lab.toml line {second + 2}"  # of its covers
     assert refused.value.what.endswith(f"the other one is lab.toml line {CAMPAIGN.count(chr(10)) + 1}")
     assert refused.value.next and "say in covers what each feeds" in refused.value.next
-    parsed(table, table.replace("storage-1", "storage-2"))
+    parsed(
+        table,
+        table.replace("storage-1", "storage-2")
+        .replace("192.0.2.1", "192.0.2.2")
+        .replace("power.csv", "2.csv"),
+    )
     parsed(table, table + '\nname = "again"')  # two meters of one thing are compared
-    parsed(table, table + '\ncomponent = "disks"')
+    with pytest.raises(CampaignError, match="both read the same"):
+        parsed(table, table.replace("storage-1", "storage-2"))
+    with pytest.raises(
+        CampaignError, match="both read the same"
+    ):  # the watts of a host are not those of its disks
+        parsed(table, table + '\ncomponent = "disks"')
 
 
 def test_groups_are_the_same_in_whichever_words():
@@ -75,3 +85,42 @@ def test_hosts_that_read_their_own_sensors_are_compared_one_by_one():
 def test_counters_of_all_hosts_are_read_once(kind):
     with pytest.raises(CampaignError, match=f"meter {kind} is there twice"):
         parsed(f'kind = "{kind}"', f'kind = "{kind}"\nlabel = "second"')
+
+
+STRIP = 'kind = "snmp_pdu"\nmodel = "apc"\naddress = "192.0.2.1"\n'
+
+
+def strip(covers: str, more: str = "") -> str:
+    return f'{STRIP}name = "a{abs(hash(covers + more))}"\ncovers = [{covers}]\n{more}'
+
+
+def test_a_strip_includes_its_outlets():
+    """A PDU's inlet beside one of its outlets, the first said to feed only what the second doesn't."""
+    outlet = strip('"storage-2"', "outlet = 3")
+    for tables in ((strip('"storage-1"'), outlet), (outlet, strip('"storage-1"'))):
+        with pytest.raises(CampaignError) as refused:
+            parsed(*tables)
+        assert "the one of storage-1 includes the one of storage-2" in refused.value.what
+        assert "(snmp_pdu 192.0.2.1:161 unit 1 inlet 1)" in refused.value.what
+        assert refused.value.next and "name in covers of each all that it feeds" in refused.value.next
+    parsed(strip('"servers"'), outlet)
+    parsed(strip('"servers", "switch"'), outlet, strip('"storage-1"', "outlet = 4"))
+    parsed(
+        strip('"storage-1"'), strip('"storage-2"', "outlet = 3\nunit = 2")
+    )  # of another strip of the chain
+    parsed(strip('"storage-1"', "outlet = 4"), outlet)
+
+
+def test_a_column_of_a_log_includes_its_rows():
+    log = f'kind = "csv"\n{PLUGS["csv"]}\nby = "outlet"\n'
+    row = log + 'only = ["3"]\ncovers = ["storage-2"]\nname = "row"'
+    with pytest.raises(CampaignError, match="the one of storage-1 includes the one of storage-2"):
+        parsed(log + 'covers = ["storage-1"]', row)
+    parsed(log + 'covers = ["servers"]', row)
+    parsed(log + 'covers = ["storage-1"]\nonly = ["4"]', row)
+
+
+def test_one_outlet_by_two_quantities_feeds_one_thing():
+    outlet = strip('"storage-1"', "outlet = 3")
+    with pytest.raises(CampaignError, match="of storage-1 and of storage-2 would count the same watts twice"):
+        parsed(outlet, strip('"storage-2"', 'outlet = 3\nquantity = "energy"'))

@@ -45,6 +45,15 @@ class Outlet:
     quantity: str = ""  # of its only channel; "": it may have both
     clash: str = ""  # what two of a channel are, if not two meters of one name
     advice: str = ""  # what to do about that
+    source: tuple[str, ...] = ()  # what is read, from the instrument to its part; () if not known
+    devices: frozenset[str] = frozenset()  # that it feeds: "storage-1", "storage-1/disks", "switch"
+
+    def counts_again(self, other: "Outlet") -> bool:
+        """Return whether the watts of another one are among these too, and these are not of its devices."""
+        inside = bool(self.source) and other.source[: len(self.source)] == self.source
+        return inside and any(
+            self.devices.isdisjoint({device, device.partition("/")[0]}) for device in other.devices
+        )
 
     def mixes(self, other: "Outlet") -> bool:
         """Return whether both would fill one channel, with readings of two devices."""

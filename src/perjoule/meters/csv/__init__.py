@@ -24,7 +24,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
 from perjoule.meters._declared import Declared
-from perjoule.meters._metered import MeterReading, Read
+from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.rows import LogLayout, LogRow, Rows
@@ -139,6 +139,11 @@ class Csv(Declared):
         except (LookupError, ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError(f"zone or encoding is not known ({error})") from None
         return self
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The column, and the rows of it that count."""
+        return (*source(self, "only"), *filter(None, [", ".join(sorted(self.only))]))
 
     @property
     def tells_window(self) -> bool:

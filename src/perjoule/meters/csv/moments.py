@@ -3,10 +3,13 @@ lie before it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 COMPLETE_COUNT = 10  # moments, of which one must have all rows
+TOTALS_COUNT = 10  # moments, at all of which a row is the sum of the others
+SUM_RATIO = 0.001  # by which a sum may be rounded
+MOVED_RATIO = 0.05  # by which it must change: what is constant may add up by chance
 OVERLAP_RATIO = 1.5  # by which the windows of a moment may exceed the time since the one before
 OVERLAPS_COUNT = 5  # in a row
 
@@ -27,6 +30,8 @@ class Sums:
         self._keys = frozenset(only)  # or those of the first moment
         self._moment: dict[str, LogSample] = {}
         self._complete_count = self._moments_count = 0
+        self._totals: set[str] | None = None  # keys whose row was the sum of the others at each whole moment
+        self._least, self._most = math.inf, 0.0  # of the sums
 
     def add(self, key: str, sample: LogSample) -> Iterator[LogSample]:
         """Take a row, and return the sum of the moment before if this begins another. Raises ValueError."""
@@ -62,9 +67,32 @@ class Sums:
                 f"no moment has rows of all of {listed}: their times differ, so choose one with only and "
                 "give each its own table"
             )
+        if whole and not self._only:
+            self._refuse_total({key: sample.value for key, sample in moment.items()})
         first = next(iter(moment.values()))
         value = math.fsum(sample.value for sample in moment.values()) if complete else math.nan
         return LogSample(first.t_s, value, max(sample.duration_s for sample in moment.values()))
+
+    def _refuse_total(self, values: Mapping[str, float]) -> None:
+        """Raise ValueError if one of three rows or more is the sum of the others at each moment."""
+        all_of_them = math.fsum(values.values())
+        if len(values) < 3 or math.isnan(all_of_them):
+            return
+        digits = 0.5 * len(values) if all(value == round(value) for value in values.values()) else 0.0
+        totals = {
+            key
+            for key, value in values.items()
+            if abs(2 * value - all_of_them) <= max(SUM_RATIO * value, digits)
+        }
+        self._totals = totals if self._totals is None else self._totals & totals
+        self._least, self._most = min(self._least, all_of_them), max(self._most, all_of_them)
+        moved = self._most - self._least > MOVED_RATIO * self._most
+        if self._totals and moved and self._complete_count >= TOTALS_COUNT:
+            total = min(self._totals)
+            raise ValueError(
+                f'"{total}" in column "{self._column}" is the sum of the others at each moment, and would count '
+                f'their watts twice: set only = ["{total}"], or name the others'
+            )
 
 
 class Overlaps:

@@ -73,10 +73,10 @@ class SnmpPdu(Metered):
     """The outlet, on strips that meter each; without it, the whole strip."""
 
     unit: int = Field(default=1, ge=1)
-    """Which of several strips in a chain."""
+    """Which of several strips in a chain: the one that is read, or has the outlet."""
 
     inlet: int = Field(default=1, ge=1)
-    """Which inlet of a Raritan; has no effect on an outlet."""
+    """Which inlet of a Raritan: the one that is read, or feeds the outlet."""
 
     quantity: Literal["power", "energy"] = "power"
     """The power, or the counter, which has coarse steps."""
@@ -109,6 +109,12 @@ class SnmpPdu(Metered):
     def counts(self) -> str:
         """The quantity that the campaign asks for."""
         return self.quantity
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The strip's inlet, and the outlet behind it."""
+        strip = ("snmp_pdu", f"{self.address}:{self.port}", f"unit {self.unit}", f"inlet {self.inlet}")
+        return (*strip, f"outlet {self.outlet}") if self.outlet else strip
 
     @contextmanager
     def connect(self, extent: Boundary) -> Generator[Read]:

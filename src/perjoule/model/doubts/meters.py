@@ -82,6 +82,26 @@ class MeterDoubts(SampleDoubts):
             f"more than their errors of {number(error_w)} W apart{more}"
         )
 
+    @doubt
+    def read_alike(self, *, channel: str, other: str, count: int, within_w: float) -> str:
+        """Two meters that are said to read different devices show the same watts: an outlet that is read
+        twice, or a chassis whose power each node reports. Write all that it feeds in `covers` of one.
+        """
+        return (
+            f"{channel} and {other} show the same {count} changes of power to within {number(within_w)} W: "
+            "their watts may be the same ones, and count twice (check what each reads, and covers)"
+        )
+
+    @doubt
+    def sum_of_others(self, *, channel: str, channels: str, count: int, within_w: float) -> str:
+        """A meter shows what others show together, of other devices: a PDU's inlet beside its outlets, a shelf
+        in its controller's figure. Write all that it feeds in its `covers`.
+        """
+        return (
+            f"{channel} shows the same {count} changes of power as {channels} together, to within "
+            f"{number(within_w)} W: their watts may be in it, and count twice (check its covers)"
+        )
+
     # of the choice of meters
 
     @doubt

@@ -1,0 +1,99 @@
+"""Whether meters see the same watts: whether their samples are equal to within their resolution wherever they
+move.
+
+Machines of one model under one load draw alike, and their noise differs. So only moves count: values that
+differ from the one before. Most moves must be met at their own time, and most must be missed at other times;
+samples that are constant, coarse, or of a few levels show nothing.
+"""
+
+from dataclasses import dataclass
+from math import hypot
+
+import numpy as np
+
+from perjoule.energy.behaviour import step
+from perjoule.energy.integral import integral
+from perjoule.energy.samples import Floats
+from perjoule.model import Series
+
+LEAST_COUNT = 20  # moves
+MET_RATIO = 0.95  # of the moves, and of all samples, that are met
+ELSEWHERE_RATIO = 0.4  # of the moves that may be met at other times
+ROUNDING_RATIO = 1e-6  # of the median, by which numbers of two programs differ
+FINE_RATIO = 0.005  # of the median, that half a step may be at most: machines of one model differ by more
+SHIFTS_COUNT = (-17, -11, -7, 7, 11, 17)  # samples, by which another time is away
+AROUND_PERIODS = 1.5  # in which a sample is looked for
+
+
+@dataclass(frozen=True)
+class AlikeSamples:
+    """How many moves of one power others show too, and to within which watts."""
+
+    moves_count: int
+    within_w: float
+
+
+@dataclass(frozen=True)
+class _Watts:
+    """Samples of a power in order, shapes (N,), half of the smallest step between them, and their usual
+    distance.
+    """
+
+    t_s: Floats
+    value: Floats
+    half_w: float
+    period_s: float
+
+    @classmethod
+    def of(cls, series: Series) -> "_Watts":
+        samples = integral(series).samples
+        steps_w = (step(samples.value), series.channel.specification.resolution or 0.0)
+        period_s = float(np.median(np.diff(samples.t_s))) if len(samples.t_s) > 1 else 0.0
+        return cls(samples.t_s, samples.value, max(steps_w) / 2, period_s)
+
+    def around(self, t_s: Floats, within_s: float) -> Floats:
+        """Return the samples around moments: shape (4, N), NaN for those that are too far away."""
+        index = np.searchsorted(self.t_s, t_s) + np.array([[-2], [-1], [0], [1]])
+        inside = np.clip(index, 0, len(self.t_s) - 1)
+        near = (inside == index) & (np.abs(self.t_s[inside] - t_s) <= within_s)
+        return np.where(near, self.value[inside], np.nan)
+
+
+def alike(whole: Series, *parts: Series) -> AlikeSamples | None:
+    """Compare a power with another, or with the sum of others; None if nothing shows that they are the same
+    watts.
+    """
+    one, *others = map(_Watts.of, (whole, *parts))
+    if len(others) == 1 and len(one.t_s) > len(others[0].t_s):
+        one, others = others[0], [one]  # the slower one can't show what the other shows between
+    halves_w = [watts.half_w for watts in (one, *others)]
+    half_w = hypot(*halves_w) if len(others) > 1 else max(halves_w)
+    if min(len(watts.t_s) for watts in (one, *others)) <= LEAST_COUNT:
+        return None
+    median_w = float(np.median(one.value))
+    if half_w > FINE_RATIO * median_w:
+        return None
+    within_w = half_w + ROUNDING_RATIO * median_w
+    period_s = max(watts.period_s for watts in (one, *others))
+    moved = np.concatenate(([False], np.abs(np.diff(one.value)) > within_w))
+
+    def met(shift_s: float) -> tuple[float, float, int]:
+        """Return which share of the samples, and of the moves, others show this much later, of how many."""
+        t_s = one.t_s + shift_s
+        inside = (t_s >= max(watts.t_s[0] for watts in others)) & (
+            t_s <= min(watts.t_s[-1] for watts in others)
+        )
+        sums_w = sum(watts.around(t_s[inside], AROUND_PERIODS * period_s) for watts in others)
+        shown = np.any(np.abs(sums_w - one.value[inside]) <= within_w, axis=0)
+        moves = moved[inside]
+        return (
+            (float(shown.mean()), float(shown[moves].mean()), int(moves.sum()))
+            if moves.any()
+            else (0.0, 0.0, 0)
+        )
+
+    samples_ratio, moves_ratio, moves_count = met(0.0)
+    if moves_count < LEAST_COUNT or min(samples_ratio, moves_ratio) < MET_RATIO:
+        return None
+    elsewhere_ratio = np.mean([met(count * period_s)[1] for count in SHIFTS_COUNT])
+    return AlikeSamples(moves_count, within_w) if elsewhere_ratio <= ELSEWHERE_RATIO else None
