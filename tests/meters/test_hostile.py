@@ -35,6 +35,7 @@ MOST_BYTES = 100 * 2**20
 KINDS = (
     "shelly",
     "tasmota",
+    "netio",
     "redfish",
     "prometheus",
     "scpi",

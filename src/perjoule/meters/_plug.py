@@ -1,11 +1,11 @@
-"""Parts that metered plugs share: an address, instantaneous power, an energy counter, and their errors as
+"""Parts that metered plugs share: an address, power, an energy counter, and their errors as
 far as stated.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered
 from perjoule.meters._secret import secret
-from perjoule.model import OPTIONS, Channel, Specification
+from perjoule.model import OPTIONS, Channel, Grade, Semantics, Specification
 from perjoule.model.units import JOULES, Hertz, RelativeError, Seconds
 
 JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
@@ -23,7 +23,7 @@ MOST = 1e15  # of what any plug counts
 
 ADDRESS = 'Its host name or IP address, with ":port" if not the default.'
 TIMEOUT = "How long an answer may take; later ones are gaps, because the moment they describe is unknown."
-_USER = "The user name, if it needs a login."
+USER = "The user name, if it needs a login."
 _PASSWORD = "A file that contains only the password."
 _ACCURACY = "The largest error of its readings, from its maker for this model or from your own calibration."
 
@@ -32,12 +32,15 @@ _ACCURACY = "The largest error of its readings, from its maker for this model or
 class Plug(Metered):
     """A plug at the wall with a network connection: both its power and its energy counter are recorded."""
 
+    grade: ClassVar[Grade] = "wall"
+    semantics: ClassVar[Semantics] = "instantaneous"  # of its power
+
     # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit
     # these fields.
     address: Annotated[str, Field(description=ADDRESS)]
     timeout_s: Annotated[Seconds, Field(description=TIMEOUT)] = 1.0
     accuracy_ratio: Annotated[RelativeError | None, Field(description=_ACCURACY)] = None
-    user: Annotated[str, Field(description=_USER)] = "admin"
+    user: Annotated[str, Field(description=USER)] = "admin"
     password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
@@ -49,11 +52,11 @@ class Plug(Metered):
     def power(
         self, extent: Boundary, *, resolution_w: float | None = None, period_s: float | None = None
     ) -> Channel:
-        """Its instantaneous power."""
+        """Its power."""
         specification = Specification(
             gain_ratio=self.accuracy_ratio, resolution=resolution_w, period_s=period_s
         )
-        return extent.channel("power", "instantaneous", "wall", specification)
+        return extent.channel("power", self.semantics, self.grade, specification)
 
     def energy(
         self, extent: Boundary, *, resolution_j: float | None = None, period_s: float | None = None
@@ -62,7 +65,7 @@ class Plug(Metered):
         specification = Specification(
             gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s
         )
-        return extent.channel("energy", "counter", "wall", specification)
+        return extent.channel("energy", "counter", self.grade, specification)
 
 
 def table(answer: Any) -> Mapping[str, Any]:

@@ -1,0 +1,119 @@
+"""NETIO's sockets and PDUs: its units, its outputs, its login, and what reaches the sink when they fail."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.meters.netio import Netio, readings
+from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.waveform import Waveform
+from perjoule.simulators import netio as simulator
+from perjoule.simulators._behaviour import Behaviour
+from places import transcript
+
+FAST: dict[str, Any] = {"late_s": 0.4, "away_s": 0.2}
+
+
+def said(name: str) -> Any:
+    return json.loads(transcript("netio", name))
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "power_w", "energy_wh"),
+    [
+        ("powercable-101x.json", None, 33, 20364),
+        ("powercable-101x.json", 1, 33, 20364),
+        ("powerpdu-4c.json", None, 0, 233220),
+        ("powerpdu-4c.json", 4, 0, 8),
+        ("powerbox-4kf.json", None, 57, 123457),  # what nobody can reset
+        ("powerbox-4kf.json", 1, 25, 1100),
+    ],
+)
+def test_an_output_or_all_of_them_in_watts_and_watt_hours(name, output, power_w, energy_wh):
+    assert readings(said(name), output) == (power_w, energy_wh * 3600)
+
+
+def test_an_output_without_a_meter_is_refused_with_those_that_have_one():
+    with pytest.raises(ValueError, match=r"no meter of its output 2 \(metered outputs: 1\)"):
+        readings(said("powerbox-4kf.json"), 2)
+    with pytest.raises(ValueError, match=r"output 5 \(metered outputs: 1, 2, 3, 4\)"):
+        readings(said("powerpdu-4c.json"), 5)
+    with pytest.raises(ValueError, match=r"no meter of its total \(metered outputs: none\)"):
+        readings({"Outputs": [{"ID": 1, "State": 0}]}, None)  # a PowerPDU 4PS
+
+
+def test_null_is_nothing():
+    cable = said("powercable-101x.json")
+    cable["Outputs"][0]["Load"] = None
+    assert math.isnan(readings(cable, 1)[0])
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, output):
+    truth = Waveform("sine", 40, 4000, period_s=7.3)
+    with simulator.serve(Behaviour(truth, now_s=stepping), output=output) as table:
+        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
+    if output:
+        judge(heard, truth, step_w=1, step_j=3600)
+    channels = {channel.quantity: channel for channel, *_ in heard.samples}
+    assert (channels["energy"].semantics, channels["power"].semantics) == ("counter", "average")
+    assert {channel.grade for channel in channels.values()} == {"PDU"}
+    stated = {quantity: channel.specification.resolution for quantity, channel in channels.items()}
+    assert stated == {"power": 1.0, "energy": 3600.0}
+
+
+def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
+    with simulator.serve(Behaviour(), password="vault") as table:
+        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
+        (tmp_path / "guess").write_text("guess\n")
+        with pytest.raises(MachineError, match="refused the login"):
+            listen({**table, "password_file": str(tmp_path / "guess")}, any)
+        with pytest.raises(MachineError, match=r"refused the login.*enable reading by JSON"):
+            listen({"kind": "netio", "address": table["address"]}, any)
+    with simulator.serve(Behaviour(), enabled=False) as table, pytest.raises(MachineError, match="M2M API"):
+        listen(dict(table), any)
+
+
+@pytest.mark.parametrize("fault", ["missing", "late", "disconnect"])
+def test_what_does_not_come_in_time_is_a_gap_and_it_comes_back(listen, fault):
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.3, seed=9, **FAST)
+
+    def back_again(heard):
+        valid = np.isfinite(heard.of("power")[1])
+        return len(valid) and valid[-1] and not valid[:-3].all()
+
+    with simulator.serve(behaviour) as table:
+        heard = listen({**table, "rate": "100 Hz", "timeout": "250 ms"}, back_again)
+    values = heard.of("power")[1]
+    assert set(values[np.isfinite(values)]) == {60.0}
+    assert "reads failed" in heard.doubts[-1]
+
+
+def test_it_is_found_by_its_address():
+    with simulator.serve(Behaviour()) as table:
+        found = Netio.discover([str(table["address"]), "127.0.0.1:1"])
+    assert found == ({"kind": "netio", "address": table["address"]},)
+    assert isinstance(drivers.build("meters", "netio", {"address": "pdu"}), Netio)
+
+
+def test_the_total_includes_each_output():
+    head = """
+        [testbed]
+        kind = "simulated"
+        servers = 2
+        [[filesystem]]
+        kind = "simulated"
+        [[workload]]
+        kind = "simulated"
+        """
+    total, output = (
+        f'[[meter]]\nkind = "netio"\naddress = "192.0.2.1"\nname = "{name}"\ncovers = ["{covers}"]\n{more}\n'
+        for name, covers, more in (("a", "switch", ""), ("b", "storage-1", "output = 2"))
+    )
+    with pytest.raises(CampaignError, match="the one of switch includes the one of storage-1"):
+        campaign.parse(head + total + output, source="lab.toml")
+    campaign.parse(head + total.replace('"switch"', '"switch", "servers"') + output, source="lab.toml")
