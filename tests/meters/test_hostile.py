@@ -36,6 +36,7 @@ KINDS = (
     "shelly",
     "tasmota",
     "netio",
+    "gude",
     "redfish",
     "prometheus",
     "scpi",
