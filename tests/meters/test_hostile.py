@@ -37,6 +37,7 @@ KINDS = (
     "tasmota",
     "netio",
     "gude",
+    "kwollect",
     "redfish",
     "prometheus",
     "scpi",

@@ -5,7 +5,6 @@ would repeat an old sample for five minutes.
 """
 
 import io
-import time
 import urllib.parse
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._secret import secret
+from perjoule.meters._stored import LOOK_BACK_S, monotonic_s
 from perjoule.meters._url import Place, basic
 from perjoule.meters.prometheus.exposition import ExposedNumber, exposed, queried, selector
 from perjoule.model import OPTIONS, Json
@@ -38,8 +38,6 @@ grade = "BMC"
 latency = "1 s"
 """
 
-LOOK_BACK_S = 120  # for samples of a server that have come since it was asked last
-MOST_BEHIND_S = 60.0  # by which a sample's time may precede it; older times are invalid
 POWERS = ("watt", "power", "joule", "energy")  # in the name of what may be a meter
 
 
@@ -92,7 +90,7 @@ class Prometheus(Declared):
             for sample in samples:
                 if sample.utc_s is not None and sample.utc_s <= last_s:
                     continue  # as old as what was there last time
-                t_s = None if sample.utc_s is None else _monotonic_s(sample.utc_s)
+                t_s = None if sample.utc_s is None else monotonic_s(sample.utc_s)
                 last_s = last_s if sample.utc_s is None else sample.utc_s
                 yield MeterReading(
                     channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None
@@ -133,15 +131,3 @@ class Prometheus(Declared):
     def _scraped(self, place: Place) -> list[ExposedNumber]:
         query = urllib.parse.urlencode({"query": f"{self.metric}[{LOOK_BACK_S}s]"})
         return queried(place.json(f"/api/v1/query?{query}"))
-
-
-def _monotonic_s(utc_s: float) -> float:
-    """Convert a UTC time to our monotonic clock.
-
-    Raises:
-        ValueError: it is too far from now to be the time of a new sample.
-    """
-    ahead_s = utc_s - time.time()
-    if -ahead_s > MOST_BEHIND_S + LOOK_BACK_S:
-        raise ValueError(f"its clock is {-ahead_s:.0f} s behind, or the sample is that old")
-    return time.monotonic() + ahead_s
