@@ -189,7 +189,7 @@ def _rows(question: Question, design_space: Space, some: Candidates, draws_count
                 stand_in(server := design_space.machines[int(some.machine[n])].server, servers[server]),
                 design_space.choices[int(some.choice[n])],
                 int(some.servers_count[n]),
-                {rate: float(bands[rate][0][n]) for rate in (measures.READ, measures.WRITE)},
+                {rate: float(central[rate][n]) for rate in (measures.READ, measures.WRITE)},
             )
         )
         for n in range(len(some))

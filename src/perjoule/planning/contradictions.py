@@ -15,11 +15,12 @@ from perjoule.prediction.published import Published, compared
 @dataclass(frozen=True)
 class Measurement:
     """A printed throughput that the prediction for its own cluster did not hold, beside what is predicted
-    of a candidate.
+    of a candidate; another machine than those emulated is no excuse, for this one was measured.
     """
 
     published: Published
-    # what is predicted here: as many servers or more had this redundancy, and were slower than the band
+    # what is predicted here: as many servers or more had this redundancy, and were slower than its band by
+    # emulation begins
     contradicts: bool
 
     @property
@@ -31,8 +32,8 @@ class Measurement:
     def text(self) -> str:
         """Say what was measured, on what, and what had been predicted for it."""
         published = self.published
-        assert published.range_bytes_per_s is not None
-        low, high = map(self.measure.number, published.range_bytes_per_s)
+        assert published.emulated_bytes_per_s is not None
+        low, high = map(self.measure.number, published.emulated_bytes_per_s)
         printed = number(published.printed_bytes_per_s / self.measure.unit.per)
         conditions = (
             f"{published.servers_count:g} x {published.cluster}, {published.filesystem} "
@@ -45,14 +46,12 @@ class Measurement:
 
 @cache
 def _missed() -> tuple[Published, ...]:
-    """Return what papers printed outside the 90 % band of its prediction."""
-    return tuple(
-        published for published in compared() if published.held is False and published.basis == "profile"
-    )
+    """Return what papers printed outside the 90 % band of its prediction by emulation."""
+    return tuple(published for published in compared() if published.emulated_held is False)
 
 
 def measurements(
-    cluster: str, choice: Choice, servers_count: int, lows: Mapping[Measure, float]
+    cluster: str, choice: Choice, servers_count: int, promised: Mapping[Measure, float]
 ) -> Iterator[Measurement]:
     """Find what contradicts a candidate, or what makes it doubtful, because the same profile was wrong about
     the same servers.
@@ -61,7 +60,7 @@ def measurements(
         cluster: of the catalogue, that has the candidate's servers; "" for none.
         choice: its file system.
         servers_count: its servers.
-        lows: of READ and WRITE, the lower ends of its bands, in B/s.
+        promised: its READ and WRITE, in B/s.
     """
     for published in _missed() if cluster else ():
         if (published.cluster, published.filesystem) == (cluster, choice.filesystem):
@@ -69,4 +68,5 @@ def measurements(
                 published.servers_count or 0
             )
             measure = READ if published.direction == "read" else WRITE
-            yield Measurement(published, alike and published.printed_bytes_per_s < lows[measure])
+            least_bytes_per_s = promised[measure] * published.least_ratio
+            yield Measurement(published, alike and published.printed_bytes_per_s < least_bytes_per_s)

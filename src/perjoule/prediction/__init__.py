@@ -6,8 +6,9 @@ from perjoule.prediction.bounds import RESOURCES, Demand, Fleet, Resource, bound
 from perjoule.prediction.identification import Parameter, ends, parameters
 from perjoule.prediction.law import Law, law
 from perjoule.prediction.observation import Case, Observation, observations
-from perjoule.prediction.predicting import Prediction, Target, predictions
+from perjoule.prediction.predicting import Prediction, predictions
 from perjoule.prediction.profile import Profile, band_ratio, bound_shares, names, profile, read, shipped
+from perjoule.prediction.targets import Target
 from perjoule.prediction.validation import LEVELS
 
 __all__ = [

@@ -1,8 +1,9 @@
 """Clusters of papers: what they print beside what is predicted of them. Nothing was ever fitted to them.
 
 profile   a profile that comes with perjoule, on the cluster as the catalogue has it: clusters of
-"green-storage" law       the law of queues alone, with no fitted number: rados on the Cubieboards bytes
-the bytes that servers' networks move: Ceph's 63 servers, from three copies to a code on the same servers
+"green-storage"; its bands know of the other clusters alone what emulation has never seen
+law       the law of queues alone, with no fitted number: rados on the Cubieboards
+bytes     the bytes that servers' networks move: Ceph's 63 servers, from three copies to a code on the same servers
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,20 +16,13 @@ from perjoule.drivers.protocols import planned
 from perjoule.model import Direction, Flow, Json, Spec
 from perjoule.papers import published
 from perjoule.prediction.bounds import Demand, Fleet, times_s_per_byte
+from perjoule.prediction.elsewhere import PAPER, maxima
 from perjoule.prediction.observation import WAYS, fleet
-from perjoule.prediction.predicting import Prediction, Target, fleet_of, predictions
-from perjoule.prediction.profile import shipped
+from perjoule.prediction.predicting import Prediction, predictions
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
+from perjoule.prediction.targets import fleet_of
 
 Basis = Literal["profile", "law", "bytes"]
-_GREEN: Mapping[str, Mapping[str, Json]] = {  # options that the paper says, by its configurations
-    "arm-cephfs": {"copies": 2},
-    "arm-orangefs": {"beneath": {"kind": "zfs", "mirror": "zfs"}},
-    "arm-moosefs": {"goal": 1},
-    "arm-glusterfs": {"layout": "dispersed", "redundancy": 1},
-    "reference-1": {},
-    "reference-2": {"copies": 3},
-}
 # `rados bench` has 16 operations in flight by default
 _BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)
 _LONG_BYTES = 1e9  # that each client moves: fixed_s is 0, so any number gives the same
@@ -64,6 +58,9 @@ class Published:
     value_bytes_per_s: float | None  # None: a range, because the paper does not say what the value depends on
     range_bytes_per_s: tuple[float, float] | None  # a profile's 90 % band, or what the paper leaves open
     printed_bytes_per_s: float
+    # ends of its band without what another machine adds
+    emulated_bytes_per_s: tuple[float, float] | None = None
+    bound_bytes_per_s: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -79,6 +76,20 @@ class Published:
             return None
         return self.range_bytes_per_s[0] <= self.printed_bytes_per_s <= self.range_bytes_per_s[1]
 
+    @property
+    def emulated_held(self) -> bool | None:
+        """Whether its band without what another machine adds holds what is printed; None: it has none."""
+        if self.emulated_bytes_per_s is None:
+            return None
+        return self.emulated_bytes_per_s[0] <= self.printed_bytes_per_s <= self.emulated_bytes_per_s[1]
+
+    @property
+    def least_ratio(self) -> float:
+        """The lower end of that band over the value; 0 without one."""
+        if self.emulated_bytes_per_s is None or self.value_bytes_per_s is None:
+            return 0.0
+        return self.emulated_bytes_per_s[0] / self.value_bytes_per_s
+
 
 def compared() -> tuple[Published, ...]:
     """Predict all that can be predicted."""
@@ -87,38 +98,26 @@ def compared() -> tuple[Published, ...]:
 
 def _green_storage() -> Iterator[Published]:
     """Predict Table II: the best of all numbers of clients, which move the same data in all."""
-    paper = published.paper("green-storage")
-    printed = {one.id: one.value for one in paper.numbers}
-    for name, options in _GREEN.items():
-        facts = paper.configurations[name]
-        kind, cluster = str(facts["filesystem"]), str(facts["cluster"])
-        target = Target(shipped(kind), catalogue.cluster(cluster), options)
-        data_bytes = printed["data_ref2" if cluster == "reference-2" else "data_other"]
-        most = int(printed["clients_most"])
-        found = [
-            one
-            for count in range(1, most + 1)
-            for one in predictions(target, [count], round(data_bytes / count))
-        ]
-        for way in WAYS:
-            best = max((one for one in found if one.direction == way), key=_rate)
+    for one in maxima():
+        counts = range(1, one.most_clients_count + 1)
+        found = [row for count in counts for row in predictions(one.target, [count], one.client_bytes(count))]
+        for way, printed_bytes_per_s in one.printed_bytes_per_s.items():
+            best = max((row for row in found if row.direction == way), key=_rate)
             value, low, high = best.throughput_bytes_per_s
             yield Published(
-                *(
-                    "green-storage",
-                    cluster,
-                    float(fleet_of(target, 1).servers_count),
-                    kind,
-                    best.redundancy.text,
-                    way,
-                    f"1 to {most}",
-                    "profile",
-                ),
-                *(
-                    None if best.rests_on else value,
-                    (low, high),
-                    printed[f"max_{name.replace('-', '_')}_{way}"],
-                ),
+                paper=PAPER,
+                cluster=one.target.judged_by,
+                servers_count=float(fleet_of(one.target, 1).servers_count),
+                filesystem=one.target.profile.kind,
+                redundancy=best.redundancy.text,
+                direction=way,
+                clients=f"1 to {one.most_clients_count}",
+                basis="profile",
+                value_bytes_per_s=None if best.rests_on else value,
+                range_bytes_per_s=(low, high),
+                printed_bytes_per_s=printed_bytes_per_s,
+                emulated_bytes_per_s=best.emulated_bytes_per_s,
+                bound_bytes_per_s=best.bound_bytes_per_s,
             )
 
 

@@ -27,6 +27,8 @@ class Score:
     power_skill_ratio: float | None  # 1 - squared errors of dynamic watts / those of constant power
     order_tau: float | None  # Kendall's tau-b of predicted and measured throughput
     simpler: Mapping[str, float]  # median errors of simpler models
+    # of published ones: the share inside their bands without what another machine adds
+    emulated_held_ratio: float | None = None
 
 
 def scores(groups: Sequence[Sequence[Test]]) -> tuple[Score, ...]:
@@ -80,8 +82,32 @@ def published_score(found: Sequence[Published]) -> Score:
         order_tau=_tau(
             [one.value_bytes_per_s or 0.0 for one in valued], [one.printed_bytes_per_s for one in valued]
         ),
-        simpler={},
+        simpler=_simpler(by_profile),
+        emulated_held_ratio=float(np.mean([one.emulated_held is True for one in by_profile])),
     )
+
+
+def _simpler(by_profile: Sequence[Published]) -> Mapping[str, float]:
+    """Return median errors of the median rate for each server, and the median share of the bound, that the
+    other clusters have in a direction.
+    """
+    found: dict[str, list[float]] = {"constant": [], "bound": []}
+    for one in by_profile:
+        others = [o for o in by_profile if o.cluster != one.cluster and o.direction == one.direction]
+        pers = {"constant": _servers, "bound": _bound}
+        for name, per in pers.items():
+            if others:
+                share = float(np.median([o.printed_bytes_per_s / per(o) for o in others]))
+                found[name].append(abs(share * per(one) / one.printed_bytes_per_s - 1))
+    return {name: float(np.median(own)) for name, own in found.items() if own}
+
+
+def _servers(one: Published) -> float:
+    return one.servers_count
+
+
+def _bound(one: Published) -> float:
+    return one.bound_bytes_per_s or float("nan")
 
 
 def _tau(said: Sequence[float], told: Sequence[float]) -> float | None:

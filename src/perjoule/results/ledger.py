@@ -22,7 +22,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster
 from perjoule.model.metrics import METRICS, RANKED, Metric
 from perjoule.prediction import Observation, Prediction, Target
-from perjoule.prediction.predicting import fleet_of
+from perjoule.prediction.targets import fleet_of
 from perjoule.results.calibration import observed
 from perjoule.store import Results
 from perjoule.store.records import to_json

@@ -9,6 +9,7 @@ from perjoule.model.format import estimate, number, percent
 from perjoule.model.metrics import METRICS, RANKED
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
+from perjoule.prediction.elsewhere import band_factor
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
 from perjoule.results.table import NAMES, Table
@@ -120,8 +121,8 @@ def remarks(target: Target, predictions: Sequence[Prediction], worth_count: int)
     )
     if target.profile.emulated and target.memory:
         yield (
-            "the bands are those of emulated hosts; of published clusters they have been too narrow "
-            "(perjoule ledger)"
+            f"the bands allow a factor of {number(band_factor())} for another machine than those emulated, by "
+            "what papers printed (perjoule ledger)"
         )
     if target.profile.cpu_of == "trial":
         yield (

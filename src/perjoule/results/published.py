@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
+from perjoule.prediction.elsewhere import band_factor, errors
 from perjoule.prediction.published import Published
+from perjoule.prediction.scores import published_score
 from perjoule.results.table import Table
 
 _RATE = metric_of("throughput_bytes_per_s")
 _HEADERS = ("paper", "cluster", "file system", "redundancy", "direction", "clients", "by")
 _BASES = {
-    "profile": "a profile that comes with perjoule; the range is its 90 % band",
+    "profile": "a profile that comes with perjoule; the range is its 90 % band, which knows the other clusters alone",
     "law": "the law of queues alone; a range is what the paper leaves open",
     "bytes": "the bytes of the servers' networks alone, from three copies on the same servers",
 }
@@ -40,10 +42,22 @@ def published_remarks(
 ) -> Iterator[str]:
     """Say what predictions rest on, and what can't be predicted."""
     used = {row.basis for row in published}
+    yield _another_machine(published)
     yield "; ".join(f"{basis}: {explanation}" for basis, explanation in _BASES.items() if basis in used)
     for paper, system, why in unpredicted:
         yield f"not predicted: {paper}, {system}: {why}"
     yield "not scored: another host like those of the profiles; all their points were measured on one machine"
+
+
+def _another_machine(published: Sequence[Published]) -> str:
+    """Say what another machine adds to bands, and what they held without it."""
+    score, of = published_score(published), errors()
+    without = "" if score.emulated_held_ratio is None else f"{percent(score.emulated_held_ratio)} %"
+    return (
+        f"another machine than those emulated adds a factor of {number(band_factor())} to bands, by "
+        f"{sum(map(len, of.values()))} numbers of {len(of)} clusters, each judged by the others; bands hold "
+        f"{percent(score.held_ratio)} % of these numbers, without this level {without}"
+    )
 
 
 def _error(ratio: float) -> str:

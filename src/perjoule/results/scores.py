@@ -70,8 +70,9 @@ def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:
     """Say what the columns mean, and how measured points stand to their bounds."""
     yield (
         "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band "
-        "of the others' errors (of published ones: inside that of their prediction); skill: 1 - squared "
-        "errors of dynamic watts over those of constant power; last columns: medians of simpler models"
+        "of the others' errors (of published ones: inside that of their prediction, which knows the other "
+        "clusters alone); skill: 1 - squared errors of dynamic watts over those of constant power; last "
+        "columns: medians of simpler models (of published ones: a constant rate of each server)"
     )
     shares = [share for profile in profiles for share in bound_shares(profile)]
     above = sum(share > 1 + BOUND_TOLERANCE_RATIO for share in shares)

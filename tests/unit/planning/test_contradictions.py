@@ -43,10 +43,15 @@ def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(fo
         "contradicted: green-storage measured 268.6 MiB/s read (5 x odroid-hc4, glusterfs 4+1, 1 to 4 "
         "clients)"
     )
-    promised, low = present(re.search(r"here (\d+) \((\d+) to \d+\) MiB/s are predicted", line)).groups()
-    assert 268.6 < int(low) <= int(promised)
+    (promised,) = present(re.search(r"here (\d+) \(\d+ to \d+\) MiB/s are predicted", line)).groups()
     assert cells(last)[-1] == CONTRADICTED
-    assert last.values[READ].low > PRINTED["max_arm_glusterfs_read"]
+    printed = PRINTED["max_arm_glusterfs_read"]
+    (slow,) = (one.published for one in last.measurements if one.contradicts)
+    assert slow.emulated_bytes_per_s and slow.value_bytes_per_s
+    low = last.values[READ].value * slow.emulated_bytes_per_s[0] / slow.value_bytes_per_s
+    assert (
+        last.values[READ].low < printed < low < float(promised) * MIB
+    )  # its band allows for it all the same
 
 
 def test_others_of_these_servers_say_that_their_profile_may_be_as_wrong(found) -> None:
@@ -93,19 +98,20 @@ def test_json_has_what_was_measured(found, last) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "servers_count", "low", "contradicts"),
+    ("cluster", "servers_count", "promised", "contradicts"),
     [
         ("odroid-hc4", 5, 400, [True]),
         ("odroid-hc4", 4, 400, [True]),
         ("odroid-hc4", 6, 400, [False]),  # one more server may be as much faster
-        ("odroid-hc4", 5, 250, [False]),  # the band holds what was measured
+        ("odroid-hc4", 5, 300, [False]),  # the band by emulation, from 84 % on, holds what was measured
         ("reference-2", 5, 400, []),
         ("", 5, 400, []),
     ],
 )
-def test_only_the_same_servers_contradict(last, cluster, servers_count, low, contradicts) -> None:
-    lows = {**PROMISE, READ: low * MIB}
-    assert [one.contradicts for one in measurements(cluster, last.choice, servers_count, lows)] == contradicts
+def test_only_the_same_servers_contradict(last, cluster, servers_count, promised, contradicts) -> None:
+    rates = {**PROMISE, READ: promised * MIB}
+    found = measurements(cluster, last.choice, servers_count, rates)
+    assert [one.contradicts for one in found] == contradicts
 
 
 def test_where_all_are_contradicted_the_picks_are_of_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ from perjoule import planning
 from perjoule.model.errors import CampaignError
 from perjoule.planning.candidates import space
 from perjoule.planning.measures import SERVERS_READ, SERVERS_WRITE
-from perjoule.planning.profiled import reached, server_cpu
+from perjoule.planning.profiled import reached, server_cpu, trust
+from perjoule.prediction import LEVELS, band_ratio, shipped
+from perjoule.prediction.elsewhere import band_factor
 from places import EXAMPLES, SOURCES
 
 PROFILES = SOURCES / "prediction" / "profiles"
@@ -77,8 +79,10 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
             )
             shares.append(measured * max(times_s))
     found = reached(direction)
+    middle = statistics.median(shares)
+    below = math.hypot(math.log(middle / min(shares)), math.log(band_factor()))
     assert (found.value, found.low, found.high) == pytest.approx(
-        (statistics.median(shares), min(shares), max(shares))
+        (middle, middle * math.exp(-below), max(shares))
     )
     text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
     text += (
@@ -94,6 +98,14 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
             bound.text,
             pytest.approx(found.value * bound.values[what].value),
         )
+
+
+def test_a_law_is_trusted_no_more_than_another_machine_than_those_emulated_allows() -> None:
+    apart = band_ratio(shipped("moosefs").known["read"], LEVELS)
+    by_hand = math.exp(math.sqrt(math.log(apart) ** 2 + math.log(band_factor()) ** 2))
+    found = trust("moosefs", "read")
+    assert (found.low, found.value, found.high) == pytest.approx((1 / by_hand, 1, by_hand))
+    assert by_hand > max(apart, band_factor())
 
 
 def test_no_band_goes_beyond_what_the_networks_of_the_servers_let_through() -> None:

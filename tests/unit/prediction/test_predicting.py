@@ -25,8 +25,8 @@ from perjoule.prediction import (
 )
 from perjoule.prediction.fitting import uneven_ratio
 from perjoule.prediction.identification import BESIDE, BESIDE_RATIO, counted_ratios, ends
-from perjoule.prediction.predicting import fleet_of
 from perjoule.prediction.profile import band_ratio
+from perjoule.prediction.targets import fleet_of
 from perjoule.results.prediction import remarks, table
 from perjoule.store.records import to_json
 from tests import made
