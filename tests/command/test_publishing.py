@@ -141,7 +141,7 @@ def test_results_without_energy_are_refused(tmp_path: Path) -> None:
 
 def test_an_implausible_number_is_shown_without_a_rank(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doubt = TIMES.after_phase(phase="mdtest-hard-write")  # any doubt of one cell
-    others = (template.words.__name__ for template in TIMES.templates if template.id != doubt.id)
+    others = (template.sentence.__name__ for template in TIMES.templates if template.id != doubt.id)
     monkeypatch.setitem(vars(TIMES), "spared", tuple(others))
     monkeypatch.setitem(vars(TIMES), "disqualifies", True)
     found = checked(bundle)

@@ -177,7 +177,7 @@ class Hosts:
                 frames.pairs(dice.randbytes(frames.SENSORS_COUNT * frames.SENSOR_BYTES))
                 stream, whole = frames.Frames(), bytes([0xF0, 0x40] * 9) * 6
                 for _ in range(5):
-                    levels, passed_s = stream.found(
+                    levels, passed_s = stream.levels(
                         changed(whole, dice, [whole]) if dice.random() < 0.7 else whole
                     )
                     assert len(levels) == len(passed_s)

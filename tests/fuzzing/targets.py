@@ -393,8 +393,8 @@ class Targets(Hosts, Texts, Wires):
         ]
 
         class Wire:
-            def write(self, data: bytes) -> None:
-                self.asked = data
+            def write(self, message: bytes) -> None:
+                self.asked = message
 
             def read(self, timeout_s: float) -> bytes:
                 if timeout_s < 0.05:

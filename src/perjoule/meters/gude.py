@@ -74,15 +74,15 @@ class Gude(Plug):
         return ("gude", self.address, *part)
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Read its steps, then poll its status.
 
         Raises OSError, MachineError (refused), ValueError (no such sensor).
         """
         http = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
         first = readings(http.json(PATH), self.output, self.inlet)
-        power = self.power(where, resolution_w=first.power_step_w)
-        energy = self.energy(where, resolution_j=first.energy_step_j)
+        power = self.power(extent, resolution_w=first.power_step_w)
+        energy = self.energy(extent, resolution_j=first.energy_step_j)
 
         def read() -> list[MeterReading]:
             shown = readings(http.json(PATH), self.output, self.inlet)

@@ -82,19 +82,19 @@ class Kwollect(Metered):
         return {"address": place if "://" in place or not place else f"https://{place}"}
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Prepare the query. Raises MachineError if the password can't be read."""
         headers = basic(self.user, secret(self.password_file)) if self.user else {}
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
         stated = Specification(resolution=self.resolution_w, clock_s=self.clock_uncertainty_s)
-        channel = where.channel("power", "average", GRADES[self.metric], stated)
+        channel = extent.channel("power", "average", GRADES[self.metric], stated)
         last_s = -1.0
 
         def read() -> Iterable[MeterReading]:
             nonlocal last_s
             since_s = int(last_s if last_s > 0 else time() - LOOK_BACK_S)
             asked = {"nodes": self.node, "metrics": self.metric, "start_time": since_s}
-            body, _ = place.asked(f"?{urllib.parse.urlencode(asked)}")
+            body, _ = place.send(f"?{urllib.parse.urlencode(asked)}")
             rows = stored(json_from(body, MOST_JSON_BYTES), self.node, self.metric)
             if not rows and last_s < 0:
                 raise ValueError(f"it has no {self.metric} of {self.node} in the last {LOOK_BACK_S} s")

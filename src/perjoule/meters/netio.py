@@ -55,14 +55,14 @@ class Netio(Plug):
         return ("netio", self.address, *([f"output {self.output}"] if self.output else []))
 
     @contextmanager
-    def connect(self, where: Boundary) -> Generator[Read]:
+    def connect(self, extent: Boundary) -> Generator[Read]:
         """Poll its JSON.
 
         Raises OSError, ValueError (no such output), MachineError (refused).
         """
         http = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
-        power = self.power(where, resolution_w=POWER_STEP_W)
-        energy = self.energy(where, resolution_j=ENERGY_STEP_J)
+        power = self.power(extent, resolution_w=POWER_STEP_W)
+        energy = self.energy(extent, resolution_j=ENERGY_STEP_J)
 
         def read() -> list[MeterReading]:
             try:

@@ -69,7 +69,9 @@ def maxima() -> tuple[Maxima, ...]:
         profile = shipped(str(paper.configurations[name]["filesystem"]))
         target = Target(profile, catalogue.cluster(cluster), options, judged_by=cluster)
         data_bytes = printed["data_ref2" if cluster == "reference-2" else "data_other"]
-        rates: Mapping[Direction, float] = {way: printed[f"max_{name.replace('-', '_')}_{way}"] for way in WAYS}
+        rates: Mapping[Direction, float] = {
+            way: printed[f"max_{name.replace('-', '_')}_{way}"] for way in WAYS
+        }
         found.append(Maxima(target, int(printed["clients_most"]), data_bytes, rates))
     return tuple(found)
 

@@ -30,7 +30,7 @@ def counted_twice(series_of: Mapping[Channel, Series], cluster: Set[str]) -> tup
         if channel.quantity == "power"
         and channel.semantics != "state"
         and channel.grade in REAL
-        and not channel.stated
+        and not channel.is_stated
         and np.isfinite(series_of[channel].value).any()
     ]
     among = items(powers, cluster, switch=True)

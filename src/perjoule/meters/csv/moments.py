@@ -67,7 +67,7 @@ class Sums:
                 f"no moment has rows of all of {listed}: their times differ, so choose one with only and "
                 "give each its own table"
             )
-        if whole and not self._only:
+        if complete and not self._only:
             self._refuse_total({key: sample.value for key, sample in moment.items()})
         first = next(iter(moment.values()))
         value = math.fsum(sample.value for sample in moment.values()) if complete else math.nan
