@@ -131,6 +131,24 @@ def wait_until_something_listens(host: Host, port: int) -> None:
         assert time.monotonic() < until_s
 
 
+def test_a_metadata_server_that_stands_by_takes_over() -> None:
+    with hosts_of().hold(1) as hosts, cephfs(placement_groups=16, standby=True).mount(hosts) as mounted:
+        running = {
+            host.name
+            for host in hosts.servers
+            if "ceph-mds" in host.run(["ps", "-A", "-o", "comm="], timeout_s=30).stdout.split()
+        }
+        assert running == {hosts.metadata.name, hosts.management.name}
+        mounted.alive()
+        client = hosts.clients[0]
+        path = mounted.directories[client.name] / "file"
+        write(client, path, 1)
+        # only the process: its host also has the OSDs of the metadata, and sees no other host's processes
+        hosts.metadata.run(["sh", "-c", "kill -9 $(pidof ceph-mds)"], timeout_s=30)
+        # monitors wait a minute for its beacon on emulated hosts
+        client.run(["touch", path.with_name("another")], timeout_s=200)
+
+
 def test_a_monitor_that_finds_its_port_taken_is_reported_with_its_message_and_nothing_is_left() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
         host = hosts.management

@@ -59,6 +59,10 @@ class CephFs(ceph.Ceph):
     is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
+    standby: bool = False
+    """Whether a second metadata server stands by: on the management host, or where that has the first one, on
+    the last server.
+    """
     client_cache_bytes: Annotated[
         Bytes | None, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)
     ] = None
@@ -91,11 +95,13 @@ class CephFs(ceph.Ceph):
         return self
 
     def checks(self) -> tuple[Check, ...]:
-        """Check also for the client."""
+        """Check also for the client, and the metadata server that stands by."""
+        standby = programs({"ceph-mds": "ceph-mds"}, "management") if self.standby else ()
+        servers = (*super().checks(), *standby)
         if self.client == "fuse":
-            return (*super().checks(), *programs({"ceph-fuse": "ceph-fuse"}, "client"), fuse())
+            return (*servers, *programs({"ceph-fuse": "ceph-fuse"}, "client"), fuse())
         kernel = kernel_check("CephFS", "ceph", NO_CLIENT, FIX)
-        return (*super().checks(), *programs({"mount.ceph": "ceph-common"}, "client"), kernel)
+        return (*servers, *programs({"mount.ceph": "ceph-common"}, "client"), kernel)
 
     def deployment(self, hosts: Hosts) -> "_CephFs":
         """With a metadata server."""
@@ -133,9 +139,20 @@ class CephFs(ceph.Ceph):
             osds,
             pools,
             hosts.metadata.name,
+            self._standby_host(hosts),
             self.client_cache_bytes,
             striping,
         )
+
+    def _standby_host(self, hosts: Hosts) -> str:
+        if not self.standby:
+            return ""
+        others = [host for host in (*hosts.servers, hosts.management) if host is not hosts.metadata]
+        if not others:
+            problem = "standby = true needs a server beside the metadata host"
+            then = "remove standby, or use a testbed with more servers"
+            raise CampaignError(problem, where="cephfs", next=then)
+        return others[-1].name
 
 
 class _CephFs(CephCluster, TakesSnapshots):

@@ -729,3 +729,20 @@ def test_monitors_have_management_hosts_of_their_own_and_each_daemon_knows_all(k
     assert "ceph-mon" in {check.name for check in options.checks() if check.on == "all management"}
     with pytest.raises(CampaignError, match="monitors = 3 needs as many management hosts, but there are 2"):
         options.layout(hosts.without(["management-3"]))
+
+
+def test_a_metadata_server_stands_by_on_another_host_with_a_key_of_its_own() -> None:
+    options = drivers.build("filesystems", "cephfs", {"standby": True})
+    assert isinstance(options, CephFs)
+    layout = options.layout(CLUSTER)
+    assert (layout.mds, layout.standby) == ("metadata-1", "management-1")
+    caps = commands.capabilities(layout, ())
+    assert caps["mds.b"] == caps["mds.a"]
+    assert "mds.b" not in commands.capabilities(CephFs().layout(CLUSTER), ())
+    # as on reference cluster 2: the first server has all other roles
+    assert options.layout(paper(storage=4, client=1)).standby == "storage-4"
+    with pytest.raises(CampaignError, match="standby = true needs a server beside the metadata host"):
+        drivers.build("filesystems", "cephfs", {"standby": True, "copies": 1}).layout(  # pyright: ignore[reportAttributeAccessIssue]
+            paper(storage=1, client=1)
+        )
+    assert any(check.name == "ceph-mds" and check.on == "management" for check in options.checks())

@@ -84,6 +84,13 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         self.ask([], self._ready(0), "OSDs that are up")
         self.ask(commands.creation(layout))
         self.ask([], self._ready(len(layout.pools)), "a healthy cluster")
+        if layout.standby:  # only now, or it might become the active one
+            self._serve(self.host(layout.standby), "mds.b", "ceph-mds")
+            self.daemons.wait("a metadata server that stands by", self._standing_by)
+
+    def _standing_by(self) -> bool:
+        status = self.ask([[{"prefix": "status"}]])[0][0]
+        return int(status["fsmap"]["up:standby"]) > 0
 
     def _ready(self, pools_count: int) -> Mapping[str, int]:
         """Return the state to wait for: all daemons, and every placement group of so many pools."""
@@ -248,7 +255,8 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         monitors = host.name in {monitor.host for monitor in self.layout.monitors}
         rooms += ["mon"] if monitors else []
         rooms += ["mgr", "modules"] if management else []
-        rooms += ["mds"] if host.name == self.layout.mds else []
+        servers = {self.layout.mds: "mds.a", self.layout.standby: "mds.b"}
+        rooms += ["mds"] if host.name in servers else []
         home, stores = self.folder(host), self.store(host)
         self.furnish(host, *(home / room for room in rooms), *self.stores(host))
         most_count = -(-len(osds) // self.disks_count(host))  # on one disk
@@ -259,7 +267,7 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         further = zip(osds, self.stores(host), strict=True) if self.disks_count(host) > 1 else ()
         text += "".join(f"[{osd}]\nosd_data = {store}\n" for osd, store in further)
         host.put(text, home / "ceph.conf")
-        entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
+        entities = [*osds, *([servers[host.name]] if "mds" in rooms else []), f"client.{host.name}"]
         keys = self._keys if monitors else {e: self._keys[e] for e in entities if e in self._keys}
         host.put(commands.keyring(keys, self._caps), home / "keyring", mode=0o600, owner="ceph")
         if management:

@@ -25,7 +25,10 @@ def capabilities(layout: CephLayout, clients: tuple[str, ...]) -> dict[str, dict
     }
     if layout.mds:
         tag = f"allow rw tag cephfs *={FILE_SYSTEM}"
-        daemons |= {"mds.a": {"mon": "allow profile mds", "osd": tag, "mgr": "allow profile mds"}}
+        names = ("mds.a", "mds.b") if layout.standby else ("mds.a",)
+        daemons |= {
+            name: {"mon": "allow profile mds", "osd": tag, "mgr": "allow profile mds"} for name in names
+        }
     osds = {
         osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"}
         for osd in layout.osds

@@ -112,6 +112,7 @@ class CephLayout:
     osds: tuple[Osd, ...]
     pools: tuple[CephPool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
+    standby: str = ""  # host of one that takes over if that ends; "": none
     # object cache of each client of the file system; None: as the hosts have it
     client_cache_bytes: int | None = None
     striping: Striping = Striping()  # of its files

@@ -140,7 +140,8 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     )
     counts = {disks_count(host) for host in hosts.by_role("storage")[:3]}
     yield Parameter(counts, {printed("ref2_supermicro_ssds")}, "one disk there with the bandwidth of all")
-    yield Parameter(0, 1, "no standby MDS")
+    planned = second.layout(hosts)
+    assert (planned.mds, planned.standby) == ("storage-1", hosts.by_role("storage")[-1].name)
     yield Parameter(1, 2, "no network of its own for OSDs")
 
 
