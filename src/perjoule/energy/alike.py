@@ -59,32 +59,35 @@ class _Watts:
         return np.where(near, self.value[inside], np.nan)
 
 
-def alike(whole: Series, *parts: Series) -> AlikeSamples | None:
+def alike(total: Series, *parts: Series) -> AlikeSamples | None:
     """Compare a power with another, or with the sum of others; None if nothing shows that they are the same
     watts.
     """
-    one, *others = map(_Watts.of, (whole, *parts))
-    if len(others) == 1 and len(one.t_s) > len(others[0].t_s):
-        one, others = others[0], [one]  # the slower one can't show what the other shows between
-    halves_w = [watts.half_w for watts in (one, *others)]
-    half_w = hypot(*halves_w) if len(others) > 1 else max(halves_w)
-    if min(len(watts.t_s) for watts in (one, *others)) <= LEAST_COUNT:
+    reference, *summands = map(_Watts.of, (total, *parts))
+    if len(summands) == 1 and len(reference.t_s) > len(summands[0].t_s):
+        reference, summands = (
+            summands[0],
+            [reference],
+        )  # the slower one can't show what the other shows between
+    halves_w = [watts.half_w for watts in (reference, *summands)]
+    half_w = hypot(*halves_w) if len(summands) > 1 else max(halves_w)
+    if min(len(watts.t_s) for watts in (reference, *summands)) <= LEAST_COUNT:
         return None
-    median_w = float(np.median(one.value))
+    median_w = float(np.median(reference.value))
     if half_w > FINE_RATIO * median_w:
         return None
     within_w = half_w + ROUNDING_RATIO * median_w
-    period_s = max(watts.period_s for watts in (one, *others))
-    moved = np.concatenate(([False], np.abs(np.diff(one.value)) > within_w))
+    period_s = max(watts.period_s for watts in (reference, *summands))
+    moved = np.concatenate(([False], np.abs(np.diff(reference.value)) > within_w))
 
     def met(shift_s: float) -> tuple[float, float, int]:
         """Return which share of the samples, and of the moves, others show this much later, of how many."""
-        t_s = one.t_s + shift_s
-        inside = (t_s >= max(watts.t_s[0] for watts in others)) & (
-            t_s <= min(watts.t_s[-1] for watts in others)
+        t_s = reference.t_s + shift_s
+        inside = (t_s >= max(watts.t_s[0] for watts in summands)) & (
+            t_s <= min(watts.t_s[-1] for watts in summands)
         )
-        sums_w = sum(watts.around(t_s[inside], AROUND_PERIODS * period_s) for watts in others)
-        shown = np.any(np.abs(sums_w - one.value[inside]) <= within_w, axis=0)
+        sums_w = sum(watts.around(t_s[inside], AROUND_PERIODS * period_s) for watts in summands)
+        shown = np.any(np.abs(sums_w - reference.value[inside]) <= within_w, axis=0)
         moves = moved[inside]
         return (
             (float(shown.mean()), float(shown[moves].mean()), int(moves.sum()))

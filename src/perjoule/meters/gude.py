@@ -85,8 +85,8 @@ class Gude(Plug):
         energy = self.energy(extent, resolution_j=first.energy_step_j)
 
         def read() -> list[MeterReading]:
-            shown = readings(http.json(PATH), self.output, self.inlet)
-            return [MeterReading(power, shown.power_w), MeterReading(energy, shown.energy_j)]
+            readings_now = readings(http.json(PATH), self.output, self.inlet)
+            return [MeterReading(power, readings_now.power_w), MeterReading(energy, readings_now.energy_j)]
 
         yield read
 
@@ -108,14 +108,14 @@ def _is_gude(address: str) -> bool:
     return True
 
 
-def readings(said: Mapping[str, Any], output: int | None, inlet: int | None) -> GudeReadings:
+def readings(answer: Mapping[str, Any], output: int | None, inlet: int | None) -> GudeReadings:
     """Parse the watts and joules of an output, an inlet, or of all inlets, in status.json.
 
     Raises:
         ValueError: there is no such sensor, or it has no power or counter.
     """
     kind = OUTPUTS if output else INLETS
-    description, values = (_of_kind(said.get(name), kind) for name in ("sensor_descr", "sensor_values"))
+    description, values = (_of_kind(answer.get(name), kind) for name in ("sensor_descr", "sensor_values"))
     rows = _list(values.get("values"))
     place = output or inlet or _sum_place(description, len(rows))
     if not 1 <= place <= len(rows):
@@ -161,5 +161,5 @@ def _of_kind(sensors: Any, kind: int) -> Mapping[str, Any]:
     )
 
 
-def _list(said: Any) -> list[Any]:
-    return cast("list[Any]", said) if isinstance(said, list) else []
+def _list(answer: Any) -> list[Any]:
+    return cast("list[Any]", answer) if isinstance(answer, list) else []

@@ -86,8 +86,8 @@ class Kwollect(Metered):
         """Prepare the query. Raises MachineError if the password can't be read."""
         headers = basic(self.user, secret(self.password_file)) if self.user else {}
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
-        stated = Specification(resolution=self.resolution_w, clock_s=self.clock_uncertainty_s)
-        channel = extent.channel("power", "average", GRADES[self.metric], stated)
+        specification = Specification(resolution=self.resolution_w, clock_s=self.clock_uncertainty_s)
+        channel = extent.channel("power", "average", GRADES[self.metric], specification)
         last_s = -1.0
 
         def read() -> Iterable[MeterReading]:
@@ -110,22 +110,22 @@ class Kwollect(Metered):
         return ()
 
 
-def stored(said: Any, node: str, metric: str) -> list[tuple[float, float]]:
+def stored(answer: Any, node: str, metric: str) -> list[tuple[float, float]]:
     """Return the UTC seconds and watts of a metric of a node, oldest first.
 
     Raises:
         ValueError: the answer has another form, or several devices feed the node, which would be one after the other.
     """
-    if not isinstance(said, list):
-        raise ValueError(f"the answer is no list of rows: {str(said)[:60]}")
-    rows = [table(row) for row in cast("list[Any]", said)]
-    chosen = [row for row in rows if row.get("device_id") == node and row.get("metric_id") == metric]
-    devices = sorted({str(table(row.get("labels")).get("_device_orig", "")) for row in chosen})
+    if not isinstance(answer, list):
+        raise ValueError(f"the answer is no list of rows: {str(answer)[:60]}")
+    rows = [table(row) for row in cast("list[Any]", answer)]
+    rows_of_node = [row for row in rows if row.get("device_id") == node and row.get("metric_id") == metric]
+    devices = sorted({str(table(row.get("labels")).get("_device_orig", "")) for row in rows_of_node})
     if len(devices) > 1:
         raise ValueError(
             f"{len(devices)} devices feed {node} ({', '.join(devices)}): their rows are not added"
         )
-    return sorted((_utc_s(row.get("timestamp")), number(row.get("value"))) for row in chosen)
+    return sorted((_utc_s(row.get("timestamp")), number(row.get("value"))) for row in rows_of_node)
 
 
 def _utc_s(stamp: Any) -> float:

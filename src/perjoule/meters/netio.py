@@ -66,11 +66,11 @@ class Netio(Plug):
 
         def read() -> list[MeterReading]:
             try:
-                said = http.json(PATH)
+                answer = http.json(PATH)
             except LoginWanted as wanted:
                 advice = "set user and password_file, and enable reading by JSON in its M2M API protocols"
                 raise MachineError(wanted.what, where=wanted.where, next=advice) from None
-            power_w, energy_j = readings(said, self.output)
+            power_w, energy_j = readings(answer, self.output)
             return [MeterReading(power, power_w), MeterReading(energy, energy_j)]
 
         yield read
@@ -93,20 +93,22 @@ def _is_netio(address: str) -> bool:
     return True
 
 
-def readings(said: Mapping[str, Any], output: int | None) -> tuple[float, float]:
+def readings(answer: Mapping[str, Any], output: int | None) -> tuple[float, float]:
     """Parse watts and joules of an output, or of all, in netio.json; NaN for null.
 
     Raises:
         ValueError: there is no such output, or it has no meter.
     """
-    outputs = said.get("Outputs")
+    outputs = answer.get("Outputs")
     tables = [table(each) for each in outputs] if isinstance(outputs, list) else []  # pyright: ignore[reportUnknownVariableType]
     total = output is None
     load, *counters = TOTAL if total else OF_OUTPUT
-    chosen = (
-        [table(said.get("GlobalMeasure"))] if total else [each for each in tables if each.get("ID") == output]
+    sensors = (
+        [table(answer.get("GlobalMeasure"))]
+        if total
+        else [each for each in tables if each.get("ID") == output]
     )
-    for measured in chosen:
+    for measured in sensors:
         counter = next((name for name in counters if name in measured), None)
         if load in measured and counter is not None:
             return number(measured[load]), number(measured[counter]) * JOULES_PER_WH

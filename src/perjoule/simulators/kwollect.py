@@ -27,7 +27,7 @@ def serve(
     behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0
 ) -> Generator[Mapping[str, Json]]:
     """Serve during the block, with a new sample for each query; yields the options of the [[meter]] table."""
-    kept: deque[Truth] = deque(maxlen=MOST_SAMPLES)
+    samples: deque[Truth] = deque(maxlen=MOST_SAMPLES)
 
     def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         parts = urlsplit(path)
@@ -35,12 +35,12 @@ def serve(
         if parts.path != "/metrics":
             return HttpAnswer(b"Not Found", 404)
         truth = behaviour.truth()
-        if not kept or truth.clock_s > kept[-1].clock_s:  # a frozen meter has nothing new to be stored
-            kept.append(truth)
+        if not samples or truth.clock_s > samples[-1].clock_s:  # a frozen meter has nothing new to be stored
+            samples.append(truth)
         if (asked.get("nodes"), asked.get("metrics")) != (NODE, METRIC):
             return HttpAnswer(b"[]")
         since_s = float(asked.get("start_time", 0))
-        return HttpAnswer(json.dumps([row(each) for each in kept if each.clock_s >= since_s]).encode())
+        return HttpAnswer(json.dumps([row(each) for each in samples if each.clock_s >= since_s]).encode())
 
     with answering(behaviour, answer, address, port) as place:
         yield {"kind": "kwollect", "address": f"http://{place}/metrics", "node": NODE}

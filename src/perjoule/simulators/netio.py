@@ -56,11 +56,11 @@ def serve(
     with answering(behaviour, answer, address, port) as place, removal.scratch("perjoule-meter-") as folder:
         file = folder / "password"
         file.write_text(password)
-        chosen: Mapping[str, Json] = {"output": output} if output else {}
+        table: Mapping[str, Json] = {"output": output} if output else {}
         yield {
             "kind": "netio",
             "address": place,
-            **chosen,
+            **table,
             **({"password_file": str(file)} if password else {}),
         }
 

@@ -52,11 +52,11 @@ def _equal(
                 break
             if first.devices & second.devices:
                 continue
-            same = alike(series_of[first.channel], series_of[second.channel])
-            if same is not None:
-                channel, other = sorted((first.channel.name, second.channel.name))
+            moves = alike(series_of[first.channel], series_of[second.channel])
+            if moves is not None:
+                channel, channels = sorted((first.channel.name, second.channel.name))
                 yield METERS.read_alike(
-                    channel=channel, other=other, count=same.moves_count, within_w=same.within_w
+                    channel=channel, channels=channels, count=moves.moves_count, within_w=moves.within_w
                 )
 
 
@@ -64,19 +64,21 @@ def _sums(
     series_of: Mapping[Channel, Series], among: Sequence[Item], mean_w: Mapping[Channel, float]
 ) -> Iterator[Doubt]:
     """Compare each power with all others of different devices together, and with those of each meter."""
-    for whole in among:
-        apart = [item for item in among if not item.devices & whole.devices]
+    for total in among:
+        apart = [item for item in among if not item.devices & total.devices]
         meters = sorted({item.channel.meter for item in apart})
         sets = [[item for item in apart if item.channel.meter == meter] for meter in meters]
         for parts in sets + ([apart] if len(meters) > 1 else []):
-            if len(parts) < 2 or any(one.devices & other.devices for one, other in combinations(parts, 2)):
+            if len(parts) < 2 or any(
+                first.devices & second.devices for first, second in combinations(parts, 2)
+            ):
                 continue
-            if not _near(mean_w[whole.channel], sum(mean_w[item.channel] for item in parts)):
+            if not _near(mean_w[total.channel], sum(mean_w[item.channel] for item in parts)):
                 continue
-            same = alike(series_of[whole.channel], *(series_of[item.channel] for item in parts))
-            if same is not None:
+            moves = alike(series_of[total.channel], *(series_of[item.channel] for item in parts))
+            if moves is not None:
                 of = names(tuple((1, item.channel) for item in parts))
                 yield METERS.sum_of_others(
-                    channel=whole.channel.name, channels=of, count=same.moves_count, within_w=same.within_w
+                    channel=total.channel.name, channels=of, count=moves.moves_count, within_w=moves.within_w
                 )
                 break

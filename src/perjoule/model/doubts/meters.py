@@ -83,12 +83,12 @@ class MeterDoubts(SampleDoubts):
         )
 
     @doubt
-    def read_alike(self, *, channel: str, other: str, count: int, within_w: float) -> str:
+    def read_alike(self, *, channel: str, channels: str, count: int, within_w: float) -> str:
         """Two meters that are said to read different devices show the same watts: an outlet that is read
         twice, or a chassis whose power each node reports. Write all that it feeds in `covers` of one.
         """
         return (
-            f"{channel} and {other} show the same {count} changes of power to within {number(within_w)} W: "
+            f"{channel} and {channels} show the same {count} changes of power to within {number(within_w)} W: "
             "their watts may be the same ones, and count twice (check what each reads, and covers)"
         )
 
