@@ -1,0 +1,71 @@
+"""The three terms that shipped entries state follow from published watts that come with perjoule."""
+
+from statistics import mean
+
+import numpy as np
+import pytest
+
+from perjoule import catalogue
+from perjoule.model.units import MIB
+from perjoule.papers.published.metered import MeteredSeries, sources
+
+
+def _series(source: str, load: str) -> MeteredSeries:
+    return next(one for one in sources()[source].series if one.load == load)
+
+
+def test_a_servers_step_is_the_share_of_dynamic_watts_that_specpower_shows() -> None:
+    """The line through 30 and 70 % of the load is 160 W without load: 73.6 of 475.6 W over idle."""
+    cpu = _series("specpower-r830", "CPU")
+    at = dict(zip(cpu.share, cpu.watts, strict=True))
+    slope = (at[0.7] - at[0.3]) / 0.4
+    share = (at[0.3] - 0.3 * slope - cpu.idle_watts[0]) / (at[1.0] - cpu.idle_watts[0])
+    server = catalogue.servers_by_name()["storage-2u12"]
+    assert server.step_at_wall and server.dynamic_at_wall
+    assert share == pytest.approx(0.155, abs=0.001)
+    assert server.step_at_wall.value == pytest.approx(share * server.dynamic_at_wall.value, rel=0.01)
+
+
+def test_an_ssd_without_a_maker_is_steady_as_the_one_that_was_metered() -> None:
+    fresh, steady, reads = (
+        _series("nvme-powersensor3", load) for load in ("fresh writes", "sustained writes", "reads")
+    )
+    ssd = catalogue.drives_by_name()["m2-4tb"]
+    assert ssd.sustained_write and ssd.sustained_behind_supply and ssd.active_behind_supply
+    ratios = np.quantile(np.array(steady.mib_per_s), (0.05, 0.95)) / mean(fresh.mib_per_s)
+    assert ssd.sustained_write.value / ssd.write.value == pytest.approx(
+        mean(steady.mib_per_s) / mean(fresh.mib_per_s), abs=0.02
+    )
+    assert ssd.sustained_write.low <= ratios[0] * ssd.write.low * 1.03
+    assert ssd.sustained_write.high >= ratios[1] * ssd.write.high * 0.95
+    fastest_w = mean(sorted(reads.watts)[-200:])
+    assert ssd.sustained_behind_supply.value == pytest.approx(
+        ssd.active_behind_supply.value * mean(steady.watts) / fastest_w, rel=0.01
+    )
+
+
+def test_a_hard_disks_step_is_at_most_half_of_what_two_of_a_server_show() -> None:
+    disks = _series("microserver-gen8", "disks")
+    at_wall_w = (disks.watts[0] - disks.idle_watts[-1]) / 2
+    hdd = catalogue.drives_by_name()["hdd-24tb"]
+    assert hdd.step_behind_supply and hdd.active_behind_supply and hdd.idle_behind_supply
+    assert hdd.step_behind_supply.high == pytest.approx(at_wall_w * 0.85, abs=0.02)
+    assert hdd.step_behind_supply.high < hdd.active_behind_supply.value - hdd.idle_behind_supply.value
+
+
+def test_clusters_of_papers_state_none_so_that_what_was_recorded_on_them_stays() -> None:
+    for name in catalogue.names():
+        found = catalogue.cluster(name)
+        assert found.supply_no_load_w is None
+        for node in found.nodes:
+            assert node.board.step_w is None
+            assert all(disk.step_w is None and disk.sustained_w is None for disk in node.disks)
+
+
+def test_writes_of_fresh_and_of_steady_ssds_differ() -> None:
+    fresh = catalogue.cluster("rock-5b")
+    steady = catalogue.sustained(fresh)
+    (was,), (now,) = fresh.nodes[0].disks, steady.nodes[0].disks
+    assert now.write_bytes_per_s.value < was.write_bytes_per_s.value
+    assert now.active_w.value > was.active_w.value
+    assert was.write_bytes_per_s.value == pytest.approx(1e9) and now.write_bytes_per_s.value > MIB
