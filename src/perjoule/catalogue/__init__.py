@@ -12,6 +12,7 @@ from perjoule.catalogue.finding import (
     servers_by_name,
     standing_for,
 )
+from perjoule.catalogue.phrases import cluster_of, is_phrase
 from perjoule.catalogue.reading import read
 from perjoule.catalogue.totals import (
     at_speed,
@@ -39,9 +40,11 @@ __all__ = [
     "capacity_bytes",
     "choices",
     "cluster",
+    "cluster_of",
     "corrected",
     "drives_by_name",
     "idle_w",
+    "is_phrase",
     "moved",
     "names",
     "peak_w",

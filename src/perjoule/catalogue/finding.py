@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from perjoule.catalogue import folder
-from perjoule.catalogue.parts import BoardPart, DrivePart, Switch
+from perjoule.catalogue.parts import BoardPart, DrivePart, Network, Switch, switched
 from perjoule.catalogue.reading import ClusterFile, Nodes, Part, part, read_all, read_file
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Role
@@ -74,26 +74,49 @@ def _cluster(name: str, user_folders: tuple[str, ...]) -> Cluster:  # the user's
 def _of_board(name: str) -> Cluster:
     origin = folder.file_of("board", name).origin
     server = part("board", name, folder.tables()["board"][name], BoardPart, origin)
-    drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
-    hosts = [
-        Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})})
-        for role, count in OF_BOARD.items()
-    ]
-    hosts_count = sum(OF_BOARD.values())
+    title = f"{OF_BOARD['storage']} x {server.title or name}"
     network = next(reversed(server.networks), "")
+    return of_hosts(name, title, name, OF_BOARD["storage"], server.drives, network)
+
+
+def of_hosts(
+    name: str, title: str, board: str, count: int, drives: Mapping[str, int], network: str
+) -> Cluster:
+    """Make a cluster of so many storage hosts of a board, its other hosts, and the switch of its network that
+    draws least.
+
+    Raises CampaignError: no switch of the network has ports for all, or the board's drives don't fit.
+    """
+    origin = folder.file_of("board", board).origin
+    drives_of: Mapping[Role, Mapping[str, int]] = {"storage": drives, "metadata": drives}
+    counts: Mapping[Role, int] = {**OF_BOARD, "storage": count}
+    hosts = [
+        Nodes(
+            name=role,
+            role=role,
+            count=number,
+            board=board,
+            drives={**drives_of.get(role, {})},
+            network=network,
+        )
+        for role, number in counts.items()
+    ]
+    hosts_count = sum(counts.values())
+    links = _by_name("network", Network, origin)
+    switched_by = switched(network, links[network]) if network in links else network
     fitting = {
         switch: described
         for switch, described in _by_name("switch", Switch, origin).items()
-        if described.network == network and described.ports >= hosts_count
+        if described.network == switched_by and described.ports >= hosts_count
     }
     if not fitting:
-        message = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
+        message = f'[board.{board}]: no switch of network "{network}" has {hosts_count} ports'
         raise CampaignError(
             message, where=origin, next="name its networks, and describe a switch of the last"
         )
     file = ClusterFile(
-        title=f"{OF_BOARD['storage']} x {server.title or name}",
-        source=f"the catalogue's board {name}; number of hosts, disks and switch are chosen, not measured",
+        title=title,
+        source=f"the catalogue's board {board}; number of hosts, disks and switch are chosen, not measured",
         switch=min(fitting, key=lambda switch: fitting[switch].watts_at_wall.value),
         node=hosts,
     )

@@ -93,6 +93,7 @@ class Network:
     card_behind_supply: Watts | None = None
     card_price: Money | None = None
     card_embodied: Mass | None = None
+    ports_of: str = ""  # the network whose switches it uses, if it has none of its own
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
@@ -110,6 +111,11 @@ class Switch:
 def watts(part: BoardPart | DrivePart, state: State) -> tuple[Quantity | None, Quantity | None]:
     """Return the power of a part in a state at the wall, and behind its supply: what is stated of both."""
     return getattr(part, f"{state}_at_wall", None), getattr(part, f"{state}_behind_supply", None)
+
+
+def switched(name: str, network: Network) -> str:
+    """Name the network whose switches hosts of a network are at."""
+    return network.ports_of or name
 
 
 def of_mean(drive: DrivePart, state: State, mean: MeanRatios) -> Quantity | None:

@@ -14,7 +14,7 @@ from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_line
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
-from perjoule.papers import published
+from perjoule.papers import boards, published
 from perjoule.papers.audit import AuditVerdict, audit, audit_cells
 
 _SHOWN = 4  # places for one reason
@@ -28,12 +28,13 @@ _SHOWN = 4  # places for one reason
         "perjoule audit all --strict",
         "perjoule audit results/demo --json",
         "perjoule audit submission-688/  # of IO500",
+        "perjoule audit sbc-reviews  # boards at a wall plug",
     ),
 )
 @click.argument(
     "target",
     metavar="PAPER|all|FILE.toml|DIR",
-    shell_complete=parameters.completing(lambda: ("all", *published.names())),
+    shell_complete=parameters.completing(lambda: ("all", boards.NAME, *published.names())),
 )
 @click.option("--strict", is_flag=True, help="Exit code 1 when something disagrees.")
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
@@ -57,6 +58,8 @@ def audit_command(target: str, strict: bool, everything: bool, as_json: bool) ->
 def _audited(target: str) -> dict[str, Sequence[AuditVerdict]]:
     if target == "all":
         return {name: audit(published.paper(name)) for name in published.names()}
+    if target == boards.NAME:
+        return {target: boards.audited()}
     if target not in published.names() and "/" in target and not Path(target).exists():
         raise CampaignError(
             "no such folder or file",

@@ -33,6 +33,7 @@ WORTH_COUNT = 4  # assumptions that are printed
         "perjoule predict moosefs --on my-boards.toml --servers 8 --set goal=2",
         "perjoule predict glusterfs --on odroid-hc4 --figure glusterfs.svg",
         "perjoule predict cephfs --on odroid-hc4 --clients 4 --watts",
+        'perjoule predict cephfs --on "4x raspberry-pi-5 + 2x exos-5e8, 2.5g"',
         "perjoule predict glusterfs --on reference-1 --clients 4 --json",
         "perjoule predict moosefs --on my-ssds.toml --sustained",
         "perjoule predict moosefs --on odroid-hc4 --pledge moosefs.pledge.json",
@@ -44,7 +45,7 @@ WORTH_COUNT = 4  # assumptions that are printed
     "cluster",
     required=True,
     metavar="CLUSTER|FILE.toml",
-    help="Hardware: of the catalogue, or your own.",
+    help="Hardware: of the catalogue, hosts + disks, or your own.",
 )
 @click.option("--clients", default="1..4", show_default=True, metavar="COUNTS", help="4, 1,2,8 or 1..64.")
 @click.option(

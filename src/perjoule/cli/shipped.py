@@ -19,7 +19,13 @@ from perjoule.model.validation import neighbour
 
 _PACKAGE = Path(str(files("perjoule")))
 _EXAMPLES = _PACKAGE / "examples"
-_NEEDS = "needs"  # the folder of those for `plan`
+_NEEDS = "needs"
+# Its folders, and what they have.
+_KINDS = {
+    ".": "campaigns, for `perjoule run`",
+    "future-work": "campaigns that papers' authors leave for later",
+    _NEEDS: "needs, for `perjoule plan`",
+}
 _DOCS = _PACKAGE / "docs"
 # The folders of pages for users, and what their pages are for.
 _SECTIONS = {
@@ -36,11 +42,7 @@ _LINK = re.compile(r"\[((?:`[^`]*`|[^][])+)\]\(([^)\s]+)\)")
 
 def _examples() -> dict[str, Path]:
     """Return the files of examples by name."""
-    return {
-        path.stem: path
-        for folder in (_EXAMPLES, _EXAMPLES / _NEEDS)
-        for path in sorted(folder.glob("*.toml"))
-    }
+    return {path.stem: path for folder in _KINDS for path in sorted((_EXAMPLES / folder).glob("*.toml"))}
 
 
 @click.command(
@@ -86,10 +88,10 @@ def new_command(name: str | None, target: Path | None) -> None:
 
 
 def _list_examples(by_name: dict[str, Path]) -> None:
-    for kind, needs in (("campaigns, for `perjoule run`", False), ("needs, for `perjoule plan`", True)):
+    for folder, kind in _KINDS.items():
         out.print(kind, style="bold")
         _show_names(
-            {name: _purpose(path) for name, path in by_name.items() if (path.parent.name == _NEEDS) == needs}
+            {name: _purpose(path) for name, path in by_name.items() if path.parent == _EXAMPLES / folder}
         )
 
 

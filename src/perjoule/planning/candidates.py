@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.catalogue.parts import Network
+from perjoule.catalogue.parts import Network, switched
 from perjoule.catalogue.quantities import Quantity, exact
 from perjoule.drivers.protocols import FileSystem, planned
 from perjoule.model import Amplification, Direction, Json, Redundancy
@@ -368,7 +368,10 @@ def _switches(parts: Parts, network: str, most_hosts_count: int, book: Book) -> 
     """Choose the switch by power at its value; where one is not enough, a further one of the same kind
     joins them.
     """
-    switches_by_name = {name: switch for name, switch in parts.switch.items() if switch.network == network}
+    switched_by = switched(network, parts.network[network])
+    switches_by_name = {
+        name: switch for name, switch in parts.switch.items() if switch.network == switched_by
+    }
     hosts = np.arange(most_hosts_count + 1)
     needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in switches_by_name.values()])
     needed = np.where(needed > 1, needed + 1, np.maximum(needed, 1))

@@ -25,6 +25,7 @@ from perjoule.catalogue.parts import (
     State,
     Switch,
     complaint,
+    switched,
     watts,
 )
 from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
@@ -284,7 +285,8 @@ def _unfitting(all_parts: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
     for network in dict.fromkeys(
         network_name for server in all_parts.server.values() for network_name in server.networks
     ):
-        if all(switch.network != network for switch in all_parts.switch.values()):
+        switched_by = switched(network, all_parts.network[network])
+        if all(switch.network != switched_by for switch in all_parts.switch.values()):
             yield (
                 ("network", network),
                 f"no switch has ports of network {network}",

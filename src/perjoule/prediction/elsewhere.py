@@ -62,7 +62,7 @@ class Maxima:
 def maxima() -> tuple[Maxima, ...]:
     """Return what is printed of all clusters that profiles predict: Table II of "green-storage"."""
     paper = published.paper(PAPER)
-    printed = {one.id: one.value for one in paper.numbers}
+    printed = {number.id: number.value for number in paper.numbers}
     found: list[Maxima] = []
     for name, options in _OPTIONS.items():
         cluster = str(paper.configurations[name]["cluster"])
@@ -92,8 +92,8 @@ def factor(of: Mapping[str, tuple[float, ...]], without: str = "") -> float:
         of: errors as logarithms, by cluster.
         without: a cluster that is not to be known.
     """
-    known = {name: own for name, own in of.items() if name != without}
-    numbers = [error for own in known.values() for error in own]
+    known = {name: errors_of for name, errors_of in of.items() if name != without}
+    numbers = [error for errors_of in known.values() for error in errors_of]
     mean_square = sum(error**2 for error in numbers) / len(numbers)
     return exp(float(t.ppf((1 + BAND_RATIO) / 2, len(known))) * sqrt(mean_square))
 

@@ -341,9 +341,7 @@ def test_an_unknown_cluster_is_answered_with_its_neighbour():
 
 
 def test_a_name_without_neighbour_is_answered_with_the_list():
-    with pytest.raises(
-        CampaignError, match=r"cubieboard2, cubieboard2-sd, mpsoc-hdd1, .*odroid-hc4, .*rock-5b"
-    ):
+    with pytest.raises(CampaignError, match=r"cubieboard2, .*mpsoc-hdd1, .*odroid-hc4, .*rock-5b"):
         catalogue.cluster("zzz")
 
 

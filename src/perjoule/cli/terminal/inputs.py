@@ -72,6 +72,8 @@ def hardware(name: str) -> "Cluster":
         )
     if name in catalogue.choices():
         return catalogue.cluster(name)
+    if catalogue.is_phrase(name):
+        return catalogue.cluster_of(name)
     file = f"{name}.toml"
     advice = (
         f"{instead(name, catalogue.choices())}; {_OWN} shows how to describe your own hardware in a file: "
