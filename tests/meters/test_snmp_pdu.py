@@ -88,9 +88,13 @@ def test_an_outlet_that_is_not_metered_is_refused(listen, strip, model):
         heard_once(listen, strip[1], model=model, outlet=7)
 
 
-def test_a_wrong_community_is_no_answer(listen, strip):
+def test_a_community_comes_from_a_file_and_a_wrong_one_is_no_answer(listen, strip, tmp_path):
+    file = tmp_path / "community"
+    file.write_text("public\n")
+    heard_once(listen, strip[1], community_file=str(file))
+    file.write_text("wrong\n")
     with pytest.raises(PerjouleError, match=r"no answer within 0\.3 s"):
-        heard_once(listen, strip[1], community="wrong", timeout="0.3 s")
+        heard_once(listen, strip[1], community_file=str(file), timeout="0.3 s")
 
 
 def test_a_name_that_is_not_known_is_reported(listen):

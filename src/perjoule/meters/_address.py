@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from perjoule.model import passed_on
+from perjoule.model.withheld import has_login
 
 _WRITTEN = re.compile(r"/dev(/[A-Za-z0-9_.:+@-]+)+", re.ASCII)
 _LINES = re.compile(r"/dev/(tty[A-Za-z]+[0-9]+|pts/[0-9]+|rfcomm[0-9]+)", re.ASCII)
@@ -25,6 +26,29 @@ ADDRESS = (
     'Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", '
     'or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR".'
 )
+
+
+_AT_PORT = re.compile(
+    r"(?:[a-z]+://)?(?:[^\s:/\[\]]+|\[[^\s/\[\]]+\]):(?!//)([^:/?#]*)(?:[/?#].*)?", re.IGNORECASE
+)
+MOST_PORT = 65535
+
+
+def require_address(address: str) -> None:
+    """Check that an address holds no login, which would be kept and published, and a port that can be one.
+
+    Raises ValueError.
+    """
+    if has_login(address):
+        raise ValueError(
+            "its address holds a login, and what a campaign holds is published (write user = and "
+            "password_file =, a file that contains only the password)"
+        )
+    at = _AT_PORT.fullmatch(address)
+    if at and not address.startswith("/") and not (at[1].isdecimal() and 0 < int(at[1]) <= MOST_PORT):
+        raise ValueError(
+            f'"{at[1]}" in "{address}" is no port (write a number from 1 to {MOST_PORT}, as in host:8080)'
+        )
 
 
 def is_path(address: str) -> bool:

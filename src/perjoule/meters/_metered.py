@@ -10,19 +10,21 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import fields, replace
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import SWITCH, Boundary, boundary, names
 from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
+from perjoule.meters._address import require_address
 from perjoule.meters._sampler import sampling
-from perjoule.model import OPTIONS, Channel
+from perjoule.model import OPTIONS, Channel, is_to_run
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.format import number
 from perjoule.model.units import Hertz
+from perjoule.model.withheld import withheld
 
 ASKED_S = 15.0  # for an answer before a campaign, whatever the meter's own time limit
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
@@ -71,6 +73,12 @@ class Metered(Meter):
     component: Annotated[str, Field(description=_COMPONENT)] = ""
     name: Annotated[str, Field(description=_NAME)] = ""
     rate_hz: Annotated[Hertz, Field(description=RATE)] = 1.0
+
+    @model_validator(mode="after")
+    def _reachable(self, info: ValidationInfo) -> Self:
+        if is_to_run(info) and "address" in vars(self):
+            require_address(str(vars(self)["address"]))
+        return self
 
     @abstractmethod
     def connect(self, extent: Boundary) -> AbstractContextManager[Read]:
@@ -265,6 +273,6 @@ def _timed(reading: MeterReading, began_s: float, ended_s: float) -> tuple[float
 def _words(error: Exception) -> str:
     """Return an error in one line, without a number that only the kernel knows."""
     if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    message = " ".join(str(error).split()) or type(error).__name__
+        return withheld(f"{error.filename}: {error.strerror}")
+    message = withheld(" ".join(str(error).split())) or type(error).__name__
     return message if len(message) <= MOST_WORDS else f"{message[:MOST_WORDS]} ..."

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered
 from perjoule.meters._secret import secret
-from perjoule.model import OPTIONS, Channel, Grade, Semantics, Specification
+from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
 from perjoule.model.units import JOULES, Hertz, RelativeError, Seconds
 
 JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
@@ -43,6 +43,11 @@ class Plug(Metered):
     user: Annotated[str, Field(description=USER)] = "admin"
     password_file: Annotated[Path | None, Field(description=_PASSWORD)] = None
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
+
+    @classmethod
+    def located(cls, place: str) -> Mapping[str, Json]:
+        """Its address, also from that of its page: "http://192.168.1.50/"."""
+        return super().located(place.removeprefix("http://").rstrip("/"))
 
     @property
     def password(self) -> str:

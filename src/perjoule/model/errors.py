@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from errno import EMFILE, ENFILE
 from types import MappingProxyType
 
+from perjoule.model.withheld import withheld
+
 OPEN_FILES = (EMFILE, ENFILE)  # errors of a system that opens no more files
 
 
 class PerjouleError(Exception):
-    """A deliberate stop.
+    """A deliberate stop. It repeats no login of an address: its words are printed, and kept in records.
 
     Args:
         what: what is wrong, as a clause without a full stop.
@@ -20,8 +22,8 @@ class PerjouleError(Exception):
     transient = False  # trying again, with nothing changed, may succeed
 
     def __init__(self, what: str, *, where: str = "", next: str = "") -> None:
-        self.what, self.where, self.next = what, where, next
-        super().__init__(f"{where}: {what}" if where else what)
+        self.what, self.where, self.next = map(withheld, (what, where, next))
+        super().__init__(f"{self.where}: {self.what}" if where else self.what)
 
     def __str__(self) -> str:
         sentence = f"{self.where}: {self.what}" if self.where else self.what

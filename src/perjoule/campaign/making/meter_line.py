@@ -17,7 +17,7 @@ from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.validation import instead
 
-_LINE = re.compile(r"([a-z][a-z0-9_]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
+_LINE = re.compile(r"([A-Za-z][A-Za-z0-9_+-]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _WEB = ("http", "https", "mqtt", "snmp")
 
 
@@ -38,15 +38,20 @@ def meter_table(line: str) -> Table:
             where=f"--meter {line}",
             next="write KIND:ADDRESS, as in shelly://192.168.1.50",
         )
-    kind, place, options = parts[1], unquote(parts[2]), parts[3] or ""
+    kind, place, options = parts[1].lower(), unquote(parts[2]), parts[3] or ""
     if kind not in drivers.kinds("meters"):
         advice = instead(kind, drivers.kinds("meters"))
         if kind in _WEB:
             host = place.partition("/")[0]
+            host = host.rpartition("@")[2]
             advice = f"write its kind, as in shelly://{host}; `perjoule meters list {host}` looks what it is"
         raise CampaignError(f'no meter is of the kind "{kind}"', where=f"--meter {line}", next=advice)
     driver = drivers.driver_class("meters", kind)
     assert issubclass(driver, Meter)
+    if not place and "address" not in options and _needs_address(driver):
+        raise CampaignError(
+            f"{kind} needs an address", where=f"--meter {line}", next=f"write it, as in {kind}://192.168.1.50"
+        )
     try:
         table: Table = {"kind": kind, **driver.located(place)}
     except ValueError as error:
@@ -75,3 +80,8 @@ def _value(driver: type[Meter], name: str, text: str) -> object:
         for option, field in drivers.options(driver).items()
     )
     return [given] if listed and not is_list(given) else given
+
+
+def _needs_address(driver: type[Meter]) -> bool:
+    field = drivers.options(driver).get("address")
+    return field is not None and field.is_required()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -20,7 +20,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters.snmp_pdu import snmp
-from perjoule.model import OPTIONS, Json, Specification
+from perjoule.model import OPTIONS, Json, Specification, passed_on
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import JOULES, Seconds
 
@@ -35,6 +35,7 @@ outlet = 3
 
 APC, RARITAN = "1.3.6.1.4.1.318.1.1.26", "1.3.6.1.4.1.13742.6"
 APC_POWER_STEP_W, APC_ENERGY_STEP_J = 10.0, 0.1 * JOULES["kWh"]
+PUBLIC = "public"
 MOST_DIGITS = 9  # DecimalDigits: 10 to the power of what a strip says may be any number
 TRUE = 1  # of SNMP's TruthValue
 # Raritan's type of the sensor, its unit's number, and that unit in SI.
@@ -54,6 +55,14 @@ class OidSource:
         """Return watts or joules; NaN if the PDU has none."""
         number, available = numbers[0], numbers[1] if len(numbers) > 1 else TRUE
         return math.nan if number is None or number < 0 or available != TRUE else number * self.factor
+
+
+def _public(community: str) -> None:
+    if community != PUBLIC:
+        raise ValueError(
+            "a community is a password, and what a campaign holds is published (write it into a file, and "
+            "community_file = its path)"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -84,8 +93,11 @@ class SnmpPdu(Metered):
     version: Literal["1", "2c", "3"] = "2c"
     """SNMP version."""
 
-    community: str = "public"
-    """Community, for versions 1 and 2c."""
+    community: Annotated[str, passed_on(_public)] = PUBLIC
+    """Community, for versions 1 and 2c; any other than "public" belongs into `community_file`."""
+
+    community_file: Path | None = None
+    """A file that contains only the community."""
 
     user: str = ""
     """User, for version 3."""
@@ -121,7 +133,7 @@ class SnmpPdu(Metered):
         """Find how to read its numbers. Raises MachineError if it has no such meter, TransientError."""
         login = snmp.Credentials(
             self.version,
-            self.community,
+            secret(self.community_file) or self.community,
             self.user,
             self.authentication,
             secret(self.authentication_file),
