@@ -4,15 +4,18 @@ overlaps.
 A device is a part of a host ("storage-1/board", "storage-1/disks") or the switch. The result is a set of
 channels with signs such that every device of the target counts once and every other one not at all: an exact
 cover (D. E. Knuth, Dancing links, 2000, https://arxiv.org/abs/cs/0011047), here with subtraction: `total -
-switch`. Added channels never overlap each other, nor do subtracted ones.
+switch`. Added channels never overlap each other, nor do subtracted ones. The inlets of a host with several power
+supplies are one summand: each without the others covers nothing.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 
 from perjoule.model import Channel, Series
+from perjoule.model.series import inlet
 
 SWITCH = "switch"
 PARTS = ("board", "disks", "supply")
@@ -27,10 +30,16 @@ SignedSeries = tuple[tuple[int, Series], ...]  # of those channels
 
 @dataclass(frozen=True)
 class Item:
-    """A channel and the devices that it covers."""
+    """A channel and the devices that it covers, `beside` the other inlets of the same."""
 
     channel: Channel
     devices: Devices
+    beside: tuple[Channel, ...] = ()
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """All that are added up."""
+        return (self.channel, *self.beside)
 
 
 def devices_of(hosts: Iterable[str], channels: Sequence[Channel]) -> Devices:
@@ -62,20 +71,34 @@ def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> li
     names = {host for channel in channels for host in _hosts(channel)} | set(cluster)
     parts = _parts(names, channels)
     covering: list[Item] = []
-    for channel in channels:
-        component, hosts = channel.component, _hosts(channel)
+    for whole in _wholes(channels):
+        channel, component, hosts = whole[0], whole[0].component, _hosts(whole[0])
         devices: set[str] = set()
+        is_total = component == "total" or (len(whole) > 1 and not hosts)
         if component in PARTS:
             devices |= {f"{host}/{component}" for host in hosts or cluster}
-        elif component in ("all", "group", "total"):
-            devices |= {
-                device for host in (cluster if component == "total" else hosts) for device in parts[host]
-            }
-        if component == SWITCH or SWITCH in channel.covers or (component == "total" and switch):
+        elif component in ("all", "group", "total") or len(whole) > 1:
+            devices |= {device for host in (cluster if is_total else hosts) for device in parts[host]}
+        if component == SWITCH or SWITCH in channel.covers or (is_total and switch):
             devices.add(SWITCH)
         if devices:
-            covering.append(Item(channel, frozenset(devices)))
+            covering.append(Item(channel, frozenset(devices), whole[1:]))
     return covering
+
+
+def _wholes(channels: Sequence[Channel]) -> Iterator[tuple[Channel, ...]]:
+    """List channels by themselves, and the inlets of the same together, of one grade and if none is missing."""
+    inlets: dict[tuple[object, ...], dict[int, list[Channel]]] = defaultdict(lambda: defaultdict(list))
+    for channel in channels:
+        numbered = inlet(channel.component)
+        if numbered is None:
+            yield (channel,)
+        else:
+            of = (channel.grade, channel.host, frozenset(channel.covers), numbered[1])
+            inlets[of][numbered[0]].append(channel)
+    for (*_, count), by_number in inlets.items():
+        if len(by_number) == count:
+            yield from product(*(by_number[number] for number in sorted(by_number)))
 
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
@@ -116,7 +139,7 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
             search(after, *added, [*signed, (sign, item)])
 
     search(dict.fromkeys(target, 1), frozenset(), frozenset(), [])
-    return tuple((sign, item.channel) for sign, item in best)
+    return tuple((sign, channel) for sign, item in best for channel in item.channels)
 
 
 def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
@@ -124,7 +147,7 @@ def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
     unexplained.
     """
     for total in among:
-        if len(total.devices) > 1:
+        if len(total.devices) > 1 and not total.beside:
             parts = [item for item in among if item is not total and item.devices < total.devices]
             sums = cover(total.devices, parts)
             if sums and all(sign > 0 for sign, _ in sums):
@@ -133,14 +156,18 @@ def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
 
 def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Channel, Signed]]:
     """Pair the channel of the best grade with each other meter's of exactly the same devices: the two
-    should agree.
+    should agree. The inlets of a host are the second of a pair.
     """
-    same: dict[Devices, list[Channel]] = {}
+    same: dict[Devices, list[Item]] = {}
     for item in among:
-        same.setdefault(item.devices, []).append(item.channel)
-    for channels in same.values():
-        best, *competitors = sorted(channels, key=lambda channel: grades.index(channel.grade))
-        yield from ((best, ((1, rival),)) for rival in competitors if rival.meter != best.meter)
+        same.setdefault(item.devices, []).append(item)
+    for alike in same.values():
+        best, *competitors = sorted(alike, key=lambda item: grades.index(item.channel.grade))
+        for rival in competitors:
+            first, second = (rival, best) if best.beside else (best, rival)
+            meters = [{channel.meter for channel in item.channels} for item in (first, second)]
+            if not first.beside and meters[0] != meters[1]:
+                yield first.channel, tuple((1, channel) for channel in second.channels)
 
 
 def _hosts(channel: Channel) -> tuple[str, ...]:

@@ -88,8 +88,9 @@ def counting(
         else ()
     )
     reach = (
-        (item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts)
+        (channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts)
         for item in covering
+        for channel in item.channels
     )
     return [(channel, hosts) for channel, hosts in reach if hosts & targets]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass as plain_dataclass
 from dataclasses import fields, replace
 from typing import Annotated, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import SWITCH, Boundary, boundary, names
@@ -23,6 +23,7 @@ from perjoule.model import OPTIONS, Channel, is_to_run
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.format import number
+from perjoule.model.series import INLET, inlet
 from perjoule.model.units import Hertz
 from perjoule.model.withheld import withheld
 
@@ -30,7 +31,10 @@ ASKED_S = 15.0  # for an answer before a campaign, whatever the meter's own time
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
 _COVERS = 'What it feeds: hosts by name or pattern ("stor-[1-4]"), "servers", "clients", "switch".'
-_COMPONENT = 'The part of each host that it feeds, if not whole hosts: "disks", "board", ...'
+_COMPONENT = (
+    'The part of each host that it feeds, if not whole hosts: "disks", "board", ...; of two power supplies '
+    '"inlet-1-of-2", "inlet-2-of-2".'
+)
 _NAME = "The name of its channels, if there are several of a kind; its kind by default."
 MOMENTS_HZ = 2.0  # by default, of meters of momentary power: no energy is computed from one reading a second
 RATE = "How often it is polled, on average; polls are jittered so that they can't lock to a timer."
@@ -55,6 +59,14 @@ class MeterReading:
     arrived_s: float | None = None
 
 
+def _part(component: str) -> str:
+    if component.startswith(INLET) and inlet(component) is None:
+        raise ValueError(
+            f'"{component}" is no power supply (write "inlet-1-of-2" and "inlet-2-of-2" for the two of a host)'
+        )
+    return component
+
+
 # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
 MOST_AHEAD_S = 1.0
 # options that don't choose what is read
@@ -70,7 +82,7 @@ class Metered(Meter):
     # Their words are not docstrings: pydantic finds those in a class's own text only, and drivers inherit
     # these fields.
     covers: Annotated[tuple[str, ...], Field(description=_COVERS)] = ("servers", SWITCH)
-    component: Annotated[str, Field(description=_COMPONENT)] = ""
+    component: Annotated[str, AfterValidator(_part), Field(description=_COMPONENT)] = ""
     name: Annotated[str, Field(description=_NAME)] = ""
     rate_hz: Annotated[Hertz, Field(description=RATE)] = 1.0
 

@@ -1,5 +1,6 @@
 """Channels, which say what a meter reads, and the series of their samples."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +30,8 @@ Quantity = Literal[
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
 DRIVE = "drive-"  # begins the component of a channel of a single drive: "drive-nvme0"
+INLET = "inlet-"  # begins the component of a channel of one of the supplies of what it covers
+_INLET = re.compile(rf"{INLET}([1-9])-of-([2-9])")
 SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
@@ -59,8 +62,9 @@ class Channel:
     """One quantity that a meter reads.
 
     Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is
-    "board", "disks", "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "all" (the whole
-    host) or "total" (the whole cluster). CPU time of the machine that all hosts share has no host, and the
+    "board", "disks", "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "inlet-1-of-2" (what
+    one of two power supplies takes; only both are the whole), "all" (the whole host) or "total" (the whole
+    cluster). CPU time of the machine that all hosts share has no host, and the
     component "machine", "perjoule" (its part) or "kernel" (threads). Latencies and calls of a load have its
     direction, "write" or "read". A meter that covers several hosts, or hosts and the switch, names them in
     `covers`: its `host` is "", its component "group".
@@ -91,6 +95,12 @@ class Channel:
         enough.
         """
         return self.specification.sigma is not None
+
+
+def inlet(component: str) -> tuple[int, int] | None:
+    """Return which of how many power supplies a component is: "inlet-1-of-2" is (1, 2); None for any other."""
+    match = _INLET.fullmatch(component)
+    return (int(match[1]), int(match[2])) if match and int(match[1]) <= int(match[2]) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,15 +62,15 @@ def metered(reading: Reading) -> MeteredTrial | None:
     covered = items(reading.powers, reading.metering.roles.cluster, switch=True)
     bars: list[Bar] = []
     for item in covered:
-        channel = item.channel
-        amount_j = amount(reading.series_of(channel), began_s, ended_s).value
-        row = channel.meter + (
-            "" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}"
-        )
         hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
-        bars.append(
-            Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s))
-        )
+        for channel in item.channels:
+            amount_j = amount(reading.series_of(channel), began_s, ended_s).value
+            row = channel.meter + (
+                "" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}"
+            )
+            bars.append(
+                Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s))
+            )
     devices = [MeteredDevice(h.name, h.role) for h in record.hosts]
     if any(SWITCH in item.devices for item in covered):
         devices.append(MeteredDevice(SWITCH, SWITCH))

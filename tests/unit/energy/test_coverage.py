@@ -201,3 +201,44 @@ def test_only_what_others_add_up_to_is_compared_with_them():
     assert (
         list(differences([strip, a])) == list(differences([strip, both])) == list(differences([a, b])) == []
     )
+
+
+def inlets(made, host, *powers_w, count=2, meters=("plug", "plug"), **words):
+    return [
+        made.steady(host, power_w, component=f"inlet-{number}-of-{count}", meter=meter, **words)
+        for number, (power_w, meter) in enumerate(zip(powers_w, meters, strict=False), start=1)
+    ]
+
+
+@pytest.mark.parametrize("meters", [("plug", "plug"), ("plug", "other")])
+def test_the_supplies_of_a_host_are_added_and_one_of_two_is_not_the_host(made, meters):
+    others = [made.steady(host, 10.0) for host in SERVERS[1:]]
+    both = inlets(made, SERVERS[0], 12.0, 9.0, meters=meters)
+    found = servers_energy(made.record(), [*both, *others], 10, 20)
+    assert found.net_j == pytest.approx((12 + 9 + 10 + 10) * 10)
+    alone = servers_energy(made.record(), [both[0], *others], 10, 20)
+    assert alone.net_j is None
+    assert any("no power of storage-1" in doubt for doubt in alone.doubts)
+    three = inlets(made, SERVERS[0], 12.0, 9.0, count=3, meters=meters)
+    assert servers_energy(made.record(), [*three, *others], 10, 20).net_j is None
+
+
+def test_supplies_of_the_servers_and_their_switch_are_the_total_less_the_number_of_the_switch(made):
+    both = inlets(made, "", 40.0, 30.0)
+    switch = made.steady("", 5.0, component="switch", meter="other")
+    found = servers_energy(made.record(), [*both, switch], 10, 20)
+    assert (found.net_j, found.gross_j) == pytest.approx((650, 700))
+
+
+def test_the_sum_of_the_supplies_is_compared_with_another_meter_of_the_host(made):
+    host = made.steady("storage-1", 15.0, meter="bmc", grade="BMC")
+    both = inlets(made, "storage-1", 12.0, 9.0)
+    (difference,) = unexplained(over(made.record(), [host, *both]), 10, 20)
+    assert difference.total == host.channel.name
+    assert (difference.total_w, difference.parts_w) == pytest.approx((15, 21))
+
+
+def test_supplies_of_two_grades_are_never_added(made):
+    wall, bmc = inlets(made, "storage-1", 12.0, 9.0)
+    mixed = [wall, replace(bmc, channel=replace(bmc.channel, grade="PDU"))]
+    assert items([one.channel for one in mixed], set(), switch=True) == []
