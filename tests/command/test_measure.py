@@ -6,13 +6,15 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from documents import commands
 from perjoule import campaign, simulators, store
+from perjoule.model import Json
 from perjoule.model.waveform import Waveform
 from places import ROOT
 
@@ -32,10 +34,19 @@ def measure(*words: str, code: int = 0, within: Path | None = None) -> str:
     return done.stdout + done.stderr
 
 
+def steady(power_w: float) -> AbstractContextManager[Mapping[str, Json]]:
+    return simulators.serve("shelly", simulators.Behaviour(Waveform("constant", power_w, power_w, 10.0)))
+
+
 @pytest.fixture
 def plug() -> Generator[str]:
-    truth = simulators.Behaviour(Waveform("constant", 24.0, 24.0, 10.0))
-    with simulators.serve("shelly", truth) as table:
+    with steady(24.0) as table:
+        yield f"shelly://{table['address']}"
+
+
+@pytest.fixture
+def other_plug() -> Generator[str]:
+    with steady(30.0) as table:
         yield f"shelly://{table['address']}"
 
 
@@ -74,14 +85,72 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
     assert [record.status for record in store.open_results(into).latest()] == ["valid"] * 2
 
 
+LINES = re.compile(r"^  write .*$", re.MULTILINE)
+
+
+@pytest.mark.alone
+def test_two_plugs_of_one_machine_are_added_and_resume_and_run_print_what_measure_prints(
+    tmp_path: Path, plug: str, other_plug: str
+) -> None:
+    data, into = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    words = (str(data), "--meter", plug, "--meter", other_plug, "--into", str(into), "--seconds", "10")
+    said = measure(*words, "--operation", "write", "--repetitions", "1")
+    assert "2 power supplies of this machine, added: idle 54.00 W over 10 s" in said
+    (line,) = LINES.findall(said)
+    watts = re.search(r"MiB/s +(\S+).* W ", line)
+    assert watts, said
+    assert float(watts[1]) == pytest.approx(54, rel=0.02)
+    assert "(wall; this machine with its disks; its 2 power supplies added)" in line
+    kept = tomllib.loads((into / "campaign.toml").read_text())["meter"][1:]
+    assert [meter["component"] for meter in kept] == ["inlet-1-of-2", "inlet-2-of-2"]
+    again = subprocess.run(
+        [*PERJOULE, "resume", str(into)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert LINES.findall(again.stdout) == [line]
+    ran = subprocess.run(
+        [*PERJOULE, "run", str(into / "campaign.toml"), "--into", str(tmp_path / "second")],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    (line,) = LINES.findall(ran.stdout)
+    assert "its 2 power supplies added" in line
+
+
 def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path: Path, plug: str) -> None:
+    data, full = tmp_path / "data", tmp_path / "full"
+    data.mkdir()
+    full.mkdir()
+    (full / "thesis.tex").write_text("mine")
+    before = data.stat().st_mtime_ns  # what is made in it changes that, also if it is removed
     assert "PATH: the path is empty" in measure("", "--meter", plug, code=2)
-    percent = measure(str(tmp_path), "--meter", f"{plug}?accuracy=1", code=2)
+    percent = measure(str(data), "--meter", f"{plug}?accuracy=1", code=2)
     assert 'accuracy = 1 is out of range; write accuracy = "1 %"' in percent
     assert "not a folder" in measure(__file__, "--meter", plug, code=3)
-    assert "check its address" in measure(str(tmp_path), "--meter", "shelly://127.0.0.1:1", code=3)
-    assert "no NAS takes part" in measure(str(tmp_path), "--meter", f"nas={plug}", code=2)
-    refused = measure(str(tmp_path), "--meter", plug, "--seconds", "5", code=2)
+    assert "check its address" in measure(str(data), "--meter", "shelly://127.0.0.1:1", code=3)
+    assert "no NAS takes part" in measure(str(data), "--meter", f"nas={plug}", code=2)
+    assert "named twice" in measure(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
+    assert "not empty" in measure(str(data), "--meter", plug, "--into", str(full), code=3)
+    assert '"99999" in "h:99999" is no port' in measure(str(data), "--meter", "shelly://h:99999", code=2)
+    assert "shelly needs an address" in measure(str(data), "--meter", "shelly:", code=2)
+    refused = measure(str(data), "--meter", plug, "--seconds", "5", code=2)
     assert "a window of 5 s has only 10 of its updates, and 20 are needed" in refused
     assert "write --seconds 10," in refused
-    assert list(tmp_path.iterdir()) == []
+    assert data.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("shelly://me:s3cret@10.0.0.7", "its address holds a login"),
+        ("http://me:s3cret@10.0.0.7/rpc", "write its kind, as in shelly://10.0.0.7"),
+        ("shelly://10.0.0.7?token=s3cret", 'has no option "token"'),
+        ("snmp_pdu://10.0.0.7?model=apc&community=s3cret", "community_file"),
+        ("prometheus://me:s3cret@h:9100/metrics?metric=a", "lacks"),
+    ],
+)
+def test_a_login_in_a_meters_line_is_refused_and_never_repeated(tmp_path: Path, line: str, said: str) -> None:
+    for words in (["measure", str(tmp_path), "--meter", line], ["meters", "watch", line]):
+        done = subprocess.run([*PERJOULE, *words], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "s3cret" not in done.stdout + done.stderr

@@ -3,12 +3,13 @@
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from perjoule import campaign, store
+from perjoule.campaign.making.first import boundary_of
 from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import Listening
@@ -16,6 +17,7 @@ from perjoule.cli.serving import live as live_page
 from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.consent import confirmed
 from perjoule.cli.terminal.display import err, out, show, show_line
+from perjoule.cli.terminal.few import show_cells
 from perjoule.cli.terminal.giving import given_back
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.cli.terminal.outputs import require_folder
@@ -136,13 +138,11 @@ def measured(
     devices: tuple[str, ...] = (),
     *,
     live: Listening | None = None,
-    shown: Callable[[store.Results], None] | None = None,
     takes_s: float | None = None,
 ) -> tuple[store.Results, int]:
     """Do as `start` does, but return the results and the exit code.
 
-    `shown` prints them instead of the table; `takes_s` is how long all trials take, where a probe tells better
-    than the hardware.
+    `takes_s` is how long all trials take, where a probe tells better than the hardware.
     """
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
@@ -152,7 +152,7 @@ def measured(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     with beside(folder, live):
-        return results, _go_on(asked, results, made, ready=ready, source=source, shown=shown, takes_s=takes_s)
+        return results, _go_on(asked, results, made, ready=ready, source=source, takes_s=takes_s)
 
 
 def _go_on(
@@ -162,7 +162,6 @@ def _go_on(
     again_failed: bool = False,
     ready: readiness.Ready | None = None,
     source: Path | None = None,
-    shown: Callable[[store.Results], None] | None = None,
     takes_s: float | None = None,
 ) -> int:
     """Measure what is missing and conclude; `made` are its folder and those above it, if they are new.
@@ -199,24 +198,26 @@ def _go_on(
                     folder=source,
                     account=account,
                 )
-            return _conclude(asked, results, shown)
+            return _conclude(asked, results)
         except (CampaignError, MachineError):
             if not runner.missing(asked, results):  # one file system was refused, the others were measured
-                _conclude(asked, results, shown)
+                _conclude(asked, results)
             raise
 
 
-def _show(results: store.Results) -> None:
+def _show(asked: Campaign, results: store.Results) -> None:
+    """Print the few lines of a first measurement, else a table."""
+    if (boundary := boundary_of(asked)) is not None:
+        show_cells(results, boundary)
+        return
     numbers = summary(results)
     whole = f"perjoule show {shlex.quote(str(results.folder))} --wide"
     show(table(numbers.cells), numbers.cells, numbers.scales, whole=whole)
 
 
-def _conclude(
-    asked: Campaign, results: store.Results, shown: Callable[[store.Results], None] | None = None
-) -> int:
+def _conclude(asked: Campaign, results: store.Results) -> int:
     records, page = results.latest(), results.folder / "report.html"
-    (shown or _show)(results)
+    _show(asked, results)
     if asked.reproduces in published.names():
         from perjoule.results.claims import claims_lines
 

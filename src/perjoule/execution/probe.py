@@ -13,7 +13,7 @@ from perjoule.campaign.defaults import LOAD
 from perjoule.drivers.protocols import FileSystem, Host, Testbed
 from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
-from perjoule.machine.mounts import findmnt
+from perjoule.machine.mounts import findmnt, is_local
 from perjoule.machine.untrusted import json_from
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB, bytes_text
@@ -31,9 +31,19 @@ def room_bytes(folder: Path) -> int:
     return max(0, usage.free - reserve_bytes(usage.total))
 
 
+def located(testbed: Testbed, folder: Path) -> tuple[bool, str]:
+    """Return whether a folder's data lie on the client itself, and what is mounted there; nothing is written to it.
+
+    Raises WorkloadError.
+    """
+    with testbed.hold(1) as hosts:
+        mount = findmnt(hosts.clients[0], folder)
+    return is_local(mount), str(mount["source"])
+
+
 def probed(
     testbed: Testbed, filesystem: FileSystem, directions: Sequence[str], room: int
-) -> tuple[dict[str, float], bool, str]:
+) -> dict[str, float]:
     """Load a folder for seconds in each direction, with one client.
 
     Args:
@@ -43,8 +53,7 @@ def probed(
         room: the bytes that may be filled.
 
     Returns:
-        Bytes per second of each direction, whether the data lie on the client itself, and what is mounted
-        there.
+        Bytes per second of each direction.
 
     Raises:
         MachineError: there is no room; PerjouleError: fio or the folder failed.
@@ -65,9 +74,7 @@ def probed(
         if "read" in directions:
             read, seconds = _fio(client, file, "read", written // TRANSFER_BYTES * TRANSFER_BYTES)
             speeds["read"] = read / seconds
-        source = str(findmnt(client, file.parent)["source"])
-        local = client.name in mounted.data_hosts
-    return {name: speeds[name] for name in directions}, local, source
+    return {name: speeds[name] for name in directions}
 
 
 def _fio(client: Host, file: Path, operation: str, size_bytes: int) -> tuple[int, float]:

@@ -22,12 +22,18 @@ TRIAL_S = 4.0  # of a trial, besides its window and its idle time: starting, wri
 
 @dataclass(frozen=True)
 class MeterSpeed:
-    """How a meter answered: its median answer time and idle power, and the shortest window that it resolves."""
+    """How a meter answered: its median answer time and idle power, and how often it updates."""
 
     answer_s: float  # NaN if it does not say
-    now_w: float  # NaN if it has none
+    now_w: float  # NaN if it has none: of a counter between its last two steps
     idle_w: float
-    least_s: float  # inf if it delivers too little to know
+    update_s: float  # between two updates; inf if it delivers too little to know
+    grade: str = ""  # of what decides
+
+    @property
+    def least_s(self) -> float:
+        """The shortest window that it resolves."""
+        return UPDATES_COUNT * self.update_s
 
 
 def meter_speed(series: Sequence[Series], asked_hz: float) -> MeterSpeed:
@@ -38,12 +44,33 @@ def meter_speed(series: Sequence[Series], asked_hz: float) -> MeterSpeed:
     took_s = np.empty(0)
     if best.asked_s is not None and best.arrived_s is not None:
         took_s = (best.arrived_s - best.asked_s)[np.isfinite(best.arrived_s - best.asked_s)]
-    _, watts = powers(best)
+    now_w, idle_w = _watts(best)
     return MeterSpeed(
         float(np.median(took_s)) if len(took_s) else nan,
-        float(watts[-1]) if len(watts) else nan,
-        float(watts.mean()) if len(watts) else nan,
-        UPDATES_COUNT * _update_s(best, asked_hz),
+        now_w,
+        idle_w,
+        _update_s(best, asked_hz),
+        best.channel.grade,
+    )
+
+
+def _watts(series: Series) -> tuple[float, float]:
+    """Return the last power of a channel and its mean, of a counter from one of its steps to another.
+
+    A counter that stands still between two steps draws what the whole step says, over the time that it took.
+    """
+    valid = np.isfinite(series.value)
+    t_s, value = series.t_s[valid], series.value[valid]
+    if series.channel.semantics != "counter":
+        return (float(value[-1]), float(value.mean())) if len(value) else (nan, nan)
+    since = int(np.flatnonzero(np.diff(value) < 0)[-1]) + 1 if (np.diff(value) < 0).any() else 0  # it wrapped
+    stepped = np.flatnonzero(np.diff(value[since:]) > 0) + 1 + since
+    if len(stepped) < 2:
+        return nan, nan
+    first, before, last = stepped[0], stepped[-2], stepped[-1]
+    return (
+        float((value[last] - value[before]) / (t_s[last] - t_s[before])),
+        float((value[last] - value[first]) / (t_s[last] - t_s[first])),
     )
 
 

@@ -52,6 +52,20 @@ def test_a_meter_is_described_by_what_it_delivered_while_idle() -> None:
     assert isnan(meter_speed([counter(step_j=1.0)], 2.0).answer_s)
 
 
+def test_the_watts_of_a_counter_are_what_it_counted_between_steps_over_their_time() -> None:
+    """3600 J each 8 s are 450 W, which two readings 0.5 s apart would show as 7200 W or as none."""
+    t_s = np.arange(0, 40, 0.5)
+    energy_j = 1e6 + 3600 * np.floor((t_s + 3) / 8)
+    coarse = counter(step_j=3600.0)
+    speed = meter_speed([Series(coarse.channel, t_s, np.zeros(len(t_s)), energy_j)], 2.0)
+    assert (speed.now_w, speed.idle_w) == pytest.approx((450, 450))
+    wrapped = np.where(t_s < 20, energy_j, energy_j - energy_j.max() + 3600)
+    speed = meter_speed([Series(coarse.channel, t_s, np.zeros(len(t_s)), wrapped)], 2.0)
+    assert (speed.now_w, speed.idle_w) == pytest.approx((450, 450))
+    still = meter_speed([Series(coarse.channel, t_s[:8], np.zeros(8), energy_j[:8])], 2.0)
+    assert isnan(still.now_w) and isnan(still.idle_w)
+
+
 @pytest.mark.parametrize(
     ("write", "read", "window_s", "least_s", "expected_mib"),
     [

@@ -4,8 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from pathlib import Path
 
@@ -20,16 +19,18 @@ from perjoule.cli import parameters
 from perjoule.cli.measuring import measured
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal.display import err
-from perjoule.cli.terminal.few import show_cells, show_part
+from perjoule.cli.terminal.few import show_part
+from perjoule.cli.terminal.outputs import require_new
 from perjoule.drivers.protocols import Meter
-from perjoule.execution import probe, sizing
+from perjoule.execution import probe, readiness, sizing
 from perjoule.execution.sizing import MeterSpeed
 from perjoule.machine.mounts import folder_check
-from perjoule.model import Spec
+from perjoule.model import Campaign, Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.format import number
 from perjoule.model.metrics import ENERGY, RATES, metric_of
 from perjoule.model.units import bytes_text, counted, seconds_text
+from perjoule.model.withheld import withheld
 from perjoule.monitoring import asking
 from perjoule.summary import summary
 
@@ -40,13 +41,37 @@ _DAY = "%Y%m%d-%H%M%S"
 
 
 @dataclass(frozen=True)
-class Probed:
-    """What was asked of a folder and its meters."""
+class Asked:
+    """What is measured, before anything is written to it."""
 
-    meters: tuple[MeterOf, ...]
+    folder: Path
+    meters: tuple[MeterOf, ...]  # with whose power each shows
     remote: bool  # whether the data lie on a server that only meters know
+    operations: tuple[str, ...]
+    repetitions: int
+
+    def campaign(self, *, size_bytes: int = sizing.TRANSFER_BYTES, longest_s: float = 1.0) -> Campaign:
+        """Write its campaign and read it, by default of one transfer. Raises CampaignError."""
+        text = first.written(
+            shlex.join(["perjoule", *sys.argv[1:]]),
+            first.name_of(str(self.folder), self.remote),
+            str(self.folder),
+            self.meters,
+            remote=self.remote,
+            operations=self.operations,
+            size_bytes=size_bytes,
+            transfer_bytes=sizing.TRANSFER_BYTES,
+            longest_s=longest_s,
+            repetitions=self.repetitions,
+        )
+        return campaign.parse(text, source="measure")
+
+
+@dataclass(frozen=True)
+class Probed:
+    """How fast a folder is, and the windows for it."""
+
     rates: Mapping[str, float]  # bytes per second, by operation
-    window_s: float
     size_bytes: int
 
     @property
@@ -63,11 +88,13 @@ class Probed:
         "perjoule measure /mnt/nas --meter nas=kasa://10.0.0.52 --meter here=rapl:",
         "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
+        "perjoule measure /mnt/nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
         "perjoule meters list 10.0.0.50       what answers there",
     )
     + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&OPTION=VALUE; `perjoule drivers` lists them."
     "\nBefore it nas= or here= says whose power it shows: by default that of"
-    "\nwhoever has the data.",
+    "\nwhoever has the data. Two plugs of one machine feed its two power supplies, and"
+    "\nare added. A password goes into a file: ?user=me&password_file=~/.plug",
 )
 @click.argument("path", metavar="PATH")
 @click.option(
@@ -112,38 +139,29 @@ def measure_command(
     """
     folder = _folder(path)
     meters = [_meter_of(line) for line in lines]
-    asked = tuple(dict.fromkeys(operations))
+    first.require_distinct(meters)
+    built = {meter.line: campaign.meters([meter.line])[0] for meter in meters}
+    local, source = probe.located(drivers.testbed(Spec(MACHINE, {})), folder)
+    whose = tuple(replace(meter, whose=meter.whose or (HERE if local else NAS)) for meter in meters)
+    first.require_boundary(whose, str(folder), remote=not local, source=source)
+    asked = Asked(folder, whose, not local, tuple(dict.fromkeys(operations)), repetitions)
+    name = first.name_of(str(folder), asked.remote)
+    target = into or Path("results") / f"{name}-{time.strftime(_DAY)}"
+    require_new(target)
     if not meters:
         err.print("no --meter: throughput alone, without watts", style="yellow")
-    ways = _probed(folder, meters, asked, window_s)
-    text = first.written(
-        shlex.join(["perjoule", *sys.argv[1:]]),
-        first.name_of(str(folder), ways.remote),
-        str(folder),
-        ways.meters,
-        remote=ways.remote,
-        operations=asked,
-        size_bytes=ways.size_bytes,
-        transfer_bytes=sizing.TRANSFER_BYTES,
-        longest_s=ways.longest_s,
-        repetitions=repetitions,
-    )
-    read = campaign.parse(text, source="measure")
-    windows_count = len(ways.rates) * repetitions
-    takes_s = sizing.duration_s(ways.rates, ways.size_bytes, repetitions, first.SETTLE_S)
-    rates = ", ".join(f"{_rate(rate)} {name}" for name, rate in ways.rates.items())
+    asked, speeds = _metered(asked, built)
+    sized = _probed(asked, speeds, _window_s(speeds, window_s))
+    windows_count = len(sized.rates) * repetitions
+    takes_s = sizing.duration_s(sized.rates, sized.size_bytes, repetitions, first.SETTLE_S)
+    rates = ", ".join(f"{_rate(rate)} {operation}" for operation, rate in sized.rates.items())
     show_part(
         "probe",
-        f"{rates}; {counted(windows_count, 'window')} of {bytes_text(ways.size_bytes)}, "
-        f"{_span(ways)} each: about {seconds_text(round(takes_s))}",
+        f"{rates}; {counted(windows_count, 'window')} of {bytes_text(sized.size_bytes)}, "
+        f"{_span(sized)} each: about {seconds_text(round(takes_s))}",
     )
-    target = into or Path("results") / f"{read.name}-{time.strftime(_DAY)}"
-    results, code = measured(
-        read,
-        target,
-        takes_s=takes_s,
-        shown=partial(show_cells, metered=[one.whose for one in ways.meters], remote=ways.remote),
-    )
+    read = asked.campaign(size_bytes=sized.size_bytes, longest_s=sized.longest_s)
+    results, code = measured(read, target, takes_s=takes_s)
     kept = target / "campaign.toml"
     show_part("kept", f"{kept}; again: perjoule run {shlex.quote(str(kept))}")
     lacking = meters and not all(ENERGY in cell.metrics for cell in summary(results).cells)
@@ -176,29 +194,48 @@ def _meter_of(line: str) -> MeterOf:
     return MeterOf(url, meter_table(url), whose)
 
 
-def _probed(
-    folder: Path, meters: Sequence[MeterOf], operations: Sequence[str], wanted_s: float | None
-) -> Probed:
-    """Ask the meters, then the folder, and size the windows.
+def _metered(asked: Asked, built: Mapping[str, Meter]) -> tuple[Asked, Mapping[str, MeterSpeed]]:
+    """Ask the meters, and see that all that a run needs is there; nothing is written to the folder.
 
     Raises:
-        CampaignError: a meter shows another's power, or is too coarse.
-        MachineError: a meter does not answer, or there is no room.
+        CampaignError: they can't be those of one campaign.
+        MachineError: one does not answer, or a program is missing.
     """
-    built: dict[str, Meter] = {one.line: campaign.meters([one.line])[0] for one in meters}
-    speeds = asking.asked(built, IDLE_S if meters else 0.0)
+    speeds = asking.asked(built, IDLE_S if built else 0.0)
     for line, speed in speeds.items():
         show_part("meter", _speed_text(line, built[line], speed))
-    window_s = _window_s(speeds, wanted_s)
-    room = probe.room_bytes(folder)
-    rates, local, source = probe.probed(
+    meters = first.supplied(asked.meters, {line: speed.grade for line, speed in speeds.items()})
+    for whose, lines in _supplies(meters).items():
+        sum_w = sum(speeds[line].idle_w for line in lines)
+        machine = "the NAS" if whose == NAS else "this machine"
+        show_part(
+            "meter",
+            f"{len(lines)} power supplies of {machine}, added: idle {number(sum_w)} W over {IDLE_S:g} s",
+        )
+    asked = replace(asked, meters=meters)
+    draft = asked.campaign()
+    readiness.require(readiness.checks(draft, readiness.unable(draft), connect=False))
+    return asked, speeds
+
+
+def _supplies(meters: Sequence[MeterOf]) -> Mapping[str, Sequence[str]]:
+    """Return the lines of meters of several supplies, by whose they are."""
+    lines: dict[str, list[str]] = {}
+    for meter in meters:
+        if meter.component:
+            lines.setdefault(meter.whose, []).append(meter.line)
+    return lines
+
+
+def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float) -> Probed:
+    """Load the folder for seconds, and size the windows. Raises MachineError: there is no room."""
+    room = probe.room_bytes(asked.folder)
+    rates = probe.probed(
         drivers.testbed(Spec(MACHINE, {})),
-        drivers.filesystem(Spec(FOLDER, {"path": str(folder)})),
-        operations,
+        drivers.filesystem(Spec(FOLDER, {"path": str(asked.folder)})),
+        asked.operations,
         room,
     )
-    of = tuple(MeterOf(one.line, one.table, one.whose or (HERE if local else NAS)) for one in meters)
-    _require_boundary(of, folder, local, source)
     least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
     size_bytes = sizing.size_bytes(rates, window_s, least_s)
     if size_bytes * len(rates) > room:  # each direction has a file of its own
@@ -207,10 +244,10 @@ def _probed(
         raise MachineError(
             f"windows of {seconds_text(window_s)} at {_rate(min(rates.values()))} move {bytes_text(size_bytes)} "
             f"in each direction, and {bytes_text(room)} may be filled (the rest stays in reserve)",
-            where=str(folder),
+            where=str(asked.folder),
             next=f"write --seconds {fits_s}, free space, or name another folder" if fits_s else "free space",
         )
-    return Probed(of, not local, rates, window_s, size_bytes)
+    return Probed(rates, size_bytes)
 
 
 def _window_s(speeds: Mapping[str, MeterSpeed], wanted_s: float | None) -> float:
@@ -233,33 +270,16 @@ def _window_s(speeds: Mapping[str, MeterSpeed], wanted_s: float | None) -> float
     raise CampaignError(what, where=f"--meter {line}", next=advice)
 
 
-def _require_boundary(meters: Sequence[MeterOf], folder: Path, local: bool, source: str) -> None:
-    """Check that meters show somebody's power who takes part. Raises CampaignError."""
-    strange = [one for one in meters if local and (one.whose == NAS or one.is_number)]
-    if strange:
-        what = f"the data of {folder} lie on {source or 'a disk of this machine'}, so no NAS takes part"
-        advice = "write here= or nothing before a meter of this machine"
-        if strange[0].is_number:
-            advice = "remove it: constant is the power of a switch between this machine and a NAS"
-        raise CampaignError(what, where=f"--meter {strange[0].line}", next=advice)
-    if any(one.is_number for one in meters) and not any(
-        one.whose == NAS and not one.is_number for one in meters
-    ):
-        raise CampaignError(
-            "a constant is the power of a switch that the NAS's meter feeds, too",
-            where="--meter",
-            next="add the meter of the NAS, as shelly://192.168.1.50",
-        )
-
-
 def _speed_text(line: str, meter: Meter, speed: MeterSpeed) -> str:
-    parts = [line]
+    parts = [withheld(line)]
     if isfinite(meter.sampled_hz):
         parts.append(f"{number(meter.sampled_hz)} Hz")
     if isfinite(speed.answer_s) and speed.answer_s > 0:
         parts.append(f"answers in {seconds_text(speed.answer_s)}")
     if isfinite(speed.now_w):
         parts.append(f"now {number(speed.now_w)} W; idle {number(speed.idle_w)} W over {IDLE_S:g} s")
+    else:
+        parts.append(f"it counted less than two steps in {IDLE_S:g} s")
     return ", ".join(parts)
 
 
@@ -267,9 +287,9 @@ def _rate(bytes_per_s: float) -> str:
     return f"{number(bytes_per_s / metric_of(RATES[0]).unit.per)} {metric_of(RATES[0]).unit.symbol}"
 
 
-def _span(ways: Probed) -> str:
+def _span(sized: Probed) -> str:
     """Return how long the windows will be, from the fastest direction to the slowest."""
     shortest, longest = (
-        round(ways.size_bytes / rate) for rate in (max(ways.rates.values()), min(ways.rates.values()))
+        round(sized.size_bytes / rate) for rate in (max(sized.rates.values()), min(sized.rates.values()))
     )
     return f"{shortest} to {longest} s" if shortest < longest else f"{longest} s"

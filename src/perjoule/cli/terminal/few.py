@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule.campaign.making.first import NAS
+from perjoule.campaign.making.first import NAS, PowerShown
 from perjoule.cli.terminal.display import show_line
 from perjoule.model import Cell
 from perjoule.model.doubts import METERS
@@ -19,20 +19,20 @@ def show_part(word: str, text: str) -> None:
     show_line(f"  {word:8} {text}")
 
 
-def show_cells(results: Results, *, metered: Sequence[str], remote: bool) -> None:
+def show_cells(results: Results, boundary: PowerShown) -> None:
     """Print a line for each operation, then what is missing and what speaks against the numbers.
 
     Args:
         results: a folder with one file system and one client.
-        metered: whose power each meter shows.
-        remote: whether the data lie on a NAS.
+        boundary: whose power its meters show.
     """
     cells = summary(results).cells
     for cell in sorted(cells, key=lambda cell: cell.direction, reverse=True):  # writes first
-        show_part(
-            cell.direction, "   ".join(_numbers(cell)) + f"   ({'; '.join(_boundary(cell, metered, remote))})"
-        )
-    for line in (*_missing(cells, metered, remote), *in_rows("doubt in", cells, omitted=False)):
+        show_part(cell.direction, "   ".join(_numbers(cell)) + f"   ({'; '.join(_whose(cell, boundary))})")
+    for line in (
+        *_missing(cells, boundary.metered, boundary.remote),
+        *in_rows("doubt in", cells, omitted=False),
+    ):
         show_line(line)
 
 
@@ -44,15 +44,17 @@ def _numbers(cell: Cell) -> Iterator[str]:
         yield f"{with_meter(cell, key)} {metric_of(key).unit.symbol}"
 
 
-def _boundary(cell: Cell, metered: Sequence[str], remote: bool) -> Iterator[str]:
+def _whose(cell: Cell, boundary: PowerShown) -> Iterator[str]:
     """Say how the watts were obtained, whose they are, and what this machine drew beside a NAS."""
     if ENERGY in cell.metrics:
         yield cell.grade
-        yield "the NAS alone" if remote else "this machine with its disks"
+        yield "the NAS alone" if boundary.remote else "this machine with its disks"
+        if boundary.supplies_count > 1:
+            yield f"its {boundary.supplies_count} power supplies added"
     else:
-        yield "no watts" if not metered else "watts are missing"
+        yield "no watts" if not boundary.metered else "watts are missing"
     beside = cell.metrics.get(f"clients_{ENERGY}")
-    if remote and beside:
+    if boundary.remote and beside:
         yield f"this machine beside it: {number(beside.mean)} J"
 
 

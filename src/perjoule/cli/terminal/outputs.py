@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perjoule.cli import exits
+
 if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.model.errors import MachineError
 
@@ -70,6 +72,14 @@ def require_folder(path: Path) -> None:
         )
     if not os.access(existing, os.W_OK | os.X_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+
+
+def require_new(path: Path) -> None:
+    """See that a folder can be made, or is there and empty. Raises MachineError."""
+    require_folder(path)
+    with exits.place(path):
+        if path.is_dir() and any(path.iterdir()):
+            raise _refused(path, "the folder is not empty", "choose a new or empty folder")
 
 
 def write(path: Path, content: str | bytes) -> None:

@@ -6,8 +6,18 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.campaign.making.first import HERE, NAS, MeterOf, name_of, written
+from perjoule.campaign.making.first import (
+    HERE,
+    NAS,
+    MeterOf,
+    boundary_of,
+    name_of,
+    require_distinct,
+    supplied,
+    written,
+)
 from perjoule.campaign.making.meter_line import meter_table
+from perjoule.model.errors import CampaignError
 
 MIB = 2**20
 
@@ -61,6 +71,69 @@ def test_a_meter_covers_whose_power_it_shows_and_the_switch_only_beside_its_numb
     found = covers(asked(*meters, remote=remote))
     found = {name: value for name, value in found.items() if name != "system"}
     assert found == expected
+
+
+def of(*meters: tuple[str, str]) -> list[MeterOf]:
+    return [MeterOf(line, meter_table(line), whose) for whose, line in meters]
+
+
+def grades(*meters: tuple[str, str]) -> dict[str, str]:
+    """By the kinds of these tests' lines."""
+    known = {"shelly": "wall", "tasmota": "wall", "snmp_pdu": "PDU", "redfish": "BMC", "rapl": "component"}
+    return {line: known.get(line.partition(":")[0], "nameplate") for _, line in meters}
+
+
+A, B, OUTLET = (NAS, "shelly://10.0.0.7"), (NAS, "tasmota://10.0.0.8"), (NAS, "snmp_pdu://10.0.0.9?model=apc")
+
+
+@pytest.mark.parametrize(
+    ("meters", "components"),
+    [
+        ([A], [""]),
+        ([A, B], ["inlet-1-of-2", "inlet-2-of-2"]),
+        ([A, (HERE, "shelly://10.0.0.9")], ["", ""]),
+        ([A, (NAS, "redfish://bmc"), (HERE, "rapl:")], ["", "", ""]),  # a BMC shows all supplies
+        ([A, (NAS, "redfish://bmc"), B], ["inlet-1-of-2", "", "inlet-2-of-2"]),
+        ([A, B, (NAS, "constant:5 W +- 1 W")], ["inlet-1-of-2", "inlet-2-of-2", ""]),
+    ],
+)
+def test_several_plugs_of_one_machine_feed_its_supplies(
+    meters: list[tuple[str, str]], components: list[str]
+) -> None:
+    numbered = supplied(of(*meters), grades(*meters))
+    assert [meter.component for meter in numbered] == components
+    text = written("perjoule measure", "nas", "/tmp", numbered, remote=True, operations=["write"],
+                   size_bytes=4 * MIB, transfer_bytes=4 * MIB, longest_s=1.0, repetitions=1)  # fmt: skip
+    shown = boundary_of(campaign.parse(text))
+    assert shown
+    assert list(shown.metered) == [whose for whose, _ in meters]
+    assert (shown.remote, shown.supplies_count) == (True, max(1, sum(map(bool, components))))
+
+
+def test_a_plug_and_an_outlet_of_a_pdu_are_not_added() -> None:
+    with pytest.raises(CampaignError, match=r"model=apc: meters at the wall and of a PDU are never added"):
+        supplied(of(A, OUTLET), grades(A, OUTLET))
+
+
+def test_a_device_is_named_once_and_its_outlets_are_devices_of_their_own() -> None:
+    require_distinct(of(A, B, (NAS, "shelly://10.0.0.7?output=1")))
+    with pytest.raises(CampaignError, match="named twice"):
+        require_distinct(of(A, B, (HERE, "shelly:10.0.0.7?accuracy=1 %")))
+
+
+@pytest.mark.parametrize("line", ["clients = [1]", "name = 'x'"])
+def test_another_campaign_is_not_taken_for_a_first_measurement(line: str) -> None:
+    text = f"{line}\n{drivers.example_of('testbeds', 'local')}\n" + (
+        '[[filesystem]]\nkind = "directory"\npath = "/tmp"\n[[workload]]\nkind = "fio"\nsize = "8 MiB"\n'
+    )
+    assert boundary_of(campaign.parse(text)) is None
+
+
+def test_the_kept_campaign_does_not_repeat_a_login_of_the_line_that_asked_for_it() -> None:
+    text = written("perjoule measure /x --meter shelly://me:s3cret@h", "nas", "/tmp", [], remote=True,
+                   operations=["write"], size_bytes=4 * MIB, transfer_bytes=4 * MIB, longest_s=1.0,
+                   repetitions=1)  # fmt: skip
+    assert text.startswith("# Written by: perjoule measure /x --meter shelly://***@h\n")
 
 
 def test_two_plugs_of_a_kind_have_names_of_their_own() -> None:
