@@ -1,17 +1,23 @@
 """The cost of a campaign, estimated without touching anything: bytes and time of each trial."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
+from types import MappingProxyType
 
 from perjoule import catalogue, drivers
+from perjoule.campaign.defaults import COUNTERS
+from perjoule.campaign.tables import fields_of
 from perjoule.model import Campaign, Spec, Trial
-from perjoule.model.units import seconds_text
+from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 
 # Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are
 # reached).
 REACHED_RATIO = 0.5
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
-SHORT_COUNT = 5  # samples of a meter, below which a load is too short for it
+UPDATES_COUNT = 20  # of a meter in a window, so that one more or less is a twentieth of the energy
+COUNTERS_COUNT = 5  # the same of the counters of hosts, which have no watts
+_GIB = 1024 * MIB
 UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
 
@@ -65,26 +71,41 @@ def plan(campaign: Campaign) -> Plan:
     )
 
 
-def short_loads(plan: Plan) -> Iterator[str]:
-    """Say which loads will be too short for a meter: in fewer than a few of its samples it can't see what
-    they draw.
+def short_loads(plan: Plan, update_s: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:
+    """Say which loads will be too short for a meter, and the line to write: a window needs some of its updates.
+
+    Args:
+        plan: the campaign's.
+        update_s: time between two updates of meters that were asked, by label; of others as often as they are polled.
     """
-    shortest: dict[tuple[str, str], tuple[float, float]] = {}
+    shortest: dict[tuple[str, str], tuple[float, float, Spec]] = {}
     for step in plan.steps:
         for spec in step.trial.meters:
-            key, least_s = (
-                (step.trial.workload.label, spec.label),
-                SHORT_COUNT / drivers.meter(spec).sampled_hz,
-            )
-            if step.loading_s < least_s:
-                shortest[key] = min(shortest.get(key, (step.loading_s, least_s)), (step.loading_s, least_s))
-    for (workload, meter), (loading_s, least_s) in shortest.items():
-        advice = f"choose a larger size or a longer time, or a higher rate of {meter}"
+            count = COUNTERS_COUNT if spec.kind == COUNTERS else UPDATES_COUNT
+            least_s = count * max(1 / drivers.meter(spec).sampled_hz, update_s.get(spec.label, 0.0))
+            key = (step.trial.workload.label, spec.label)
+            if step.loading_s < min(least_s, shortest.get(key, (least_s,))[0]):
+                shortest[key] = (step.loading_s, least_s, step.trial.workload)
+    for (workload, meter), (loading_s, least_s, spec) in shortest.items():
         length = f"about {seconds_text(loading_s)}" if loading_s >= 1 else "less than a second"
+        line = longer(spec, least_s / loading_s) if loading_s > 0 else ""
+        advice = f"write {line}" if line else "choose a larger size or a longer time"
         yield (
             f"{workload}: a load of {length} is too short for {meter}, which needs {seconds_text(least_s)}; "
-            f"{advice}"
+            f"{advice}, or choose a higher rate of {meter}"
         )
+
+
+def longer(workload: Spec, ratio: float) -> str:
+    """Return the line of a workload's table with which it loads this much longer; "" if no option says how long."""
+    driver, fields = drivers.workload(workload), fields_of("workload", workload.kind)
+    for option, units in (("duration", SECONDS), ("size", BYTES)):
+        field = fields[option][0] if option in fields else ""
+        value = vars(driver).get(field)
+        if isinstance(value, float | int) and value:
+            step = 1.0 if option == "duration" else _GIB if value * ratio > _GIB else MIB
+            return f'{option} = "{exact_text(ceil(value * ratio / step) * step, units)}"'
+    return ""
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_findings, show_missing
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.names import fold
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.protocols import Check, Meter
 from perjoule.execution import footprint, readiness, resources, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
@@ -67,19 +68,21 @@ def check(
         raise error
     plan, without = campaign.plan(asked), readiness.unable(asked)
     space = resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s)
-    answers = readiness.checks(asked, without, connect=connect)
+    meters = MetersAsked()
+    answers = readiness.checks(asked, without, connect=connect, ask=meters.ask)
+    short = tuple(short_loads(plan, meters.update_s))
     missing = readiness.missing(answers)
     required = (*space, *answers) if connect else space
     if as_json:
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
-        content = _content(asked, plan, unable, required, missing)
+        content = _content(asked, plan, unable, required, missing, short)
         if by_host:
             content["hosts"] = [
                 dataclasses.asdict(hosts_footprint) for hosts_footprint in footprint.footprints(asked)
             ]
         json_output.print_json("check", content)
     else:
-        _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
+        _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space, short)
         if connect:
             show_findings(answers)
         if listing:
@@ -91,8 +94,31 @@ def check(
     readiness.require(required)
 
 
+class MetersAsked:
+    """Asks the meters of a campaign what each shows, and keeps how often each updates."""
+
+    def __init__(self) -> None:
+        self.update_s: dict[str, float] = {}  # by label
+
+    def ask(self, meters: Mapping[str, Meter]) -> tuple[Check, ...]:
+        """Return what each shows, or why it does not answer."""
+        from perjoule.monitoring import asking
+
+        answers = asking.answered(meters)
+        self.update_s = {
+            label: speed.update_s
+            for label, (_, speed) in answers.items()
+            if speed and isfinite(speed.update_s)
+        }
+        return tuple(check for checks, _ in answers.values() for check in checks)
+
+
 def _show(
-    asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleError]], space: Sequence[Check]
+    asked: Campaign,
+    plan: Plan,
+    without: Sequence[tuple[str, PerjouleError]],
+    space: Sequence[Check],
+    short: Sequence[str],
 ) -> None:
     out.print(
         f"{asked.name}: {counted(len(plan.steps), 'trial')} on {counted(len(asked.groups), 'deployment')}, "
@@ -110,7 +136,7 @@ def _show(
         out.print(unfit)
     for check in space:
         out.print(f"{check.name}: {check.detail}")
-    for line in short_loads(plan):
+    for line in short:
         out.print(line, style="yellow")
 
 
@@ -136,7 +162,12 @@ def _show_hosts(campaign: Campaign) -> None:
 
 
 def _content(
-    asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Sequence[Check], missing: Sequence[Check]
+    asked: Campaign,
+    plan: Plan,
+    unable: Mapping[str, str],
+    checks: Sequence[Check],
+    missing: Sequence[Check],
+    short: Sequence[str],
 ) -> dict[str, object]:
     """Return the JSON content: the trials in order, what they need, and what is missing."""
     steps = [
@@ -162,6 +193,6 @@ def _content(
         "unable": unable,
         "checks": json_output.checks(checks),
         "missing": json_output.checks(missing),
-        "short_loads": list(short_loads(plan)),
+        "short_loads": list(short),
         "trials": steps,
     }

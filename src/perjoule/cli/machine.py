@@ -12,6 +12,7 @@ import click
 
 from perjoule import campaign, catalogue, drivers, views
 from perjoule.cli import parameters
+from perjoule.cli.checking import MetersAsked
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_checks, show_findings, show_line
@@ -274,7 +275,7 @@ def _doctor_of(asked: Campaign, as_json: bool) -> None:
     for error in campaign.impossible(asked).values():
         raise error
     checks = (
-        *readiness.checks(asked),
+        *readiness.checks(asked, ask=MetersAsked().ask),
         *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s),
     )
     if as_json:

@@ -2,7 +2,7 @@
 possible.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -34,6 +34,9 @@ MOST_ASKED = 32  # meters at a time
 MOST_NAMED = 3  # missing things in one sentence
 
 
+Ask = Callable[[Mapping[str, Meter]], tuple[Check, ...]]  # asks meters, by their labels
+
+
 class Ready(NamedTuple):
     """What was found before a campaign: what its drivers need and hosts lack, and the file systems that
     can't be measured.
@@ -50,12 +53,12 @@ def look(campaign: Campaign) -> Ready:
 
 
 def checks(
-    campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True
+    campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True, ask: Ask | None = None
 ) -> tuple[Check, ...]:
     """Return what drivers of a campaign need on this machine, and what a testbed finds that its hosts lack.
 
     Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters
-    only if it may `connect`.
+    only if it may `connect`, meters by `ask`, with the label of each.
     """
     checks_by_name: dict[str, Check] = {}
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
@@ -64,16 +67,16 @@ def checks(
     parts: dict[str, Testbed | FileSystem | Workload | Meter] = {
         f"testbed {label}": bed for label, bed in testbeds.items()
     }
-    meters: dict[str, Meter] = {}
+    specs = {spec.label: spec for trial in campaign.trials for spec in trial.meters}
+    meters = {label: drivers.meter(spec) for label, spec in specs.items()}
     for trial in campaign.trials:
-        meters |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
         if trial.testbed.label in here:
             parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
             if deployed(trial) not in without:
                 parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
     events = [drivers.event(event) for trial in campaign.trials for event in trial.events]
     abilities = {event.needs for event in events if isinstance(event, ServerEvent) and event.needs}
-    parts |= meters
+    parts |= {f"meter {label}": meter for label, meter in meters.items()}
     needed = [part.checks() for part in parts.values()]
     needed += [bed.ability_checks(abilities) for bed in testbeds.values() if isinstance(bed, HasEvents)]
     for part_checks in needed:
@@ -82,8 +85,10 @@ def checks(
             for check in part_checks
             if check.name not in checks_by_name or checks_by_name[check.name].ok
         }
-    answers = (
-        _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())])
+    answered = (
+        (ask or answers)(
+            {label: meter for label, meter in meters.items() if all(check.ok for check in meter.checks())}
+        )
         if connect
         else ()
     )
@@ -91,7 +96,7 @@ def checks(
     of = {label: [trial for trial in trials if trial.testbed.label == label] for label in testbeds}
     lacking = (_lacking(bed, of[label]) for label, bed in testbeds.items() if of[label])
     checks_by_name |= {check.name: check for check in drawing()}
-    return (*checks_by_name.values(), *answers, *(check for checks in lacking for check in checks))
+    return (*checks_by_name.values(), *answered, *(check for checks in lacking for check in checks))
 
 
 def drawing() -> tuple[Check, ...]:
@@ -105,14 +110,14 @@ def drawing() -> tuple[Check, ...]:
     )
 
 
-def _answers(meters: Sequence[Meter]) -> tuple[Check, ...]:
-    """Ask meters once each, many at a time."""
+def answers(meters: Mapping[str, Meter]) -> tuple[Check, ...]:
+    """Ask meters once each, by their labels, many at a time."""
 
     def ask(meter: Meter) -> tuple[Check, ...]:
         return meter.answers()
 
     with ThreadPoolExecutor(MOST_ASKED) as pool:
-        return tuple(check for checks in pool.map(ask, meters) for check in checks)
+        return tuple(check for checks in pool.map(ask, meters.values()) for check in checks)
 
 
 def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:

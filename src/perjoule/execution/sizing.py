@@ -10,11 +10,11 @@ from math import ceil, inf, isfinite, nan
 
 import numpy as np
 
+from perjoule.campaign.plan import UPDATES_COUNT
 from perjoule.energy.behaviour import powers
 from perjoule.model import Series
 from perjoule.model.units import MIB
 
-UPDATES_COUNT = 20
 WINDOW_S = 60.0  # without a wish: a minute of plugs that answer once or twice a second
 TRANSFER_BYTES = 4 * MIB
 TRIAL_S = 4.0  # of a trial, besides its window and its idle time: starting, writing back, its record

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,8 @@ def _are_pairs(drives: Mapping[str, str]) -> Mapping[str, str]:
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Scope(AtDrives):
     """The mean of voltage times current in each acquisition of an oscilloscope."""
+
+    sets_up: ClassVar[bool] = True
 
     address: InstrumentAddress
 

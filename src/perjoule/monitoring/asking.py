@@ -1,12 +1,55 @@
-"""Meters asked before a first measurement: whether they answer, and what they can resolve."""
+"""Meters asked before anything is measured: whether they answer, and what they can resolve."""
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import isfinite
 
-from perjoule.drivers.protocols import Meter
+from perjoule.drivers.protocols import Check, Meter
+from perjoule.execution.readiness import MOST_ASKED
 from perjoule.execution.sizing import MeterSpeed, meter_speed
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.format import number
 from perjoule.monitoring import recorder
+
+LOOK_S = 3.0  # for which each meter of a campaign is read
+
+
+def answered(meters: Mapping[str, Meter]) -> Mapping[str, tuple[tuple[Check, ...], MeterSpeed | None]]:
+    """Ask the meters of a campaign, by their labels, and read those that answer for some seconds, all at once.
+
+    Returns:
+        What each says, or why it does not; and what it can resolve, None of what only a run reads: sensors on hosts,
+        what is computed, and instruments that it sets up.
+    """
+    with ThreadPoolExecutor(MOST_ASKED) as pool:
+        return dict(zip(meters, pool.map(_answered, meters, meters.values()), strict=True))
+
+
+def _answered(label: str, meter: Meter) -> tuple[tuple[Check, ...], MeterSpeed | None]:
+    checks = tuple(replace(check, name=f"meter {label}") for check in meter.answers())
+    if not checks or meter.sets_up or not all(check.ok for check in checks):
+        return checks, None
+    memory = recorder.Memory()
+    try:
+        with recorder.recording([meter], memory):
+            time.sleep(LOOK_S)
+    except PerjouleError as error:
+        return (Check(f"meter {label}", False, error.what, error.next),), None
+    speed = meter_speed(memory.series(), meter.sampled_hz)
+    kind = type(meter).__module__.rpartition(".")[2]
+    return (Check(f"meter {label}", True, f"{kind}, {_speed_text(speed)}"),), speed
+
+
+def _speed_text(speed: MeterSpeed) -> str:
+    if not isfinite(speed.update_s):
+        return f"nothing new in {LOOK_S:g} s"
+    rate = f"{number(1 / speed.update_s)} updates per second, " if speed.update_s else ""
+    watts = (
+        f"now {number(speed.now_w)} W" if isfinite(speed.now_w) else f"less than two steps in {LOOK_S:g} s"
+    )
+    return rate + watts
 
 
 def asked(meters: Mapping[str, Meter], idle_s: float) -> dict[str, MeterSpeed]:

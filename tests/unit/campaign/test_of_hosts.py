@@ -79,9 +79,19 @@ def test_a_pattern_that_names_no_host_is_refused_with_its_line(meter, words):
 
 @pytest.mark.parametrize(
     ("size", "rate", "short"),
-    [("8 MiB", "1 Hz", True), ("8 MiB", "100 Hz", False), ("100 GiB", "1 Hz", False)],
+    [("8 MiB", "1 Hz", True), ("8 MiB", "300 Hz", False), ("100 GiB", "1 Hz", False)],
 )
 def test_a_load_that_is_too_short_for_a_meter_is_reported_beforehand(size, rate, short):
     meter = f'kind = "shelly"\naddress = "plug"\nrate = "{rate}"\ncovers = ["servers"]'
     words = list(short_loads(plan(campaign.parse(TEXT.format(meter=meter, size=size)))))
     assert any("too short for shelly" in one for one in words) == short
+
+
+def test_a_load_that_is_too_short_is_reported_with_the_size_that_has_twenty_updates():
+    """8 MiB at the assumed 100 MB/s take 0.084 s; twenty updates of 2 s are 40 s, which is 3.7 GiB."""
+    meter = 'kind = "shelly"\naddress = "plug"\nrate = "2 Hz"\ncovers = ["servers"]'
+    planned = plan(campaign.parse(TEXT.format(meter=meter, size="8 MiB")))
+    (line,) = [one for one in short_loads(planned, {"shelly": 2.0}) if "shelly" in one]
+    assert 'which needs 40 s; write size = "4 GiB", or choose a higher rate' in line
+    (polled,) = [one for one in short_loads(planned) if "shelly" in one]
+    assert "which needs 10 s" in polled

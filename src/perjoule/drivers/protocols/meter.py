@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
 from math import inf, nan
+from typing import ClassVar
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
@@ -64,6 +65,8 @@ class Outlet:
 
 class Meter(ABC):
     """A meter that runs during a block."""
+
+    sets_up: ClassVar[bool] = False  # whether reading it sets it up anew, which only a run may do
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -45,6 +45,8 @@ DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Scpi(Metered):
     """A power analyser that reports the mean power of each of its measuring cycles."""
+
+    sets_up: ClassVar[bool] = True
 
     address: InstrumentAddress
 
