@@ -6,7 +6,7 @@ from math import ceil
 from types import MappingProxyType
 
 from perjoule import catalogue, drivers
-from perjoule.campaign.defaults import COUNTERS
+from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.tables import fields_of
 from perjoule.model import Campaign, Spec, Trial
 from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
@@ -16,7 +16,9 @@ from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 REACHED_RATIO = 0.5
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
 UPDATES_COUNT = 20  # of a meter in a window, so that one more or less is a twentieth of the energy
-COUNTERS_COUNT = 5  # the same of the counters of hosts, which have no watts
+COUNTERS_COUNT = (
+    5  # the same of the counters of hosts, and of watts modelled from them: they count between reads
+)
 _GIB = 1024 * MIB
 UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
@@ -81,7 +83,7 @@ def short_loads(plan: Plan, update_s: Mapping[str, float] = MappingProxyType({})
     shortest: dict[tuple[str, str], tuple[float, float, Spec]] = {}
     for step in plan.steps:
         for spec in step.trial.meters:
-            count = COUNTERS_COUNT if spec.kind == COUNTERS else UPDATES_COUNT
+            count = COUNTERS_COUNT if spec.kind in (COUNTERS, MODEL) else UPDATES_COUNT
             least_s = count * max(1 / drivers.meter(spec).sampled_hz, update_s.get(spec.label, 0.0))
             key = (step.trial.workload.label, spec.label)
             if step.loading_s < min(least_s, shortest.get(key, (least_s,))[0]):
