@@ -177,8 +177,6 @@ def _step(pieces: Pieces, i: int) -> float | None:
     as even.
     """
     began_s, ended_s, rate = pieces
-    if not 0 < i < len(rate) - 1:
-        return None
     joined = ended_s[i - 1] == began_s[i] and ended_s[i] == began_s[i + 1]
     between = min(rate[i - 1], rate[i + 1]) < rate[i] < max(rate[i - 1], rate[i + 1])
     return float((rate[i + 1] - rate[i]) / (rate[i + 1] - rate[i - 1])) if joined and between else None
@@ -234,7 +232,7 @@ def edges_j(
         if moment_s in outside_s:
             total += 2 * (noise_w * outside_s[moment_s]) ** 2
             continue
-        rises = rate[i] - rate[max(i - 1, 0)], rate[i] - rate[min(i + 1, len(rate) - 1)]
+        rises = rate[i] - rate[i - 1], rate[i] - rate[i + 1]
         squares = rises[0] ** 2 + rises[1] ** 2
         certain = max(1 - 4 * noise_w**2 / squares, 0.0) if squares else 0.0
         if length_s >= LONG_S:
@@ -260,8 +258,6 @@ def _sampled(
         longest = next((own for own in sorted(idle, key=len, reverse=True) if len(own) > len(value)), value)
         spread_w, worth, _ = correlated(longest)
         return found | {"noise": spread_w * length_s / np.sqrt(worth * len(value) / len(longest))}
-    # samples between two others
-    joints = range(max(low, 1), min(high + 1, len(said.t_s) - 1))
     noise_w = scatter(said.t_s[low : high + 1], value)
     r, free = alike(said, value, quiet)
     mean_w = said.known_j(began_s, ended_s, quiet) / length_s
@@ -283,11 +279,13 @@ def _sampled(
             noise_w,
             [(edge.at_s, abs(edge.at_s - edge.sample_s)) for edge in beside],
         )
-        moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in joints]
+        moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
     else:
         found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)
-        moved = [((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in joints]
-    found["request"] = float(np.sqrt(max(moved @ said.request_s[joints] ** 2, 0.0) / 12))
+        moved = [
+            ((said.value[i + 1] - said.value[i - 1]) ** 2 / 4 - noise_w**2 / 2) for i in range(low, high + 1)
+        ]
+    found["request"] = float(np.sqrt(max(moved @ said.request_s[low : high + 1] ** 2, 0.0) / 12))
     return found | {"noise": own_w * length_s / np.sqrt(max(len(value) * (1 - r) / (1 + r), 1.5))}
 
 

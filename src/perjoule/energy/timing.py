@@ -101,14 +101,14 @@ def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
         only = curve.pieces(np.zeros(1, dtype=np.int64))
         outside_s = max(float(only.length_s[0]) - (both[1].moment_s - both[0].moment_s), 0.0)
         return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
-    total, first = 0.0, 0 if curve.channel.semantics == "window mean" else 1  # piece
+    total = 0.0
     for edge in both:
         if edge.is_idle:
             outside_s = abs(edge.moment_s - float(t_s[edge.sample]))
             total += 2 * (noise_w * outside_s) ** 2 if curve.channel.semantics != "counter" else 0.0
             continue
         index = int(np.searchsorted(t_s, edge.moment_s, side="left"))
-        around = curve.pieces(between(np.arange(index - 1, index + 2), first, len(t_s) - 1))
+        around = curve.pieces(between(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
         piece_s, into_s = float(around.length_s[1]), edge.moment_s - float(around.began_s[1])
         if not 0 < into_s < piece_s:
             continue

@@ -1,7 +1,6 @@
 """The terms of a budget, held against a second calculation from docs/explanations/uncertainty.md."""
 
 from dataclasses import replace
-from itertools import product
 from math import inf, sqrt
 
 import numpy as np
@@ -59,27 +58,6 @@ def test_terms_are_as_defined(made, semantics, stated):
                 terms(one, *window, quiet), rel=1e-9
             )
             assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
-
-
-@pytest.mark.parametrize("stated", ["nothing", "moments", "a period"])
-@pytest.mark.parametrize("semantics", KINDS)
-def test_terms_are_as_defined_where_few_samples_are_before_a_window_or_after_it(made, semantics, stated):
-    """An end has idle time outside if there are readings enough in that to tell, and steps if pieces are on
-    both sides.
-    """
-    whole = said(semantics, STATED[stated], request_s=0.02)
-    loaded = {name: getattr(whole, name)[17:50] for name in ("t_s", "value", "duration_s", "request_s")}
-    ends = ((0, -1), (1, -2), (2, -1), (2, -2), (3, -3), (4, -4))
-    for one, (first, last) in product((whole, replace(whole, **loaded)), ends):
-        began_s, ended_s = (
-            np.interp(n, range(len(one.t_s)), one.t_s) for n in (first + 0.3, len(one.t_s) + last - 0.4)
-        )
-        window, quiet = (float(began_s), float(ended_s)), ((-3.0, float(began_s) - 0.05),)
-        found = present(budget(series(made, one), *window, quiet=quiet))
-        assert {t.name: t.standard_j for t in found.terms} == pytest.approx(
-            terms(one, *window, quiet), rel=1e-9
-        )
-        assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
 
 
 def with_bursts(t_s, burst_s, *, last_s=0.0):
