@@ -88,13 +88,13 @@ class Probed:
         "perjoule measure /mnt/nas --meter nas=kasa://10.0.0.52 --meter here=rapl:",
         "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
-        "perjoule measure /mnt/nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
+        "perjoule measure /nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
         "perjoule meters list 10.0.0.50       what answers there",
     )
     + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&OPTION=VALUE; `perjoule drivers` lists them."
     "\nBefore it nas= or here= says whose power it shows: by default that of"
-    "\nwhoever has the data. Two plugs of one machine feed its two power supplies, and"
-    "\nare added. A password goes into a file: ?user=me&password_file=~/.plug",
+    "\nwhoever has the data. Two plugs of one machine feed its two power supplies,"
+    "\nand are added. A password goes into a file: ?user=me&password_file=~/.plug",
 )
 @click.argument("path", metavar="PATH")
 @click.option(
