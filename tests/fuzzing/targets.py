@@ -372,7 +372,7 @@ class Targets(Hosts, Texts, Wires):
                 "Location": "/s",
             }
 
-        with patched(_url.Place, "asked", asked):
+        with patched(_url.Place, "send", asked):
             self._metered(kind, options)
 
     def fuzz_line_meter(self, dice: Random) -> None:
