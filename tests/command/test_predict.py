@@ -342,7 +342,7 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         ),
         (["ledger", "a.json"], "results to compare the pledges with are missing; add --with DIR"),
         (["predict", "nosuch", "--on", "odroid-hc4"], 'there is no profile "nosuch"; known: cephfs'),
-        (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: chameleon-beegfs, '),
+        (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: banana-pi-cm4, '),
         (["predict", "moosefs", "--on", "my-boards"], "your own hardware in a file: --on my-boards.toml"),
         (["predict", "moosefs", "--on", "odroid"], 'did you mean "odroid-hc4"?'),
         (["predict", "moosefs", "--on", "my-boards.toml"], "`perjoule docs boards` shows such a file"),

@@ -35,7 +35,7 @@ def cluster(name: str) -> dict[str, Any]:
         one["disks"] = [disk for disk, count in one.get("drives", {}).items() for _ in range(count)]
     if "switch" in found:
         files = [tomllib.loads(path.read_text()) for path in (FILES / "switches").glob("*.toml")]
-        switches = {name: switch for file in files for name, switch in file["switch"].items()}
+        switches = {name: switch for file in files for name, switch in file.get("switch", {}).items()}
         found["switch"] = switches[found["switch"]]["watts_at_wall"]
     else:
         found["switch"] = found["switch_at_wall"]
