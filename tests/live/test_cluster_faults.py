@@ -271,7 +271,7 @@ def test_a_host_key_that_has_changed_is_refused_before_anything_starts(site: Sit
 
 
 def test_a_second_run_on_a_host_is_refused_and_the_first_continues(site: Site) -> None:
-    running = site.campaign(trials=1, seconds=7)
+    running = site.campaign(trials=1, seconds=20)
     in_load(site, running, 0)
     shown = said(site.campaign(trials=1, name="second"), 3, 30)
     assert re.search(rf"perjoule: (storage-1|client-1|client-2): {TAKEN}", shown), shown
