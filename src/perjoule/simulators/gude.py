@@ -4,14 +4,13 @@ https://github.com/gudesystems/check_gude.py
 
 import json
 import math
-from base64 import b64encode
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import HttpAnswer, answering
+from perjoule.simulators._login import basic, password_option
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -48,7 +47,7 @@ def serve(
         output: that the table names; 0: all inlets.
         password: of its user "admin"; "": it wants no login.
     """
-    login = "Basic " + b64encode(f"admin:{password}".encode()).decode()
+    login = basic("admin", password)
 
     def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         if path != "/status.json?components=81920":
@@ -57,16 +56,9 @@ def serve(
             return HttpAnswer(b"", 401, {"WWW-Authenticate": 'Basic realm="GUDE"'})
         return HttpAnswer(json.dumps(status(behaviour.truth())).encode())
 
-    with answering(behaviour, answer, address, port) as place, removal.scratch("perjoule-meter-") as folder:
-        file = folder / "password"
-        file.write_text(password)
+    with answering(behaviour, answer, address, port) as place, password_option(password) as login_option:
         table: Mapping[str, Json] = {"output": output} if output else {}
-        yield {
-            "kind": "gude",
-            "address": place,
-            **table,
-            **({"password_file": str(file)} if password else {}),
-        }
+        yield {"kind": "gude", "address": place, **table, **login_option}
 
 
 def status(truth: Truth) -> Json:

@@ -3,14 +3,13 @@
 import json
 import math
 import time
-from base64 import b64encode
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import HttpAnswer, answering
+from perjoule.simulators._login import basic, password_option
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -42,7 +41,7 @@ def serve(
         password: of its user "netio"; "": it wants no login.
         enabled: whether its JSON may be read.
     """
-    login = "Basic " + b64encode(f"netio:{password}".encode()).decode()
+    login = basic("netio", password)
 
     def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         if path != "/netio.json":
@@ -53,16 +52,9 @@ def serve(
             return HttpAnswer(b"", 401, {"WWW-Authenticate": 'Basic realm="NETIO"'})
         return HttpAnswer(json.dumps(document(behaviour.truth())).encode())
 
-    with answering(behaviour, answer, address, port) as place, removal.scratch("perjoule-meter-") as folder:
-        file = folder / "password"
-        file.write_text(password)
+    with answering(behaviour, answer, address, port) as place, password_option(password) as login_option:
         table: Mapping[str, Json] = {"output": output} if output else {}
-        yield {
-            "kind": "netio",
-            "address": place,
-            **table,
-            **({"password_file": str(file)} if password else {}),
-        }
+        yield {"kind": "netio", "address": place, **table, **login_option}
 
 
 def document(truth: Truth) -> Json:

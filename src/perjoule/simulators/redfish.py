@@ -1,16 +1,15 @@
 """A Redfish service with a login, in the schemas that services speak: https://redfish.dmtf.org/schemas/"""
 
-import base64
 import json
 import math
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
-from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import HttpAnswer, answering
+from perjoule.simulators._login import basic, password_option
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -55,14 +54,17 @@ def serve(
         )
 
     with (
-        removal.scratch("perjoule-meter-") as folder,
+        password_option(PASSWORD) as login_option,
         answering(behaviour, answer, address, port, change=change) as place,
     ):
-        file = folder / "password"
-        file.write_text(PASSWORD)
-        login = {"user": USER, "password_file": str(file)}
         quantity = "energy" if schema.startswith("energy") else "power"
-        yield {"kind": "redfish", "address": f"http://{place}", "quantity": quantity, **login}
+        yield {
+            "kind": "redfish",
+            "address": f"http://{place}",
+            "quantity": quantity,
+            "user": USER,
+            **login_option,
+        }
 
 
 def resource(path: str, truth: Truth, schema: Schema) -> dict[str, Json] | None:
@@ -115,7 +117,7 @@ def resource(path: str, truth: Truth, schema: Schema) -> dict[str, Json] | None:
             return None
 
 
-_BASIC = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+_BASIC = basic(USER, PASSWORD)
 
 
 def _json(document: Mapping[str, Json]) -> HttpAnswer:

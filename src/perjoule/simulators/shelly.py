@@ -7,10 +7,10 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
 from perjoule.simulators._http import HttpAnswer, answering
+from perjoule.simulators._login import password_option
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -44,10 +44,8 @@ def serve(
             return HttpAnswer(b"", 401, {"WWW-Authenticate": challenge})
         return _json(status(behaviour.truth()))
 
-    with answering(behaviour, answer, address, port) as place, removal.scratch("perjoule-meter-") as folder:
-        file = folder / "password"
-        file.write_text(password)
-        yield {"kind": "shelly", "address": place, **({"password_file": str(file)} if password else {})}
+    with answering(behaviour, answer, address, port) as place, password_option(password) as login_option:
+        yield {"kind": "shelly", "address": place, **login_option}
 
 
 _WHO: Mapping[int, Json] = {

@@ -3,10 +3,10 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import Behaviour, Fault
 from perjoule.simulators._child import child
+from perjoule.simulators._login import password_option
 
 FAULTS: tuple[Fault, ...] = (
     "late",
@@ -29,15 +29,7 @@ def serve(
 ) -> Generator[Mapping[str, Json]]:
     """Serve during the block. NaN is a deactivated reading, which shows 0 W like real ones."""
     with (
-        removal.scratch("perjoule-meter-") as folder,
+        password_option(PASSWORD) as login_option,
         child(behaviour, "ipmi.bmc", address, str(port)) as ready_line,
     ):
-        file = folder / "password"
-        file.write_text(PASSWORD)
-        yield {
-            "kind": "ipmi",
-            "address": address,
-            "port": int(ready_line),
-            "user": USER,
-            "password_file": str(file),
-        }
+        yield {"kind": "ipmi", "address": address, "port": int(ready_line), "user": USER, **login_option}
