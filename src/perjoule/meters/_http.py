@@ -7,11 +7,12 @@ one does no harm.
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from perjoule.meters._url import LoginWanted, Place, basic
+from perjoule.model.errors import PerjouleError
 
 _WORD = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+))')
 
@@ -46,6 +47,14 @@ class Http:
                 self._challenge, path, self._user, self._password, nonce, self._asked_count
             )
         return replace(self._place, headers=headers).json(path)
+
+
+def recognised(address: str, identified: Callable[[Http], object]) -> bool:
+    """Return whether `identified` recognises a meter at this address, within seconds."""
+    try:
+        return bool(identified(Http(address, timeout_s=1.0)))
+    except (PerjouleError, OSError, ValueError):
+        return False
 
 
 def authorization(

@@ -15,11 +15,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._http import Http
+from perjoule.meters._http import Http, recognised
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import Plug, number, table
 from perjoule.model import OPTIONS, Grade, Json, Semantics
-from perjoule.model.errors import PerjouleError
 from perjoule.model.units import JOULES, WATTS
 
 EXAMPLE = """
@@ -93,19 +92,17 @@ class Gude(Plug):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find those that need no login and meter all they feed."""
-        return tuple({"kind": "gude", "address": address} for address in addresses if _is_gude(address))
+        return tuple(
+            {"kind": "gude", "address": address} for address in addresses if recognised(address, _is_gude)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements on this machine."""
         return ()
 
 
-def _is_gude(address: str) -> bool:
-    try:
-        readings(Http(address, timeout_s=1.0).json(PATH), None, None)
-    except (PerjouleError, OSError, ValueError):
-        return False
-    return True
+def _is_gude(sockets: Http) -> bool:
+    return bool(readings(sockets.json(PATH), None, None))
 
 
 def readings(answer: Mapping[str, Any], output: int | None, inlet: int | None) -> GudeReadings:

@@ -14,12 +14,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._http import Http
+from perjoule.meters._http import Http, recognised
 from perjoule.meters._metered import RATE, MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_WH, USER, Plug, number, table
 from perjoule.meters._url import LoginWanted
 from perjoule.model import OPTIONS, Grade, Json, Semantics
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import MachineError
 from perjoule.model.units import Hertz
 
 EXAMPLE = """
@@ -78,19 +78,17 @@ class Netio(Plug):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find those that need no login."""
-        return tuple({"kind": "netio", "address": address} for address in addresses if _is_netio(address))
+        return tuple(
+            {"kind": "netio", "address": address} for address in addresses if recognised(address, _is_netio)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements on this machine."""
         return ()
 
 
-def _is_netio(address: str) -> bool:
-    try:
-        readings(Http(address, timeout_s=1.0).json(PATH), None)
-    except (PerjouleError, OSError, ValueError):
-        return False
-    return True
+def _is_netio(sockets: Http) -> bool:
+    return bool(readings(sockets.json(PATH), None))
 
 
 def readings(answer: Mapping[str, Any], output: int | None) -> tuple[float, float]:

@@ -14,11 +14,11 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._http import Http
+from perjoule.meters._http import Http, recognised
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_WH, Plug, number, phases_sum, table
 from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import MachineError
 
 EXAMPLE = """
 [[meter]]
@@ -84,18 +84,17 @@ class Shelly(Plug):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find devices that answer /shelly like a Shelly."""
-        return tuple({"kind": "shelly", "address": address} for address in addresses if _is_shelly(address))
+        return tuple(
+            {"kind": "shelly", "address": address} for address in addresses if recognised(address, _is_shelly)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements on this machine."""
         return ()
 
 
-def _is_shelly(address: str) -> bool:
-    try:
-        identity = Http(address, timeout_s=1.0).json("/shelly")
-    except (PerjouleError, OSError, ValueError):
-        return False
+def _is_shelly(plug: Http) -> bool:
+    identity = plug.json("/shelly")
     return "mac" in identity and not {"type", "gen"}.isdisjoint(identity)
 
 

@@ -17,12 +17,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._http import Http
+from perjoule.meters._http import Http, recognised
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, phases_sum, table
 from perjoule.meters.tasmota.mqtt import MqttAnswer, library, listening
 from perjoule.model import OPTIONS, Json, PassedOnAs
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import MachineError
 
 EXAMPLE = """
 [[meter]]
@@ -82,7 +82,11 @@ class Tasmota(Plug):
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find Tasmotas with an energy meter that answer over HTTP; brokers are not searched."""
-        return tuple({"kind": "tasmota", "address": address} for address in addresses if _is_tasmota(address))
+        return tuple(
+            {"kind": "tasmota", "address": address}
+            for address in addresses
+            if recognised(address, _is_tasmota)
+        )
 
     def checks(self) -> tuple[Check, ...]:
         """Check for paho-mqtt, if MQTT is used."""
@@ -112,12 +116,8 @@ class Tasmota(Plug):
         return contextlib.nullcontext(ask)
 
 
-def _is_tasmota(address: str) -> bool:
-    try:
-        readings(Http(address, timeout_s=1.0).json("/cm?cmnd=Status%2010"))
-    except (PerjouleError, OSError, ValueError):
-        return False
-    return True
+def _is_tasmota(plug: Http) -> bool:
+    return bool(readings(plug.json("/cm?cmnd=Status%2010")))
 
 
 def readings(answer: Mapping[str, Any]) -> tuple[float, float]:
