@@ -16,9 +16,8 @@ from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 REACHED_RATIO = 0.5
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
 UPDATES_COUNT = 20  # of a meter in a window, so that one more or less is a twentieth of the energy
-COUNTERS_COUNT = (
-    5  # the same of the counters of hosts, and of watts modelled from them: they count between reads
-)
+# the same of the counters of hosts, and of watts modelled from them: they count between reads
+COUNTERS_COUNT = 5
 _GIB = 1024 * MIB
 UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 

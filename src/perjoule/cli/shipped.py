@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 
 from perjoule.cli.parameters import completing, examples
-from perjoule.cli.terminal.display import out
-from perjoule.cli.terminal.outputs import OutputFile, write
-from perjoule.cli.terminal.tables import wrapped_at_words
+from perjoule.cli.terminal.display import out, show_line
+from perjoule.cli.terminal.outputs import OutputFile, require_new_file, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.validation import neighbour
 
@@ -73,14 +72,15 @@ def new_command(name: str | None, target: Path | None) -> None:
         _list_examples(by_name)
         return
     example = by_name[_chosen(name, by_name, "example", "`perjoule new` lists all")]
-    path = target or OutputFile(new=True).convert(f"{example.stem}.toml", None, None)
+    path = target or Path(f"{example.stem}.toml")
     repository_path = f"examples/{example.relative_to(_EXAMPLES)}"
     contents = {
         path: _SCHEMA.sub("", example.read_text(encoding="utf-8")).replace(repository_path, str(path))
     }
     for data_name in _DATA.findall(contents[path]):
-        data = OutputFile(new=True).convert(path.parent / data_name, None, None)
-        contents[data] = (example.parent / data_name).read_text(encoding="utf-8")
+        contents[path.parent / data_name] = (example.parent / data_name).read_text(encoding="utf-8")
+    for file in contents:
+        require_new_file(file)
     for file, text in contents.items():
         write(file, text)
     command = "plan" if example.parent.name == _NEEDS else "check"
@@ -99,8 +99,7 @@ def _show_names(titles: dict[str, str]) -> None:
     """Print names with what each is, in two columns."""
     column = 2 + max(map(len, titles)) + 2
     for name, title in titles.items():
-        line = f"  {name}".ljust(column) + title
-        out.print("\n".join(wrapped_at_words(line, out.width, " " * column)), soft_wrap=True)
+        show_line(f"  {name}".ljust(column) + title, column)
 
 
 def _purpose(path: Path) -> str:

@@ -64,11 +64,9 @@ def alike(total: Series, *parts: Series) -> AlikeSamples | None:
     watts.
     """
     reference, *summands = map(_Watts.of, (total, *parts))
+    # the slower one can't show what the other shows between
     if len(summands) == 1 and len(reference.t_s) > len(summands[0].t_s):
-        reference, summands = (
-            summands[0],
-            [reference],
-        )  # the slower one can't show what the other shows between
+        reference, summands = summands[0], [reference]
     halves_w = [watts.half_w for watts in (reference, *summands)]
     half_w = hypot(*halves_w) if len(summands) > 1 else max(halves_w)
     if min(len(watts.t_s) for watts in (reference, *summands)) <= LEAST_COUNT:

@@ -110,10 +110,10 @@ _SPARE = (
 _MARKS = {"–": "", "1": " !"}  # by how many doubts a row has; more have two
 
 
-def show_line(line: str) -> None:
-    """Print a line; on a terminal, continue long lines indented."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    out.print("\n".join(wrapped_at_words(line, out.width, indent)), soft_wrap=True)
+def show_line(line: str, column: int | None = None) -> None:
+    """Print a line; on a terminal, continue long lines indented, or at a column."""
+    indent_count = len(line) - len(line.lstrip()) + 2 if column is None else column
+    out.print("\n".join(wrapped_at_words(line, out.width, " " * indent_count)), soft_wrap=True)
 
 
 def show_checks(checks: Sequence[Check]) -> None:

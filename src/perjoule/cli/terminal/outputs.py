@@ -26,11 +26,7 @@ class OutputFile(click.Path):
     ) -> Path:
         """Give the path. Raises MachineError, CampaignError."""
         path = Path(value)
-        if self._new and path.exists():
-            from perjoule.model.errors import CampaignError
-
-            raise CampaignError("the file already exists", where=str(path), next="choose another name")
-        require_file(path)
+        (require_new_file if self._new else require_file)(path)
         return path
 
 
@@ -47,6 +43,15 @@ class OutputFolder(click.Path):
         path = Path(value)
         require_folder(path)
         return path
+
+
+def require_new_file(path: Path) -> None:
+    """See that a file is not there, and can be written. Raises CampaignError, MachineError."""
+    if path.exists():
+        from perjoule.model.errors import CampaignError
+
+        raise CampaignError("the file already exists", where=str(path), next="choose another name")
+    require_file(path)
 
 
 def require_file(path: Path) -> None:
