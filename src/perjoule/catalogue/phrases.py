@@ -40,20 +40,20 @@ def cluster_of(text: str) -> Cluster:
         "board", board, folder.tables()["board"][board], BoardPart, folder.file_of("board", board).origin
     )
     number = OF_BOARD["storage"] if count is None else count
-    wanted: Counter[str] = Counter()
+    drives_count: Counter[str] = Counter()
     for drive_count, drive in drives:
-        known = folder.tables()["drive"]
-        if drive not in known:
-            raise CampaignError(f'no drive is called "{drive}"', where=text, next=instead(drive, known))
-        wanted[drive] += 1 if drive_count is None else drive_count
+        names = folder.tables()["drive"]
+        if drive not in names:
+            raise CampaignError(f'no drive is called "{drive}"', where=text, next=instead(drive, names))
+        drives_count[drive] += 1 if drive_count is None else drive_count
     if not 1 <= number <= MOST_HOSTS_COUNT or not all(
-        1 <= each_count <= 200 for each_count in wanted.values()
+        1 <= each_count <= 200 for each_count in drives_count.values()
     ):
         raise _wrong(text, "it has too few or too many of something")
     network = _network(server, board, further[0], text) if further else next(reversed(server.networks), "")
     title = f"{number} x {server.title or board}"
     try:
-        return of_hosts(text, title, board, number, wanted or server.drives, network)
+        return of_hosts(text, title, board, number, drives_count or server.drives, network)
     except CampaignError as error:
         raise CampaignError(error.what, where=text, next=error.next) from None
 
@@ -65,17 +65,17 @@ def _counted(piece: str, text: str) -> tuple[int | None, str]:
     return (int(counted[1]) if counted[1] else None), counted[2]
 
 
-def _network(server: BoardPart, board: str, wanted: str, text: str) -> str:
+def _network(server: BoardPart, board: str, network: str, text: str) -> str:
     """Find the network of a board by its name, or by that of the switches at which its adapter is."""
     links = {
         name: part("network", name, folder.tables()["network"][name], Network, text)
         for name in server.networks
     }
     for name, link in links.items():
-        if wanted in (name, switched(name, link)):
+        if network in (name, switched(name, link)):
             return name
     raise CampaignError(
-        f'{board} has no network "{wanted}"',
+        f'{board} has no network "{network}"',
         where=text,
         next=f"choose {' or '.join(links) or 'another board'}",
     )

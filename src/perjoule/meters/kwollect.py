@@ -93,8 +93,8 @@ class Kwollect(Metered):
         def read() -> Iterable[MeterReading]:
             nonlocal last_s
             since_s = int(last_s if last_s > 0 else time() - LOOK_BACK_S)
-            asked = {"nodes": self.node, "metrics": self.metric, "start_time": since_s}
-            body, _ = place.send(f"?{urllib.parse.urlencode(asked)}")
+            query = {"nodes": self.node, "metrics": self.metric, "start_time": since_s}
+            body, _ = place.send(f"?{urllib.parse.urlencode(query)}")
             rows = stored(json_from(body, MOST_JSON_BYTES), self.node, self.metric)
             if not rows and last_s < 0:
                 raise ValueError(f"it has no {self.metric} of {self.node} in the last {LOOK_BACK_S} s")

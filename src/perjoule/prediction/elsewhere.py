@@ -63,7 +63,7 @@ def maxima() -> tuple[Maxima, ...]:
     """Return what is printed of all clusters that profiles predict: Table II of "green-storage"."""
     paper = published.paper(PAPER)
     printed = {number.id: number.value for number in paper.numbers}
-    found: list[Maxima] = []
+    maxima_of_paper: list[Maxima] = []
     for name, options in _OPTIONS.items():
         cluster = str(paper.configurations[name]["cluster"])
         profile = shipped(str(paper.configurations[name]["filesystem"]))
@@ -72,17 +72,18 @@ def maxima() -> tuple[Maxima, ...]:
         rates: Mapping[Direction, float] = {
             way: printed[f"max_{name.replace('-', '_')}_{way}"] for way in WAYS
         }
-        found.append(Maxima(target, int(printed["clients_most"]), data_bytes, rates))
-    return tuple(found)
+        maxima_of_paper.append(Maxima(target, int(printed["clients_most"]), data_bytes, rates))
+    return tuple(maxima_of_paper)
 
 
 @cache
 def errors() -> Mapping[str, tuple[float, ...]]:
     """Return ln(predicted / printed) of each number, by cluster."""
-    found: dict[str, tuple[float, ...]] = {}
-    for one in maxima():
-        found[one.target.judged_by] = (*found.get(one.target.judged_by, ()), *one.errors())
-    return found
+    errors_by_cluster: dict[str, tuple[float, ...]] = {}
+    for printed in maxima():
+        cluster = printed.target.judged_by
+        errors_by_cluster[cluster] = (*errors_by_cluster.get(cluster, ()), *printed.errors())
+    return errors_by_cluster
 
 
 def factor(of: Mapping[str, tuple[float, ...]], without: str = "") -> float:
@@ -92,10 +93,10 @@ def factor(of: Mapping[str, tuple[float, ...]], without: str = "") -> float:
         of: errors as logarithms, by cluster.
         without: a cluster that is not to be known.
     """
-    known = {name: errors_of for name, errors_of in of.items() if name != without}
-    numbers = [error for errors_of in known.values() for error in errors_of]
+    clusters = [cluster_errors for name, cluster_errors in of.items() if name != without]
+    numbers = [error for cluster_errors in clusters for error in cluster_errors]
     mean_square = sum(error**2 for error in numbers) / len(numbers)
-    return exp(float(t.ppf((1 + BAND_RATIO) / 2, len(known))) * sqrt(mean_square))
+    return exp(float(t.ppf((1 + BAND_RATIO) / 2, len(clusters))) * sqrt(mean_square))
 
 
 @cache

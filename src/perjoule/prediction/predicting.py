@@ -67,8 +67,8 @@ def predictions(
     unseen = target.profile.emulated and target.memory
     factor = elsewhere.band_factor(target.judged_by) if unseen else 1.0
     unidentified = {way: ends(target.profile, way) for way in target.profile.known}
-    for asked, case, held in cases(target, clients_counts, client_bytes, in_flight_count):
-        yield _predicted(asked, case, held, unidentified[case.direction], factor)
+    for loaded, case, held in cases(target, clients_counts, client_bytes, in_flight_count):
+        yield _predicted(loaded, case, held, unidentified[case.direction], factor)
 
 
 def _predicted(

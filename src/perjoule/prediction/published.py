@@ -98,20 +98,24 @@ def compared() -> tuple[Published, ...]:
 
 def _green_storage() -> Iterator[Published]:
     """Predict Table II: the best of all numbers of clients, which move the same data in all."""
-    for one in maxima():
-        counts = range(1, one.most_clients_count + 1)
-        found = [row for count in counts for row in predictions(one.target, [count], one.client_bytes(count))]
-        for way, printed_bytes_per_s in one.printed_bytes_per_s.items():
-            best = max((row for row in found if row.direction == way), key=_rate)
+    for printed in maxima():
+        target, most = printed.target, printed.most_clients_count
+        rows = [
+            row
+            for count in range(1, most + 1)
+            for row in predictions(target, [count], printed.client_bytes(count))
+        ]
+        for way, printed_bytes_per_s in printed.printed_bytes_per_s.items():
+            best = max((row for row in rows if row.direction == way), key=_rate)
             value, low, high = best.throughput_bytes_per_s
             yield Published(
                 paper=PAPER,
-                cluster=one.target.judged_by,
-                servers_count=float(fleet_of(one.target, 1).servers_count),
-                filesystem=one.target.profile.kind,
+                cluster=target.judged_by,
+                servers_count=float(fleet_of(target, 1).servers_count),
+                filesystem=target.profile.kind,
                 redundancy=best.redundancy.text,
                 direction=way,
-                clients=f"1 to {one.most_clients_count}",
+                clients=f"1 to {most}",
                 basis="profile",
                 value_bytes_per_s=None if best.rests_on else value,
                 range_bytes_per_s=(low, high),

@@ -45,10 +45,10 @@ def cases(
     calls = float(in_flight_count or target.profile.in_flight_count)
     for direction in target.profile.known:
         flow = amplification.write if direction == "write" else amplification.read
-        asked = written if direction == "write" else target
+        loaded = written if direction == "write" else target
         for count in clients_counts:
-            there = fleet_holding(asked, held, count)
-            yield asked, Case(direction, redundancy, flow, there, float(client_bytes), calls), held
+            fleet_loaded = fleet_holding(loaded, held, count)
+            yield loaded, Case(direction, redundancy, flow, fleet_loaded, float(client_bytes), calls), held
 
 
 def fleet_of(target: Target, clients_count: int) -> Fleet:
@@ -58,13 +58,13 @@ def fleet_of(target: Target, clients_count: int) -> Fleet:
 
 def fleet_holding(target: Target, held: Mapping[str, int], clients_count: int) -> Fleet:
     """Return what its hosts can do, as many of each node with data as `held` says."""
-    found = fleet(target.cluster, held, clients_count=clients_count, memory=target.memory)
-    if found is None:
+    holding = fleet(target.cluster, held, clients_count=clients_count, memory=target.memory)
+    if holding is None:
         raise CampaignError(
             f'cluster "{target.cluster.name}" lacks a client or a host for data',
             next="add the node to its file",
         )
-    return found
+    return holding
 
 
 def _nodes(target: Target) -> tuple[Node, ...]:
@@ -81,11 +81,11 @@ def _nodes(target: Target) -> tuple[Node, ...]:
 
 def counts(target: Target) -> Mapping[str, int]:
     """Return how many servers it has of each node."""
-    found: Counter[str] = Counter()
+    servers_counts: Counter[str] = Counter()
     for node in _nodes(target):
         if node.role != "client":
-            found[node.name] += node.count
-    return found
+            servers_counts[node.name] += node.count
+    return servers_counts
 
 
 def layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int]]:
@@ -98,9 +98,10 @@ def layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int]
     try:
         driver = drivers.filesystem(spec)
     except ValidationError as error:
-        found = explained(error, drivers.driver_class("filesystems", spec.kind), spec.kind, noun="option")
-        advice = found.advice or f"see perjoule drivers {spec.kind}"
-        raise CampaignError(found.what, next=advice) from None
+        driver_class = drivers.driver_class("filesystems", spec.kind)
+        explanation = explained(error, driver_class, spec.kind, noun="option")
+        advice = explanation.advice or f"see perjoule drivers {spec.kind}"
+        raise CampaignError(explanation.what, next=advice) from None
     nodes = [node for node in _nodes(target) for _ in range(max(1, node.count))]
     hosts = planned(
         (node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes))

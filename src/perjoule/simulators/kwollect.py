@@ -31,15 +31,15 @@ def serve(
 
     def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         parts = urlsplit(path)
-        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path != "/metrics":
             return HttpAnswer(b"Not Found", 404)
         truth = behaviour.truth()
         if not samples or truth.clock_s > samples[-1].clock_s:  # a frozen meter has nothing new to be stored
             samples.append(truth)
-        if (asked.get("nodes"), asked.get("metrics")) != (NODE, METRIC):
+        if (query.get("nodes"), query.get("metrics")) != (NODE, METRIC):
             return HttpAnswer(b"[]")
-        since_s = float(asked.get("start_time", 0))
+        since_s = float(query.get("start_time", 0))
         return HttpAnswer(json.dumps([row(each) for each in samples if each.clock_s >= since_s]).encode())
 
     with answering(behaviour, answer, address, port) as place:
