@@ -4,18 +4,14 @@ import json
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
-from perjoule import campaign, drivers
+from perjoule import drivers
 from perjoule.meters.gude import Gude, readings
-from perjoule.model.errors import CampaignError, MachineError
-from perjoule.model.waveform import Waveform
+from perjoule.model.errors import MachineError
 from perjoule.simulators import gude as simulator
 from perjoule.simulators._behaviour import Behaviour
 from places import transcript
-
-FAST: dict[str, Any] = {"late_s": 0.4, "away_s": 0.2}
 
 
 def said(name: str) -> Any:
@@ -74,20 +70,6 @@ def test_null_is_nothing():
     assert math.isnan(readings(null, None, None).power_w)
 
 
-@pytest.mark.parametrize("output", [0, 1])
-def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, output):
-    truth = Waveform("sine", 40, 4000, period_s=7.3)
-    with simulator.serve(Behaviour(truth, now_s=stepping), output=output) as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
-    if output:
-        judge(heard, truth, step_w=1, step_j=3600)
-    channels = {channel.quantity: channel for channel, *_ in heard.samples}
-    assert (channels["energy"].semantics, channels["power"].semantics) == ("counter", "average")
-    assert {channel.grade for channel in channels.values()} == {"PDU"}
-    stated = {quantity: channel.specification.resolution for quantity, channel in channels.items()}
-    assert stated == {"power": 1.0, "energy": 3600.0}
-
-
 def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
         assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
@@ -98,42 +80,8 @@ def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
             listen({"kind": "gude", "address": table["address"]}, any)
 
 
-@pytest.mark.parametrize("fault", ["missing", "late", "disconnect"])
-def test_what_does_not_come_in_time_is_a_gap_and_it_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.3, seed=9, **FAST)
-
-    def back_again(heard):
-        valid = np.isfinite(heard.of("power")[1])
-        return len(valid) and valid[-1] and not valid[:-3].all()
-
-    with simulator.serve(behaviour) as table:
-        heard = listen({**table, "rate": "100 Hz", "timeout": "250 ms"}, back_again)
-    values = heard.of("power")[1]
-    assert set(values[np.isfinite(values)]) == {60.0}
-    assert "reads failed" in heard.doubts[-1]
-
-
 def test_it_is_found_by_its_address():
     with simulator.serve(Behaviour()) as table:
         found = Gude.discover([str(table["address"]), "127.0.0.1:1"])
     assert found == ({"kind": "gude", "address": table["address"]},)
     assert isinstance(drivers.build("meters", "gude", {"address": "pdu"}), Gude)
-
-
-def test_the_total_includes_each_output():
-    head = """
-        [testbed]
-        kind = "simulated"
-        servers = 2
-        [[filesystem]]
-        kind = "simulated"
-        [[workload]]
-        kind = "simulated"
-        """
-    total, output = (
-        f'[[meter]]\nkind = "gude"\naddress = "192.0.2.1"\nname = "{name}"\ncovers = ["{covers}"]\n{more}\n'
-        for name, covers, more in (("a", "switch", ""), ("b", "storage-1", "output = 2"))
-    )
-    with pytest.raises(CampaignError, match="the one of switch includes the one of storage-1"):
-        campaign.parse(head + total + output, source="lab.toml")
-    campaign.parse(head + total.replace('"switch"', '"switch", "servers"') + output, source="lab.toml")

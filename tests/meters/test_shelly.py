@@ -3,7 +3,6 @@
 import json
 import math
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly as simulator
 from perjoule.simulators._behaviour import Behaviour
 from places import transcript
-
-FAST: dict[str, Any] = {"late_s": 0.4, "away_s": 0.2}
 
 
 def said(name):
@@ -100,21 +97,6 @@ def test_the_digest_is_that_of_the_standard():
         own = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
         header = authorization(challenge, "/dir/index.html", "Mufasa", "Circle of Life", own, 1)
         assert f'response="{answer}"' in header["Authorization"]
-
-
-@pytest.mark.parametrize("fault", ["missing", "late", "disconnect"])
-def test_what_does_not_come_in_time_is_a_gap_and_the_plug_comes_back(listen, fault):
-    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.3, seed=9, **FAST)
-
-    def back_again(heard):
-        valid = np.isfinite(heard.of("power")[1])
-        return len(valid) and valid[-1] and not valid[:-3].all()
-
-    with simulator.serve(behaviour) as table:
-        heard = listen({**table, "rate": "100 Hz", "timeout": "250 ms"}, back_again)
-    values = heard.of("power")[1]
-    assert set(values[np.isfinite(values)]) == {60.0}
-    assert "reads failed" in heard.doubts[-1]
 
 
 @pytest.mark.parametrize("generation", [1, 2])
