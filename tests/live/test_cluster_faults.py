@@ -296,7 +296,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
 def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(
     kills_count: int, site: Site
 ) -> None:
-    dice, name, kept, longest_s = random.Random(kills_count), "lab-0", list[tuple[str, str]](), 0.0
+    dice, name, kept_count, longest_s = random.Random(kills_count), "lab-0", 0, 0.0
 
     def go_on() -> Process:
         results = site.folder / name
@@ -315,11 +315,11 @@ def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_d
         site.controller.run(["pkill", "-KILL", "-f", "perjoule (run|resume)"], timeout_s=10, check=False)
         running.wait(timeout_s=10)
         longest_s = max(longest_s, clean(site, 120))
-        assert site.records(name)[: len(kept)] == kept, "a finished trial was lost"
-        kept = site.records(name)
-        if len(kept) == TRIALS_COUNT or number == kills_count - 1:
+        assert site.records(name).count(("valid", "")) >= kept_count, "a finished trial was lost"
+        kept_count = site.records(name).count(("valid", ""))
+        if kept_count == TRIALS_COUNT or number == kills_count - 1:
             said(go_on(), 0, 90)
             assert site.records(name) == [("valid", "")] * TRIALS_COUNT
-            name, kept = f"lab-{number + 1}", []
+            name, kept_count = f"lab-{number + 1}", 0
     print(f"{kills_count} kills, hosts clean after {longest_s:.1f} s at most")
     said(site.perjoule("down"), 0, 60)

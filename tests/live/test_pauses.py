@@ -1,8 +1,9 @@
 """Hosts, connections and perjoule itself that stand still in a trial: its numbers are right, or it is not
 kept as valid.
 
-Two hosts over SSH that are this machine, and a load of known length: 64 MiB at 16 MiB/s. A pause ends by
-itself, so the next attempt is a good one.
+Two hosts over SSH that are this machine, and a load of known length: 16 MiB at 4 MiB/s, so few bytes that
+making them durable takes little of it on a busy disk too. A pause ends by itself, so the next attempt is a
+good one.
 """
 
 import json
@@ -22,9 +23,11 @@ from sshd import NEEDS_SSHD, PERJOULE, on_loopback, toml, until
 
 pytestmark = [pytest.mark.live, NEEDS_SSHD]
 
-RATE_MIB, SIZE_MIB = 16, 64
+RATE_MIB, SIZE_MIB = 4, 16
+# With 1.4 s of a pause counted, of 4 s, it would be 26 % too low; with the whole of a lost one, 60 %.
+NEAR = 0.15
 LOAD = (
-    f'kind = "fio"\noperation = "{{}}"\nsize = "{SIZE_MIB} MiB"\ntransfer = "1 MiB"\nrate = "{RATE_MIB} '
+    f'kind = "fio"\noperation = "{{}}"\nsize = "{SIZE_MIB} MiB"\ntransfer = "256 KiB"\nrate = "{RATE_MIB} '
     'MiB/s"'
 )
 LOCAL: dict[str, Any] = {"kind": "local"}
@@ -130,7 +133,7 @@ def test_a_write_on_a_host_whose_keeper_stood_still_until_after_the_load_is_not_
     paused, sound = attempts(tmp_path)
     assert (paused["status"], sound["status"]) == ("failed", "valid")
     assert LATE in paused["reason"]
-    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
+    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
 
 
 def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(
@@ -141,7 +144,7 @@ def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(
     (record,) = attempts(tmp_path)
     assert record["status"] == "valid"
     assert "client-1 did not answer for 1." in doubts(record)
-    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
+    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
 
 
 @pytest.mark.parametrize("where", ["ssh", "local"])
@@ -153,7 +156,7 @@ def test_a_write_during_which_perjoule_stood_still_is_not_kept(
     paused, sound = attempts(tmp_path)
     assert (paused["status"], sound["status"]) == ("failed", "valid")
     assert LATE in paused["reason"] or "perjoule or its machine stood still for" in paused["reason"]
-    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
+    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
 
 
 def test_a_read_during_which_perjoule_stood_still_is_right_and_doubted(
@@ -164,4 +167,4 @@ def test_a_read_during_which_perjoule_stood_still_is_right_and_doubted(
     (record,) = attempts(tmp_path)
     assert record["status"] == "valid"
     assert "perjoule or its machine stood still for" in doubts(record)
-    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=0.08)
+    assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
