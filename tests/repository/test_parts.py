@@ -4,6 +4,7 @@ shares a process.
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,21 @@ case " $FAILING " in *" ${report##*/} "*) exit 1;; esac
 MAKE = """#!/bin/sh
 echo "made $*"
 case " $FAILING " in *" $1 "*) exit 2;; esac
+"""
+# A file of tests that says which process made what they share.
+SHARED = """
+import os
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="module")
+def made():
+    with Path(__file__).with_name("makers").open("a") as makers:
+        makers.write(f"{os.getpid()}\\n")
+
+@pytest.mark.parametrize("number", range(6))
+def test_it(made, number):
+    pass
 """
 PARTS = ["unit", "beside", "alone"]
 
@@ -88,6 +104,17 @@ def test_tests_that_a_chain_of_fixtures_joins_run_in_one_process() -> None:
         {browser},
     ]
     assert sorted(sorted(places) for places in groups(wanted)) == [[0, 3, 5], [1], [2, 6], [4]]
+
+
+def test_what_a_fixture_of_a_file_made_is_made_in_one_process(tmp_path: Path) -> None:
+    (tmp_path / "test_shared.py").write_text(SHARED)
+    ran = done(
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-n", "2", "--dist", "loadgroup", tmp_path],
+        "",
+        PYTHONPATH=str(ROOT / "tests"),
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert len((tmp_path / "makers").read_text().split()) == 1
 
 
 @pytest.mark.parametrize(
