@@ -30,6 +30,7 @@ class PlannedTrial:
     moved_bytes: int
     duration_s: float  # wall time, its share of the deployment left out
     loading_s: float = 0.0  # of it, the shortest measured window
+    optional: bool = False  # a stop rule may find it unnecessary
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class Plan:
         """The wall time from the first bring-up to the last record, roughly."""
         return self.deployments_s + sum(step.duration_s for step in self.steps)
 
+    @property
+    def least_duration_s(self) -> float:
+        """The same, if no trial that a stop rule may find unnecessary is needed."""
+        return self.duration_s - sum(step.duration_s for step in self.steps if step.optional)
+
 
 def plan(campaign: Campaign) -> Plan:
     """Estimate bytes and wall time, including the time to write files for reads, outside the measured
@@ -62,9 +68,9 @@ def plan(campaign: Campaign) -> Plan:
         measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
         if workload.directions != ("write",):
             loading_s += min(loading_s, moved_bytes / speed)
-        steps.append(
-            PlannedTrial(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s)
-        )
+        duration_s = loading_s + 2 * campaign.settle_s + TRIAL_S
+        optional = campaign.until is not None and trial.repetition > campaign.least_count
+        steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional))
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
     return Plan(
         tuple(steps),

@@ -25,7 +25,7 @@ from perjoule.cli.terminal.progress import ProgressDisplay
 from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
 from perjoule.execution import readiness, resources, runner, time_limit
-from perjoule.execution.remaining import Remaining, planned_s
+from perjoule.execution.remaining import Remaining, account_of
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import counted, seconds_text
@@ -172,8 +172,10 @@ def _go_on(
     """
     missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
     plan = campaign.plan(asked)
-    account = Remaining(
-        planned_s(plan, missing) if takes_s is None else dict.fromkeys(missing, takes_s / len(asked.trials))
+    account = (
+        account_of(plan, missing)
+        if takes_s is None
+        else Remaining(dict.fromkeys(missing, takes_s / len(asked.trials)))
     )
     todo = (
         f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}"

@@ -193,7 +193,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     from perjoule.cli.terminal.consent import confirmed
     from perjoule.cli.terminal.progress import ProgressDisplay as Shown
     from perjoule.execution import runner
-    from perjoule.execution.remaining import Remaining, planned_s
+    from perjoule.execution.remaining import account_of
     from perjoule.model.errors import CampaignError, MachineError
 
     results = store.create(place, asked.text, asked.name, asked.overrides, asked.files)
@@ -201,7 +201,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     if not missing:
         return results
     asked = confirmed(asked, missing, devices)
-    account = Remaining(planned_s(campaign.plan(asked), {trial.id for trial in missing}))
+    account = account_of(campaign.plan(asked), {trial.id for trial in missing})
     err.print(f"{place.name}: {counted(len(missing), 'trial')}")
     try:
         with Shown(account, exits.stopping) as progress:

@@ -21,7 +21,7 @@ from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resou
 from perjoule.execution.campaign_clock import CampaignClock
 from perjoule.execution.notices import Notice, Observer
 from perjoule.execution.readiness import Ready, look, require
-from perjoule.execution.remaining import Remaining, planned_s
+from perjoule.execution.remaining import Remaining, account_of
 from perjoule.execution.stopping import StopState
 from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import TrialPace
@@ -80,7 +80,7 @@ def run(
         debian = [check.package for check in needed if check.package]
         circumstances = environment(folder, debian, drivers.of_others(campaign.trials))
         planned = plan(campaign)
-        account = account or Remaining(planned_s(planned, {trial.id for trial in missing_trials}))
+        account = account or account_of(planned, {trial.id for trial in missing_trials})
         tell = watched.enter_context(telling(campaign.name, results, account, observe))
         group = _Group(
             campaign,

@@ -69,6 +69,52 @@ def test_a_trial_that_is_not_needed_takes_no_time_and_is_not_counted(clock: Cloc
     assert account.left_s() == 0
 
 
+def test_repetitions_that_may_not_be_needed_count_with_their_chance(clock: Clock) -> None:
+    planned_s = {f"{name}-{number}": 60.0 for number in range(1, 6) for name in "ab"}
+    optional = {f"{name}-{number}": name for number in (4, 5) for name in "ab"}
+    account = Remaining(planned_s, optional)
+    assert account.left_s() == (6 + 2 * (1 / 2 + 1 / 4)) * 60
+    for number in (1, 2, 3):
+        for name in "ab":
+            clock.now_s += 60
+            account.keep(f"{name}-{number}")
+    assert account.left_s() == 1.5 * 60
+    account.drop("a-4")  # settled, so its fifth will not be needed either: one answer of one
+    assert account.left_s() == round((1 / 3 + 1 / 9) * 60)
+    clock.now_s += 60
+    account.keep("b-4")
+    assert account.left_s() == 30  # one answer of two
+    account.drop("a-5")  # no new answer
+    assert account.left_s() == 30
+    account.drop("b-5")
+    assert account.left_s() == 0
+
+
+def test_dropped_trials_are_no_time_that_went_by_faster_than_planned(clock: Clock) -> None:
+    account = minutes(20)
+    for number in range(5):
+        clock.now_s += 60
+        account.keep(str(number))
+    for number in range(5, 15):
+        account.drop(str(number))
+    assert account.left_s() == 300
+
+
+def test_the_account_of_a_plan_knows_what_the_stop_rule_may_end() -> None:
+    until = 'until = { metric = "MiB/J", interval = "10 %", max = 5 }'
+    asked = campaign.parse(
+        CAMPAIGN.format(top=f'repetitions = 3\n{until}\nsettle = "20 ms"', size="8 MiB", meter=STEADY)
+    )
+    plan = campaign.plan(asked)
+    account = remaining.account_of(plan, {trial.id for trial in asked.trials})
+    later_s = [step.duration_s for step in plan.steps if step.trial.repetition > 3]
+    assert len(later_s) == 2
+    assert plan.least_duration_s == pytest.approx(plan.duration_s - sum(later_s))
+    share_s = plan.deployments_s / 5
+    expected_s = plan.duration_s - sum(later_s) - 2 * share_s + (later_s[0] + share_s) * (1 / 2 + 1 / 4)
+    assert account.left_s() == pytest.approx(expected_s, abs=1)
+
+
 def test_a_runs_terminal_and_its_file_read_one_account(tmp_path: Path) -> None:
     asked = campaign.parse(
         CAMPAIGN.format(top='repetitions = 2\nsettle = "20 ms"', size="8 MiB", meter=STEADY)
