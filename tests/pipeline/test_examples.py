@@ -4,11 +4,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from perjoule import campaign, store
+from perjoule import campaign, drivers, store
 from perjoule.campaign.tables import NAMES
 from perjoule.execution import runner
 from perjoule.model import StopRule
 from perjoule.summary import summary
+from perjoule.testbeds.simulated import SimulatedTestbed
 from places import EXAMPLES
 
 FILES = sorted(EXAMPLES.glob("*.toml"))
@@ -46,11 +47,22 @@ def test_the_demo_is_the_paper_in_small_and_repeats_until_its_intervals_are_narr
     asked = campaign.read(EXAMPLES / "demo.toml")
     assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
     assert {t.clients_count for t in asked.trials} == {1, 2, 4}
-    assert asked.until == StopRule("MiB/J", 0.1, 8)
+    assert asked.until == StopRule("MiB/J", 0.1, 5)
     assert asked.least_count == 3
     # most combinations need no more
     least = [step for step in campaign.plan(asked).steps if step.trial.repetition <= 3]
     assert sum(step.duration_s for step in least) < 12 * 60
+
+
+def test_the_demo_compares_file_systems_of_which_each_survives_the_loss_of_a_storage_host() -> None:
+    asked = campaign.read(EXAMPLES / "demo.toml")
+    with SimulatedTestbed().hold(1) as hosts:
+        sentences = {
+            trial.filesystem.label: drivers.filesystem(trial.filesystem).redundancy(hosts).sentence
+            for trial in asked.trials
+        }
+    assert len(sentences) == 3
+    assert all("1 storage host may fail" in sentence for sentence in sentences.values()), sentences
 
 
 def test_the_papers_campaign_moves_36_gib_in_every_trial_five_times_with_one_to_four_clients() -> None:
