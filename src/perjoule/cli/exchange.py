@@ -173,6 +173,7 @@ def _tell(record: Record, channels_count: int) -> None:
         "perjoule export results/demo --csv demo.csv --parquet demo.parquet",
         "perjoule export results/demo --bundle demo.zip --license CC-BY-4.0",
         "perjoule verify demo.zip",
+        "perjoule export results/demo --artifact artifact.zip --license CC-BY-4.0",
     ),
 )
 @parameters.folder
@@ -191,6 +192,12 @@ def _tell(record: Record, channels_count: int) -> None:
     help="Raw data, series, report, checksums and citation (RO-Crate).",
 )
 @click.option(
+    "--artifact",
+    type=OutputFile(),
+    metavar="FILE.zip",
+    help="For reviewers of a paper: the bundle, an appendix, and a replay that ends in PASS.",
+)
+@click.option(
     "--license",
     "license_name",
     default="",
@@ -205,6 +212,7 @@ def export_command(
     csv_file: Path | None,
     parquet: Path | None,
     bundle: Path | None,
+    artifact: Path | None,
     license_name: str,
     authors: tuple[str, ...],
 ) -> None:
@@ -212,16 +220,17 @@ def export_command(
     checks.
     """
     from perjoule import exporting
-    from perjoule.summary import summary
+    from perjoule.views.content import Content
 
-    if not (csv_file or parquet or bundle):
-        raise CampaignError("nothing to write", next="name a file: --csv, --parquet or --bundle")
+    if not (csv_file or parquet or bundle or artifact):
+        raise CampaignError("nothing to write", next="name a file: --csv, --parquet, --bundle or --artifact")
     results = measured(folder)
     page = folder / "report.html"
-    if bundle and not page.exists():
+    if (bundle or artifact) and not page.exists():
         require_file(page)
         rendering.require()
-    rows = list(exporting.rows(results, summary(results).cells))
+    content = Content(results)
+    rows = list(exporting.rows(results, content.cells))
     table = exporting.csv_text(rows)
     if csv_file:
         write(csv_file, table)
@@ -230,8 +239,8 @@ def export_command(
         with exits.place(parquet):
             exporting.write_parquet(rows, parquet)
         out.print(f"{parquet}: {counted(len(rows), 'row')}", soft_wrap=True)
-    if bundle:
-        with exits.place(bundle):
+    for target in filter(None, (bundle, artifact)):
+        with exits.place(target):
             if not page.exists():
                 from perjoule import report
 
@@ -240,13 +249,20 @@ def export_command(
             description = exporting.Description(
                 name_of(results), asked.description.strip() if asked else "", license_name, authors
             )
-            count = exporting.write_bundle(results, bundle, table, description)
-        out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
-        if not license_name:
-            err.print(
-                "it has no license, so others may not use it; add one, for example --license CC-BY-4.0",
-                style="yellow",
-            )
+            if target is bundle:
+                count = exporting.write_bundle(results, target, table, description)
+                check = "`perjoule verify` checks it"
+            else:
+                from perjoule.publishing.artifact import write_artifact
+
+                count = write_artifact(content, target, table, description)
+                check = "its README.md is the appendix, its replay.sh ends in PASS"
+        out.print(f"{target}: {counted(count, 'file')}; {check}", soft_wrap=True)
+    if (bundle or artifact) and not license_name:
+        err.print(
+            "it has no license, so others may not use it; add one, for example --license CC-BY-4.0",
+            style="yellow",
+        )
 
 
 @click.command(

@@ -3,7 +3,7 @@ verifies itself.
 """
 
 from perjoule.exporting.archive import MOST_UNPACKED_BYTES
-from perjoule.exporting.bundle import verify_bundle, write_bundle
+from perjoule.exporting.bundle import verify_bundle, write_bundle, write_zip
 from perjoule.exporting.crate import Description
 from perjoule.exporting.recalculating import recalculate
 from perjoule.exporting.rows import csv_text, rows, write_parquet
@@ -17,4 +17,5 @@ __all__ = [
     "verify_bundle",
     "write_bundle",
     "write_parquet",
+    "write_zip",
 ]

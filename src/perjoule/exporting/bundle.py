@@ -6,8 +6,9 @@ import hashlib
 import shutil
 import stat
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from perjoule import store
 from perjoule.exporting.archive import COMPUTED, DAMAGE, MOST_UNPACKED_BYTES, Archive, open_archive, unpacked
@@ -33,6 +34,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were wr
 TABLE = "table.csv"
 # What is computed, what is of the moment, and what an unpacked bundle had.
 LEFT_OUT = (*COMPUTED, METADATA, CITATION, CHECKSUMS, TABLE)
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _CHUNK_BYTES = 1 << 20
 
 
@@ -64,28 +66,44 @@ def write_bundle(results: Results, target: Path, table: str, description: Descri
     size_bytes = len(checksums({**files, METADATA: File(0, "0" * 64)}).encode())
     texts[METADATA] = metadata(description, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
+    first = {METADATA: texts.pop(METADATA)}
+    write_zip(target, dict(sorted({**paths, **texts}.items())), first)
+    return len(paths) + len(texts) + len(first)
+
+
+def write_zip(target: Path, files: Mapping[str, Path | str], first: Mapping[str, str] = NOTHING) -> None:
+    """Write a zip file that has the same bytes whenever its files have; `first` are in front.
+
+    Args:
+        target: replaced if it exists.
+        files: a path to copy from, or the text itself, by name in the zip file.
+        first: texts that a reader should meet first.
+
+    Raises:
+        MachineError: the target is not a file.
+        OSError: it can't be written.
+    """
     if target.exists() and not target.is_file():
         raise MachineError(
-            "a bundle is a file, but this is a pipe or a device", where=str(target), next="name a file"
+            "a zip file is a file, but this is a pipe or a device", where=str(target), next="name a file"
         )
     partial = target.with_name(f".{target.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
-            for name in sorted((*paths, *texts), key=lambda name: (name != METADATA, name)):
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
+            for name, content in {**first, **files}.items():
                 entry = zipfile.ZipInfo(name, EPOCH)
                 entry.external_attr, entry.create_system = (stat.S_IFREG | 0o644) << 16, 3
                 entry.compress_type = zipfile.ZIP_DEFLATED
-                if name in texts:
-                    bundle.writestr(entry, texts[name])
+                if isinstance(content, str):
+                    packed.writestr(entry, content)
                 else:
-                    entry.file_size = files[name].size_bytes
-                    with paths[name].open("rb") as source, bundle.open(entry, "w") as sink:
+                    entry.file_size = content.stat().st_size
+                    with content.open("rb") as source, packed.open(entry, "w") as sink:
                         shutil.copyfileobj(source, sink, _CHUNK_BYTES)
         partial.replace(target)
     finally:
         removal.remove_file(partial)
-    return len(paths) + len(texts)
 
 
 def verify_bundle(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> verification.Findings:

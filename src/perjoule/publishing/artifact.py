@@ -1,0 +1,169 @@
+"""What a reviewer of a paper gets: the results as a bundle, the campaign, an appendix in the order of the
+artifact descriptions of ACM and SC, and a script that recomputes every number without the hardware and ends
+in PASS.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from perjoule import __version__
+from perjoule.exporting import Description, write_bundle, write_zip
+from perjoule.model import Channel, Record, Specification
+from perjoule.model.format import any_number, number
+from perjoule.model.units import bytes_text, counted, seconds_text
+from perjoule.report.methods import methods
+from perjoule.results.table import Table, table
+from perjoule.views.content import Content
+
+BUNDLE, CAMPAIGN, APPENDIX, REPLAY = "results.zip", "campaign.toml", "README.md", "replay.sh"
+INTERVALS = (
+    "Means of `n` repetitions with half their 95 % interval, the meters' errors included; where repetitions scatter "
+    "widely, their median, their range, and what the meters add."
+)
+REPLAY_SCRIPT = f"""#!/bin/sh
+# Recompute every number of {BUNDLE} from its raw data: needs no root and no hardware, and ends in PASS or FAIL.
+cd "$(dirname "$0")" || exit 2
+command -v perjoule > /dev/null || {{ echo "perjoule is missing; README.md says how to install it" >&2; exit 2; }}
+if perjoule verify {BUNDLE}; then echo PASS; else echo FAIL; exit 1; fi
+"""
+
+
+def write_artifact(content: Content, target: Path, csv: str, description: Description) -> int:
+    """Write an artifact to hand in as a zip file; return the number of files of its bundle.
+
+    Args:
+        content: of a results folder with its report.
+        target: replaced if it exists.
+        csv: all metrics as CSV.
+        description: who made it, and under which license.
+
+    Raises:
+        MachineError, OSError: as for a bundle.
+    """
+    with tempfile.TemporaryDirectory(prefix="perjoule-artifact-") as folder:
+        bundle, campaign = Path(folder, BUNDLE), content.results.folder / CAMPAIGN
+        count = write_bundle(content.results, bundle, csv, description)
+        text = appendix(content, description, bundle.stat().st_size)
+        write_zip(
+            target,
+            {BUNDLE: bundle, CAMPAIGN: campaign, REPLAY: REPLAY_SCRIPT},
+            {APPENDIX: text},
+        )
+    return count
+
+
+def appendix(content: Content, description: Description, bundle_bytes: int) -> str:
+    """Write the appendix, in Markdown."""
+    sections = (
+        (f"# Artifact: {description.name}", _abstract(description)),
+        ("## Check it without the hardware", _replay(bundle_bytes)),
+        ("## Results", f"{INTERVALS}\n\n{_table(table(content.cells))}"),
+        ("## How it was measured", "\n\n".join(methods(content))),
+        ("## Meters", _table(_meters(content))),
+        ("## Software", "\n".join(_software(content.records))),
+        ("## Repeat it on hardware", "\n\n".join(_again(content))),
+    )
+    return "\n\n".join(f"{heading}\n\n{text}" for heading, text in sections if text) + "\n"
+
+
+def _abstract(description: Description) -> str:
+    authors = f"By {', '.join(description.authors)}. " if description.authors else ""
+    license_text = f"License: {description.license}. " if description.license else ""
+    contents = (
+        f"`{BUNDLE}` has raw data, time series of all meters, the report and checksums, described as an RO-Crate; "
+        f"`{CAMPAIGN}` is the whole measurement as one file; `{REPLAY}` checks."
+    )
+    paragraphs = (" ".join(description.description.split()), f"{authors}{license_text}{contents}")
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _replay(bundle_bytes: int) -> str:
+    return f"""Needs Linux, Python 3.11 or later, and {bytes_text(bundle_bytes)} several times over on disk; no root.
+
+    python3 -m venv venv
+    venv/bin/pip install 'perjoule[figures]=={__version__}'
+    PATH="$PWD/venv/bin:$PATH" sh {REPLAY}
+
+Every checksum is compared, and every number computed again from the raw data. It ends in PASS, or in FAIL and the
+numbers that differ."""
+
+
+def _meters(content: Content) -> Table:
+    """A row for each kind of channel of power or energy: its boundary, and what is known of its errors."""
+    kinds = {spec.label: spec.kind for record in content.records for spec in record.trial.meters}
+    rows: dict[tuple[str, ...], set[str]] = {}
+    for channel, period_s in content.channels.items():
+        row = (
+            channel.meter,
+            kinds.get(channel.meter, "–"),
+            channel.grade,
+            channel.component,
+            *_specified(channel),
+            f"{number(period_s)} s" if period_s > 0 else "–",
+        )
+        rows.setdefault(row, set()).update(channel.covers or [channel.host or "–"])
+    headers = ("meter", "driver", "grade", "component", "largest error", "resolution", "a sample every", "of")
+    return Table(headers, tuple((*row, ", ".join(sorted(hosts))) for row, hosts in rows.items()))
+
+
+def _specified(channel: Channel) -> tuple[str, str]:
+    """The largest error and the resolution, as stated by the meter, its maker or the campaign."""
+    stated: Specification = channel.specification
+    parts = [
+        *([f"{100 * stated.gain_ratio:g} %"] if stated.gain_ratio is not None else []),
+        *([f"{any_number(stated.offset)} {channel.unit}"] if stated.offset else []),
+    ]
+    sigma = (
+        f"standard uncertainty {any_number(stated.sigma)} {channel.unit}" if stated.sigma else "not stated"
+    )
+    resolution = f"{any_number(stated.resolution)} {channel.unit}" if stated.resolution else "not stated"
+    return " + ".join(parts) or sigma, resolution
+
+
+def _software(records: Sequence[Record]) -> Iterator[str]:
+    """A line for each program and package, in the versions that were used; all where they differ."""
+    versions: dict[str, dict[str, None]] = {}
+    for record in records:
+        for key in ("distribution", "kernel", "python", "cpu_model"):
+            if value := record.environment.get(key):
+                versions.setdefault(key.replace("_", " "), {})[str(value)] = None
+        for key in ("modules", "packages"):
+            packages = record.environment.get(key)
+            for name, version in packages.items() if isinstance(packages, dict) else ():
+                versions.setdefault(name, {})[str(version)] = None
+    return (f"- {name}: {', '.join(texts)}" for name, texts in versions.items())
+
+
+def _again(content: Content) -> Iterator[str]:
+    """What a repetition needs, by what it took."""
+    moments_s = [
+        moment_s - record.clock.monotonic_s + record.clock.utc_s
+        for record in content.records
+        for phase in record.phases
+        for moment_s in (phase.began_s, phase.ended_s)
+    ]
+    moved_bytes = sum(
+        result.moved_bytes
+        for record in content.records
+        if record.outcome
+        for result in record.outcome.results
+    )
+    took = f", from first to last {seconds_text(max(moments_s) - min(moments_s))}" if moments_s else ""
+    yield (
+        f"It took {counted(len(content.records), 'trial')}{took}, and moved {bytes_text(moved_bytes)}. Adapt hosts and "
+        f"meters in `{CAMPAIGN}` to yours, then:"
+    )
+    yield f"    perjoule check {CAMPAIGN} --connect\n    perjoule run {CAMPAIGN} --into again"
+    yield (
+        "`perjoule compare` says, with intervals, where `again` differs from the results here (unpacked from "
+        f"`{BUNDLE}`)."
+    )
+
+
+def _table(rows: Table) -> str:
+    """A table of Markdown; "" without rows."""
+    if not rows.rows:
+        return ""
+    lines = (rows.headers, tuple("---" for _ in rows.headers), *rows.rows)
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
