@@ -41,6 +41,8 @@ OUTSIDE = {
     "perjoule doctor lab.toml": "a lab's hosts: tests/unit/testbeds/cluster/test_findings.py",
     "perjoule doctor ranks.toml": "IOR, which no distribution packages: tests/unit/workloads/test_ior.py",
     "perjoule doctor scratch.toml": "a lab's hosts: tests/unit/testbeds/cluster/test_findings.py",
+    "perjoule doctor independent.toml": "a lab's hosts: tests/unit/testbeds/cluster/test_findings.py",
+    "perjoule run independent.toml": "a lab's hosts: tests/live/test_cluster.py",
     "perjoule run lab.toml --inventory": "a lab's hosts: tests/live/test_ansible.py",
     "systemctl list-units": "hosts with systemd: tests/live/test_cluster_units.py",
     "systemd-cgls ": "hosts with systemd: tests/live/test_cluster_units.py",
@@ -173,6 +175,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "export.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "history.md": nights,
     "import.md": logs,
+    "independent.md": lambda folder, demo: laboratory(folder, folder / "results" / "independent"),
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "boards.md": my_boards,
     "predict.md": lambda folder, demo: (
