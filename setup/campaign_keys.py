@@ -17,28 +17,8 @@ A campaign file begins with these keys, all of which may be omitted. After them 
 `perjoule drivers NAME` lists the options of a driver's table. A key that is written below a table's heading belongs to it.
 <!-- Written by setup/campaign_keys.py. -->
 
-```toml
-name = "goals"
-clients = [1, 2, 4]
-until = { metric = "MiB/J", interval = "5 %", max = 20 }
-settle = "2 s"
+Each key with what it takes and its default:
 
-[testbed]
-kind = "virtual"
-cluster = "odroid-hc4"
-scale = 0.2
-
-[[filesystem]]
-kind = "moosefs"
-
-[[workload]]
-kind = "fio"
-operation = "write"
-size = "64 MiB"
-```
-
-| key | takes | default | meaning |
-|---|---|---|---|
 """
 TAIL = """
 On the command line, `--set KEY=VALUE` sets any of them; `--shrink N` and `--simulate` are short for two.
@@ -72,8 +52,7 @@ def row(one: DescribedOption, key: str) -> str:
     """Lay out a key."""
     takes = TAKES.get(key, f"{one.takes}, or a list of them" if key in LISTED else one.takes)
     default = DEFAULTS.get(key) or ("needed" if one.default == "..." else f"`{one.default}`")
-    takes, meaning = (text.replace("|", "\\|") for text in (takes, one.description))
-    return f"| `{key}` | {takes} | {default} | {meaning} |\n"
+    return f"- `{key}` ({takes}; {default}): {one.description}\n"
 
 
 if __name__ == "__main__":

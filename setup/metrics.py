@@ -4,6 +4,7 @@ which gathers them.
 Usage: .venv/bin/python setup/metrics.py
 """
 
+import re
 from pathlib import Path
 
 from perjoule.model.metrics import BOUNDARIES, PIECES, ROLES, STAGES, Metric, entries
@@ -21,6 +22,8 @@ TAIL = """
 returned: `burst_` before the key, "burst" before the label.
 
 **‡** Rests on joules: power of different grades is not ranked.
+
+**§** Of rows, not of trials.
 
 `{boundary}` stands for
 
@@ -45,6 +48,23 @@ USERS = """
 With `user/NAME/` before its key, a metric is that of one of several users; `share_ratio`, `busy_s` and `jobs_count` always are.
 """
 
+OF_ROWS = "; of rows, not of trials"  # by which definitions end
+SAME = """
+`{flow}` and `{peak}` stand for
+
+"""
+# what is the same metric but for this part of its key, and for the words that its label has for it
+FLOWS = {
+    "network_received": "received",
+    "network_sent": "sent",
+    "disk_read": "disk read",
+    "disk_written": "disk written",
+}
+PEAKS = {"jpsi": "J/ψ", "z": "Z"}
+FLOW_KEY = re.compile(rf"({'|'.join(FLOWS)})(?=_{{role}}_)")
+PEAK_KEY = re.compile(rf"^({'|'.join(PEAKS)})(?=_)")
+MOVED = re.compile(r"bytes that (?:disks of )?{role} \w+")
+
 
 def page() -> str:
     """Lay out the page."""
@@ -54,19 +74,29 @@ def page() -> str:
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
     pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
     stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
+    alike = "".join(f"- `{part}`: {words}\n" for part, words in {**FLOWS, **PEAKS}.items())
+    rows = dict.fromkeys(map(row, entries()))
     return "".join(
-        (HEAD, *map(row, entries()), TAIL, boundaries, REST, pieces, PARTS, roles, EVENTS, stages, USERS)
+        (HEAD, *rows, TAIL, boundaries, REST, pieces, PARTS, roles, SAME, alike, EVENTS, stages, USERS)
     )
 
 
 def row(one: Metric) -> str:
-    """Lay out an entry."""
-    definition = one.definition.format(
+    """Lay out an entry, alike for all flows and for all peaks."""
+    key, name, text = one.key, one.label, one.definition
+    if flow := FLOW_KEY.search(key):
+        key, name = FLOW_KEY.sub("{flow}", key), name.replace(FLOWS[flow[0]], "{flow}")
+        text = MOVED.sub("{role}'s bytes of the flow", text)
+    elif peak := PEAK_KEY.search(key):
+        key, name = PEAK_KEY.sub("{peak}", key), name.replace(PEAKS[peak[0]], "{peak}")
+        text = text.replace(f"the {PEAKS[peak[0]]} peak", "the peak")
+    definition = text.format(
         boundary="the boundary", role="the role", piece="the piece", stage="in the stage"
     )
-    label = f"{one.label} {'†' * one.headline}{'‡' * one.energy}".strip()
+    definition, of_rows, _ = definition.partition(OF_ROWS)
+    label = f"{name} {'†' * one.headline}{'‡' * one.energy}{'§' * bool(of_rows)}".strip()
     of = ", ".join(word for word in (one.unit.symbol, one.better) if word)
-    return f"- `{one.key}`, {label}{f' ({of})' if of else ''}: {definition}\n"
+    return f"- `{key}`, {label}{f' ({of})' if of else ''}: {definition}\n"
 
 
 if __name__ == "__main__":

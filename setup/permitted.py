@@ -18,10 +18,9 @@ from perjoule.workloads.fio import job
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "permitted.md"
 HEAD = """# Words that a campaign may pass on
 
-A campaign may tune programs beyond the options of drivers. What it may say is a positive list: words that tune, each
-with a number, a size, a switch or one of a few words as its value; `[^]x` is `x` or `^x`. `perjoule check` refuses
-anything else, with the key to use instead ([why](../explanations/decisions/0050-words-that-are-passed-on.md)). If a
-word that only tunes is missing, please open an issue.
+A campaign may tune programs beyond the options of drivers by these words, each with a number, a size, a switch or one of
+a few words as its value; `[^]x` is `x` or `^x`. `perjoule check` refuses anything else, with the key to use instead
+([why](../explanations/decisions/0050-words-that-are-passed-on.md)).
 <!-- Written by setup/permitted.py. -->
 """
 WIDTH = 128

@@ -14,7 +14,7 @@ def test_the_page_is_that_of_the_keys() -> None:
 
 
 def test_it_lists_each_key_with_a_meaning_and_those_of_tables_inside() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| .+ \| .+ \| (.+) \|$", program.page(), re.MULTILINE)
+    rows = re.findall(r"^- `([\w.]+)` \(.+; .+?\): (.+)$", program.page(), re.MULTILINE)
     assert [key for key, _ in rows if "." not in key] == list(TOP_KEYS)
     assert [key for key, _ in rows if "." in key] == ["until.metric", "until.interval", "until.max"]
     assert [key for key, meaning in rows if not meaning.strip()] == []
