@@ -11,4 +11,5 @@ MODEL = "modelled"  # the meter where the testbed's hosts let power be modelled
 MACHINE = "local"
 FOLDER = "directory"
 LOAD = "fio"
+DEVICE = "device"  # the file system and the load of a block device
 NUMBER = "constant"

@@ -1,20 +1,22 @@
-"""How fast a folder is, roughly, before a first measurement is written.
+"""How fast a folder or device is, roughly, before a first measurement is written.
 
-The probe is fio in a folder of the file system's driver, for seconds: it sizes windows and is no result. It flushes
+The probe is fio on what the file system's driver lends, for seconds: it sizes windows and is no result. It flushes
 as it writes, so it neither fills memory with what is not yet written, nor takes that for the folder's speed.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.campaign.defaults import LOAD
-from perjoule.drivers.protocols import FileSystem, Host, Testbed
+from perjoule.drivers.protocols import FileSystem, Host, Mounted, Testbed
 from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
 from perjoule.machine.mounts import findmnt, is_local
 from perjoule.machine.untrusted import json_from
+from perjoule.model import Permit
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB, bytes_text
 
@@ -25,32 +27,47 @@ LEAST_BYTES = 4 * FLUSHED_BYTES
 _FILE = "probe.data"
 
 
-def room_bytes(folder: Path) -> int:
-    """Return the space below a folder that may be filled: what stays in reserve is not. Raises OSError."""
-    usage = shutil.disk_usage(folder)
+def room_bytes(path: Path) -> int:
+    """Return the space below a folder that may be filled: what stays in reserve is not; a device is, whole.
+
+    Raises OSError.
+    """
+    if path.is_block_device():
+        with path.open("rb") as device:
+            return device.seek(0, os.SEEK_END)
+    usage = shutil.disk_usage(path)
     return max(0, usage.free - reserve_bytes(usage.total))
 
 
-def located(testbed: Testbed, folder: Path) -> tuple[bool, str]:
-    """Return whether a folder's data lie on the client itself, and what is mounted there; nothing is written to it.
+def located(testbed: Testbed, path: Path) -> tuple[bool, str]:
+    """Return whether the data of a folder or device lie on the client itself, and what is mounted there; nothing is
+    written to it.
 
     Raises WorkloadError.
     """
+    if path.is_block_device():
+        source = str(path.resolve())
+        return is_local({"type": "", "source": source}), source
     with testbed.hold(1) as hosts:
-        mount = findmnt(hosts.clients[0], folder)
+        mount = findmnt(hosts.clients[0], path)
     return is_local(mount), str(mount["source"])
 
 
 def probed(
-    testbed: Testbed, filesystem: FileSystem, directions: Sequence[str], room: int
+    testbed: Testbed,
+    filesystem: FileSystem,
+    directions: Sequence[str],
+    room: int,
+    permits: tuple[Permit, ...] = (),
 ) -> dict[str, float]:
-    """Load a folder for seconds in each direction, with one client.
+    """Load a folder or device for seconds in each direction, with one client.
 
     Args:
         testbed: whose first client loads.
-        filesystem: the folder's driver, which makes a folder of its own and removes it.
+        filesystem: the driver, which makes a folder of its own and removes it, or lends the device.
         directions: "write" and "read"; what is read is what the probe wrote.
         room: the bytes that may be filled.
+        permits: the devices that may be overwritten.
 
     Returns:
         Bytes per second of each direction.
@@ -66,23 +83,33 @@ def probed(
             where="PATH",
             next="free space there, or name another folder",
         )
-    with testbed.hold(1) as hosts, filesystem.mount(hosts) as mounted:
+    with testbed.hold(1) as hosts:
         client = hosts.clients[0]
-        file = mounted.directories[client.name] / _FILE
-        written, seconds = _fio(client, file, "write", most_bytes)
-        speeds = {"write": written / seconds}
-        if "read" in directions:
-            read, seconds = _fio(client, file, "read", written // TRANSFER_BYTES * TRANSFER_BYTES)
-            speeds["read"] = read / seconds
+        client.overwrite = permits
+        with filesystem.mount(hosts) as mounted:
+            speeds = _speeds(client, mounted, directions, most_bytes)
     return {name: speeds[name] for name in directions}
 
 
-def _fio(client: Host, file: Path, operation: str, size_bytes: int) -> tuple[int, float]:
+def _speeds(client: Host, mounted: Mounted, directions: Sequence[str], most_bytes: int) -> dict[str, float]:
+    device = mounted.devices.get(client.name)
+    file = device or mounted.directories[client.name] / _FILE
+    how = ["--direct=1"] if device else []
+    mounted.alive()  # right before the first write: a device is the one that was lent
+    written, seconds = _fio(client, file, "write", most_bytes, how)
+    speeds = {"write": written / seconds}
+    if "read" in directions:
+        read, seconds = _fio(client, file, "read", written // TRANSFER_BYTES * TRANSFER_BYTES, how)
+        speeds["read"] = read / seconds
+    return speeds
+
+
+def _fio(client: Host, file: Path, operation: str, size_bytes: int, how: Sequence[str]) -> tuple[int, float]:
     """Run fio for some seconds; return what it moved, and how long it took with the last flush."""
     flushed = max(1, FLUSHED_BYTES // TRANSFER_BYTES)
     argv = [LOAD, "--name=probe", f"--filename={str(file).replace(':', chr(92) + ':')}", f"--rw={operation}"]
     argv += [f"--bs={TRANSFER_BYTES}", f"--size={size_bytes}", f"--runtime={PROBE_S:g}", "--ioengine=psync"]
-    argv += ["--fallocate=none", "--output-format=json"]
+    argv += ["--fallocate=none", "--output-format=json", *how]
     argv += [f"--fdatasync={flushed}", "--end_fsync=1"] if operation == "write" else []
     began_s = time.monotonic()
     said = client.run(argv, timeout_s=600)

@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from perjoule.campaign.defaults import COUNTERS, FOLDER, LOAD, MACHINE, NUMBER
+from perjoule.campaign.defaults import COUNTERS, DEVICE, FOLDER, LOAD, MACHINE, NUMBER
 from perjoule.campaign.source import Table
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
@@ -24,11 +24,42 @@ CLEAN = re.compile(r"[^A-Za-z0-9._+-]+")
 SETTLE_S = 5.0
 LEAST_LIMIT_S = 600.0
 LOAD_OPTIONS = ("operation", "size", "time_limit", "transfer")
+LOADS = {
+    FOLDER: (LOAD, *LOAD_OPTIONS),
+    DEVICE: (DEVICE, *sorted(("direct", *LOAD_OPTIONS))),
+}  # by file system
 SWITCH = "switch"
 FEEDING = ("wall", "PDU")  # grades of meters of which each feeds one supply; a BMC shows all of them
 MOST_INLETS = 9
 HOW_READ = frozenset({"accuracy", "name", "rate", "timeout"})  # options that make no other device of a meter
 LIMIT_RATIO = 6.0  # of a window: what is written for a minute may be slower than a probe of seconds
+
+
+@dataclass(frozen=True)
+class DataPlace:
+    """Where the data lie: a folder, or a whole block device, whose content is lost."""
+
+    path: str  # of a device, its stable ID
+    is_device: bool = False
+    remote: bool = False  # whether they lie on a server that only meters know
+
+    @property
+    def name(self) -> str:
+        """The campaign's name: that of the folder or device, as a folder of results may be called."""
+        last = CLEAN.sub("-", self.path.rstrip("/").rpartition("/")[2]).strip("-.")
+        return last or (NAS if self.remote else "disk")
+
+    @property
+    def filesystem(self) -> Table:
+        """Its table."""
+        return (
+            {"kind": DEVICE, "device": self.path} if self.is_device else {"kind": FOLDER, "path": self.path}
+        )
+
+    @property
+    def load(self) -> Table:
+        """The beginning of the load's table: a device is loaded past this machine's cache."""
+        return {"kind": DEVICE, "direct": True} if self.is_device else {"kind": LOAD}
 
 
 @dataclass(frozen=True)
@@ -48,11 +79,9 @@ class MeterOf:
 
 def written(
     command: str,
-    name: str,
-    path: str,
+    place: DataPlace,
     meters: Sequence[MeterOf],
     *,
-    remote: bool,
     operations: Sequence[str],
     size_bytes: int,
     transfer_bytes: int,
@@ -63,10 +92,8 @@ def written(
 
     Args:
         command: the line that asked for it, for its first comment.
-        name: of the campaign.
-        path: the folder.
+        place: where the data lie.
         meters: with what they show; the counters of this machine are read besides.
-        remote: whether the data lie on a server that only meters know.
         operations: "write", "read".
         size_bytes: what each trial moves, whole transfers.
         transfer_bytes: of a call.
@@ -75,21 +102,22 @@ def written(
     """
     limit_s = round(max(LEAST_LIMIT_S, LIMIT_RATIO * longest_s))
     document: dict[str, Any] = {
-        "name": name,
+        "name": place.name,
         "repetitions": repetitions,
         "settle": seconds_text(SETTLE_S),
-        "testbed": {"kind": MACHINE, **({"metered": [SERVER]} if remote else {})},
-        "filesystem": [{"kind": FOLDER, "path": path}],
+        **({"overwrite": [place.path]} if place.is_device else {}),
+        "testbed": {"kind": MACHINE, **({"metered": [SERVER]} if place.remote else {})},
+        "filesystem": [place.filesystem],
         "workload": [
             {
-                "kind": LOAD,
+                **place.load,
                 "operation": list(operations),
                 "transfer": exact_text(transfer_bytes, BYTES),
                 "size": exact_text(size_bytes, BYTES),
                 "time_limit": f"{limit_s} s",
             }
         ],
-        "meter": [{"kind": COUNTERS}, *(_covering(meter, meters, remote) for meter in meters)],
+        "meter": [{"kind": COUNTERS}, *(_covering(meter, meters, place.remote) for meter in meters)],
     }
     return f"# Written by: {withheld(command)}\n{tomlkit.dumps(document)}"
 
@@ -201,12 +229,13 @@ def boundary_of(asked: Campaign) -> PowerShown | None:
     """Return whose power a first measurement shows, from the campaign that it kept; None of any other campaign."""
     trial = asked.trials[0]
     places = {(trial.testbed.kind, trial.filesystem.kind, trial.filesystem.label) for trial in asked.trials}
+    filesystem = trial.filesystem
     servers = trial.testbed.options.get("metered", [])
     loads = {(trial.workload.kind, *sorted(trial.workload.options)) for trial in asked.trials}
     if (
-        places != {(MACHINE, FOLDER, trial.filesystem.label)}
+        places != {(MACHINE, filesystem.kind, filesystem.label)}
         or servers not in ([], [SERVER])
-        or loads != {(LOAD, *LOAD_OPTIONS)}
+        or loads != {LOADS.get(filesystem.kind)}
     ):
         return None
     meters = [spec for spec in trial.meters if spec.kind != COUNTERS]
@@ -223,9 +252,3 @@ def boundary_of(asked: Campaign) -> PowerShown | None:
         if of == (NAS if remote else HERE) and (numbers := inlet(str(spec.options.get("component", ""))))
     ]
     return PowerShown(whose, remote, max((count for _, count in numbered), default=1))
-
-
-def name_of(path: str, remote: bool) -> str:
-    """Return the campaign's name: that of the folder, as a folder of results may be called."""
-    last = CLEAN.sub("-", path.rstrip("/").rpartition("/")[2]).strip("-.")
-    return last or (NAS if remote else "disk")

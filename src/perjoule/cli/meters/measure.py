@@ -11,12 +11,13 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, drivers
-from perjoule.campaign.defaults import FOLDER, MACHINE
+from perjoule.campaign.defaults import MACHINE
 from perjoule.campaign.making import first
-from perjoule.campaign.making.first import HERE, NAS, MeterOf
+from perjoule.campaign.making.first import HERE, NAS, DataPlace, MeterOf
 from perjoule.campaign.making.meter_line import meter_table
 from perjoule.cli import parameters
 from perjoule.cli.measuring import measured
+from perjoule.cli.meters._place import permitted, place_of
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal.display import err
 from perjoule.cli.terminal.few import show_part
@@ -24,8 +25,7 @@ from perjoule.cli.terminal.outputs import require_new
 from perjoule.drivers.protocols import Meter
 from perjoule.execution import probe, readiness, sizing
 from perjoule.execution.sizing import MeterSpeed
-from perjoule.machine.mounts import folder_check
-from perjoule.model import Campaign, Spec
+from perjoule.model import Campaign, Permit, Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.format import number
 from perjoule.model.metrics import ENERGY, RATES, metric_of
@@ -44,32 +44,30 @@ _DAY = "%Y%m%d-%H%M%S"
 class Asked:
     """What is measured, before anything is written to it."""
 
-    folder: Path
+    place: DataPlace
     meters: tuple[MeterOf, ...]  # with whose power each shows
-    remote: bool  # whether the data lie on a server that only meters know
     operations: tuple[str, ...]
     repetitions: int
+    permits: tuple[Permit, ...] = ()  # of a device that may be overwritten
 
     def campaign(self, *, size_bytes: int = sizing.TRANSFER_BYTES, longest_s: float = 1.0) -> Campaign:
         """Write its campaign and read it, by default of one transfer. Raises CampaignError."""
         text = first.written(
             shlex.join(["perjoule", *sys.argv[1:]]),
-            first.name_of(str(self.folder), self.remote),
-            str(self.folder),
+            self.place,
             self.meters,
-            remote=self.remote,
             operations=self.operations,
             size_bytes=size_bytes,
             transfer_bytes=sizing.TRANSFER_BYTES,
             longest_s=longest_s,
             repetitions=self.repetitions,
         )
-        return campaign.parse(text, source="measure")
+        return replace(campaign.parse(text, source="measure"), confirmed=self.permits)
 
 
 @dataclass(frozen=True)
 class Probed:
-    """How fast a folder is, and the windows for it."""
+    """How fast a folder or device is, and the windows for it."""
 
     rates: Mapping[str, float]  # bytes per second, by operation
     size_bytes: int
@@ -82,13 +80,14 @@ class Probed:
 
 @click.command(
     "measure",
-    short_help="Measure a folder and a power meter: the first number.",
+    short_help="Measure a folder or disk and a power meter: the first number.",
     epilog=examples(
         "perjoule measure /mnt/nas --meter shelly://192.168.1.50",
         "perjoule measure /mnt/nas --meter nas=kasa://10.0.0.52 --meter here=rapl:",
         "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
         "perjoule measure /nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
+        "sudo perjoule measure /dev/disk/by-id/ID --overwrite ID --meter kasa://plug",
         "perjoule meters list 10.0.0.50       what answers there",
     )
     + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&OPTION=VALUE; `perjoule drivers` lists them."
@@ -122,6 +121,12 @@ class Probed:
 @click.option(
     "--repetitions", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each window."
 )
+@click.option(
+    "--overwrite",
+    default="",
+    metavar="ID",
+    help="PATH is this device: it may be overwritten, and all data on it are lost.",
+)
 @parameters.into
 def measure_command(
     path: str,
@@ -129,31 +134,37 @@ def measure_command(
     window_s: float | None,
     operations: tuple[str, ...],
     repetitions: int,
+    overwrite: str,
     into: Path | None,
 ) -> None:
     """Measure how much PATH stores per joule: a folder of a NAS or a disk, and the meter that feeds it.
 
     Asks the meters, finds by a probe of seconds how much to move, then writes and reads a file of its own in
-    PATH, and removes it. Needs fio, and no root. The campaign is kept: `perjoule run` repeats it, and its file
-    is where to go on from.
+    PATH, and removes it. Needs fio, and no root. A disk by its ID in /dev/disk/by-id is overwritten: as root, if
+    nothing uses it, it is empty, and you confirm it. The campaign is kept: `perjoule run` repeats it, and its
+    file is where to go on from.
     """
-    folder = _folder(path)
+    place = place_of(path, overwrite)
     meters = [_meter_of(line) for line in lines]
     first.require_distinct(meters)
     built = {meter.line: campaign.meters([meter.line])[0] for meter in meters}
-    local, source = probe.located(drivers.testbed(Spec(MACHINE, {})), folder)
+    local, source = probe.located(drivers.testbed(Spec(MACHINE, {})), Path(place.path))
     whose = tuple(replace(meter, whose=meter.whose or (HERE if local else NAS)) for meter in meters)
-    first.require_boundary(whose, str(folder), remote=not local, source=source)
-    asked = Asked(folder, whose, not local, tuple(dict.fromkeys(operations)), repetitions)
-    name = first.name_of(str(folder), asked.remote)
-    target = into or Path("results") / f"{name}-{time.strftime(_DAY)}"
+    first.require_boundary(whose, place.path, remote=not local, source=source)
+    place = replace(place, remote=not local)
+    asked = Asked(place, whose, tuple(dict.fromkeys(operations)), repetitions)
+    target = into or Path("results") / f"{place.name}-{time.strftime(_DAY)}"
     require_new(target)
+    asked = replace(asked, permits=permitted(asked.campaign(), place, overwrite))
     if not meters:
         err.print("no --meter: throughput alone, without watts", style="yellow")
     asked, speeds = _metered(asked, built)
     sized = _probed(asked, speeds, _window_s(speeds, window_s))
     windows_count = len(sized.rates) * repetitions
     takes_s = sizing.duration_s(sized.rates, sized.size_bytes, repetitions, first.SETTLE_S)
+    takes_s += (
+        sized.longest_s if place.is_device and "read" in operations else 0.0
+    )  # it is filled before reads
     rates = ", ".join(f"{_rate(rate)} {operation}" for operation, rate in sized.rates.items())
     show_part(
         "probe",
@@ -168,24 +179,6 @@ def measure_command(
     sys.exit(code or int(bool(lacking)))
 
 
-def _folder(path: str) -> Path:
-    """Return the folder.
-
-    Raises:
-        CampaignError: no path.
-        MachineError: it is no folder, or not writable.
-    """
-    if not path:
-        raise CampaignError("the path is empty", where="PATH", next="name a folder, as in /mnt/nas")
-    folder = Path(path).absolute()
-    check = folder_check(
-        folder, "name a folder that this user can write to, as the one where the NAS is mounted"
-    )
-    if not check.ok:
-        raise MachineError(check.detail, where=str(folder), next=check.fix)
-    return folder
-
-
 def _meter_of(line: str) -> MeterOf:
     """Read a meter with what comes before its line. Raises CampaignError."""
     whose, equals, url = line.partition("=")
@@ -195,7 +188,7 @@ def _meter_of(line: str) -> MeterOf:
 
 
 def _metered(asked: Asked, built: Mapping[str, Meter]) -> tuple[Asked, Mapping[str, MeterSpeed]]:
-    """Ask the meters, and see that all that a run needs is there; nothing is written to the folder.
+    """Ask the meters, and see that all that a run needs is there; nothing is written to the place.
 
     Raises:
         CampaignError: they can't be those of one campaign.
@@ -228,24 +221,30 @@ def _supplies(meters: Sequence[MeterOf]) -> Mapping[str, Sequence[str]]:
 
 
 def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float) -> Probed:
-    """Load the folder for seconds, and size the windows. Raises MachineError: there is no room."""
-    room = probe.room_bytes(asked.folder)
+    """Load the place for seconds, and size the windows. Raises MachineError: there is no room."""
+    room = probe.room_bytes(Path(asked.place.path))
+    trial = asked.campaign().trials[0]
     rates = probe.probed(
-        drivers.testbed(Spec(MACHINE, {})),
-        drivers.filesystem(Spec(FOLDER, {"path": str(asked.folder)})),
+        drivers.testbed(trial.testbed),
+        drivers.filesystem(trial.filesystem),
         asked.operations,
         room,
+        asked.permits,
     )
     least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
     size_bytes = sizing.size_bytes(rates, window_s, least_s)
-    if size_bytes * len(rates) > room:  # each direction has a file of its own
-        fits_s = int(room / len(rates) / max(rates.values()))
-        fits_s = fits_s if fits_s >= least_s else 0
+    files_count = 1 if asked.place.is_device else len(rates)  # each direction has a file of its own
+    if size_bytes * files_count > room:
+        fits_s = int(room / files_count / max(rates.values()))
+        more = "name a larger disk" if asked.place.is_device else "free space"
+        fewer = f"write --operation {min(rates, key=rates.__getitem__)} alone" if len(rates) > 1 else ""
         raise MachineError(
-            f"windows of {seconds_text(window_s)} at {_rate(min(rates.values()))} move {bytes_text(size_bytes)} "
-            f"in each direction, and {bytes_text(room)} may be filled (the rest stays in reserve)",
-            where=str(asked.folder),
-            next=f"write --seconds {fits_s}, free space, or name another folder" if fits_s else "free space",
+            f"windows of {seconds_text(window_s)} move {bytes_text(size_bytes)} in each direction at "
+            f"{' and '.join(map(_rate, rates.values()))}, and {bytes_text(room)} may be filled",
+            where=asked.place.path,
+            next=", or ".join(
+                filter(None, [f"write --seconds {fits_s}" if fits_s >= least_s else fewer, more])
+            ),
         )
     return Probed(rates, size_bytes)
 

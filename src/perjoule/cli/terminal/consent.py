@@ -12,7 +12,7 @@ import click
 from perjoule import drivers
 from perjoule.cli.terminal.display import err
 from perjoule.drivers.protocols import OverwritesDevices
-from perjoule.model import Campaign, Permit, Trial
+from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError
 
 
@@ -20,7 +20,7 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
     """Return the campaign with the confirmed devices that these trials overwrite.
 
     Args:
-        asked: lists the devices.
+        asked: lists the devices; those that it has as confirmed are not asked for again.
         trials: the ones that will be measured.
         flags: IDs by --overwrite, whole or their last part.
 
@@ -44,8 +44,9 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
     trial_of = {
         device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices
     }
-    permits: list[Permit] = []
-    for overwrite in (overwritten for overwritten in asked.overwrite if overwritten.device in trial_of):
+    permits = [permit for permit in asked.confirmed if permit.device in trial_of]
+    shown = {permit.device for permit in permits}
+    for overwrite in (named for named in asked.overwrite if named.device in trial_of.keys() - shown):
         trial = trial_of[overwrite.device]
         place = drivers.filesystem(trial.filesystem).devices_at
         testbed = drivers.testbed(trial.testbed)

@@ -9,9 +9,9 @@ from perjoule import campaign, drivers
 from perjoule.campaign.making.first import (
     HERE,
     NAS,
+    DataPlace,
     MeterOf,
     boundary_of,
-    name_of,
     require_distinct,
     supplied,
     written,
@@ -22,13 +22,15 @@ from perjoule.model.errors import CampaignError
 MIB = 2**20
 
 
-def asked(*meters: tuple[str, str], remote: bool = True) -> campaign.Campaign:
+FOLDER = DataPlace("/tmp", remote=True)
+DISK = DataPlace("/dev/disk/by-id/usb-Stick_0:0", is_device=True)
+
+
+def asked(*meters: tuple[str, str], remote: bool = True, place: DataPlace | None = None) -> campaign.Campaign:
     text = written(
         "perjoule measure /tmp",
-        "nas",
-        "/tmp",
+        place or DataPlace("/tmp", remote=remote),
         [MeterOf(line, meter_table(line), whose) for whose, line in meters],
-        remote=remote,
         operations=("write", "read"),
         size_bytes=6400 * MIB,
         transfer_bytes=4 * MIB,
@@ -102,7 +104,7 @@ def test_several_plugs_of_one_machine_feed_its_supplies(
 ) -> None:
     numbered = supplied(of(*meters), grades(*meters))
     assert [meter.component for meter in numbered] == components
-    text = written("perjoule measure", "nas", "/tmp", numbered, remote=True, operations=["write"],
+    text = written("perjoule measure", FOLDER, numbered, operations=["write"],
                    size_bytes=4 * MIB, transfer_bytes=4 * MIB, longest_s=1.0, repetitions=1)  # fmt: skip
     shown = boundary_of(campaign.parse(text))
     assert shown
@@ -130,7 +132,7 @@ def test_another_campaign_is_not_taken_for_a_first_measurement(line: str) -> Non
 
 
 def test_the_kept_campaign_does_not_repeat_a_login_of_the_line_that_asked_for_it() -> None:
-    text = written("perjoule measure /x --meter shelly://me:s3cret@h", "nas", "/tmp", [], remote=True,
+    text = written("perjoule measure /x --meter shelly://me:s3cret@h", FOLDER, [],
                    operations=["write"], size_bytes=4 * MIB, transfer_bytes=4 * MIB, longest_s=1.0,
                    repetitions=1)  # fmt: skip
     assert text.startswith("# Written by: perjoule measure /x --meter shelly://***@h\n")
@@ -152,4 +154,15 @@ def test_two_plugs_of_a_kind_have_names_of_their_own() -> None:
     ],
 )
 def test_it_is_called_after_the_folder(path: str, remote: bool, name: str) -> None:
-    assert name_of(path, remote) == name
+    assert DataPlace(path, remote=remote).name == name
+
+
+def test_a_disk_is_named_under_overwrite_and_loaded_past_the_page_cache() -> None:
+    read = asked((HERE, "shelly://10.0.0.7"), place=DISK)
+    assert [entry.device for entry in read.overwrite] == [DISK.path]
+    assert read.name == "usb-Stick_0-0"
+    assert {trial.workload.options["direct"] for trial in read.trials} == {True}
+    assert drivers.filesystem(read.trials[0].filesystem).devices == (DISK.path,)
+    shown = boundary_of(read)
+    assert shown
+    assert (shown.metered, shown.remote) == ((HERE,), False)
