@@ -11,5 +11,6 @@ MODEL = "modelled"  # the meter where the testbed's hosts let power be modelled
 MACHINE = "local"
 FOLDER = "directory"
 LOAD = "fio"
+HOSTS = "cluster"  # that load beside this machine
 DEVICE = "device"  # the file system and the load of a block device
 NUMBER = "constant"

@@ -5,16 +5,17 @@ as it writes, so it neither fills memory with what is not yet written, nor takes
 """
 
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from perjoule.campaign.defaults import LOAD
 from perjoule.drivers.protocols import FileSystem, Host, Mounted, Testbed
 from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
-from perjoule.machine.mounts import findmnt, is_local
+from perjoule.machine.each import each
+from perjoule.machine.mounts import SHORT_S, findmnt, is_local
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Permit
 from perjoule.model.errors import MachineError
@@ -24,33 +25,37 @@ PROBE_S = 5.0
 FLUSHED_BYTES = 128 * MIB  # at most, between two flushes
 MOST_SHARE_RATIO = 0.25  # of the room, that a probe may fill
 LEAST_BYTES = 4 * FLUSHED_BYTES
-_FILE = "probe.data"
 
 
-def room_bytes(path: Path) -> int:
-    """Return the space below a folder that may be filled: what stays in reserve is not; a device is, whole.
+class Location(NamedTuple):
+    """Where data lie, as a client sees it."""
 
-    Raises OSError.
-    """
-    if path.is_block_device():
-        with path.open("rb") as device:
-            return device.seek(0, os.SEEK_END)
-    usage = shutil.disk_usage(path)
-    return max(0, usage.free - reserve_bytes(usage.total))
+    local: bool  # on the client itself
+    source: str  # of what is mounted there
+    room_bytes: int  # that may be filled: what stays in reserve is not; a device is, whole
 
 
-def located(testbed: Testbed, path: Path) -> tuple[bool, str]:
-    """Return whether the data of a folder or device lie on the client itself, and what is mounted there; nothing is
-    written to it.
-
-    Raises WorkloadError.
-    """
-    if path.is_block_device():
+def device_located(path: Path) -> Location:
+    """Look at a block device of this machine. Raises OSError."""
+    with path.open("rb") as device:
         source = str(path.resolve())
-        return is_local({"type": "", "source": source}), source
+        return Location(is_local({"type": "", "source": source}), source, device.seek(0, os.SEEK_END))
+
+
+def located(testbed: Testbed, path: Path) -> Location:
+    """Look at a folder from the first client; nothing is written to it.
+
+    Raises PerjouleError: the client has no such folder, or can't be reached.
+    """
     with testbed.hold(1) as hosts:
-        mount = findmnt(hosts.clients[0], path)
-    return is_local(mount), str(mount["source"])
+        client = hosts.clients[0]
+        if client.run(["test", "-d", path], timeout_s=SHORT_S, check=False).returncode:
+            raise MachineError(
+                f"{path} is no folder", where=client.name, next="mount it there, or correct PATH"
+            )
+        mount = findmnt(client, path)
+    free_bytes, total_bytes = (int(str(mount[key] or 0)) for key in ("available_bytes", "total_bytes"))
+    return Location(is_local(mount), str(mount["source"]), max(0, free_bytes - reserve_bytes(total_bytes)))
 
 
 def probed(
@@ -59,43 +64,48 @@ def probed(
     directions: Sequence[str],
     room: int,
     permits: tuple[Permit, ...] = (),
+    clients_count: int = 1,
 ) -> dict[str, float]:
-    """Load a folder or device for seconds in each direction, with one client.
+    """Load a folder or device for seconds in each direction, with all clients together.
 
     Args:
-        testbed: whose first client loads.
+        testbed: whose first clients load.
         filesystem: the driver, which makes a folder of its own and removes it, or lends the device.
         directions: "write" and "read"; what is read is what the probe wrote.
         room: the bytes that may be filled.
         permits: the devices that may be overwritten.
+        clients_count: how many load.
 
     Returns:
-        Bytes per second of each direction.
+        Bytes per second of each direction, of all clients.
 
     Raises:
         MachineError: there is no room; PerjouleError: fio or the folder failed.
     """
-    most_bytes = round(room * MOST_SHARE_RATIO) // TRANSFER_BYTES * TRANSFER_BYTES
+    most_bytes = round(room * MOST_SHARE_RATIO) // clients_count // TRANSFER_BYTES * TRANSFER_BYTES
     if most_bytes < LEAST_BYTES:
         raise MachineError(
             f"{bytes_text(room)} may be filled (the rest stays in reserve), and a probe needs "
-            f"{bytes_text(round(LEAST_BYTES / MOST_SHARE_RATIO))}",
+            f"{bytes_text(round(LEAST_BYTES * clients_count / MOST_SHARE_RATIO))}",
             where="PATH",
             next="free space there, or name another folder",
         )
-    with testbed.hold(1) as hosts:
-        client = hosts.clients[0]
-        client.overwrite = permits
+    with testbed.hold(clients_count) as hosts:
+        for client in hosts.clients:
+            client.overwrite = permits
         with filesystem.mount(hosts) as mounted:
-            speeds = _speeds(client, mounted, directions, most_bytes)
+            mounted.alive()  # right before the first write: a device is the one that was lent
+            speeds_by_client = each(
+                hosts.clients, lambda client: _speeds(client, mounted, directions, most_bytes)
+            )
+    speeds = {name: sum(of[name] for of in speeds_by_client) for name in speeds_by_client[0]}
     return {name: speeds[name] for name in directions}
 
 
 def _speeds(client: Host, mounted: Mounted, directions: Sequence[str], most_bytes: int) -> dict[str, float]:
     device = mounted.devices.get(client.name)
-    file = device or mounted.directories[client.name] / _FILE
+    file = device or mounted.directories[client.name] / f"{client.name}.probe"
     how = ["--direct=1"] if device else []
-    mounted.alive()  # right before the first write: a device is the one that was lent
     written, seconds = _fio(client, file, "write", most_bytes, how)
     speeds = {"write": written / seconds}
     if "read" in directions:

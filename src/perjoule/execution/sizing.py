@@ -87,13 +87,16 @@ def _update_s(series: Series, asked_hz: float) -> float:
     return update_s
 
 
-def size_bytes(speeds_bytes_per_s: Mapping[str, float], window_s: float, least_s: float) -> int:
-    """Return the size of which the slowest direction takes a whole window, and the fastest enough for the meters.
+def size_bytes(
+    speeds_bytes_per_s: Mapping[str, float], window_s: float, least_s: float, clients_count: int = 1
+) -> int:
+    """Return the size of all clients of which the slowest direction takes a whole window, and the fastest enough for meters.
 
     One size for all: what was written is what is read, and no file is laid out beside the windows.
     """
     slowest, fastest = min(speeds_bytes_per_s.values()), max(speeds_bytes_per_s.values())
-    return ceil(max(slowest * window_s, fastest * least_s) / TRANSFER_BYTES) * TRANSFER_BYTES
+    step_bytes = TRANSFER_BYTES * clients_count  # each client moves the same, in whole transfers
+    return ceil(max(slowest * window_s, fastest * least_s) / step_bytes) * step_bytes
 
 
 def duration_s(

@@ -82,6 +82,11 @@ def test_the_slowest_direction_fills_the_window_and_the_fastest_has_its_updates(
     assert size_bytes(rates, window_s, least_s) == expected_mib * MIB
 
 
+def test_clients_move_the_same_each_in_whole_transfers() -> None:
+    moved_bytes = size_bytes({"write": 100 * MIB}, 10.0, 0.0, 3)
+    assert moved_bytes == 1008 * MIB  # 84 transfers of 4 MiB of each of three, the fewest that take 10 s
+
+
 def test_the_whole_takes_each_windows_time_its_idle_time_before_and_after_and_four_seconds() -> None:
     rates = {"write": 100.0 * MIB, "read": 50.0 * MIB}
     assert duration_s(rates, 3000 * MIB, 3, 5.0) == pytest.approx(3 * (30 + 60 + 2 * (2 * 5 + 4)))

@@ -10,15 +10,20 @@ from typing import Any
 
 import tomlkit
 
-from perjoule.campaign.defaults import COUNTERS, DEVICE, FOLDER, LOAD, MACHINE, NUMBER
+from perjoule.campaign.defaults import COUNTERS, DEVICE, FOLDER, HOSTS, LOAD, MACHINE, NUMBER
 from perjoule.campaign.source import Table
-from perjoule.model import Campaign
+from perjoule.drivers.names import unfold
+from perjoule.model import Campaign, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import INLET, inlet
 from perjoule.model.units import BYTES, exact_text, seconds_text
 from perjoule.model.withheld import withheld
 
-NAS, HERE = "nas", "here"  # whose power a meter shows
+NAS, HERE, CLIENTS = (
+    "nas",
+    "here",
+    "clients",
+)  # whose power a meter shows; besides, that of one client by its name
 SERVER, CLIENT = "nas", "local"  # as the testbed calls them
 CLEAN = re.compile(r"[^A-Za-z0-9._+-]+")
 SETTLE_S = 5.0
@@ -29,10 +34,45 @@ LOADS = {
     DEVICE: (DEVICE, *sorted(("direct", *LOAD_OPTIONS))),
 }  # by file system
 SWITCH = "switch"
+RESERVED = frozenset(
+    {NAS, HERE, CLIENTS, SERVER, CLIENT, SWITCH, "servers"}
+)  # words that are no client's name
+HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+LISTED = re.compile(r",(?![^\[]*\])")  # a comma between hosts, not one in brackets
 FEEDING = ("wall", "PDU")  # grades of meters of which each feeds one supply; a BMC shows all of them
 MOST_INLETS = 9
 HOW_READ = frozenset({"accuracy", "name", "rate", "timeout"})  # options that make no other device of a meter
 LIMIT_RATIO = 6.0  # of a window: what is written for a minute may be slower than a probe of seconds
+
+
+@dataclass(frozen=True)
+class ClientHosts:
+    """Hosts that load, as one writes them for ssh: "n[1-4]", and who logs in."""
+
+    pattern: str
+    user: str = ""  # "": whom OpenSSH's configuration names
+
+
+def clients_of(text: str) -> tuple[ClientHosts, ...]:
+    """Read "n[1-4]" or "me@n1,m2". Raises CampaignError."""
+    hosts: list[ClientHosts] = []
+    try:
+        for part in LISTED.split(text):
+            user, _, pattern = part.strip().rpartition("@")
+            hosts.append(ClientHosts(pattern, user))
+        names = [name for of in hosts for name in unfold(of.pattern)]
+    except ValueError as error:
+        raise CampaignError(str(error), where="--on", next="write n[1-4], or n1,n2") from None
+    strange = [name for name in names if not HOST.fullmatch(name) or name in RESERVED]
+    if strange:
+        raise CampaignError(
+            f'"{strange[0]}" is no name of a client',
+            where="--on",
+            next="write n[1-4], n1,n2 or me@n1, as for ssh",
+        )
+    if len(set(names)) < len(names):
+        raise CampaignError(f"{text} names a client twice", where="--on", next="name each once")
+    return tuple(hosts)
 
 
 @dataclass(frozen=True)
@@ -42,6 +82,24 @@ class DataPlace:
     path: str  # of a device, its stable ID
     is_device: bool = False
     remote: bool = False  # whether they lie on a server that only meters know
+    clients: tuple["ClientHosts", ...] = ()  # who loads over SSH; this machine if there are none
+
+    @property
+    def client_names(self) -> tuple[str, ...]:
+        """Who loads over SSH, by name."""
+        return tuple(name for hosts in self.clients for name in unfold(hosts.pattern))
+
+    @property
+    def testbed(self) -> Table:
+        """The testbed's table."""
+        if not self.clients:
+            return {"kind": MACHINE, **({"metered": [SERVER]} if self.remote else {})}
+        server = [{"name": SERVER, "role": "storage", "login": False}] if self.remote else []
+        clients = [
+            {"name": hosts.pattern, "role": "client", **({"user": hosts.user} if hosts.user else {})}
+            for hosts in self.clients
+        ]
+        return {"kind": HOSTS, "hosts": [*server, *clients]}
 
     @property
     def name(self) -> str:
@@ -68,7 +126,7 @@ class MeterOf:
 
     line: str
     table: Table
-    whose: str  # NAS or HERE
+    whose: str  # NAS, HERE, CLIENTS, or the name of one client
     component: str = ""  # "inlet-1-of-2", if it feeds one of two supplies
 
     @property
@@ -95,7 +153,7 @@ def written(
         place: where the data lie.
         meters: with what they show; the counters of this machine are read besides.
         operations: "write", "read".
-        size_bytes: what each trial moves, whole transfers.
+        size_bytes: what each client moves in a trial, whole transfers.
         transfer_bytes: of a call.
         longest_s: the expected length of the longest window.
         repetitions: of each operation.
@@ -106,7 +164,8 @@ def written(
         "repetitions": repetitions,
         "settle": seconds_text(SETTLE_S),
         **({"overwrite": [place.path]} if place.is_device else {}),
-        "testbed": {"kind": MACHINE, **({"metered": [SERVER]} if place.remote else {})},
+        **({"clients": [len(place.client_names)]} if place.clients else {}),
+        "testbed": place.testbed,
         "filesystem": [place.filesystem],
         "workload": [
             {
@@ -127,7 +186,7 @@ def _covering(meter: MeterOf, meters: Sequence[MeterOf], remote: bool) -> Mappin
     if meter.is_number:
         return meter.table
     switch = [SWITCH] if remote and meter.whose == NAS and any(one.is_number for one in meters) else []
-    covers = [SERVER if meter.whose == NAS else CLIENT, *switch]
+    covers = [{NAS: SERVER, HERE: CLIENT}.get(meter.whose, meter.whose), *switch]
     part = {"component": meter.component} if meter.component else {}
     several = sum(one.table["kind"] == meter.table["kind"] for one in meters) > 1
     named = {"name": f"{meter.table['kind']}-{meter.whose}"} if several else {}
@@ -168,21 +227,27 @@ def supplied(meters: Sequence[MeterOf], grades: Mapping[str, str]) -> tuple[Mete
     return tuple(numbered)
 
 
-def require_boundary(meters: Sequence[MeterOf], folder: str, *, remote: bool, source: str) -> None:
+def require_boundary(meters: Sequence[MeterOf], place: DataPlace, *, source: str) -> None:
     """Check that meters show somebody's power who takes part.
 
     Args:
         meters: with whose power each shows.
-        folder: where the data lie.
-        remote: whether that is a NAS.
+        place: where the data lie.
         source: what is mounted there.
 
     Raises:
-        CampaignError: no NAS takes part, or a number stands beside no meter.
+        CampaignError: no NAS takes part, another host does not, or a number stands beside no meter.
     """
-    strange = [meter for meter in meters if not remote and (meter.whose == NAS or meter.is_number)]
+    beside = {CLIENTS, *place.client_names} if place.clients else {HERE}
+    if absent := next((meter for meter in meters if meter.whose not in {NAS, *beside}), None):
+        raise CampaignError(
+            f"{absent.whose}= is nobody who takes part",
+            where=f"--meter {absent.line}",
+            next=f"write one of {', '.join(f'{name}=' for name in (NAS, *sorted(beside)))}",
+        )
+    strange = [meter for meter in meters if not place.remote and (meter.whose == NAS or meter.is_number)]
     if strange:
-        what = f"the data of {folder} lie on {source or 'a disk of this machine'}, so no NAS takes part"
+        what = f"the data of {place.path} lie on {source or 'a disk of this machine'}, so no NAS takes part"
         advice = "write here= or nothing before a meter of this machine"
         if strange[0].is_number:
             advice = "remove it: constant is the power of a switch between this machine and a NAS"
@@ -215,9 +280,10 @@ def require_distinct(meters: Sequence[MeterOf]) -> None:
 class PowerShown:
     """Whose power a first measurement shows."""
 
-    metered: tuple[str, ...]  # of each meter, NAS or HERE
+    metered: tuple[str, ...]  # of each meter, NAS, HERE or CLIENTS
     remote: bool  # whether the data lie on a NAS
     supplies_count: int  # of who has the data, each with a meter of its own; 1 without such
+    clients_count: int = 0  # over SSH; 0 if this machine is the client
 
     @property
     def holder(self) -> str:
@@ -230,25 +296,44 @@ def boundary_of(asked: Campaign) -> PowerShown | None:
     trial = asked.trials[0]
     places = {(trial.testbed.kind, trial.filesystem.kind, trial.filesystem.label) for trial in asked.trials}
     filesystem = trial.filesystem
-    servers = trial.testbed.options.get("metered", [])
+    hosts, clients_count = _hosts_of(trial.testbed), trial.clients_count
     loads = {(trial.workload.kind, *sorted(trial.workload.options)) for trial in asked.trials}
     if (
-        places != {(MACHINE, filesystem.kind, filesystem.label)}
-        or servers not in ([], [SERVER])
+        places != {(trial.testbed.kind, filesystem.kind, filesystem.label)}
+        or hosts is None
+        or {trial.clients_count for trial in asked.trials} != {clients_count}
         or loads != {LOADS.get(filesystem.kind)}
     ):
         return None
     meters = [spec for spec in trial.meters if spec.kind != COUNTERS]
     covers = [spec.options.get("covers", [SERVER]) for spec in meters]
-    if not all(
-        isinstance(hosts, list) and {SERVER, CLIENT, SWITCH} >= {*map(str, hosts)} for hosts in covers
-    ):
+    servers, clients = hosts
+    names = {SERVER, SWITCH, *clients, *([CLIENTS] if trial.testbed.kind == HOSTS else [])}
+    if not all(isinstance(of, list) and names >= {*map(str, of)} for of in covers):
         return None
-    whose = tuple(NAS if isinstance(hosts, list) and SERVER in hosts else HERE for hosts in covers)
+    beside = CLIENTS if trial.testbed.kind == HOSTS else HERE
+    whose = tuple(NAS if isinstance(of, list) and SERVER in of else beside for of in covers)
     remote = bool(servers)
     numbered = [
         numbers
         for spec, of in zip(meters, whose, strict=True)
         if of == (NAS if remote else HERE) and (numbers := inlet(str(spec.options.get("component", ""))))
     ]
-    return PowerShown(whose, remote, max((count for _, count in numbered), default=1))
+    supplies_count = max((count for _, count in numbered), default=1)
+    return PowerShown(whose, remote, supplies_count, clients_count if trial.testbed.kind == HOSTS else 0)
+
+
+def _hosts_of(testbed: Spec) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return the servers and clients of a testbed as `DataPlace` writes it, None of any other."""
+    if testbed.kind == MACHINE:
+        servers = testbed.options.get("metered", [])
+        return (([SERVER] if servers else []), [CLIENT]) if servers in ([], [SERVER]) else None
+    tables = testbed.options.get("hosts")
+    if testbed.kind != HOSTS or not isinstance(tables, list):
+        return None
+    named: dict[bool, list[str]] = {True: [], False: []}
+    for table in tables:
+        if not isinstance(table, Mapping):
+            return None
+        named[bool(table.get("login", True))] += unfold(str(table.get("name", "")))
+    return (named[False], named[True]) if named[False] == [SERVER] else None

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from perjoule.campaign.making.first import DataPlace
+from perjoule.campaign.making.first import DataPlace, clients_of
 from perjoule.cli.terminal.consent import confirmed
 from perjoule.machine.mounts import folder_check
 from perjoule.model import Campaign, Permit
@@ -15,12 +15,13 @@ DISKS = Path("/dev/disk")
 STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # where names stay those of one disk
 
 
-def place_of(path: str, overwrite: str) -> DataPlace:
+def place_of(path: str, overwrite: str, on: str | None = None) -> DataPlace:
     """Return the folder or device of a path; a device is not opened.
 
     Args:
         path: as it was typed.
         overwrite: what --overwrite names, "" without it.
+        on: hosts with that folder, which load it; this machine by default.
 
     Raises:
         CampaignError: no path, a device without its stable ID, or --overwrite names something else.
@@ -29,6 +30,16 @@ def place_of(path: str, overwrite: str) -> DataPlace:
     if not path:
         raise CampaignError("the path is empty", where="PATH", next="name a folder, as in /mnt/nas")
     absolute = Path(path).absolute()
+    if on is not None:
+        if overwrite or not Path(path).is_absolute():
+            raise CampaignError(
+                f"{path} is no folder of other hosts"
+                if not overwrite
+                else "--overwrite is of this machine's disks",
+                where="--on",
+                next="write the whole path of a folder that all of them mount, as in /mnt/nas",
+            )
+        return DataPlace(str(absolute), clients=clients_of(on))
     if not _is(absolute, stat.S_ISBLK):
         if overwrite:
             raise CampaignError(

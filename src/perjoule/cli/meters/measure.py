@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, drivers
-from perjoule.campaign.defaults import MACHINE
 from perjoule.campaign.making import first
-from perjoule.campaign.making.first import HERE, NAS, DataPlace, MeterOf
+from perjoule.campaign.making.first import CLIENTS, HERE, NAS, DataPlace, MeterOf
 from perjoule.campaign.making.meter_line import meter_table
 from perjoule.cli import parameters
 from perjoule.cli.measuring import measured
@@ -22,7 +21,7 @@ from perjoule.cli.parameters import examples
 from perjoule.cli.terminal.display import err
 from perjoule.cli.terminal.few import show_part
 from perjoule.cli.terminal.outputs import require_new
-from perjoule.drivers.protocols import Meter
+from perjoule.drivers.protocols import Check, Meter, Testbed
 from perjoule.execution import probe, readiness, sizing
 from perjoule.execution.sizing import MeterSpeed
 from perjoule.model import Campaign, Permit, Spec
@@ -69,8 +68,8 @@ class Asked:
 class Probed:
     """How fast a folder or device is, and the windows for it."""
 
-    rates: Mapping[str, float]  # bytes per second, by operation
-    size_bytes: int
+    rates: Mapping[str, float]  # bytes per second of all clients, by operation
+    size_bytes: int  # of all clients
 
     @property
     def longest_s(self) -> float:
@@ -88,19 +87,21 @@ class Probed:
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
         "perjoule measure /nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
         "sudo perjoule measure /dev/disk/by-id/ID --overwrite ID --meter kasa://plug",
+        "perjoule measure /nas --on n[1-4] --meter kasa://plug --meter n1=kasa://p1",
         "perjoule meters list 10.0.0.50       what answers there",
     )
     + "\n\n\b\nURL is KIND:ADDRESS?OPTION=VALUE&OPTION=VALUE; `perjoule drivers` lists them."
-    "\nBefore it nas= or here= says whose power it shows: by default that of"
-    "\nwhoever has the data. Two plugs of one machine feed its two power supplies,"
-    "\nand are added. A password goes into a file: ?user=me&password_file=~/.plug",
+    "\nBefore it nas=, here=, clients= or a client's name says whose power it shows:"
+    "\nby default that of whoever has the data. Two plugs of one machine feed its two"
+    "\npower supplies, and are added. A password goes into a file:"
+    "\n?user=me&password_file=~/.plug",
 )
 @click.argument("path", metavar="PATH")
 @click.option(
     "--meter",
     "lines",
     multiple=True,
-    metavar="[nas=|here=]URL",
+    metavar="[WHOSE=]URL",
     help="A power meter; can be given several times.",
 )
 @click.option(
@@ -127,6 +128,12 @@ class Probed:
     metavar="ID",
     help="PATH is this device: it may be overwritten, and all data on it are lost.",
 )
+@click.option(
+    "--on",
+    metavar="HOSTS",
+    help="Clients over SSH that mount PATH and load it together: n[1-4], or me@n1,n2.",
+)
+@parameters.ssh_config
 @parameters.into
 def measure_command(
     path: str,
@@ -135,6 +142,7 @@ def measure_command(
     operations: tuple[str, ...],
     repetitions: int,
     overwrite: str,
+    on: str | None,
     into: Path | None,
 ) -> None:
     """Measure how much PATH stores per joule: a folder of a NAS or a disk, and the meter that feeds it.
@@ -144,14 +152,25 @@ def measure_command(
     nothing uses it, it is empty, and you confirm it. The campaign is kept: `perjoule run` repeats it, and its
     file is where to go on from.
     """
-    place = place_of(path, overwrite)
-    meters = [_meter_of(line) for line in lines]
+    place = place_of(path, overwrite, on)
+    meters = [_meter_of(line, place.client_names) for line in lines]
     first.require_distinct(meters)
+    _require_read_here(meters, place)
     built = {meter.line: campaign.meters([meter.line])[0] for meter in meters}
-    local, source = probe.located(drivers.testbed(Spec(MACHINE, {})), Path(place.path))
-    whose = tuple(replace(meter, whose=meter.whose or (HERE if local else NAS)) for meter in meters)
-    first.require_boundary(whose, place.path, remote=not local, source=source)
-    place = replace(place, remote=not local)
+    location = (
+        probe.device_located(Path(place.path))
+        if place.is_device
+        else probe.located(_testbed(place), Path(place.path))
+    )
+    if location.local and place.clients:
+        raise CampaignError(
+            f"{path} lies on {location.source or 'a disk'} of {place.client_names[0]} itself",
+            where="--on",
+            next="name a folder that all of them mount from one NAS",
+        )
+    whose = tuple(replace(meter, whose=meter.whose or (HERE if location.local else NAS)) for meter in meters)
+    place = replace(place, remote=not location.local)
+    first.require_boundary(whose, place, source=location.source)
     asked = Asked(place, whose, tuple(dict.fromkeys(operations)), repetitions)
     target = into or Path("results") / f"{place.name}-{time.strftime(_DAY)}"
     require_new(target)
@@ -159,8 +178,8 @@ def measure_command(
     if not meters:
         err.print("no --meter: throughput alone, without watts", style="yellow")
     asked, speeds = _metered(asked, built)
-    sized = _probed(asked, speeds, _window_s(speeds, window_s))
-    windows_count = len(sized.rates) * repetitions
+    sized = _probed(asked, speeds, _window_s(speeds, window_s), location.room_bytes)
+    windows_count, clients_count = len(sized.rates) * repetitions, max(1, len(place.client_names))
     takes_s = sizing.duration_s(sized.rates, sized.size_bytes, repetitions, first.SETTLE_S)
     takes_s += (
         sized.longest_s if place.is_device and "read" in operations else 0.0
@@ -171,7 +190,7 @@ def measure_command(
         f"{rates}; {counted(windows_count, 'window')} of {bytes_text(sized.size_bytes)}, "
         f"{_span(sized)} each: about {seconds_text(round(takes_s))}",
     )
-    read = asked.campaign(size_bytes=sized.size_bytes, longest_s=sized.longest_s)
+    read = asked.campaign(size_bytes=sized.size_bytes // clients_count, longest_s=sized.longest_s)
     results, code = measured(read, target, takes_s=takes_s)
     kept = target / "campaign.toml"
     show_part("kept", f"{kept}; again: perjoule run {shlex.quote(str(kept))}")
@@ -179,10 +198,28 @@ def measure_command(
     sys.exit(code or int(bool(lacking)))
 
 
-def _meter_of(line: str) -> MeterOf:
+def _require_read_here(meters: Sequence[MeterOf], place: DataPlace) -> None:
+    """Check that none is a sensor of other hosts, which nothing can ask yet. Raises CampaignError."""
+    for meter in meters if place.clients else ():
+        if "on" in drivers.options(drivers.meter_class(str(meter.table["kind"]))) and not meter.table.get(
+            "address"
+        ):
+            raise CampaignError(
+                f"{meter.table['kind']} is a sensor of each host, and measure asks only what it reads from here",
+                where=f"--meter {meter.line}",
+                next=f'add [[meter]] with kind = "{meter.table["kind"]}" and covers = ["clients"] to the kept campaign',
+            )
+
+
+def _testbed(place: DataPlace) -> Testbed:
+    table = dict(place.testbed)
+    return drivers.testbed(Spec(table.pop("kind"), table))
+
+
+def _meter_of(line: str, clients: Sequence[str]) -> MeterOf:
     """Read a meter with what comes before its line. Raises CampaignError."""
     whose, equals, url = line.partition("=")
-    if not equals or whose not in (NAS, HERE):
+    if not equals or whose not in (NAS, HERE, CLIENTS, *clients):
         whose, url = "", line
     return MeterOf(url, meter_table(url), whose)
 
@@ -207,7 +244,8 @@ def _metered(asked: Asked, built: Mapping[str, Meter]) -> tuple[Asked, Mapping[s
         )
     asked = replace(asked, meters=meters)
     draft = asked.campaign()
-    readiness.require(readiness.checks(draft, readiness.unable(draft), connect=False))
+    checks = readiness.checks(draft, readiness.unable(draft), connect=bool(asked.place.clients), ask=_already)
+    readiness.require(checks)
     return asked, speeds
 
 
@@ -220,9 +258,13 @@ def _supplies(meters: Sequence[MeterOf]) -> Mapping[str, Sequence[str]]:
     return lines
 
 
-def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float) -> Probed:
+def _already(_meters: Mapping[str, Meter]) -> tuple[Check, ...]:
+    """Don't ask meters again."""
+    return ()
+
+
+def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float, room: int) -> Probed:
     """Load the place for seconds, and size the windows. Raises MachineError: there is no room."""
-    room = probe.room_bytes(Path(asked.place.path))
     trial = asked.campaign().trials[0]
     rates = probe.probed(
         drivers.testbed(trial.testbed),
@@ -230,9 +272,10 @@ def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float) -> 
         asked.operations,
         room,
         asked.permits,
+        trial.clients_count,
     )
     least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
-    size_bytes = sizing.size_bytes(rates, window_s, least_s)
+    size_bytes = sizing.size_bytes(rates, window_s, least_s, trial.clients_count)
     files_count = 1 if asked.place.is_device else len(rates)  # each direction has a file of its own
     if size_bytes * files_count > room:
         fits_s = int(room / files_count / max(rates.values()))

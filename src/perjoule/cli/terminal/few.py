@@ -8,6 +8,7 @@ from perjoule.model import Cell
 from perjoule.model.doubts import METERS
 from perjoule.model.format import number
 from perjoule.model.metrics import ENERGY, PER_JOULE, POWER, RATES, metric_of
+from perjoule.model.units import counted
 from perjoule.results.limitations import in_rows, omissions
 from perjoule.results.table import with_meter
 from perjoule.store import Results
@@ -55,7 +56,8 @@ def _whose(cell: Cell, boundary: PowerShown) -> Iterator[str]:
         yield "no watts" if not boundary.metered else "watts are missing"
     beside = cell.metrics.get(f"clients_{ENERGY}")
     if boundary.remote and beside:
-        yield f"this machine beside it: {number(beside.mean)} J"
+        clients = f"{counted(boundary.clients_count, 'client')}" if boundary.clients_count else "this machine"
+        yield f"{clients} beside it: {number(beside.mean)} J"
 
 
 def _missing(cells: Sequence[Cell], metered: Sequence[str], remote: bool) -> Iterator[str]:

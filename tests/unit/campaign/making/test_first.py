@@ -7,11 +7,14 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.campaign.making.first import (
+    CLIENTS,
     HERE,
     NAS,
     DataPlace,
     MeterOf,
     boundary_of,
+    clients_of,
+    require_boundary,
     require_distinct,
     supplied,
     written,
@@ -166,3 +169,48 @@ def test_a_disk_is_named_under_overwrite_and_loaded_past_the_page_cache() -> Non
     shown = boundary_of(read)
     assert shown
     assert (shown.metered, shown.remote) == ((HERE,), False)
+
+
+def test_clients_over_ssh_load_what_one_server_has_and_each_may_have_its_meter() -> None:
+    place = DataPlace("/mnt/nas", remote=True, clients=clients_of("n[1-3],me@m2"))
+    assert place.client_names == ("n1", "n2", "n3", "m2")
+    read = asked((NAS, "shelly://a"), (CLIENTS, "shelly://b"), ("m2", "shelly://c"), place=place)
+    planned = drivers.testbed(read.trials[0].testbed).planned(4)
+    assert [host.name for host in planned.servers] == ["nas"]
+    assert [host.name for host in planned.clients] == ["n1", "n2", "n3", "m2"]
+    tables = read.trials[0].testbed.options["hosts"]
+    assert isinstance(tables, list)
+    assert {"name": "m2", "role": "client", "user": "me"} in tables
+    assert list(covers(read).values())[1:] == [["nas"], ["clients"], ["m2"]]
+    shown = boundary_of(read)
+    assert shown
+    assert (shown.metered, shown.remote, shown.clients_count) == ((NAS, CLIENTS, CLIENTS), True, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("n[1-4", "bracket without its partner"),
+        ("n1,n1", "twice"),
+        ("nas", '"nas" is no name of a client'),
+        ("n1;reboot", "no name of a client"),
+        ("-oProxyCommand=x", "no name of a client"),
+        ("me@", "no name of a client"),
+        ("", "no name of a client"),
+    ],
+)
+def test_what_is_no_list_of_clients_is_refused(text: str, fault: str) -> None:
+    with pytest.raises(CampaignError, match=fault):
+        clients_of(text)
+
+
+@pytest.mark.parametrize(
+    ("whose", "place", "known"),
+    [
+        (HERE, DataPlace("/nas", remote=True, clients=clients_of("n1,n2")), "nas=, clients=, n1=, n2="),
+        (CLIENTS, DataPlace("/nas", remote=True), "nas=, here="),
+    ],
+)
+def test_a_meter_of_nobody_who_takes_part_is_refused(whose: str, place: DataPlace, known: str) -> None:
+    with pytest.raises(CampaignError, match=f"{whose}= is nobody who takes part; write one of {known}"):
+        require_boundary(of((whose, "shelly://10.0.0.7")), place, source="nas:/export")
