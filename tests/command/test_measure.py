@@ -131,6 +131,8 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
     assert "named twice" in measure(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
     assert "not empty" in measure(str(data), "--meter", plug, "--into", str(full), code=3)
     assert '"99999" in "h:99999" is no port' in measure(str(data), "--meter", "shelly://h:99999", code=2)
+    log = measure(str(data), "--meter", "csv:plug.csv", code=2)
+    assert "lacks unit, semantics, grade, value; add ?unit=...&semantics=...&grade=...&value=..." in log
     assert "shelly needs an address" in measure(str(data), "--meter", "shelly:", code=2)
     refused = measure(str(data), "--meter", plug, "--seconds", "5", code=2)
     assert "a window of 5 s has only 10 of its updates, and 20 are needed" in refused

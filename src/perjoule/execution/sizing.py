@@ -17,6 +17,7 @@ from perjoule.model.units import MIB
 
 WINDOW_S = 60.0  # without a wish: a minute of plugs that answer once or twice a second
 TRANSFER_BYTES = 4 * MIB
+LATE = 3.0  # times as long between two values as between two questions: the source is slower than it is asked
 TRIAL_S = 4.0  # of a trial, besides its window and its idle time: starting, writing back, its record
 
 
@@ -36,9 +37,15 @@ class MeterSpeed:
         return UPDATES_COUNT * self.update_s
 
 
-def meter_speed(series: Sequence[Series], asked_hz: float) -> MeterSpeed:
-    """Describe a meter by what its channels delivered while idle; its better quantity decides what it resolves."""
-    best = min(series, key=lambda one: _update_s(one, asked_hz), default=None)
+def meter_speed(series: Sequence[Series], asked_hz: float, looked_s: float = 0.0) -> MeterSpeed:
+    """Describe a meter by what its channels delivered while idle; its better quantity decides what it resolves.
+
+    Args:
+        series: its channels.
+        asked_hz: how often it is asked.
+        looked_s: for how long it was; 0 if one value says nothing about the next.
+    """
+    best = min(series, key=lambda one: _update_s(one, asked_hz, looked_s), default=None)
     if best is None:
         return MeterSpeed(nan, nan, nan, inf)
     took_s = np.empty(0)
@@ -49,7 +56,7 @@ def meter_speed(series: Sequence[Series], asked_hz: float) -> MeterSpeed:
         float(np.median(took_s)) if len(took_s) else nan,
         now_w,
         idle_w,
-        _update_s(best, asked_hz),
+        _update_s(best, asked_hz, looked_s),
         best.channel.grade,
     )
 
@@ -74,13 +81,18 @@ def _watts(series: Series) -> tuple[float, float]:
     )
 
 
-def _update_s(series: Series, asked_hz: float) -> float:
+def _update_s(series: Series, asked_hz: float, looked_s: float) -> float:
     """Return the time between two updates of a channel, as far as it is stated or shows."""
     stated = series.channel.specification
     t_s, watts = powers(series)
     if not len(t_s):
         return inf
     update_s = max(stated.period_s or 0.0, 1 / asked_hz if isfinite(asked_hz) else 0.0)
+    if series.channel.semantics != "counter" and not stated.period_s:  # a log may be slower than it is read
+        slower_s = (
+            float(np.median(np.diff(t_s))) if len(t_s) > 1 else inf if looked_s >= LATE * update_s else 0.0
+        )
+        update_s = slower_s if slower_s > LATE * update_s else update_s
     if series.channel.semantics == "counter" and stated.resolution:
         mean_w = float(watts.mean())
         update_s = max(update_s, stated.resolution / mean_w if mean_w > 0 else inf)

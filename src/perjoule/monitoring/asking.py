@@ -71,7 +71,7 @@ def asked(meters: Mapping[str, Meter], idle_s: float) -> dict[str, MeterSpeed]:
     _record(list(meters.items()), memories, idle_s)
     speeds: dict[str, MeterSpeed] = {}
     for line, meter in meters.items():
-        speeds[line] = meter_speed(memories[line].series(), meter.sampled_hz)
+        speeds[line] = meter_speed(memories[line].series(), meter.sampled_hz, idle_s)
         if not memories[line].series():
             raise MachineError(
                 f"it answers, and had nothing new in {idle_s:g} s",

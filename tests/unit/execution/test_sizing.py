@@ -82,6 +82,24 @@ def test_the_slowest_direction_fills_the_window_and_the_fastest_has_its_updates(
     assert size_bytes(rates, window_s, least_s) == expected_mib * MIB
 
 
+@pytest.mark.parametrize(
+    ("count", "stated_s", "least_s"),
+    [
+        (20, None, 10.0),  # two values a second, as often as it is asked
+        (2, None, 190.0),  # two values 9.5 s apart
+        (1, None, inf),  # asked twenty times, and one value: how slow it is, nobody knows
+        (1, 60.0, 1200.0),  # unless it says so
+    ],
+)
+def test_a_log_that_is_slower_than_it_is_read_needs_longer_windows(
+    count: int, stated_s: float | None, least_s: float
+) -> None:
+    whole = power(period_s=stated_s)
+    at = np.linspace(0, len(whole.t_s) - 1, count).astype(int)
+    log = Series(whole.channel, whole.t_s[at], whole.duration_s[at], whole.value[at])
+    assert meter_speed([log], 2.0, 10.0).least_s == pytest.approx(least_s)
+
+
 def test_clients_move_the_same_each_in_whole_transfers() -> None:
     moved_bytes = size_bytes({"write": 100 * MIB}, 10.0, 0.0, 3)
     assert moved_bytes == 1008 * MIB  # 84 transfers of 4 MiB of each of three, the fewest that take 10 s

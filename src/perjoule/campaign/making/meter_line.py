@@ -72,6 +72,22 @@ def meter_table(line: str) -> Table:
     return table
 
 
+def require_whole(table: Table) -> None:
+    """Check that no options of a meter are missing, all at once. Raises CampaignError."""
+    kind = str(table["kind"])
+    lacking = [
+        option_name(option)
+        for option, field in drivers.options(drivers.driver_class("meters", kind)).items()
+        if field.is_required() and option_name(option) not in table
+    ]
+    if len(lacking) > 1:  # one alone is refused with its choices
+        raise CampaignError(
+            f"meter {kind} lacks {', '.join(lacking)}",
+            where=f"--meter {kind}:",
+            next=f"add ?{'&'.join(f'{option}=...' for option in lacking)}; `perjoule drivers {kind}` explains them",
+        )
+
+
 def _value(driver: type[Meter], name: str, text: str) -> object:
     """Return an option's value: TOML, or text; one value of a list is a list."""
     given = value(text)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.campaign.defaults import TESTBED
-from perjoule.campaign.making.meter_line import is_meter_line, meter_table
+from perjoule.campaign.making.meter_line import is_meter_line, meter_table, require_whole
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed
@@ -79,6 +79,8 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
         source = override(
             document, [f"meter.{text.removeprefix('meter.')}" for text in overrides], source, options
         )
+        if is_meter_line(name):
+            require_whole(tables[0])
         for n, table in enumerate(tables):
             for row in rows("meter", ("meter", n), table, source):
                 assert isinstance(row.driver, Meter)

@@ -301,7 +301,8 @@ def _window_s(speeds: Mapping[str, MeterSpeed], wanted_s: float | None) -> float
     if wanted_s is not None and wanted_s >= least_s:
         return wanted_s
     if not isfinite(least_s):
-        what, advice = "it delivered too little to tell how often it updates", "is what it feeds switched on?"
+        what = "it delivered too little to tell how often it updates"
+        advice = "is it running? State it if it is slow, as in ?period=60 s"
     else:
         window = wanted_s or MOST_S
         what = (
