@@ -33,6 +33,8 @@ OUTSIDE = {
     "sudo perjoule reproduce green-storage": "half an hour of real file systems",
     "perjoule reproduce green-storage --simulate": "minutes: tests/command/test_reproduce.py runs fewer trials",
     "sudo .venv/bin/perjoule run examples/hep.toml": "real file systems: tests/live/test_hep.py",
+    "sudo perjoule run examples/training.toml --into results/jobs": "real file systems: tests/live/test_training.py",
+    "perjoule show results/jobs --training": "results of real file systems: tests/live/test_training.py",
     "sudo perjoule run examples/ssd-vs-hdd.toml": "minutes on virtual hosts: tests/live/test_device_study.py",
     "sudo perjoule run ranks.toml": "IOR, which no distribution packages: tests/live/test_ior.py",
     "sudo perjoule run governors.toml": "governors and RAPL: tests/live/test_power.py",

@@ -156,6 +156,8 @@ PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the jo
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
 # what an idle file system has instead of these two: ranked, and plain
 IDLE = ("usable_bytes_per_w", "idle_w")
+# Of loads that are described as training jobs
+CHECKPOINTS, LOAD_CPU = "checkpoints_count", "load_cpu_s"
 # What events cost, in short: on the first screen of a report.
 EVENT_COSTS = (
     "event_before_bytes_per_s",
@@ -206,6 +208,8 @@ ENTRIES = (
            "higher"),
     Metric(NETWORK_LOCALITY, "% local by network", PERCENT, "1 - bytes that the analysing hosts received / bytes read",
            "higher"),
+    Metric(CHECKPOINTS, "checkpoints", ONE, "checkpoints that the ranks of all clients wrote or read together"),
+    Metric(LOAD_CPU, "load CPU s", S, "processor seconds of the load's own programs, as its hosts count them", "lower"),
     *(
         Metric(f"{peak}_{key}_ev", f"{title} {text}", _GEV, f"{text} of the {title} peak as fitted")
         for peak, title in TITLES.items()

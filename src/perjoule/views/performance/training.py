@@ -1,0 +1,43 @@
+"""Loads that are described as parts of a training job: what a checkpoint costs."""
+
+from collections.abc import Sequence
+
+from perjoule.measures.checkpoint import PER_CHECKPOINT, STALL
+from perjoule.model import Cell
+from perjoule.model.metrics import LOAD_CPU, metric_of
+from perjoule.results.table import PLACE, Table, cell_text, place
+from perjoule.views.content import Content
+from perjoule.views.view import Flag, Shown, View
+
+CHECKPOINT = (STALL.key, "throughput_bytes_per_s", PER_CHECKPOINT.key, LOAD_CPU)
+
+
+def _table(cells: Sequence[Cell], having: str, keys: Sequence[str]) -> Table:
+    rows = [
+        (*place(cell), *(cell_text(cell, key) for key in keys)) for cell in cells if having in cell.metrics
+    ]
+    return Table((*PLACE, *(metric_of(key).label for key in keys)), tuple(rows))
+
+
+def _checkpoints(content: Content) -> Table:
+    return _table(content.cells, STALL.key, CHECKPOINT)
+
+
+VIEW = View(
+    rank=175,
+    title="Training jobs",
+    tables=(
+        Shown(
+            _checkpoints,
+            "Checkpoints",
+            note="Stall: from the start of all ranks until the last has its shard durable, or has read it. Joules of a "
+            "write are those until the disks hold it. None of it is a result of MLPerf.",
+        ),
+    ),
+    flag=Flag(
+        "training",
+        "Checkpoints: stall, joules, processor seconds.",
+        none="no trial saved or loaded a checkpoint",
+        advice='add a [[workload]] of kind = "checkpoint"',
+    ),
+)
