@@ -2,7 +2,11 @@
 
 import csv
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +17,7 @@ from perjoule.execution import runner
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
+from sshd import NEEDS_SSHD, on_loopback, toml
 
 TOP = """
 name = "jobs"
@@ -83,3 +88,76 @@ size = "12 MiB"
         assert metrics[direction]["energy_per_checkpoint_j"].mean == pytest.approx(
             metrics[direction]["energy_j"].mean
         )
+
+
+def test_epochs_cost_what_their_batches_noted(tmp_path: Path) -> None:
+    text = f"""{TOP}
+[[filesystem]]
+kind = "glusterfs"
+replicas = 2
+[[workload]]
+kind = "training"
+files = 24
+sample = "512 KiB"
+deviation = "128 KiB"
+batch = 3
+workers = 2
+accelerators = 2
+compute = "50 ms"
+epochs = 2
+"""
+    results = measured(tmp_path, text)
+    (cell,) = summary(results).cells
+    (record,) = results.latest()
+    raw = results.folder_of(record) / "raw"
+    utilisations, moved_bytes, samples_count, ended_s, began_s = [], 0, 0, [], []
+    for client in ("client-1", "client-2"):
+        began_s.append(float((raw / f"{client}.began.txt").read_text()))
+        for rank in (0, 1):
+            calls = lines(raw / f"{client}.{rank}.csv")
+            moved_bytes += sum(int(call["bytes"]) for call in calls)
+            samples_count += len(calls)
+            ended_s.append(began_s[-1] + json.loads((raw / f"{client}.{rank}.json").read_text())["ended_s"])
+            for epoch in ("0", "1"):
+                batches = [b for b in lines(raw / f"{client}.{rank}.batches.csv") if b["epoch"] == epoch]
+                assert [batch["samples"] for batch in batches] == ["3", "3"]
+                took_s = float(batches[1]["ended_s"]) - float(batches[0]["ended_s"])
+                utilisations.append(0.05 / took_s)
+    emulated_s = 0.5 * (max(ended_s) - min(began_s))
+    assert samples_count == 2 * 24
+    assert all(0 < ratio <= 1 for ratio in utilisations)
+    found = {key: cell.metrics[key].mean for key in cell.metrics}
+    assert found["accelerator_ratio"] == pytest.approx(sum(utilisations) / len(utilisations))
+    assert found["samples_per_s"] == pytest.approx(samples_count / emulated_s, rel=0.01)
+    assert found["throughput_bytes_per_s"] == pytest.approx(moved_bytes / emulated_s, rel=0.01)
+    assert found["energy_per_epoch_j"] == pytest.approx(found["energy_j"] / 2)
+    assert found["compute_s"] == pytest.approx(0.025)
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    (tmp_path / "lab").mkdir()
+    with on_loopback(tmp_path / "lab") as of_lab:
+        yield of_lab
+
+
+@NEEDS_SSHD
+@pytest.mark.parametrize(
+    "load",
+    [
+        'kind = "training"\nfiles = 12\nsample = "128 KiB"\nbatch = 2\ncompute = "10 ms"\nepochs = 2',
+        'kind = "checkpoint"\noperation = "read"\nranks = 2\nsize = "4 MiB"\ndirect = true',
+    ],
+)
+def test_both_run_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "ssh.toml").write_text(
+        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load)
+    )
+    perjoule = str(Path(sys.executable).with_name("perjoule"))
+    argv = [perjoule, "run", str(tmp_path / "ssh.toml"), "--into", str(tmp_path / "results")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = open_results(tmp_path / "results")
+    assert [record.reason for record in results.latest()] == [""]
+    assert verify(results).differences == ()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
 STALL = Metric(
-    "stall_s", "stall s", S, "from the start of all ranks until the last has its shard durable, or has read it", "lower",
+    "stall_s", "stall s", S, "from the start until the last rank's file is durable, or read", "lower",
 )  # fmt: skip
 PER_CHECKPOINT = Metric(
     "energy_per_checkpoint_j", "J/checkpoint", Unit("J/checkpoint", "J"),

@@ -158,6 +158,8 @@ RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
 IDLE = ("usable_bytes_per_w", "idle_w")
 # Of loads that are described as training jobs
 CHECKPOINTS, LOAD_CPU = "checkpoints_count", "load_cpu_s"
+SAMPLES, EPOCHS, ACCELERATOR = "samples_count", "epochs_count", "accelerator_ratio"
+COMPUTE_WALL = "compute_wall_s"
 # What events cost, in short: on the first screen of a report.
 EVENT_COSTS = (
     "event_before_bytes_per_s",
@@ -208,8 +210,13 @@ ENTRIES = (
            "higher"),
     Metric(NETWORK_LOCALITY, "% local by network", PERCENT, "1 - bytes that the analysing hosts received / bytes read",
            "higher"),
-    Metric(CHECKPOINTS, "checkpoints", ONE, "checkpoints that the ranks of all clients wrote or read together"),
-    Metric(LOAD_CPU, "load CPU s", S, "processor seconds of the load's own programs, as its hosts count them", "lower"),
+    Metric(CHECKPOINTS, "checkpoints", ONE, "checkpoints written or read"),
+    Metric(SAMPLES, "samples", ONE, "samples read in all epochs"),
+    Metric(EPOCHS, "epochs", ONE, "epochs of a training job"),
+    Metric(ACCELERATOR, "% AU", PERCENT, "accelerator utilisation: compute time / time, without the first batch of an epoch",
+           "higher"),
+    Metric(COMPUTE_WALL, "compute s, wall", S, "compute time of a batch, wall time"),
+    Metric(LOAD_CPU, "load CPU s", S, "CPU time of the load's own programs", "lower"),
     *(
         Metric(f"{peak}_{key}_ev", f"{title} {text}", _GEV, f"{text} of the {title} peak as fitted")
         for peak, title in TITLES.items()

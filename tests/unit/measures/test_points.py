@@ -275,3 +275,28 @@ def test_a_checkpoint_has_its_stall_until_the_last_rank_and_its_joules(made):
     assert point.metrics["stall_s"] == pytest.approx(8 * 0.5)
     assert point.metrics["energy_per_checkpoint_j"] == pytest.approx(30 * 10 * 0.5)
     assert "stall_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def a_training_job(made, scale, **options):
+    """400 samples in two epochs, of accelerators that compute 0.3 s of wall time a batch."""
+    record = made.record(made.trial(options={"preset": "unet3d_h100", **options}), scale=scale)
+    measured = {"samples_count": 400.0, "epochs_count": 2.0, "compute_wall_s": 0.3}
+    return replace(record, outcome=replace(record.outcome, measured=measured))
+
+
+def test_a_training_job_has_its_samples_and_the_joules_of_an_epoch_in_emulated_time(made):
+    """10 s of wall time at 30 W are 5 s and 150 J at scale 0.5."""
+    (point,) = points(a_training_job(made, 0.5, compute="0.3 s"), watts(made))
+    assert point.metrics["samples_per_s"] == pytest.approx(400 / 5)
+    assert point.metrics["energy_per_epoch_j"] == pytest.approx(30 * 5 / 2)
+    assert point.metrics["compute_s"] == pytest.approx(0.15)
+    assert "samples_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_a_presets_accelerator_on_a_slower_cluster_is_a_doubt_that_says_what_to_write(made):
+    """Emulated time runs at half the speed: 0.3 s of the hardware are 0.6 s of wall time."""
+    (doubted,) = points(a_training_job(made, 0.5), watts(made))
+    (doubt,) = [doubt for doubt in doubted.doubts if doubt.id == "undilated.compute"]
+    assert str(doubt).endswith('write compute = "0.6 s"')
+    for fine in (a_training_job(made, 0.5, compute="0.3 s"), a_training_job(made, 1.0)):
+        assert "undilated.compute" not in {doubt.id for doubt in points(fine, watts(made))[0].doubts}

@@ -1,6 +1,7 @@
 """Doubts about time that an emulated cluster does not dilate."""
 
 from perjoule.model.doubts.kind import Kind, doubt
+from perjoule.model.units import seconds_text
 
 
 class UndilatedDoubts(Kind):
@@ -21,6 +22,15 @@ class UndilatedDoubts(Kind):
         return (
             f"timeouts of daemons keep their own time, which {scale} does not dilate: what waits for one "
             "takes less emulated time than on the hardware"
+        )
+
+    @doubt
+    def compute(self, *, preset: str, wall_s: float, emulated_s: float, meant_s: float) -> str:
+        """An accelerator computes in wall time. Write the longer compute time, or measure at scale 1."""
+        return (
+            f"{preset} computes a batch in {seconds_text(wall_s)} of wall time, which is "
+            f"{seconds_text(emulated_s)} of the emulated cluster: a faster accelerator, which waits more; "
+            f'write compute = "{meant_s:.3g} s"'
         )
 
 

@@ -1,14 +1,16 @@
-"""Loads that are described as parts of a training job: what a checkpoint costs."""
+"""Loads that are described as parts of a training job: what epochs and checkpoints cost."""
 
 from collections.abc import Sequence
 
 from perjoule.measures.checkpoint import PER_CHECKPOINT, STALL
+from perjoule.measures.training import COMPUTE, PER_EPOCH, RATE
 from perjoule.model import Cell
-from perjoule.model.metrics import LOAD_CPU, metric_of
+from perjoule.model.metrics import ACCELERATOR, LOAD_CPU, metric_of
 from perjoule.results.table import PLACE, Table, cell_text, place
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
+EPOCH = (RATE.key, "throughput_bytes_per_s", ACCELERATOR, COMPUTE.key, PER_EPOCH.key, LOAD_CPU)
 CHECKPOINT = (STALL.key, "throughput_bytes_per_s", PER_CHECKPOINT.key, LOAD_CPU)
 
 
@@ -17,6 +19,10 @@ def _table(cells: Sequence[Cell], having: str, keys: Sequence[str]) -> Table:
         (*place(cell), *(cell_text(cell, key) for key in keys)) for cell in cells if having in cell.metrics
     ]
     return Table((*PLACE, *(metric_of(key).label for key in keys)), tuple(rows))
+
+
+def _epochs(content: Content) -> Table:
+    return _table(content.cells, RATE.key, EPOCH)
 
 
 def _checkpoints(content: Content) -> Table:
@@ -28,6 +34,12 @@ VIEW = View(
     title="Training jobs",
     tables=(
         Shown(
+            _epochs,
+            "Epochs",
+            note="AU: accelerator utilisation as MLPerf Storage defines it, the time in which accelerators compute by the "
+            "time, without the first batch of an epoch. None of it is a result of MLPerf.",
+        ),
+        Shown(
             _checkpoints,
             "Checkpoints",
             note="Stall: from the start of all ranks until the last has its shard durable, or has read it. Joules of a "
@@ -36,8 +48,8 @@ VIEW = View(
     ),
     flag=Flag(
         "training",
-        "Checkpoints: stall, joules, processor seconds.",
-        none="no trial saved or loaded a checkpoint",
-        advice='add a [[workload]] of kind = "checkpoint"',
+        "Training jobs: samples, accelerator utilisation, joules per epoch; checkpoints: stall, joules.",
+        none="no trial read epochs or a checkpoint",
+        advice='add a [[workload]] of kind = "training" or "checkpoint"',
     ),
 )

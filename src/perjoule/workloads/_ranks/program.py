@@ -1,24 +1,30 @@
-"""Ranks that save or load a checkpoint at once, as a separate program on a client.
+"""Ranks that save or load a checkpoint, or read a data set in epochs, as a separate program on a client.
 
 It runs under the system's Python and uses only the standard library. Standard input is JSON: `do`, `ranks`
 (the parameters of each), `out` and `gate`, the command that waits for the common start and prints its time.
 All ranks are ready before it waits, and it ends once all have; if one fails, the others are ended.
 
 `OUT.began.txt` is when they began (UTC), `OUT.N.json` what rank N did, `OUT.N.csv` its calls. Their times are
-seconds since then, by a clock that nothing sets.
+seconds since then, by a clock that nothing sets. `OUT.N.batches.csv` are the batches of an epoch.
 """
 
 import ctypes
 import json
 import mmap
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +36,10 @@ REPEATED_BYTES = 1024**2
 PAGE_BYTES = 4096  # what direct I/O is aligned to
 # EIO, ENODEV, ENOTCONN, ECONNREFUSED, ESTALE, ETIMEDOUT, ECONNABORTED: a mount whose daemon went away
 TRANSIENT_ERRNOS = (5, 19, 103, 107, 110, 111, 116)
+# EIO, ERANGE, ECONNABORTED, ECONNRESET, ENOTCONN, ETIMEDOUT, ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ESTALE: of a
+# server that is gone, for reads that go on
+TOLERATED = (5, 34, 103, 104, 107, 110, 111, 112, 113, 116)
+PREFETCHED = 2  # batches of a thread that are read ahead
 FAILED, TRANSIENT = 1, 75  # exit codes; the second where another attempt may succeed (EX_TEMPFAIL)
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 C = ctypes.CDLL(None)
@@ -132,7 +142,138 @@ def read_whole(descriptor: int, buffer: mmap.mmap, offset: int, length: int, pat
         done += count
 
 
-DO = {"write": write, "read": read}
+def file_sizes(job: Job) -> list[int]:
+    """Return the bytes of a sample in each file of a data set: normal, but none below a hundredth of the mean.
+
+    They are whole pages where `page` says so. All samples of a file have the same size.
+    """
+    random = Random(f"{job['seed']} sizes")
+    page, mean, deviation = job["page"], job["sample"], job["deviation"]
+
+    def size() -> int:
+        while (drawn := random.gauss(mean, deviation) if deviation else mean) < mean / 100:
+            pass
+        return max(1, -(-round(drawn) // page)) * page
+
+    return [size() for _ in range(job["files"])]
+
+
+def file_path(job: Job, number: int) -> str:
+    """Return the path of a file of a data set."""
+    return f"{job['folder']}/{number:09d}"
+
+
+def lay_out(job: Job, since: Clock) -> Done:
+    """Write the files of a data set that this rank has, and that are missing or of another size; the first rank
+    removes those of a larger data set.
+    """
+    sizes, calls = file_sizes(job), CallTimes(since)
+    content = Pseudorandom(job["seed"], job["transfer"])
+    yield {}
+    if not job["rank"]:
+        for old in Path(job["folder"]).iterdir():
+            if re.fullmatch("[0-9]{9}", old.name) and int(old.name) >= job["files"]:
+                old.unlink()
+    for number in range(job["rank"], job["files"], job["ranks"]):
+        path, length = Path(file_path(job, number)), sizes[number] * job["samples_per_file"]
+        if path.exists() and path.stat().st_size == length:
+            continue
+        with calls.one(length), path.open("wb", buffering=0) as file:
+            for offset in range(0, length, job["transfer"]):
+                piece = content.at((number << 40) + offset, min(job["transfer"], length - offset))
+                while piece:
+                    piece = piece[file.write(piece) :]
+            os.fsync(file.fileno())
+    yield {"ended_s": since(), "calls": calls}
+
+
+def epoch_samples(job: Job, epoch: int) -> "array[int]":
+    """Return the numbers of the samples that this rank reads in an epoch, in order.
+
+    Each epoch shuffles all samples, or all files, anew, and deals them to the ranks of all clients in turns.
+    """
+    random, per_file = Random(f"{job['seed']} epoch {epoch}"), job["samples_per_file"]
+    if job["shuffle"] == "samples":
+        every = list(range(job["files"] * per_file))
+        random.shuffle(every)
+        return array("Q", every[job["rank"] :: job["ranks"]])
+    files = list(range(job["files"]))
+    random.shuffle(files)
+    dealt = files[job["rank"] :: job["ranks"]]
+    return array("Q", (number * per_file + index for number in dealt for index in range(per_file)))
+
+
+class Loader:
+    """Reads batches of samples, in several threads."""
+
+    def __init__(self, job: Job, since: Clock) -> None:
+        self._job, self._since, self._sizes, self._own = job, since, file_sizes(job), threading.local()
+        self._flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0)
+
+    def read(self, samples: Sequence[int]) -> tuple[CallTimes, int]:
+        """Read a batch: a call for each sample that was read, and how many failed as they may."""
+        calls, errors_count, per_file = CallTimes(self._since), 0, self._job["samples_per_file"]
+        opened, descriptor = -1, -1
+        try:
+            for sample in samples:
+                number, index = divmod(sample, per_file)
+                try:
+                    with calls.one(self._sizes[number]):
+                        if number != opened:
+                            if descriptor >= 0:
+                                os.close(descriptor)
+                                opened, descriptor = -1, -1
+                            descriptor = os.open(file_path(self._job, number), self._flags)
+                            opened = number
+                        self._read(descriptor, number, index * self._sizes[number])
+                except OSError as error:
+                    if error.errno not in self._job["tolerated"]:
+                        raise
+                    errors_count += 1
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        return calls, errors_count
+
+    def _read(self, descriptor: int, number: int, begin: int) -> None:
+        if not hasattr(self._own, "buffer"):
+            self._own.buffer = mmap.mmap(-1, self._job["transfer"])
+        path = file_path(self._job, number)
+        for offset in range(0, self._sizes[number], self._job["transfer"]):
+            length = min(self._job["transfer"], self._sizes[number] - offset)
+            read_whole(descriptor, self._own.buffer, begin + offset, length, path)
+
+
+def train(job: Job, since: Clock) -> Done:
+    """Read all samples of this rank in each epoch, batch by batch, while an accelerator computes for a time.
+
+    Threads read whole batches, at most PREFETCHED for each thread ahead of the one that is computed; none of the
+    next epoch.
+    """
+    loader, calls = Loader(job, since), CallTimes(since)
+    epochs = [epoch_samples(job, epoch) for epoch in range(job["epochs"])]
+    batches = ["epoch,samples,errors,ready_s,ended_s"]
+    yield {}
+    with ThreadPoolExecutor(job["workers"]) as threads:
+        for epoch, samples in enumerate(epochs):
+            begins = iter(range(0, len(samples), job["batch"]))
+            asked = deque(
+                threads.submit(loader.read, samples[begin : begin + job["batch"]])
+                for begin in islice(begins, PREFETCHED * job["workers"])
+            )
+            while asked:
+                read, errors_count = asked.popleft().result()
+                ready_s = since()
+                for begin in islice(begins, 1):
+                    asked.append(threads.submit(loader.read, samples[begin : begin + job["batch"]]))
+                count = len(read.lines) - 1
+                time.sleep(job["compute_s"] * (count + errors_count) / job["batch"])
+                batches.append(f"{epoch},{count},{errors_count},{ready_s:.6f},{since():.6f}")
+                calls.lines += read.lines[1:]
+    yield {"ended_s": since(), "calls": calls, "batches": batches}
+
+
+DO = {"write": write, "read": read, "lay_out": lay_out, "train": train}
 
 
 def main() -> int:
@@ -198,6 +339,8 @@ def run_rank(job: Job, number: int, rank: Job, tells: int, waits: int) -> int:
         done["cpu_s"] = time.process_time() - before_s
         out = f"{job['out']}.{number}"
         Path(out + ".csv").write_text("\n".join([*done.pop("calls").lines, ""]))
+        if "batches" in done:
+            Path(out + ".batches.csv").write_text("\n".join([*done.pop("batches"), ""]))
         Path(out + ".json").write_text(json.dumps(done))
     except OSError as error:
         reason = f"{error.filename or rank['path']}: {(error.strerror or str(error)).lower()}"
