@@ -7,13 +7,14 @@ clients.
 import importlib.util
 import json
 import re
+import secrets
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,14 +24,24 @@ import pytest
 from lacking import lacking
 from on_hosts import hosts_of, received_bytes
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted, WorksInBackground
+from perjoule.drivers.protocols import (
+    FileSystem,
+    Host,
+    Hosts,
+    Mounted,
+    OffersBuckets,
+    WorksInBackground,
+    able,
+)
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import Deployed
+from perjoule.machine import buckets
 from perjoule.machine.disks import space_bytes
 from perjoule.machine.mounts import is_mounted
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB
-from places import ROOT
+from places import ROOT, TESTS
+from s3_store import credentials
 
 pytestmark = pytest.mark.live
 
@@ -41,6 +52,7 @@ MOST_LINES = 80
 # the first ones bring nothing up
 PATIENCE = ("1 ms", "30 ms", "60 ms", "120 ms", "250 ms", "500 ms", "1 s", "2 s")
 MOVES_NOTHING = "simulated"
+EXISTS, PORT = ("bucket",), 8333  # what leads to a store that is there already
 FILE_BYTES = 8 * MIB
 
 CAMPAIGN = """
@@ -94,6 +106,8 @@ def driver(kind: str, folder: Path, **options: Any) -> FileSystem:
     """
     found = module(kind, folder)
     table = {**tomllib.loads(found.EXAMPLE)["filesystem"][0], **options}
+    if "endpoint" in table:
+        table["credentials"] = str(credentials(folder))
     if "path" in table:
         table["path"] = str(folder)  # of a file system that is there already
     cls = next(
@@ -167,21 +181,27 @@ class Life:
     before: dict[str, list[str]]
     space_bytes: dict[str, int]  # that each client sees at first
     end: Callable[[], None]
+    seeds: dict[str, str] = field(default_factory=dict[str, str])  # of each client's object
 
     @property
     def client(self) -> Host:
         return self.hosts.clients[0]
 
     def data(self, client: Host) -> Path:
-        """A file, a device, or an object as POOL/OBJECT."""
+        """A file, a device, or an object as POOL/OBJECT or BUCKET/OBJECT."""
         if self.filesystem.offers == "devices":
             return self.mounted.devices[client.name]
         if self.filesystem.offers == "pools":
             return Path(self.mounted.pools[client.name].name, "contract")
+        if self.filesystem.offers == "buckets":
+            bucket = able(self.mounted, OffersBuckets).bucket(client.name)
+            return Path(bucket.name, bucket.prefix, "contract-00000000")
         return self.mounted.directories[client.name] / "contract"
 
     def write(self, client: Host) -> str:
-        """Write random bytes durably, and return their checksum."""
+        """Write random bytes durably, and return their checksum; of an object, the seed of its bytes."""
+        if self.filesystem.offers == "buckets":
+            return self._object(client, "put", secrets.token_hex(8))
         scratch = client.directory / "scratch"
         size = ["bs=1M", f"count={FILE_BYTES // MIB}"]
         client.run(["dd", "if=/dev/urandom", f"of={scratch}", *size], timeout_s=60)
@@ -197,6 +217,8 @@ class Life:
 
     def read(self, client: Host) -> str:
         """Read them again, and return their checksum."""
+        if self.filesystem.offers == "buckets":
+            return self._object(client, "get", self.seeds[client.name])
         if self.filesystem.offers == "pools":
             scratch = client.directory / "scratch"
             client.run([*self._rados(client), "get", "contract", scratch], timeout_s=60)
@@ -205,6 +227,15 @@ class Life:
             return said.split()[0]
         argv = ["sh", "-c", 'head -c "$1" "$2" | sha256sum', "read", str(FILE_BYTES), self.data(client)]
         return client.run(argv, timeout_s=60).stdout.split()[0]
+
+    def _object(self, client: Host, operation: str, seed: str) -> str:
+        self.seeds[client.name] = seed
+        wanted: dict[str, Any] = {"object_bytes": FILE_BYTES, "count": 1, "duration_s": 60.0, "seed": seed}
+        wanted |= {"tolerate_errors": False, "wait": []}
+        bucket = able(self.mounted, OffersBuckets).bucket(client.name)
+        buckets.ask(client, bucket, operation, "contract-", timeout_s=60, **wanted)
+        client.run(["rm", client.directory / buckets.PROGRAM_NAME], timeout_s=10)
+        return seed
 
     def _rados(self, client: Host) -> list[str | Path]:
         pool = self.mounted.pools[client.name]
@@ -216,6 +247,8 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     kind = request.param
     filesystem = driver(kind, tmp_path_factory.mktemp(kind))
     with hosts_of().hold(2) as hosts, ExitStack() as stack:
+        if kind in EXISTS:
+            filesystem = served(kind, tmp_path_factory.mktemp(kind), hosts.management, stack)
         before = traces(hosts)
         try:
             mounted = stack.enter_context(filesystem.mount(hosts))
@@ -224,18 +257,33 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield Life(kind, filesystem, hosts, mounted, before, seen_bytes(hosts, mounted), stack.close)
 
 
+def served(kind: str, folder: Path, host: Host, stack: ExitStack) -> FileSystem:
+    """Start the store that is there already, and return the driver that leads to it."""
+    argv = [sys.executable, TESTS / "s3_store.py", host.address, str(PORT)]
+    store = host.spawn(argv, log=folder / "store.log")
+    stack.callback(store.stop)
+    until_s = time.monotonic() + 20
+    while "serving" not in store.output():
+        assert time.monotonic() < until_s, store.output()
+        time.sleep(0.05)
+    return driver(kind, folder, endpoint=f"http://{host.address}:{PORT}")
+
+
 def seen_bytes(hosts: Hosts, mounted: Mounted) -> dict[str, int]:
     clients = [client for client in hosts.clients if client.name in mounted.directories]
     return {client.name: space_bytes(client, mounted.directories[client.name])[1] for client in clients}
 
 
 def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> None:
+    names = {client.name for client in life.hosts.clients}
     offered = {
         "folders": life.mounted.directories,
         "pools": life.mounted.pools,
         "devices": life.mounted.devices,
+        "buckets": {},
     }
-    names = {client.name for client in life.hosts.clients}
+    if isinstance(life.mounted, OffersBuckets):
+        offered["buckets"] = {name: life.mounted.bucket(name) for name in names}
     lacking = names - offered[life.filesystem.offers].keys()
     assert not lacking, f"have `mount` give {life.filesystem.offers} to {lacking} as well"
     if life.filesystem.offers == "folders":
@@ -276,7 +324,9 @@ def test_clients_see_the_space_of_all_servers_from_the_start(life: Life) -> None
 def test_what_is_written_is_read_back_unchanged_over_cold_caches(life: Life) -> None:
     written = life.write(life.client)
     holders = life.mounted.locate(life.data(life.client))
-    assert holders, "`locate` names no host for a file of 8 MiB: read where its data lie"
+    assert holders or life.kind in EXISTS, (
+        "`locate` names no host for a file of 8 MiB: read where its data lie"
+    )
     if life.mounted.data_hosts:
         beyond = set(holders) - set(life.mounted.data_hosts)
         assert not beyond, f"`locate` names {beyond}, which `data_hosts` lacks: make the two agree"

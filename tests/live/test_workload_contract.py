@@ -5,6 +5,7 @@ Each runs as its EXAMPLE says, with the first value of each list, in a small siz
 
 import importlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
 from perjoule.model.errors import WorkloadError
 from perjoule.store import create, open_results
+from s3_store import BUCKET, S3Store, credentials, s3_store
 
 pytestmark = pytest.mark.live
 
@@ -25,6 +27,7 @@ STORES = {
     "folders": {"kind": "directory"},
     "pools": {"kind": "rados", "placement_groups": 8},
     "devices": {"kind": "device"},
+    "buckets": {"kind": "bucket", "bucket": BUCKET},
 }
 MOUNTED_ON_SERVERS = {"kind": "moosefs"}  # for those that work where the data lie
 NOT_RUN = {"imported": "it reads what other tools measured"}
@@ -57,8 +60,16 @@ def written(name: str, table: dict[str, Any]) -> str:
     return "\n".join([f"{name}", *(f"{option} = {value(one)}" for option, one in table.items())]) + "\n"
 
 
+@pytest.fixture
+def serving_s3() -> Iterator[S3Store]:
+    with s3_store() as store:
+        yield store
+
+
 @pytest.mark.parametrize("kind", drivers.kinds("workloads"))
-def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_path: Path) -> None:
+def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(
+    kind: str, tmp_path: Path, serving_s3: S3Store
+) -> None:
     if kind in NOT_RUN:
         pytest.skip(f"{kind}: {NOT_RUN[kind]}")
     table = workload_table(kind)
@@ -74,6 +85,9 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
     )
     if kind == ON_FAKES:
         testbed, store = {"kind": ON_FAKES}, {"kind": ON_FAKES}
+    if store["kind"] == "bucket":  # which speaks on this machine's loopback
+        testbed = {"kind": "local"}
+        store |= {"endpoint": serving_s3.endpoint, "credentials": str(credentials(tmp_path))}
     if store["kind"] == "directory":
         (tmp_path / "data").mkdir()
         store["path"] = str(tmp_path / "data")

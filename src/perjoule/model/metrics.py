@@ -143,6 +143,7 @@ GAP, PER_BYTE = "gap_ratio", "energy_per_byte_j"
 # Those that single workloads measure.
 ASKED_LOAD, REACHED_LOAD, ERRORS = "asked_load_ratio", "load_ratio", "event_errors_count"
 LEAST_GAP, MOUNTED, POOLS = "least_gap_s", "clients_mounted_count", "pools_made_count"
+OBJECTS, ENGINE_CPU = "objects_count", "engine_cpu_s"
 WARM_UP_ROUNDS, WARM_UP, WARM_UP_BYTES = "warm_up_rounds_count", "warm_up_s", "warm_up_bytes"
 TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = (
     "tasks_count",
@@ -201,6 +202,8 @@ ENTRIES = (
     Metric(MOUNTED, "clients mounted", ONE, "clients with the file system mounted during an idle trial"),
     Metric(POOLS, "pools", ONE, "pools that clients made and deleted in the window"),
     Metric(ERRORS, "errors", ONE, "calls of clients that failed, in loads that continue after errors", "lower", event=True),
+    Metric(OBJECTS, "objects", ONE, "objects that clients put or got"),
+    Metric(ENGINE_CPU, "engine CPU s", S, "CPU time of the load's own programs on all clients"),
     Metric(WARM_UP_ROUNDS, "warm-up rounds", ONE, "rounds of fio before the steady ones"),
     Metric(WARM_UP, "warm-up", S, "length of the rounds of fio before the steady ones"),
     Metric(WARM_UP_BYTES, "warm-up bytes", MEBIBYTES, "bytes moved in the rounds of fio before the steady ones"),

@@ -65,9 +65,11 @@ class Gates:
         Several parts of a load may wait at its gate at once, and later ones run it again: it waits for no
         second moment.
         """
-        return shlex.join(
-            ["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))]
-        )
+        return shlex.join(self.argv(name))
+
+    def argv(self, name: str) -> list[str]:
+        """Return the same as arguments."""
+        return ["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))]
 
     def open(self, running: Mapping[str, Process], ahead_s: Mapping[str, float], *, until_s: float) -> float:
         """Wait until all loads are at their gates, or one has ended; then send all the start time.

@@ -112,6 +112,7 @@ def test_a_key_ends_in_its_si_unit(key):
 OF_SYMBOL = {
     **{"": 1, "1": 1, "%": 1e-2, "op": 1, "times the best": 1},
     **{"events": 1, "samples": 1, "epoch": 1, "checkpoint": 1},
+    **{"object": 1, "objects": 1, "mJ": 1e-3},
     **{"s": 1, "ms": 1e-3, "day": 24 * 60 * 60, "W": 1, "J": 1, "kJ": 1e3, "µJ": 1e-6, "GeV": 1e9},
     **{"B": 1, "KiB": 2**10, "MiB": 2**20, "TiB": 2**40, "GB": 1e9, "TB": 1e12},
 }
@@ -148,10 +149,26 @@ def test_stop_rules_and_comparisons_know_their_metrics_by_label():
         for label in ("idle W", "kJ/TB-day", "kJ/TB-day raw")
     }
     kept = {f"{of}GB/W" for of in ("", "gross ", "clients ", "all ")}
-    assert BY_LABEL.keys() == old | {"% TPP", "gross J", "gross W", "gross op/J"} | sides | powers | kept
-    less = {"J", "W", "s", "EDP", "gross J", "gross W", "clients J", "clients W", "all J", "all W"} | powers
+    objects = {"objects/s", "objects/J", "mJ/object"}
+    gross = {"gross J", "gross W", "gross op/J"}
+    assert BY_LABEL.keys() == old | {"% TPP"} | gross | objects | sides | powers | kept
+    less = {
+        "J",
+        "W",
+        "s",
+        "EDP",
+        "gross J",
+        "gross W",
+        "clients J",
+        "clients W",
+        "all J",
+        "all W",
+        "mJ/object",
+    } | powers
     assert {label for label, one in BY_LABEL.items() if one.better == "lower"} == less
-    assert {label for label, one in BY_LABEL.items() if not one.energy} == {"MiB/s", "op/s", "% TPP", "s"}
+    assert {label for label, one in BY_LABEL.items() if not one.energy} == {
+        *("MiB/s", "op/s", "objects/s", "% TPP", "s")
+    }
 
 
 def test_an_uncertainty_has_the_unit_of_its_metric_and_none_of_its_own():

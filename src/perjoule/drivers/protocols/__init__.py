@@ -16,7 +16,7 @@ from perjoule.drivers.protocols.abilities import (
 )
 from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.event import ELSEWHERE, Command, Event, ServerEvent, Work
-from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
+from perjoule.drivers.protocols.filesystem import Access, Bucket, FileSystem, Mounted, Pool
 from perjoule.drivers.protocols.host import (
     MADE,
     REBUILD,
@@ -36,6 +36,7 @@ from perjoule.drivers.protocols.mounted_abilities import (
     Killable,
     LosesDisks,
     MakesPools,
+    OffersBuckets,
     Scrubs,
     TakesSnapshots,
     TellsHealth,
@@ -69,6 +70,7 @@ __all__ = [
     "Access",
     "Ages",
     "Awaits",
+    "Bucket",
     "CachesOnServers",
     "Check",
     "Cleaned",
@@ -101,6 +103,7 @@ __all__ = [
     "Mounted",
     "Need",
     "Offered",
+    "OffersBuckets",
     "OffersSettings",
     "Outlet",
     "OverwritesDevices",

@@ -14,7 +14,7 @@ from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Aged, Amplification, Disk, Json, Reality, Redundancy
 
-Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
+Access = Literal["folders", "pools", "buckets", "devices"]  # how a client gets at its data
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,17 @@ class Pool:
     name: str
     user: str  # who may use it: "client.client-1"
     configuration: Path  # file on the client that says where the store is and with which key
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What a client may use of a bucket in a store that speaks S3."""
+
+    name: str
+    endpoint: str  # "http://10.99.0.6:8333", of the gateway that this client uses
+    region: str
+    credentials: Path  # file on the client with the keys, in the form of AWS's tools
+    prefix: str = ""  # of all names of ours, with a slash at its end; "": the bucket is ours
 
 
 class Mounted(ABC):

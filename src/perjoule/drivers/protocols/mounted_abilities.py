@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from perjoule.drivers.protocols.abilities import Ability
+from perjoule.drivers.protocols.filesystem import Bucket
 from perjoule.drivers.protocols.host import Host
 from perjoule.model import Aged, Json
 
@@ -134,6 +135,16 @@ class Growable(Ability):
     @abstractmethod
     def add(self, host: Host) -> None:
         """Have a further storage host serve, and begin to spread the data. Raises WorkloadError."""
+
+
+class OffersBuckets(Ability):
+    """A store that speaks S3, with a bucket or a part of one for each client."""
+
+    lack = "this file system has no buckets"
+
+    @abstractmethod
+    def bucket(self, client: str) -> Bucket:
+        """Return what a client, or another user, by its name, may use."""
 
 
 class MakesPools(Ability):

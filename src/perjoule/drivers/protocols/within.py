@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from perjoule.drivers.protocols.abilities import able
-from perjoule.drivers.protocols.filesystem import Mounted
+from perjoule.drivers.protocols.filesystem import Bucket, Mounted
 from perjoule.drivers.protocols.host import Host
-from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, MakesPools, Unmounts
+from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, MakesPools, OffersBuckets, Unmounts
 
 
-class Within(Mounted, CachesOnServers, MakesPools, Unmounts):
+class Within(Mounted, CachesOnServers, MakesPools, OffersBuckets, Unmounts):
     """The same file system with other folders; what happens to the whole happens to it."""
 
     def __init__(self, mounted: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
@@ -60,6 +60,10 @@ class Within(Mounted, CachesOnServers, MakesPools, Unmounts):
     def unmounted(self) -> AbstractContextManager[None]:
         """As of the whole."""
         return able(self._whole, Unmounts).unmounted()
+
+    def bucket(self, client: str) -> Bucket:
+        """As of the whole."""
+        return able(self._whole, OffersBuckets).bucket(client)
 
     def make_pool(self, client: str) -> None:
         """As of the whole."""

@@ -35,6 +35,14 @@ class WorkDoubts(Kind):
         return f"{host}: fio continued after {count} errors"
 
     @doubt
+    def engine_busy(self, *, host: str, busy_ratio: float) -> str:
+        """A client's S3 engine had no CPU time left. Use more clients, or larger objects."""
+        return (
+            f"{host}: the S3 engine used {100 * busy_ratio:.0f} % of a core, and may be what limits: use more "
+            "clients or larger objects"
+        )
+
+    @doubt
     def ior_warned(self, *, warning: str) -> str:
         """IOR printed a warning. It says what."""
         return f"IOR warned: {warning}"

@@ -1,0 +1,351 @@
+"""Put, get, list and remove objects over S3, on a client: `python3 engine.py REQUEST`, which is JSON.
+
+Requests are signed (SigV4) with UNSIGNED-PAYLOAD, one connection a thread. It prints a report, JSON in one
+line. It is copied to clients, where it runs under the system's Python: it imports the standard library alone.
+https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+"""
+
+import configparser
+import hashlib
+import hmac
+import html
+import http.client
+import json
+import platform
+import random
+import re
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+UNSIGNED = "UNSIGNED-PAYLOAD"
+STEP, STEPS = (
+    4099,
+    65536,
+)  # bytes between the begins of objects in the client's stream; steps until it repeats
+TIMEOUT_S = 60.0  # of one send or receive
+PAUSE_S = 0.05  # after an error that is tolerated
+MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
+MOST_CHARACTERS = 300  # of an error
+PERMILLES = (500, 950, 990, 999)
+
+
+class Refused(Exception):
+    """An answer that is not what was order for; `kind` is what it is counted as."""
+
+    def __init__(self, kind: str, words: str) -> None:
+        super().__init__(words)
+        self.kind = kind
+
+
+class Store:
+    """One connection to a bucket."""
+
+    def __init__(self, order: Mapping[str, Any], keys: tuple[str, str]) -> None:
+        parts = urlsplit(str(order["endpoint"]))
+        self.bucket, self.region = order["bucket_name"], order["region"]
+        self.name, (self.key, self.secret) = parts.netloc, keys
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self.connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+        self._signing = "", b""
+
+    def close(self) -> None:
+        """Close it; the next request connects again."""
+        self.connection.close()
+
+    def signature(self, method: str, path: str, query: str, signed: Mapping[str, str]) -> str:
+        """Return the Authorization of a request; `signed` are its headers in order of their names."""
+        now, payload = signed["x-amz-date"], signed["x-amz-content-sha256"]
+        scope = f"{now[:8]}/{self.region}/s3/aws4_request"
+        if self._signing[0] != scope:
+            key = ("AWS4" + self.secret).encode()
+            for part in scope.split("/"):
+                key = hmac.new(key, part.encode(), "sha256").digest()
+            self._signing = scope, key
+        names = ";".join(signed)
+        headers = "".join(f"{name}:{value}\n" for name, value in signed.items())
+        canonical = "\n".join((method, path, query, headers, names, payload))
+        text = "\n".join(("AWS4-HMAC-SHA256", now, scope, hashlib.sha256(canonical.encode()).hexdigest()))
+        seal = hmac.new(self._signing[1], text.encode(), "sha256").hexdigest()
+        credential = f"{self.key}/{scope}"
+        return f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={names}, Signature={seal}"
+
+    def request(
+        self, method: str, name: str, body: Any = None, query: str = "", ok: tuple[int, ...] = (200,)
+    ) -> http.client.HTTPResponse:
+        """Send a request and return the answer, of which the body is not yet read. Raises Refused."""
+        path = "/" + quote(f"{self.bucket}/{name}" if name else self.bucket, safe="/-_.~")
+        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        signed = {"host": self.name, "x-amz-content-sha256": UNSIGNED, "x-amz-date": now}
+        headers = {"x-amz-date": now, "x-amz-content-sha256": UNSIGNED}
+        headers["Authorization"] = self.signature(method, path, query, signed)
+        if body is not None:
+            headers["Content-Type"] = "application/octet-stream"
+        self.connection.request(method, path + ("?" + query if query else ""), body=body, headers=headers)
+        answer = self.connection.getresponse()
+        if answer.status not in ok:
+            raise self.refusal(method, path, answer)
+        return answer
+
+    def refusal(self, method: str, path: str, answer: http.client.HTTPResponse) -> Refused:
+        """Return an answer as an error, with the store's own code and message and none of the keys."""
+        text = answer.read(4096).decode(errors="replace")
+        code, message = (re.search(f"<{tag}>(.*?)</{tag}>", text, re.S) for tag in ("Code", "Message"))
+        kind = f"{answer.status} {code[1] if code else answer.reason}"
+        where = answer.getheader("Location", "")
+        reason = message[1] if message else text if "<" not in text else ""
+        reason = " ".join(filter(None, (reason, f"location: {where}" if where else "")))[:MOST_CHARACTERS]
+        for secret in (self.secret, self.key):
+            reason = reason.replace(secret, "***")
+        return Refused(kind, ": ".join(filter(None, (f"{method} {path}", kind, reason))))
+
+    def put(self, name: str, data: Any) -> None:
+        """Put an object. Raises Refused."""
+        answer = self.request("PUT", name, data)
+        answer.read()
+        if not answer.getheader("ETag"):
+            raise Refused("no ETag", f"PUT {name}: the answer has no ETag: is it from a store?")
+
+    def get(self, name: str, room: memoryview) -> None:
+        """Get an object that fills the room. Raises Refused if it is shorter or longer."""
+        answer, got = self.request("GET", name), 0
+        while got < len(room):
+            count = answer.readinto(room[got:])
+            if not count:
+                break
+            got += count
+        if got < len(room) or answer.read(1):
+            length = "more" if got == len(room) else f"{got} B"
+            raise Refused("wrong length", f"GET {name}: it has {length}, not {len(room)} B")
+
+    def delete(self, name: str) -> None:
+        """Remove an object; one that is not there is none, too. Raises Refused."""
+        self.request("DELETE", name, ok=(200, 204, 404)).read()
+
+    def names(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """List the objects below a prefix, with their sizes. Raises Refused."""
+        token = ""
+        while True:
+            parts = {"list-type": "2", "prefix": prefix}
+            parts.update({"continuation-token": token} if token else {})
+            query = "&".join(f"{key}={quote(parts[key], safe='-_.~')}" for key in sorted(parts))
+            text = self.request("GET", "", query=query).read(MOST_XML_BYTES).decode(errors="replace")
+            if "ListBucketResult" not in text:
+                raise Refused("no list", "the list of the bucket is not one: is it from a store?")
+            for entry in re.findall("<Contents>(.*?)</Contents>", text, re.S):
+                key, size = (re.search(f"<{tag}>(.*?)</{tag}>", entry, re.S) for tag in ("Key", "Size"))
+                if key and size:
+                    yield html.unescape(key[1]), int(size[1])
+            more = re.search("<NextContinuationToken>(.*?)</NextContinuationToken>", text, re.S)
+            if "<IsTruncated>true</IsTruncated>" not in text or not more:
+                return
+            token = html.unescape(more[1])
+
+
+def credentials(path: str) -> tuple[str, str]:
+    """Read the default keys of a file of AWS's form, which nobody else may read. Raises Refused."""
+    try:
+        mode = stat.S_IMODE(Path(path).stat().st_mode)
+        if mode & 0o077:
+            raise Refused("", f"{path} can be read by others (mode {mode:o}): chmod 600")
+        config = configparser.RawConfigParser()
+        config.read(path, "utf-8")
+        section = config["default"]
+        return section["aws_access_key_id"], section["aws_secret_access_key"]
+    except OSError as error:
+        raise Refused("", f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (KeyError, ValueError, configparser.Error):  # whose words may have lines of the file
+        form = "aws_access_key_id and aws_secret_access_key below [default]"
+        raise Refused("", f"{path} does not have {form}") from None
+
+
+class Objects:
+    """The objects of a client: pieces of one random stream, each beginning at another byte of it."""
+
+    def __init__(self, order: Mapping[str, Any]) -> None:
+        self.size, self.prefix = order["object_bytes"], order["prefix"]
+        count = self.size + STEPS
+        self._stream = memoryview(random.Random(order["seed"]).randbytes(count))
+
+    def name(self, number: int) -> str:
+        """Return the key of an object."""
+        return f"{self.prefix}{number:08d}"
+
+    def content(self, number: int) -> memoryview:
+        """Return the bytes of an object."""
+        begin = number * STEP % STEPS
+        return self._stream[begin : begin + self.size]
+
+
+class ObjectLoad:
+    """Operations of several threads, from a common start until all are done or the time is over."""
+
+    def __init__(self, order: Mapping[str, Any], stores: list[Store]) -> None:
+        self.order, self.stores, self.objects = order, stores, Objects(order)
+        self.turn = self.turns()
+        self.lock = threading.Lock()
+        self.rows: list[list[tuple[float, float]]] = [[] for _ in stores]  # end and length of operations, s
+        self.errors: Counter[str] = Counter()
+        self.first_error = ""
+        self.until_s = 0.0
+        self.ready, self.go = threading.Barrier(len(stores) + 1), threading.Event()
+
+    def turns(self) -> Iterator[int]:
+        """Return the numbers of objects in the order of the operation."""
+        count = self.order["count"]
+        if self.order["operation"] != "rand":
+            return iter(range(count))
+        choose = random.Random(self.order["seed"] + " rand").randrange
+        return iter(lambda: choose(count), -1)
+
+    def work(self, number: int) -> None:
+        """Do operations in one thread."""
+        store, rows = self.stores[number], self.rows[number]
+        puts = self.order["operation"] == "put"
+        room = bytearray(0 if puts else self.objects.size)
+        view = memoryview(room)
+        self.ready.wait()
+        self.go.wait()
+        while True:
+            began_s = time.perf_counter()
+            with self.lock:
+                item = None if self.stopped(began_s) else next(self.turn, None)
+            if item is None:
+                return
+            name = self.objects.name(item)
+            content: Any = self.objects.content(item)  # a bytearray compares with it at the speed of memory
+            try:
+                if puts:
+                    store.put(name, content)
+                else:
+                    store.get(name, view)
+                ended_s = time.perf_counter()
+                if not puts and room != content:
+                    raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
+                rows.append((ended_s, ended_s - began_s))
+            except (Refused, OSError, http.client.HTTPException) as error:
+                self.note(error, name)
+                store.close()
+                time.sleep(PAUSE_S)
+
+    def stopped(self, now_s: float) -> bool:
+        """Whether no operation may begin."""
+        return now_s > self.until_s or (bool(self.errors) and not self.order["tolerate_errors"])
+
+    def note(self, error: Exception, name: str) -> None:
+        """Count an error."""
+        kind = error.kind if isinstance(error, Refused) else type(error).__name__
+        reason = str(error) if isinstance(error, Refused) else f"{name}: {kind} {error}"
+        with self.lock:
+            self.errors[kind] += 1
+            self.first_error = self.first_error or reason
+
+    def run(self) -> dict[str, Any]:
+        """Wait for the start, load, and return the report. Raises Refused."""
+        threads = [threading.Thread(target=self.work, args=[n], daemon=True) for n in range(len(self.stores))]
+        for thread in threads:
+            thread.start()
+        self.ready.wait()
+        if self.order["wait"]:
+            subprocess.run(self.order["wait"], check=True, stdout=subprocess.DEVNULL)
+        cpu_s, began_utc_s, began_s = time.process_time(), time.time(), time.perf_counter()
+        self.until_s = began_s + self.order["duration_s"]
+        self.go.set()
+        for thread in threads:
+            thread.join()
+        cpu_s = time.process_time() - cpu_s
+        if self.errors and not self.order["tolerate_errors"]:
+            raise Refused("", self.first_error)
+        done = sorted(row for rows in self.rows for row in rows)
+        if not done:
+            raise Refused("", self.first_error or "no object was moved: is duration too short?")
+        counts = [0] * (1 + int(done[-1][0] - began_s))
+        for ended_s, _ in done:
+            counts[int(ended_s - began_s)] += 1
+        return {
+            "began_s": began_utc_s,
+            "ended_s": began_utc_s + done[-1][0] - began_s,
+            "bytes": len(done) * self.objects.size,
+            "operations": len(done),
+            "latency_s": latencies_s([length_s for _, length_s in done]),
+            "per_second": counts,
+            "errors": dict(self.errors),
+            "first_error": self.first_error,
+            "cpu_s": cpu_s,
+            "python": platform.python_version(),
+        }
+
+
+def latencies_s(lengths_s: Iterable[float]) -> dict[str, float]:
+    """Return mean, longest and percentiles: each the least length that so many percent do not exceed."""
+    rows = sorted(lengths_s)
+    ranks = {f"p{permille / 10:g}": -(-permille * len(rows) // 1000) for permille in PERMILLES}
+    return {
+        "mean": sum(rows) / len(rows),
+        **{name: rows[rank - 1] for name, rank in ranks.items()},
+        "max": rows[-1],
+    }
+
+
+def stored(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Count the objects below the prefix, and their bytes."""
+    sizes = [size for _, size in store.names(order["prefix"])]
+    return {"objects_count": len(sizes), "bytes": sum(sizes)}
+
+
+def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the objects below the prefix, which must name a folder."""
+    if not order["prefix"].strip("/"):
+        raise Refused("", "no prefix: it would remove the whole bucket")
+    names = [name for name, _ in store.names(order["prefix"]) if name.startswith(order["prefix"])]
+    for name in names:
+        store.delete(name)
+    return {"objects_count": len(names)}
+
+
+def written(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a text."""
+    store.put(order["prefix"], order["text"].encode())
+    return {}
+
+
+def texts(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Get the texts of all objects below the prefix whose names end as order."""
+    names = [name for name, _ in store.names(order["prefix"]) if name.endswith(order["ending"])]
+    return {name: store.request("GET", name).read(4096).decode(errors="replace") for name in names}
+
+
+ONCE: Mapping[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
+    "stored": stored,
+    "remove": removed,
+    "write": written,
+    "texts": texts,
+}
+
+
+def main(order: Mapping[str, Any]) -> None:
+    """Do what is order, and print the report or, with exit code 1, why not."""
+    try:
+        keys = credentials(order["credentials"])
+        stores = [Store(order, keys) for _ in range(order.get("in_flight", 1))]
+        for store in stores:
+            store.connection.connect()
+        once = ONCE.get(order["operation"])
+        report = once(stores[0], order) if once else ObjectLoad(order, stores).run()
+    except Refused as error:
+        sys.exit(str(error))
+    except (OSError, http.client.HTTPException, subprocess.CalledProcessError) as error:
+        sys.exit(f"{order['endpoint']}: {error}")
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,105 @@
+"""A bucket that exists: only what is below a prefix of ours is written and removed, also after a kill."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, Hosts, OffersBuckets, able
+from perjoule.machine import buckets
+from perjoule.machine.processes import own
+from perjoule.model.errors import MachineError, TransientError
+from perjoule.testbeds.local import LocalHost
+from s3_store import BUCKET, REGION, SECRET, S3Store, credentials, s3_store
+
+
+@pytest.fixture
+def store() -> Iterator[S3Store]:
+    with s3_store() as served:
+        served.objects = {"theirs": b"x", "perjoule-results.csv": b"y"}
+        yield served
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Hosts:
+    return Hosts((LocalHost(tmp_path),))
+
+
+def bucket(store: S3Store, folder: Path, **options: Any) -> FileSystem:
+    keys = credentials(folder)
+    table = {"endpoint": store.endpoint, "bucket": BUCKET, "credentials": str(keys), "region": REGION}
+    made = drivers.build("filesystems", "bucket", table | options)
+    assert isinstance(made, FileSystem)
+    return made
+
+
+def test_it_writes_below_a_prefix_of_its_own_and_removes_that_alone(
+    store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    before = dict(store.objects)
+    with bucket(store, tmp_path).mount(hosts) as mounted:
+        part = able(mounted, OffersBuckets).bucket("local")
+        mounted.alive()
+        buckets.ask(hosts.clients[0], part, "write", "x", timeout_s=30, text="data")
+        made = store.objects.keys() - before
+        (prefix,) = {name.partition("/")[0] for name in made}
+        assert made == {f"{prefix}/owner", f"{prefix}/local/x"}
+        assert SECRET not in json.dumps(dict(mounted.facts))
+        del store.objects[f"{prefix}/owner"]
+        with pytest.raises(TransientError, match="is gone from the bucket"):
+            mounted.alive()
+    assert store.objects == before
+    written = {target for method, target in store.requests if method in ("PUT", "DELETE")}
+    assert all(f"/{BUCKET}/{prefix}/" in target for target in written)
+
+
+def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_live(
+    store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    living, elsewhere = own(), replace(own(), boot="another machine's")
+    killed = replace(living, birth_ticks=living.birth_ticks + 1)
+    marks = {"0" * 10: killed, "1" * 10: living, "2" * 10: elsewhere}
+    for name, identity in marks.items():
+        store.objects[f"perjoule-{name}/owner"] = json.dumps(asdict(identity)).encode()
+        store.objects[f"perjoule-{name}/client-1/x"] = b"z"
+    others = {
+        "perjoule-of-a-user/owner": json.dumps(asdict(killed)).encode(),
+        "perjoule-3333333333/owner": b"?",
+    }
+    store.objects |= others
+    kept = {name: text for name, text in store.objects.items() if "0000000000" not in name}
+    with bucket(store, tmp_path).mount(hosts):
+        pass
+    assert store.objects == kept
+
+
+def test_a_store_that_refuses_says_so_before_anything_is_measured(
+    store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    with (
+        pytest.raises(MachineError, match=r"404 NoSuchBucket.*make the bucket"),
+        bucket(store, tmp_path, bucket="other").mount(hosts),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"endpoint": "http://me:secret@127.0.0.1:1"}, "it has a login"),
+        ({"endpoint": "127.0.0.1:8333"}, "is no endpoint"),
+        ({"endpoint": "http://127.0.0.1/bucket"}, "is no endpoint"),
+        ({"bucket": "a/b"}, "is no name of a bucket"),
+        ({"credentials": "keys"}, "is relative"),
+    ],
+)
+def test_impossible_options_are_refused(
+    options: dict[str, str], sentence: str, store: S3Store, tmp_path: Path
+) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        bucket(store, tmp_path, **options)

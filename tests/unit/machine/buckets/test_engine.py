@@ -1,0 +1,202 @@
+"""The S3 engine: its signatures are AWS's, and what is not what was asked for is an error that says so."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule.drivers.protocols import Bucket
+from perjoule.machine import buckets
+from perjoule.machine.buckets import engine
+from perjoule.model.errors import WorkloadError
+from perjoule.testbeds.local import LocalHost
+from s3_store import BUCKET, KEY, REGION, SECRET, S3Store, credentials, refusal, s3_store
+
+LOAD: dict[str, Any] = {
+    "object_bytes": 1000,
+    "count": 7,
+    "in_flight": 2,
+    "duration_s": 20.0,
+    "seed": "client-1",
+    "tolerate_errors": False,
+    "wait": [],
+}
+
+
+@pytest.fixture
+def store() -> Iterator[S3Store]:
+    with s3_store() as served:
+        yield served
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    return credentials(tmp_path)
+
+
+@pytest.fixture
+def bucket(store: S3Store, keys: Path) -> Bucket:
+    return Bucket(BUCKET, store.endpoint, REGION, keys, "ours/")
+
+
+def ask(tmp_path: Path, bucket: Bucket, operation: str, prefix: str = "d/", **more: Any) -> dict[str, Any]:
+    host = LocalHost(tmp_path)
+    return buckets.ask(host, bucket, operation, prefix, timeout_s=30, **more)
+
+
+def test_a_signature_is_the_one_that_aws_publishes() -> None:
+    """https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "GET Object"."""
+    asked = {"endpoint": "http://examplebucket.s3.amazonaws.com", "bucket_name": "", "region": "us-east-1"}
+    keys = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+    signed = {
+        "host": "examplebucket.s3.amazonaws.com",
+        "range": "bytes=0-9",
+        "x-amz-content-sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "x-amz-date": "20130524T000000Z",
+    }
+    made = engine.Store(asked, keys).signature("GET", "/test.txt", "", signed)
+    assert made.endswith("Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41")
+    assert "Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request" in made
+
+
+def test_what_is_put_is_stored_counted_got_and_removed_and_nothing_else(
+    tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    store.objects = {"theirs/1": b"x", "ours": b"y"}
+    report = ask(tmp_path, bucket, "put", **LOAD)
+    names = {f"ours/d/{number:08d}" for number in range(7)}
+    assert store.objects.keys() - {"theirs/1", "ours"} == names
+    assert len({store.objects[name] for name in names}) == 7, "no two objects are alike"
+    assert {len(store.objects[name]) for name in names} == {1000}
+    assert (report["operations"], report["bytes"], report["errors"]) == (7, 7000, {})
+    assert sum(report["per_second"]) == 7
+    assert report["ended_s"] > report["began_s"]
+    assert ask(tmp_path, bucket, "stored") == {"objects_count": 7, "bytes": 7000}
+    assert ask(tmp_path, bucket, "get", **LOAD)["operations"] == 7
+    assert ask(tmp_path, bucket, "remove") == {"objects_count": 7}
+    assert store.objects == {"theirs/1": b"x", "ours": b"y"}
+
+
+def test_reading_at_random_ends_with_the_time(tmp_path: Path, store: S3Store, bucket: Bucket) -> None:
+    ask(tmp_path, bucket, "put", **LOAD)
+    report = ask(tmp_path, bucket, "rand", **(LOAD | dict[str, Any](duration_s=0.5)))
+    assert report["operations"] > 7
+    assert report["ended_s"] - report["began_s"] > 0.4
+    gets = [target for method, target in store.requests if method == "GET"]
+    assert len(gets) == report["operations"]
+
+
+def got(name: str, store: S3Store) -> bytes:
+    return store.objects[name.removeprefix(f"/{BUCKET}/")]
+
+
+ANSWERS = {
+    "a body that is cut": (
+        lambda name, store: (200, got(name, store)[:500], {"Content-Length": "1000"}),
+        "it has 500 B, not 1000 B",
+    ),
+    "a short object": (lambda name, store: (200, got(name, store)[:999], {}), "it has 999 B, not 1000 B"),
+    "a long object": (lambda name, store: (200, got(name, store) + b"x", {}), "it has more, not 1000 B"),
+    "other bytes": (
+        lambda name, store: (200, got(name, store)[:-1] + b"\0", {}),
+        "it differs from what was put",
+    ),
+    "a redirect": (
+        lambda name, store: (307, b"", {"Location": "http://127.0.0.2/x"}),
+        "307 Temporary Redirect: location: http://127.0.0.2/x; name the endpoint",
+    ),
+    "a store that is too busy": (
+        lambda name, store: refusal("SlowDown", "Please reduce your request rate.", 503),
+        "503 SlowDown: Please reduce your request rate.; the store asks for less",
+    ),
+    "another clock": (
+        lambda name, store: refusal("RequestTimeTooSkewed", "too large"),
+        "403 RequestTimeTooSkewed: too large; set the client's clock",
+    ),
+    "no object": (lambda name, store: refusal("NoSuchKey", status=404), "404 NoSuchKey"),
+    "another success": (lambda name, store: (206, got(name, store), {}), "206 Partial Content"),
+    "what repeats the keys": (
+        lambda name, store: refusal("Odd", f"{KEY} {SECRET}"),
+        r"403 Odd: \*\*\* \*\*\*",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", ANSWERS)
+def test_what_is_not_what_was_asked_for_ends_the_load_or_is_counted_but_never_goodput(
+    fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    answer, sentence = ANSWERS[fault]
+    ask(tmp_path, bucket, "put", **LOAD)
+
+    def fourth(method: str, target: str, number: int) -> Any:
+        return answer(target, store) if target.endswith("00000003") else None
+
+    store.answer = fourth
+    with pytest.raises(WorkloadError, match=sentence.replace("(", r"\(")) as failure:
+        ask(tmp_path, bucket, "get", **LOAD)
+    assert SECRET not in str(failure.value)
+    report = ask(tmp_path, bucket, "get", **(LOAD | dict[str, Any](tolerate_errors=True)))
+    assert (report["operations"], report["bytes"], sum(report["errors"].values())) == (6, 6000, 1)
+
+
+def test_a_put_that_was_not_acknowledged_counts_as_an_error(
+    tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    store.answer = lambda method, target, number: (200, b"welcome", {}) if number == 2 else None
+    with pytest.raises(WorkloadError, match="no ETag"):
+        ask(tmp_path, bucket, "put", **LOAD)
+
+
+def test_keys_that_others_can_read_and_those_that_lack_are_refused_without_their_words(
+    tmp_path: Path, bucket: Bucket, keys: Path
+) -> None:
+    keys.chmod(0o640)
+    with pytest.raises(WorkloadError, match=r"can be read by others \(mode 640\): chmod 600"):
+        ask(tmp_path, bucket, "stored")
+    keys.chmod(0o600)
+    for text in (f"{SECRET}\n", f"[default]\naws_access_key_id = {KEY}\n{SECRET}\n", "[other]\n"):
+        keys.write_text(text)
+        with pytest.raises(WorkloadError, match="does not have aws_access_key_id") as failure:
+            ask(tmp_path, bucket, "stored")
+        assert SECRET not in str(failure.value)
+    keys.unlink()
+    with pytest.raises(WorkloadError, match="no such file"):
+        ask(tmp_path, bucket, "stored")
+
+
+def test_wrong_keys_and_a_store_that_is_away_say_so(tmp_path: Path, bucket: Bucket, keys: Path) -> None:
+    keys.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = wrong\n")
+    with pytest.raises(WorkloadError, match=r"SignatureDoesNotMatch.*correct the keys"):
+        ask(tmp_path, bucket, "stored")
+    away = Bucket(BUCKET, "http://127.0.0.1:9", REGION, keys)
+    with pytest.raises(WorkloadError, match=r"127.0.0.1:9: .*refused; check that"):
+        ask(tmp_path, away, "put", **LOAD)
+
+
+def test_a_bucket_is_never_emptied_as_a_whole(tmp_path: Path, store: S3Store, keys: Path) -> None:
+    store.objects["theirs"] = b"x"
+    whole = Bucket(BUCKET, store.endpoint, REGION, keys)
+    with pytest.raises(WorkloadError, match="it would remove the whole bucket"):
+        ask(tmp_path, whole, "remove", "")
+    assert store.objects
+
+
+def test_percentiles_are_the_least_lengths_that_so_many_do_not_exceed() -> None:
+    lengths = engine.latencies_s(number / 1000 for number in range(1000, 0, -1))
+    assert lengths == {
+        "mean": pytest.approx(0.5005),
+        "p50": 0.5,
+        "p95": 0.95,
+        "p99": 0.99,
+        "p99.9": 0.999,
+        "max": 1.0,
+    }
+
+
+def test_no_request_has_a_key_in_it(bucket: Bucket) -> None:
+    text = buckets.request(bucket, "put", "d/")
+    assert json.loads(text)["prefix"] == "ours/d/"
+    assert not {KEY, SECRET} & {*json.loads(text).values()}

@@ -1,0 +1,29 @@
+"""Objects by the second and by the joule, against sums by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from perjoule.measures.points import points
+from perjoule.model.metrics import OBJECTS
+
+
+def test_objects_are_divided_by_the_time_and_by_the_joules_of_the_servers(made):
+    record = made.record()
+    outcome = replace(record.outcome, measured={OBJECTS: 640.0})
+    power = [made.steady(host, 2.5) for host in ("storage-1", "storage-2", "metadata-1")]
+    (point,) = points(replace(record, outcome=outcome), power)
+    duration_s, energy_j = point.metrics["duration_s"], point.metrics["energy_j"]
+    assert energy_j == pytest.approx(7.5 * duration_s)
+    assert point.metrics["objects_per_s"] == pytest.approx(640 / duration_s)
+    assert point.metrics["objects_per_j"] == pytest.approx(640 / energy_j)
+    assert point.metrics["energy_per_object_j"] == pytest.approx(energy_j / 640)
+
+
+def test_a_load_without_objects_or_joules_has_none(made):
+    (point,) = points(made.record(), [])
+    assert not [key for key in point.metrics if "object" in key]
+    record = made.record()
+    counted = replace(record, outcome=replace(record.outcome, measured={OBJECTS: 640.0}))
+    (point,) = points(counted, [])
+    assert {"objects_per_s", "objects_count"} == {key for key in point.metrics if "object" in key}
