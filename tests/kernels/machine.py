@@ -19,7 +19,7 @@ FIRST = Path(__file__).with_name("first.sh")
 MEMORY = "6G"
 CPUS_COUNT = 2  # at most; fewer where this process may use fewer, as with taskset
 # Of builds beside the project, which come in as they are.
-PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR"))
+PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR", "SEAWEEDFS"))
 LOOK_S = 0.5
 BOOT_S = 240.0  # 12 s on an idle machine
 

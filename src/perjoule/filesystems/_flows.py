@@ -7,9 +7,11 @@ here do while all servers are up.
 from perjoule.model import Amplification, Flow, Redundancy
 
 
-def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
+def explained(redundancy: Redundancy, *, by_client: bool, hop_ratio: float = 0.0) -> Amplification:
     """Return what redundancy explains, if the client makes the copies or parts itself or leaves that to the
     first one's server.
+
+    `hop_ratio` is the share of users' bytes that a gateway passes on to, or gets from, another host.
 
     Whole copies are a code of one data part: each further copy is a parity part that equals it.
     """
@@ -25,14 +27,14 @@ def explained(redundancy: Redundancy, *, by_client: bool) -> Amplification:
         )
     write = Flow(
         client_sent_ratio=sent_ratio,
-        storage_received_ratio=sent_ratio + passed_ratio,
-        storage_sent_ratio=passed_ratio,
+        storage_received_ratio=sent_ratio + passed_ratio + hop_ratio,
+        storage_sent_ratio=passed_ratio + hop_ratio,
         disk_written_ratio=all_ratio,
     )
     read = Flow(
         client_received_ratio=1.0,
-        storage_received_ratio=gathered_ratio,
-        storage_sent_ratio=1.0 + gathered_ratio,
+        storage_received_ratio=gathered_ratio + hop_ratio,
+        storage_sent_ratio=1.0 + gathered_ratio + hop_ratio,
         disk_read_ratio=1.0,
     )
     return Amplification(write, read)

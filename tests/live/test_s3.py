@@ -1,0 +1,110 @@
+"""Loads over S3 on real gateways: what servers moved is explained, and it is the same over SSH."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+
+from lacking import lacking
+from on_hosts import hosts_of
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import FileSystem
+from perjoule.execution import runner
+from perjoule.measures.amplification import MEASURED, OPPOSITE, SUBJECTS, TOLERANCE_RATIO
+from perjoule.measures.points import points
+from perjoule.model.units import MIB
+from perjoule.results.verification import verify
+from perjoule.store import Results, create, open_results
+from sshd import NEEDS_SSHD, Lab
+
+CAMPAIGN = """
+name = "s3"
+clients = 2
+repetitions = 1
+settle = "0.1 s"
+quiet = "1 s"
+[testbed]
+kind = "virtual"
+disk = "directory"
+cpu_cap = false
+servers = 4
+[[filesystem]]
+kind = "seaweed_s3"
+gateways = "{gateways}"
+replication = "001"
+[[workload]]
+kind = "s3"
+operation = ["put", "get"]
+object = "256 KiB"
+size = "64 MiB"
+[[meter]]
+kind = "system"
+"""
+
+
+def lacks() -> str:
+    store = drivers.build("filesystems", "seaweed_s3", {})
+    assert isinstance(store, FileSystem)
+    return lacking(store.checks())
+
+
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacks()), reason=lacks())]
+
+
+def moved(results: Results) -> dict[str, list[tuple[str, int, int]]]:
+    trials: dict[str, list[tuple[str, int, int]]] = {}
+    for record in results.latest():
+        assert (record.status, record.reason) == ("valid", "")
+        assert record.outcome is not None
+        first = record.outcome.results[0].direction
+        trials[first] = [(r.host, r.moved_bytes, r.operations_count) for r in record.outcome.results]
+        if first == "write":
+            assert "the store has all objects that it acknowledged" in record.outcome.note
+    return trials
+
+
+ALL = {
+    direction: [("client-1", 64 * MIB, 256), ("client-2", 64 * MIB, 256)] for direction in ("write", "read")
+}
+
+
+@pytest.mark.parametrize("gateways", ["metadata", "storage"])
+def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateways(
+    gateways: str, tmp_path: Path
+) -> None:
+    wanted = campaign.parse(CAMPAIGN.format(gateways=gateways))
+    runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    results = open_results(tmp_path / "results")
+    assert moved(results) == ALL
+    for record in results.latest():
+        (point,) = points(record, results.series(record))
+        assert point.metrics["objects_count"] == 512
+        assert point.metrics["objects_per_s"] == pytest.approx(512 / point.metrics["duration_s"])
+        assert (record.amplification is None) == (gateways == "storage")
+        derived = {name: point.metrics.get(f"derived_{MEASURED[name]}") for name in OPPOSITE}
+        print(gateways, point.direction, [(derived[n], point.metrics[MEASURED[n]]) for n in OPPOSITE])
+        if record.amplification is not None:
+            measured = {name: point.metrics[MEASURED[name]] for name in OPPOSITE}
+            assert measured == pytest.approx(derived, rel=TOLERANCE_RATIO, abs=TOLERANCE_RATIO)
+        assert not [doubt for doubt in point.doubts if any(s in doubt for s in SUBJECTS.values())]
+    assert verify(results).differences == ()
+
+
+@NEEDS_SSHD
+def test_over_ssh_clients_put_and_get_the_same(tmp_path: Path) -> None:
+    document = tomlkit.parse(CAMPAIGN.format(gateways="storage"))
+    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=4).hold(2) as hosts:
+        place = Path(folder)
+        place.chmod(0o755)
+        lab = Lab(place)
+        table: dict[str, Any] = {"kind": "cluster", **lab.options(lab.serve(hosts.all), 22)}
+        document["testbed"] = table
+        (place / "s3.toml").write_text(tomlkit.dumps(document))
+        argv = [Path(sys.executable).with_name("perjoule"), "run", place / "s3.toml"]
+        argv += ["--into", place / "results"]
+        done = hosts.management.run(argv, env={"XDG_STATE_HOME": folder}, timeout_s=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert moved(open_results(place / "results")) == ALL
