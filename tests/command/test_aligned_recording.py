@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measured import measured
-from perjoule.execution import clock_sync
+from perjoule.execution.clocks import clock_sync
 from perjoule.model import Channel
 from perjoule.store.patterns import read_patterns
 from perjoule.store.recordings import Recording, read_recording

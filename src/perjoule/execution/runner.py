@@ -17,8 +17,9 @@ from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Awaits, Elsewhere, Hosts, Mounted
-from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resources, time_limit
-from perjoule.execution.campaign_clock import CampaignClock
+from perjoule.execution import ageing, disk_watch, host_disks, resources, time_limit
+from perjoule.execution.clocks import clock_sync
+from perjoule.execution.clocks.campaign_clock import CampaignClock
 from perjoule.execution.notices import Notice, Observer
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.remaining import Remaining, account_of

@@ -13,7 +13,7 @@ from perjoule import drivers
 from perjoule.drivers import together
 from perjoule.drivers.protocols import Elsewhere, Hosts, Mounted, Seeks, require_time
 from perjoule.energy.hosts import serving
-from perjoule.execution import layouts, pauses, settling, write_back
+from perjoule.execution import attached, layouts, pauses, settling, write_back
 from perjoule.execution.ageing import AgedDeployment
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.execution.layouts import Layouts
@@ -22,6 +22,7 @@ from perjoule.model import (
     WRITE_BACK,
     Campaign,
     Clock,
+    ClusterState,
     Happened,
     Health,
     HostFact,
@@ -70,6 +71,7 @@ class Ended:
     events: tuple[Happened, ...] = ()
     health: tuple[Health, ...] = ()
     busy: str = ""  # what the servers or the file system still did at the end of the tail
+    states: tuple[ClusterState, ...] = ()  # of a cluster that others run
 
 
 class UnderWay:
@@ -98,6 +100,7 @@ class UnderWay:
         self._outcome: Outcome | None = None
         self._paused: PausedError | None = None
         self._busy = ""
+        self._cluster = attached.ClusterWatch(up.mounted)
 
     def doubts_so_far(self) -> list[str]:
         """Return what is doubted by now."""
@@ -126,6 +129,7 @@ class UnderWay:
 
     def _prepare(self) -> None:
         with self._phase("prepare"):
+            self._cluster.require_whole()
             self._place = self._up.layouts.of(self._attempt.trial, self._clients)
             self._workload.prepare(self._clients, self._place, self._attempt.raw)
             if "read" in self._workload.directions:
@@ -134,6 +138,7 @@ class UnderWay:
                 if isinstance(host, Seeks):
                     host.seek(at_random=self._workload.pattern.access == "random")
             self._syncs = write_back.syncs(self._up.hosts, self._up.mounted)
+            self._cluster.begin(prepared="read" in self._workload.directions)
 
     def _record(self) -> None:
         """Have the meters record the baseline, the load and the tail."""
@@ -145,7 +150,9 @@ class UnderWay:
                 idle_bytes_per_s = settling.rate_bytes_per_s(hosts, self._campaign.settle_s)
             with self._steady():
                 loaded = self._load(recording)
+            loaded_s = time.monotonic()
             self._settle(idle_bytes_per_s)
+        self._doubts += self._cluster.end(loaded, loaded_s)
         self._course.require_done()  # some take longer than the load
         for series in loaded.series:
             sink.extend(series)
@@ -234,7 +241,14 @@ class UnderWay:
             *(course.doubts() if outcome else ()),
         ]
         return Ended(
-            failure, outcome, tuple(self._phases), tuple(doubts), course.happened, course.health, self._busy
+            failure,
+            outcome,
+            tuple(self._phases),
+            tuple(doubts),
+            course.happened,
+            course.health,
+            self._busy,
+            self._cluster.states,
         )
 
 
@@ -259,6 +273,8 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     beneath_count = max((host.copies_count for host in hosts.all), default=1)
     began = hosts.without(drivers.joining(trial.events))
     redundancy = filesystem.redundancy(began) if up else None
+    if ended.states:
+        redundancy = ended.states[0].redundancy
     amplification = filesystem.amplification(began) if up else None
     made = Record(
         trial=trial,
@@ -283,6 +299,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         data_hosts=up.mounted.data_hosts if up else (),
         events=ended.events,
         health=ended.health,
+        states=ended.states,
         traits=drivers.traits(drivers.testbed(trial.testbed), filesystem, drivers.workload(trial.workload)),
     )
     return up.aged.of(made) if up and up.aged else made

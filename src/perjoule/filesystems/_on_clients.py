@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Ages, Check, FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Ages, Check, FileSystem, Host, Hosts, Mounted, OfOthers
 from perjoule.filesystems import _ageing
 from perjoule.filesystems._ageing import Ageing
 from perjoule.machine.each import each
@@ -52,7 +52,7 @@ class OnOwnDevices(FileSystem):
         return Redundancy(acknowledged="on disk")
 
 
-class OnClients(Mounted, Ages):
+class OnClients(Mounted, Ages, OfOthers):
     """A file system without daemons of ours, and without caches except the kernel's page cache, which the
     hosts drop.
     """

@@ -16,6 +16,7 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import MADE, Check, FileSystem, Host, Hosts, Mounted
+from perjoule.filesystems._attached import Attached, Table
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
@@ -47,6 +48,13 @@ def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
     return ""
 
 
+def _clustered(mount: Mapping[str, Json]) -> str:
+    """Return what a mount of a cluster is, of those that `cluster` can ask; "" for others."""
+    kind, source = str(mount.get("type", "")), str(mount.get("source", ""))
+    known = kind in ("ceph", "fuse.ceph-fuse", "fuse.glusterfs") or source.startswith("mfs#")
+    return kind + (f" ({source})" if kind == "fuse" else "") if known else ""
+
+
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Directory(FileSystem):
     """A folder that every client already has, on any file system."""
@@ -55,6 +63,8 @@ class Directory(FileSystem):
 
     path: Annotated[Path, AfterValidator(_absolute)]
     """The folder, absolute, the same on every client; it must be writable."""
+    cluster: Table | None = None
+    """The cluster behind it, which tells version, redundancy, health and others' load; not asked if omitted."""
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder itself, if the hosts are on this machine."""
@@ -62,7 +72,8 @@ class Directory(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for findmnt, which provides the facts, and for the folder."""
-        return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX))
+        of_cluster = self.cluster.checks() if self.cluster else ()
+        return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX), *of_cluster)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -91,7 +102,12 @@ class Directory(FileSystem):
             directories[first.name] = self._folder(first)
             each(further, find)
             mounts_of = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
-            mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": mounts_of}, lost)
+            facts: dict[str, Json] = {"path": str(self.path), "mounts": mounts_of}
+            if self.cluster:
+                mounted = Attached(hosts, directories, facts, lost, self.cluster)
+            else:
+                mounted = OnClients(hosts, directories, facts, lost)
+                mounted.unwatched = _clustered(mounts_of[first.name])
             mounted.sharing = tuple(
                 name for name, made in directories.items() if made == directories[first.name]
             )

@@ -7,6 +7,7 @@ Clock maps them to UTC. Nothing here is scaled: on an emulated testbed these are
 """
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
+from perjoule.model.cluster_state import ClusterState
 from perjoule.model.doubts import Doubt
 from perjoule.model.events import Happened, Health, TrialEvent, healthy_since
 from perjoule.model.numbers import Number, Numbers
@@ -80,6 +81,7 @@ __all__ = [
     "Channel",
     "ClientResult",
     "Clock",
+    "ClusterState",
     "Direction",
     "Disk",
     "Doubt",

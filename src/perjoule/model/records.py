@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Literal, get_args
 
 from perjoule.model.campaign import Trial
+from perjoule.model.cluster_state import ClusterState
 from perjoule.model.doubts import Doubt
 from perjoule.model.events import Happened, Health
 from perjoule.model.hardware import Cluster
@@ -189,6 +190,8 @@ class Record:
     traits: Traits = Traits()
     events: tuple[Happened, ...] = ()  # that came about, in the order of time
     health: tuple[Health, ...] = ()  # the file system's answers from the first event on
+    # of a cluster that others run: before the load, and after it; (): it is ours, or nothing tells
+    states: tuple[ClusterState, ...] = ()
     version: int = FORMAT
 
     @property

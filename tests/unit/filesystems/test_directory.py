@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts, OfOthers
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
@@ -178,3 +178,23 @@ def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
         found = cold(clients, mounted)
     assert (found, {doubt.kind for doubt in found}) == (doubts, {CACHE} if doubts else set())
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "unwatched"),
+    [
+        ("ceph-fuse", "fuse.ceph-fuse", "fuse.ceph-fuse"),
+        ("10.0.0.1:6789:/", "ceph", "ceph"),
+        ("10.0.0.1:/gv0", "fuse.glusterfs", "fuse.glusterfs"),
+        ("mfs#10.0.0.1:9421", "fuse", "fuse (mfs#10.0.0.1:9421)"),
+        ("10.0.0.1@tcp:/scratch", "lustre", ""),
+        ("/dev/sda1", "ext4", ""),
+    ],
+)
+def test_a_mount_of_a_cluster_that_could_be_asked_is_unwatched(
+    source: str, kind: str, unwatched: str
+) -> None:
+    client = Client("client-1", {"/scratch"}, source, kind)
+    with Directory(path=Path("/scratch")).mount(Hosts((client,))) as mounted:
+        assert isinstance(mounted, OfOthers)
+        assert mounted.unwatched == unwatched

@@ -21,7 +21,7 @@ from measured import measured
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.energy.behaviour import agreement, behaviour, step
-from perjoule.execution import clock_sync
+from perjoule.execution.clocks import clock_sync
 from perjoule.measures.points import points
 from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._sampler import sampling

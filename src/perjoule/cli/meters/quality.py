@@ -18,7 +18,7 @@ from perjoule.cli.terminal.display import err, out
 from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.energy import alignment
 from perjoule.energy.behaviour import Agreement, agreement, behaviour
-from perjoule.execution import clock_sync
+from perjoule.execution.clocks import clock_sync
 from perjoule.model import Clock, Series
 from perjoule.model.errors import MachineError
 from perjoule.model.format import any_number, number, percent

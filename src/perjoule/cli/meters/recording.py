@@ -14,7 +14,7 @@ from perjoule.cli.results import measured
 from perjoule.cli.serving import address, duration, for_a_time, port, ticks
 from perjoule.cli.terminal.display import err, out
 from perjoule.cli.terminal.outputs import OutputFile, require_file
-from perjoule.execution import clock_sync
+from perjoule.execution.clocks import clock_sync
 from perjoule.model.errors import CampaignError
 from perjoule.monitoring import exporter, recorder
 from perjoule.store.recordings import ClockError, Recording, read_recording

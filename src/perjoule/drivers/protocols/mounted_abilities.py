@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.filesystem import Bucket
 from perjoule.drivers.protocols.host import Host
-from perjoule.model import Aged, Json
+from perjoule.model import Aged, ClusterState, Json
 
 
 class CachesOnServers(Ability):
@@ -189,3 +189,23 @@ class TakesSnapshots(Ability):
     @abstractmethod
     def snapshot(self, name: str) -> None:
         """Take a snapshot of all that is in it, by its own command. Raises WorkloadError."""
+
+
+class TellsState(Ability):
+    """A file system of a cluster that others run, which says in which state it is."""
+
+    lack = "nothing says in which state this cluster is"
+    while_degraded: bool  # whether trials may begin although it lacks something
+    late_s: float  # by which its counts of clients' bytes lag behind
+
+    @abstractmethod
+    def state(self) -> ClusterState:
+        """Ask it. Raises WorkloadError: it does not answer, or not as its tools do."""
+
+
+class OfOthers(Ability):
+    """A file system that perjoule did not bring up."""
+
+    lack = "this file system is perjoule's own"
+    # what mounts it, if that is a cluster of which nothing is asked: "fuse.ceph-fuse"; "": it is none
+    unwatched: str = ""

@@ -14,6 +14,7 @@ from perjoule.model.doubts.kind import UNSTATED, Doubt, Kind, Template
 from perjoule.model.doubts.machine import MACHINE
 from perjoule.model.doubts.meters import METERS
 from perjoule.model.doubts.repetitions import REPETITIONS
+from perjoule.model.doubts.shared import SHARED
 from perjoule.model.doubts.slow_host import SLOW_HOST
 from perjoule.model.doubts.times import TIMES
 from perjoule.model.doubts.traffic import TRAFFIC
@@ -30,6 +31,7 @@ KINDS = (
         UNLIKE,
         MACHINE,
         SLOW_HOST,
+        SHARED,
         METERS,
         APART,
         TIMES,
@@ -55,6 +57,7 @@ __all__ = [
     "MACHINE",
     "METERS",
     "REPETITIONS",
+    "SHARED",
     "SLOW_HOST",
     "TIMES",
     "TRAFFIC",

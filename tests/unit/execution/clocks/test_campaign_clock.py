@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
-from perjoule.execution import campaign_clock, pauses, runner
+from perjoule.execution import pauses, runner
+from perjoule.execution.clocks import campaign_clock
 from perjoule.execution.pauses import Look
 from perjoule.model import Record
 from perjoule.store import Results, create

@@ -1,0 +1,94 @@
+"""A trial on a cluster that others run: it begins only on a whole one, and what changed meanwhile, or others
+moved, is doubted.
+"""
+
+import time
+
+from perjoule.drivers.protocols import Mounted, OfOthers, TellsState
+from perjoule.model import ClusterState, Outcome
+from perjoule.model.cluster_state import changes
+from perjoule.model.doubts import SHARED, Doubt
+from perjoule.model.errors import WorkloadError
+
+# Of others, below which they are not doubted: attributes and journals of our own files count as theirs.
+LEAST_BYTES = 1024**2
+LEAST_SHARE_RATIO = 0.02
+
+
+class ClusterWatch:
+    """Asks the cluster before and after a load; of one that is perjoule's own it asks nothing."""
+
+    def __init__(self, mounted: Mounted) -> None:
+        self._cluster = mounted if isinstance(mounted, TellsState) else None
+        self._unwatched = mounted.unwatched if isinstance(mounted, OfOthers) else ""
+        self.states: tuple[ClusterState, ...] = ()
+
+    def require_whole(self) -> None:
+        """Refuse a cluster that lacks something, unless the campaign allows it.
+
+        Raises WorkloadError: it does, or it does not answer.
+        """
+        if self._cluster:
+            state = self._cluster.state()
+            if state.lacks and not self._cluster.while_degraded:
+                raise WorkloadError(
+                    f"the cluster is degraded: {state.lacks}",
+                    next="wait until it has healed, or set while_degraded = true in its table `cluster`",
+                )
+
+    def begin(self, *, prepared: bool) -> None:
+        """Ask before the load; later if data have been prepared, so that they are in the counts by then.
+
+        Raises WorkloadError.
+        """
+        if self._cluster:
+            time.sleep(self._cluster.late_s if prepared else 0.0)
+            self.states = (self._cluster.state(),)
+
+    def end(self, loaded: Outcome, quiet_since_s: float) -> list[Doubt]:
+        """Ask after the load, once its last bytes are in the counts, and return what is doubted."""
+        if self._cluster is None or not self.states:
+            return [SHARED.unwatched(mount=self._unwatched)] if self._unwatched else []
+        time.sleep(max(0.0, quiet_since_s + self._cluster.late_s - time.monotonic()))
+        try:
+            self.states = (self.states[0], self._cluster.state())
+        except WorkloadError as error:
+            return [SHARED.state_unknown(error=str(error))]
+        return doubts(*self.states, loaded)
+
+
+def doubts(before: ClusterState, after: ClusterState, loaded: Outcome) -> list[Doubt]:
+    """Doubt a load by what its cluster said before and after it."""
+    found = [SHARED.degraded(lacks=before.lacks)] if before.lacks else []
+    if before.lacks != after.lacks:
+        found.append(SHARED.health_changed(before=before.lacks, after=after.lacks))
+    if changed := changes(before, after):
+        found.append(SHARED.changed(changes="; ".join(changed)))
+    if work := "; ".join(dict.fromkeys(filter(None, (before.work, after.work)))):
+        found.append(SHARED.working(work=work))
+    others_bytes = moved_by_others(before, after, loaded)
+    if others_bytes is None:
+        return [*found, SHARED.others_unknown()]
+    ours_bytes = sum(result.moved_bytes for result in loaded.results)
+    share_ratio = others_bytes / max(1, others_bytes + ours_bytes)
+    if others_bytes >= LEAST_BYTES and share_ratio >= LEAST_SHARE_RATIO:
+        found.append(SHARED.others(others_bytes=others_bytes, share_ratio=share_ratio))
+    return found
+
+
+def moved_by_others(before: ClusterState, after: ClusterState, loaded: Outcome) -> int | None:
+    """Return what clients have moved between two states beyond a load; None: it is not counted.
+
+    Reads that caches of the load's own clients served are not in the cluster's counts: others' reads may be
+    more by as much.
+    """
+    others_bytes = 0
+    for direction, first, then in (
+        ("write", before.written_bytes, after.written_bytes),
+        ("read", before.read_bytes, after.read_bytes),
+    ):
+        if first is None or then is None or then < first:  # a pool was removed
+            return None
+        ours = (result.moved_bytes for result in loaded.results if result.direction == direction)
+        others_bytes += max(0, then - first - sum(ours))
+    return others_bytes

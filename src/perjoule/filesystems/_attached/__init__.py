@@ -1,0 +1,36 @@
+"""Clusters that others run, in production or not: asked what they are and how they are, and never changed.
+
+https://docs.ceph.com, https://docs.gluster.org, https://moosefs.com
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host, Hosts, TellsState
+from perjoule.filesystems._attached.ceph import CephTable
+from perjoule.filesystems._on_clients import OnClients
+from perjoule.model import ClusterState, Json
+
+Table = CephTable
+
+
+class Attached(OnClients, TellsState):
+    """Folders in a file system whose cluster tells its state by the first client's tools."""
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        directories: Mapping[str, Path],
+        facts: Mapping[str, Json],
+        lost: Callable[[Host], str],
+        table: Table,
+    ) -> None:
+        super().__init__(hosts, directories, facts, lost)
+        self._asked, self._table = hosts.clients[0], table
+        self.while_degraded, self.late_s = table.while_degraded, table.late_s
+        first = self.state()
+        self.facts = {**facts, "version": first.version, "cluster": table.kind}
+
+    def state(self) -> ClusterState:
+        """Ask it by its tools, of the folder that the first client has."""
+        return self._table.state(self._asked, self.directories[self._asked.name])

@@ -1,0 +1,129 @@
+"""Trials on clusters that others run: refused, allowed, doubted."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from perjoule.drivers.protocols import OfOthers, TellsState
+from perjoule.execution import attached
+from perjoule.execution.attached import ClusterWatch, doubts, moved_by_others
+from perjoule.model import ClientResult, ClusterState, Outcome
+from perjoule.model.doubts import SHARED, Template
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB
+from scripted import ScriptedHost, ScriptedMount
+
+WHOLE = ClusterState(
+    asked_s=1.0,
+    version="16.2.15",
+    redundancy=None,
+    health="HEALTH_OK",
+    lacks="",
+    parts={"osd.0": "up"},
+    written_bytes=0,
+    read_bytes=0,
+)
+
+
+def loaded(write: int = 0, read: int = 0) -> Outcome:
+    results = (
+        ClientResult("client-1", "write", 1.0, 2.0, write, 1),
+        ClientResult("client-1", "read", 1.0, 2.0, read, 1),
+    )
+    return Outcome("fio", results)
+
+
+def ids(before: ClusterState, after: ClusterState, outcome: Outcome) -> list[str]:
+    return [doubt.id for doubt in doubts(before, after, outcome)]
+
+
+def test_a_whole_cluster_with_the_loads_own_bytes_is_not_doubted() -> None:
+    after = replace(WHOLE, written_bytes=101 * MIB, read_bytes=3 * MIB)
+    assert ids(WHOLE, after, loaded(write=100 * MIB, read=4 * MIB)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({"lacks": "osd.0 down"}, {"lacks": "osd.0 down"}, [SHARED.degraded]),
+        ({}, {"lacks": "osd.0 down"}, [SHARED.health_changed]),
+        ({"lacks": "osd.0 down"}, {}, [SHARED.degraded, SHARED.health_changed]),
+        ({}, {"parts": {"osd.0": "down"}}, [SHARED.changed]),
+        ({}, {"parts": {"osd.0": "up", "osd.1": "up"}}, [SHARED.changed]),
+        ({"work": "scrub"}, {}, [SHARED.working]),
+        ({}, {"written_bytes": 110 * MIB}, [SHARED.others]),
+        ({}, {"read_bytes": 10 * MIB}, [SHARED.others]),
+        ({}, {"written_bytes": None}, [SHARED.others_unknown]),
+        ({"written_bytes": 5}, {"written_bytes": 4}, [SHARED.others_unknown]),  # a pool was removed
+    ],
+)
+def test_each_difference_is_doubted_by_its_id(
+    before: dict[str, Any], after: dict[str, Any], found: list[Template[...]]
+) -> None:
+    made = replace(WHOLE, **{"written_bytes": 100 * MIB, **after})
+    assert ids(replace(WHOLE, **before), made, loaded(write=100 * MIB)) == [template.id for template in found]
+
+
+def test_the_share_of_others_is_of_all_bytes_in_both_directions() -> None:
+    after = replace(WHOLE, written_bytes=150 * MIB, read_bytes=50 * MIB)
+    assert moved_by_others(WHOLE, after, loaded(write=100 * MIB)) == 100 * MIB
+    (doubt,) = doubts(WHOLE, after, loaded(write=100 * MIB))
+    assert doubt.values == {"others_bytes": 100 * MIB, "share_ratio": 0.5}
+    assert "other clients moved 100 MiB meanwhile, 50 % of all" in doubt
+
+
+class Foreign(ScriptedMount, TellsState):
+    """A mount whose cluster says these states, one after the other."""
+
+    def __init__(self, *states: ClusterState | WorkloadError, while_degraded: bool = False) -> None:
+        super().__init__(ScriptedHost())
+        self.states, self.while_degraded, self.late_s = list(states), while_degraded, 3.0
+
+    def state(self) -> ClusterState:
+        state = self.states.pop(0)
+        if isinstance(state, WorkloadError):
+            raise state
+        return state
+
+
+def test_a_trial_on_a_degraded_cluster_is_refused_unless_the_campaign_allows_it() -> None:
+    degraded = replace(WHOLE, lacks="osd.0 of 6 OSDs down")
+    with pytest.raises(WorkloadError, match=r"degraded: osd\.0 of 6 OSDs down; .* while_degraded = true"):
+        ClusterWatch(Foreign(degraded)).require_whole()
+    ClusterWatch(Foreign(degraded, while_degraded=True)).require_whole()
+    with pytest.raises(WorkloadError, match="no answer"):
+        ClusterWatch(Foreign(WorkloadError("no answer"), while_degraded=True)).require_whole()
+
+
+def test_counts_that_lag_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(attached.time, "sleep", slept.append)
+    monkeypatch.setattr(attached.time, "monotonic", lambda: 12.0)
+    for prepared, began_s in ((True, 3.0), (False, 0.0)):
+        watch = ClusterWatch(Foreign(WHOLE, WHOLE))
+        watch.begin(prepared=prepared)
+        assert watch.end(loaded(), quiet_since_s=10.0) == []
+        assert watch.states == (WHOLE, WHOLE)
+        assert slept == [began_s, 1.0]
+        slept.clear()
+
+
+def test_a_cluster_that_does_not_answer_after_the_load_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attached.time, "sleep", lambda _: None)
+    watch = ClusterWatch(Foreign(WHOLE, WorkloadError("no answer")))
+    watch.begin(prepared=False)
+    assert [doubt.id for doubt in watch.end(loaded(), 0.0)] == [SHARED.state_unknown.id]
+
+
+class Unwatched(ScriptedMount, OfOthers):
+    """A mount of a cluster that others run."""
+
+    unwatched = "fuse.ceph-fuse"
+
+
+def test_a_mount_of_a_cluster_that_nothing_asks_is_doubted_and_one_of_ours_is_not() -> None:
+    ours, theirs = ScriptedMount(ScriptedHost()), Unwatched(ScriptedHost())
+    assert ClusterWatch(ours).end(loaded(), 0.0) == []
+    (doubt,) = ClusterWatch(theirs).end(loaded(), 0.0)
+    assert (doubt.id, doubt.disqualifies) == (SHARED.unwatched.id, False)
