@@ -15,7 +15,17 @@ import pytest
 
 from on_hosts import hosts_of
 from perjoule import drivers
-from perjoule.drivers.protocols import Completed, FileSystem, Host, Hosts, Killable, Mounted, Process, able
+from perjoule.drivers.protocols import (
+    Completed,
+    FileSystem,
+    Host,
+    Hosts,
+    Killable,
+    Mounted,
+    Process,
+    TellsState,
+    able,
+)
 from perjoule.model import Json
 from perjoule.model.doubts import SHARED
 
@@ -35,7 +45,7 @@ kind = "local"
 [[filesystem]]
 kind = "directory"
 path = "{path}"
-cluster = {table}
+{kind} = {table}
 [[workload]]
 kind = "fio"
 operation = "write"
@@ -53,6 +63,7 @@ class Production:
     mounted: Mounted
     home: Path  # of the user, on the client
     path: Path  # theirs in the file system
+    kind: str
     table: str
 
     @property
@@ -72,7 +83,9 @@ class Production:
 
     def campaign(self, name: str, *, size: str = "8 MiB", duration: str = "20 s", table: str = "") -> Path:
         file = self.home / f"{name}.toml"
-        content = CAMPAIGN.format(path=self.path, table=table or self.table, size=size, duration=duration)
+        content = CAMPAIGN.format(
+            path=self.path, kind=self.kind, table=table or self.table, size=size, duration=duration
+        )
         self.client.put(content, file, owner="nobody")
         return file
 
@@ -127,8 +140,9 @@ def ceph() -> Iterator[Production]:
         key = json.loads(made)[0]["key"]
         hosts.clients[0].put(f"[client.watch]\n\tkey = {key}\n", keyring, mode=0o600, owner="nobody")
         conf = hosts.clients[0].directory / "ceph" / "ceph.conf"
-        table = f'{{kind = "ceph", conf = "{conf}", keyring = "{keyring}", user = "client.watch"}}'
-        yield Production(hosts, mounted, home, mounted.directories[hosts.clients[0].name] / "theirs", table)
+        table = f'{{conf = "{conf}", keyring = "{keyring}", user = "client.watch"}}'
+        path = mounted.directories[hosts.clients[0].name] / "theirs"
+        yield Production(hosts, mounted, home, path, "ceph", table)
 
 
 def asked(hosts: Hosts, *questions: str) -> list[str]:
@@ -217,3 +231,46 @@ def test_an_osd_that_is_down_refuses_or_is_doubted_by_name(ceph: Production) -> 
         "the cluster was degraded when the trial began: osd.0 of "
     )
     assert record["states"][0]["parts"]["osd.0"] == "storage-1, down, in"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "table", "copies"),
+    [
+        pytest.param(
+            "glusterfs",
+            {},
+            {"volume": "perjoule", "heal_unknown": True},
+            {"data_count": 4, "parity_count": 1},
+            marks=pytest.mark.slow,
+        ),
+        ("moosefs", {"goal": 2}, {}, {"copies_count": 2}),
+    ],
+    ids=["glusterfs", "moosefs"],
+)
+def test_gluster_and_moosefs_tell_their_state_and_a_lost_server_refuses(
+    kind: str, options: dict[str, Json], table: dict[str, Json], copies: dict[str, int]
+) -> None:
+    with production(kind, options) as (hosts, mounted, home):
+        asked_at, victim = hosts.by_role("storage")[:2]
+        address = {"glusterfs": ("server", asked_at.address), "moosefs": ("master", hosts.metadata.address)}
+        named = {**table, address[kind][0]: address[kind][1]}
+        inline = ", ".join(f"{key} = {json.dumps(value)}" for key, value in named.items())
+        path = mounted.directories[hosts.clients[0].name] / "theirs"
+        there = Production(hosts, mounted, home, path, kind, f"{{{inline}}}")
+        record, _ = there.measured("whole")
+        assert doubted(record).keys() <= {SHARED.working.id}  # heals or removals
+        began, ended = record["states"]
+        assert (began["lacks"], ended["lacks"], began["parts"]) == ("", "", ended["parts"])
+        assert record["redundancy"].items() >= copies.items()
+        assert there.listed() == []
+        able(mounted, Killable).kill(victim)
+        attached = drivers.build("filesystems", "directory", {"path": str(path), kind: {**named}})
+        assert isinstance(attached, FileSystem)
+        with attached.mount(hosts) as folder:
+            until_s = time.monotonic() + 30
+            while victim.address not in (lacks := able(folder, TellsState).state().lacks):
+                assert time.monotonic() < until_s, lacks
+                time.sleep(0.5)
+        record, _ = there.measured("refused", code=4)
+        assert "the cluster is degraded: " in record["reason"]
+        assert victim.address in record["reason"]

@@ -33,7 +33,7 @@ class ClusterWatch:
             if state.lacks and not self._cluster.while_degraded:
                 raise WorkloadError(
                     f"the cluster is degraded: {state.lacks}",
-                    next="wait until it has healed, or set while_degraded = true in its table `cluster`",
+                    next="wait until it has healed, or set while_degraded = true in the table that names it",
                 )
 
     def begin(self, *, prepared: bool) -> None:
@@ -89,6 +89,7 @@ def moved_by_others(before: ClusterState, after: ClusterState, loaded: Outcome) 
     ):
         if first is None or then is None or then < first:  # a pool was removed
             return None
-        ours = (result.moved_bytes for result in loaded.results if result.direction == direction)
+        results = () if after.of_others else loaded.results
+        ours = (result.moved_bytes for result in results if result.direction == direction)
         others_bytes += max(0, then - first - sum(ours))
     return others_bytes

@@ -10,13 +10,13 @@ outside of the page cache. https://www.ibm.com/docs/en/storage-scale/5.2.3?topic
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import MADE, Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._attached import Attached, Table
+from perjoule.filesystems._attached import Attached, CephTable, GlusterTable, MooseTable, Table
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
@@ -49,7 +49,7 @@ def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
 
 
 def _clustered(mount: Mapping[str, Json]) -> str:
-    """Return what a mount of a cluster is, of those that `cluster` can ask; "" for others."""
+    """Return what a mount of a cluster is, of those that can be asked; "" for others."""
     kind, source = str(mount.get("type", "")), str(mount.get("source", ""))
     known = kind in ("ceph", "fuse.ceph-fuse", "fuse.glusterfs") or source.startswith("mfs#")
     return kind + (f" ({source})" if kind == "fuse" else "") if known else ""
@@ -63,8 +63,22 @@ class Directory(FileSystem):
 
     path: Annotated[Path, AfterValidator(_absolute)]
     """The folder, absolute, the same on every client; it must be writable."""
-    cluster: Table | None = None
-    """The cluster behind it, which tells version, redundancy, health and others' load; not asked if omitted."""
+    ceph: CephTable | None = None
+    """The Ceph behind it, which tells version, redundancy, health and others' load."""
+    glusterfs: GlusterTable | None = None
+    """The same of a GlusterFS."""
+    moosefs: MooseTable | None = None
+    """The same of a MooseFS; with none of these, no cluster is asked."""
+
+    @model_validator(mode="after")
+    def _one_cluster(self) -> Self:
+        if len(self._clusters) > 1:
+            raise ValueError("ceph, glusterfs and moosefs exclude each other (name the one that is mounted)")
+        return self
+
+    @property
+    def _clusters(self) -> tuple[Table, ...]:
+        return tuple(table for table in (self.ceph, self.glusterfs, self.moosefs) if table)
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder itself, if the hosts are on this machine."""
@@ -72,7 +86,7 @@ class Directory(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for findmnt, which provides the facts, and for the folder."""
-        of_cluster = self.cluster.checks() if self.cluster else ()
+        of_cluster = [check for table in self._clusters for check in table.checks()]
         return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX), *of_cluster)
 
     @contextmanager
@@ -103,8 +117,8 @@ class Directory(FileSystem):
             each(further, find)
             mounts_of = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             facts: dict[str, Json] = {"path": str(self.path), "mounts": mounts_of}
-            if self.cluster:
-                mounted = Attached(hosts, directories, facts, lost, self.cluster)
+            if self._clusters:
+                mounted = Attached(hosts, directories, facts, lost, self._clusters[0])
             else:
                 mounted = OnClients(hosts, directories, facts, lost)
                 mounted.unwatched = _clustered(mounts_of[first.name])

@@ -25,6 +25,7 @@ class ClusterState:
     # What all of its clients have moved since some fixed moment, without copies; None: it does not count.
     written_bytes: int | None = None
     read_bytes: int | None = None
+    of_others: bool = False  # whether these counts leave out the hosts that load
 
 
 def changes(before: ClusterState, after: ClusterState) -> list[str]:

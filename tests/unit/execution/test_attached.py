@@ -127,3 +127,9 @@ def test_a_mount_of_a_cluster_that_nothing_asks_is_doubted_and_one_of_ours_is_no
     assert ClusterWatch(ours).end(loaded(), 0.0) == []
     (doubt,) = ClusterWatch(theirs).end(loaded(), 0.0)
     assert (doubt.id, doubt.disqualifies) == (SHARED.unwatched.id, False)
+
+
+def test_counts_that_leave_the_loading_hosts_out_are_others_alone() -> None:
+    before = replace(WHOLE, of_others=True)
+    after = replace(before, written_bytes=100 * MIB)
+    assert moved_by_others(before, after, loaded(write=100 * MIB)) == 100 * MIB

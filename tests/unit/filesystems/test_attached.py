@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perjoule.filesystems._attached import ceph
+from perjoule.filesystems._attached import ceph, glusterfs, moosefs
 from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.model import ClusterState, Redundancy
 from perjoule.model.cluster_state import changes
@@ -147,7 +147,7 @@ class Client(ScriptedHost):
         return (self.code, self.printed) if words[0] == "ceph" else (0, "")
 
 
-TABLE = CephTable(kind="ceph", keyring="/home/me/keyring", user="client.me")
+TABLE = CephTable(keyring="/home/me/keyring", user="client.me")
 
 
 def test_the_pool_is_that_of_the_folder_and_only_questions_are_asked() -> None:
@@ -193,3 +193,168 @@ def test_the_layout_of_a_folder_is_looked_for_up_to_the_mount(tmp_path: Path) ->
 def test_a_ceph_that_does_not_answer_is_an_error(code: int, printed: str) -> None:
     with pytest.raises(WorkloadError, match="ceph"):
         TABLE.state(Client(code, printed), Path("/mnt/me"))
+
+
+def gluster_answers(**changed: str) -> dict[str, str]:
+    """What GlusterFS 10.3 printed to a client without root; of pending heals it says nothing."""
+    files = {name: f"gluster-{name}.xml" for name in ("info", "status", "clients", "peers")}
+    return {
+        name: (PRINTED / file).read_text()
+        for name, file in {**files, "heal": "gluster-heal-refused.xml", **changed}.items()
+    }
+
+
+def gluster_state(
+    heal_unknown: bool = True, loading: Sequence[str] = ("10.99.0.8",), **answered: str
+) -> ClusterState:
+    answered = {**gluster_answers(), **answered}
+    return glusterfs.state(
+        "glusterfs 10.3", **answered, loading=loading, heal_unknown=heal_unknown, asked_s=1.0
+    )
+
+
+HEALS = """<cliOutput><healInfo><bricks>
+<brick><name>a:/1</name><status>Connected</status><totalNumberOfEntries>{}</totalNumberOfEntries></brick>
+<brick><name>a:/2</name><status>Connected</status><totalNumberOfEntries>0</totalNumberOfEntries></brick>
+</bricks></healInfo><opRet>0</opRet><opErrno>0</opErrno><opErrstr/></cliOutput>"""
+
+
+def test_a_whole_gluster_lacks_nothing_but_the_word_on_heals_that_only_root_may_ask() -> None:
+    state = gluster_state()
+    assert (state.lacks, state.work) == ("", "heals that are pending are unknown")
+    assert gluster_state(heal_unknown=False).lacks == "heals that are pending are unknown"
+    assert (gluster_state(heal=HEALS.format(0)).lacks, gluster_state(heal=HEALS.format(0)).work) == ("", "")
+    assert gluster_state(heal=HEALS.format(5)).lacks == "5 files to heal"
+    assert gluster_state(heal_unknown=False, heal=HEALS.format("-")).lacks == state.work
+    assert state.redundancy == Redundancy(data_count=4, parity_count=1)
+    assert state.parts["brick 10.99.0.2:/data/storage-1/glusterfs/brick-1"] == "up"
+    assert state.parts["option nfs.disable"] == "on"
+
+
+def test_connections_of_others_are_counted_without_parity_and_those_that_load_are_not() -> None:
+    """8 MiB lie in four data parts and one of parity, of 2 MiB each; bricks count headers, too."""
+    ours, theirs = gluster_state(), gluster_state(loading=())
+    assert ours.written_bytes is not None
+    assert theirs.written_bytes is not None
+    assert ours.of_others
+    assert ours.written_bytes < 64 * 1024
+    assert theirs.written_bytes - ours.written_bytes == pytest.approx(8 * 1024**2, rel=0.02)
+
+
+def test_a_brick_that_is_down_is_lacking_by_name_and_so_is_its_peer() -> None:
+    names = {"status": "gluster-status-down.xml", "peers": "gluster-peers-down.xml"}
+    down = {name: (PRINTED / file).read_text() for name, file in names.items()}
+    state = gluster_state(**down)
+    brick = "10.99.0.3:/data/storage-2/glusterfs/brick-1"
+    assert state.lacks == f"brick {brick} down; peer 10.99.0.3 disconnected"
+    assert f"brick {brick}: up; later: down" in changes(gluster_state(), state)
+
+
+def replaced(name: str, old: str, new: str) -> dict[str, str]:
+    answered = gluster_answers()
+    assert old in answered[name]
+    return {name: answered[name].replace(old, new, 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "lacks"),
+    [
+        ("info", "<statusStr>Started", "<statusStr>Stopped", "volume Stopped"),
+        (
+            "status",
+            "<tasks/>",
+            "<tasks><task><type>Rebalance</type><statusStr>in progress</statusStr></task></tasks>",
+            "Rebalance in progress",
+        ),
+        (
+            "status",
+            "<tasks/>",
+            "<tasks><task><type>Rebalance</type><statusStr>completed</statusStr></task></tasks>",
+            "",
+        ),
+        (
+            "status",
+            "<tasks/>",
+            "<tasks><task><type>Rebalance</type><statusStr>what</statusStr></task></tasks>",
+            "Rebalance what",
+        ),
+    ],
+)
+def test_what_a_volume_does_or_is_else_is_lacking(name: str, old: str, new: str, lacks: str) -> None:
+    assert gluster_state(**replaced(name, old, new)).lacks == lacks
+
+
+def test_an_arbiter_is_no_copy() -> None:
+    info = gluster_answers()["info"]
+    for tag, old, new in (("replica", 1, 3), ("arbiter", 0, 1), ("disperse", 5, 0)):
+        info = info.replace(f"<{tag}Count>{old}<", f"<{tag}Count>{new}<")
+    assert gluster_state(info=info).redundancy == Redundancy(copies_count=2)
+
+
+@pytest.mark.parametrize("name", ["info", "status", "clients", "peers"])
+@pytest.mark.parametrize(
+    "printed", ["", "garbage", "<cliOutput/>", "<cliOutput><opRet>-1</opRet></cliOutput>"]
+)
+def test_answers_that_are_not_glusters_are_an_error(name: str, printed: str) -> None:
+    with pytest.raises(WorkloadError, match="gluster"):
+        gluster_state(**{name: printed})
+
+
+def moosefs_state(name: str = "moosefs", loading: Sequence[str] = ("10.99.0.8",)) -> ClusterState:
+    return moosefs.state((PRINTED / f"{name}.txt").read_text(), "/mnt/me: 2\n", loading, 1.0)
+
+
+def test_a_whole_moosefs_has_its_goal_servers_and_nobody_else() -> None:
+    state = moosefs_state()
+    assert (state.version, state.lacks, state.work) == ("MooseFS 3.0.117", "", "")
+    assert state.redundancy == Redundancy(copies_count=2)
+    assert state.parts["chunk server 10.99.0.2:9422"] == "version 3.0.117, maintenance_off"
+    assert (state.written_bytes, state.read_bytes, state.of_others) == (0, 0, True)
+
+
+def test_a_moosefs_that_others_have_mounted_does_not_tell_what_they_move() -> None:
+    state = moosefs_state(loading=["10.99.0.7"])
+    assert (state.written_bytes, state.facts["hosts_of_others"]) == (None, ["10.99.0.8"])
+
+
+def test_a_chunk_server_that_is_gone_is_lacking_by_address() -> None:
+    """Printed by MooseFS 3.0.117 after one of four, with one of two chunks of goal 1, was killed."""
+    state = moosefs_state("moosefs-down")
+    assert state.lacks == "chunk server 10.99.0.2:9422 disconnected; 1 chunks missing"
+    assert any(
+        change.startswith("chunk server 10.99.0.2:9422: ") for change in changes(moosefs_state(), state)
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lacks", "work"),
+    [
+        ("chunkclass undergoal:|0", "chunkclass undergoal:|3", "3 chunks undergoal", ""),
+        ("chunkclass endangered:|0", "chunkclass endangered:|3", "3 chunks endangered", ""),
+        ("chunkclass overgoal:|0", "chunkclass overgoal:|3", "", "3 chunks overgoal"),
+        ("|1|no errors|ok|", "|1|no errors|damaged|", "disk {disk}: no errors, damaged", ""),
+        ("|1|no errors|ok|", "|1|12:00|ok|", "disk {disk}: 12:00, ok", ""),
+    ],
+)
+def test_what_moosefs_says_of_chunks_and_disks_is_told(old: str, new: str, lacks: str, work: str) -> None:
+    printed = (PRINTED / "moosefs.txt").read_text()
+    assert old in printed
+    state = moosefs.state(printed.replace(old, new, 1), "/mnt/me: 2\n", ["10.99.0.8"], 1.0)
+    disk = "10.99.0.2:9422:/data/storage-1/moosefs/chunks/"
+    assert (state.lacks, state.work) == (lacks.format(disk=disk), work)
+
+
+@pytest.mark.parametrize(
+    "title", ["master info:|master version", "all chunks matrix:|chunkclass", "disks:", "chunk servers:"]
+)
+def test_answers_that_are_not_moosefss_are_an_error(title: str) -> None:
+    printed = (PRINTED / "moosefs.txt").read_text().replace(f"\n{title}", "\nother")
+    with pytest.raises(WorkloadError, match="unexpected output"):
+        moosefs.state(printed, "/mnt/me: 2\n", [], 1.0)
+
+
+def test_a_storage_class_without_a_number_is_no_known_redundancy() -> None:
+    printed = (PRINTED / "moosefs.txt").read_text()
+    assert moosefs.state(printed, "/mnt/me: archive\n", [], 1.0).redundancy is None
+    with pytest.raises(WorkloadError, match="mfsgetgoal"):
+        moosefs.state(printed, "", [], 1.0)

@@ -8,6 +8,7 @@ from threading import Barrier
 
 import pytest
 
+from perjoule.drivers import build
 from perjoule.drivers.protocols import Check, Host, Hosts, OfOthers
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.filesystems.directory import Directory
@@ -198,3 +199,9 @@ def test_a_mount_of_a_cluster_that_could_be_asked_is_unwatched(
     with Directory(path=Path("/scratch")).mount(Hosts((client,))) as mounted:
         assert isinstance(mounted, OfOthers)
         assert mounted.unwatched == unwatched
+
+
+def test_a_path_is_that_of_one_cluster() -> None:
+    tables = {"moosefs": {}, "glusterfs": {"server": "10.0.0.1", "volume": "gv0"}}
+    with pytest.raises(ValueError, match="ceph, glusterfs and moosefs exclude each other"):
+        build("filesystems", "directory", {"path": "/scratch", **tables})

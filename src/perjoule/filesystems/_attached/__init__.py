@@ -8,10 +8,14 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Hosts, TellsState
 from perjoule.filesystems._attached.ceph import CephTable
+from perjoule.filesystems._attached.glusterfs import GlusterTable
+from perjoule.filesystems._attached.moosefs import MooseTable
 from perjoule.filesystems._on_clients import OnClients
+from perjoule.machine.each import each
+from perjoule.machine.mounts import SHORT_S
 from perjoule.model import ClusterState, Json
 
-Table = CephTable
+Table = CephTable | GlusterTable | MooseTable
 
 
 class Attached(OnClients, TellsState):
@@ -27,10 +31,15 @@ class Attached(OnClients, TellsState):
     ) -> None:
         super().__init__(hosts, directories, facts, lost)
         self._asked, self._table = hosts.clients[0], table
+        self._loading = [address for addresses in each(hosts.clients, _addresses) for address in addresses]
         self.while_degraded, self.late_s = table.while_degraded, table.late_s
         first = self.state()
-        self.facts = {**facts, "version": first.version, "cluster": table.kind}
+        self.facts = {**facts, "version": first.version}
 
     def state(self) -> ClusterState:
         """Ask it by its tools, of the folder that the first client has."""
-        return self._table.state(self._asked, self.directories[self._asked.name])
+        return self._table.state(self._asked, self.directories[self._asked.name], self._loading)
+
+
+def _addresses(host: Host) -> list[str]:
+    return [host.address, *host.run(["hostname", "-I"], timeout_s=SHORT_S).stdout.split()]

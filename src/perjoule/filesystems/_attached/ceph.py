@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic.dataclasses import dataclass
 
@@ -55,8 +55,6 @@ while os.path.isabs(path):
 class CephTable:
     """A Ceph cluster."""
 
-    kind: Literal["ceph"]
-    """ceph."""
     conf: str = "/etc/ceph/ceph.conf"
     """Its ceph.conf on the first client."""
     keyring: str
@@ -74,14 +72,15 @@ class CephTable:
         """Check for the tool."""
         return programs({"ceph": "ceph-common", "python3": "python3"})
 
-    def state(self, host: Host, folder: Path) -> ClusterState:
-        """Ask for its state, and how a folder of one of its file systems stores files.
+    def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
+        """Ask for its state, and how a folder of one of its file systems stores files; who loads is not
+        asked.
 
         Raises WorkloadError: it does not answer, or not as Ceph does.
         """
         pool = self.pool or host.run(["python3", "-c", POOL_OF, folder], timeout_s=SHORT_S).stdout.strip()
         if not pool:
-            advice = "correct path, or name its pool in cluster"
+            advice = "correct path, or name its pool"
             raise WorkloadError(f"{folder} does not tell its pool", where=host.name, next=advice)
         # one program for all questions, which it reads from its standard input: each would take it 0.5 s
         argv = ["ceph", "--conf", self.conf, "--keyring", self.keyring, "--name", self.user]

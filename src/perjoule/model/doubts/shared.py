@@ -28,8 +28,10 @@ class SharedDoubts(Kind):
 
     @doubt
     def working(self, *, work: str) -> str:
-        """The cluster worked by itself, at this load's expense. Repeat it at a quieter time."""
-        return f"the cluster had work of its own: {work}"
+        """The cluster worked by itself, at this load's expense, or does not say so. Repeat it at a quieter
+        time.
+        """
+        return f"the cluster had, or may have had, work of its own: {work}"
 
     @doubt
     def others(self, *, others_bytes: int, share_ratio: float) -> str:
@@ -53,7 +55,7 @@ class SharedDoubts(Kind):
 
     @doubt
     def unwatched(self, *, mount: str) -> str:
-        """Nothing says whether the cluster was whole. Name it in the file system's `cluster`."""
+        """Nothing says whether the cluster was whole. Name it (`ceph`, `glusterfs`, `moosefs`)."""
         return f"whether the cluster behind {mount} was whole, and who else used it, is unknown"
 
 
