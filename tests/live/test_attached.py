@@ -5,7 +5,7 @@ on virtual hosts, and the campaign knows only a mounted path and a key that may 
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +111,9 @@ class Production:
 
 
 @contextmanager
-def production(kind: str, options: dict[str, Json], **testbed: Json) -> Iterator[tuple[Hosts, Mounted, Path]]:
+def production(
+    kind: str, options: dict[str, Json], **testbed: Json
+) -> Generator[tuple[Hosts, Mounted, Path]]:
     """Bring a cluster up, with a folder in it and one on the client that belong to a user without rights."""
     driver = drivers.build("filesystems", kind, options)
     assert isinstance(driver, FileSystem)

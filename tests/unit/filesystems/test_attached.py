@@ -3,19 +3,23 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from documents import TABLES
+from perjoule import drivers
 from perjoule.filesystems._attached import ceph, glusterfs, moosefs
 from perjoule.filesystems._attached.ceph import CephTable
+from perjoule.filesystems.directory import Directory
 from perjoule.model import ClusterState, Redundancy
 from perjoule.model.cluster_state import changes
 from perjoule.model.errors import WorkloadError
-from places import TESTS
+from places import ROOT, TESTS
 from scripted import ScriptedHost
 
 PRINTED = TESTS / "transcripts" / "attached"
@@ -205,11 +209,15 @@ def gluster_answers(**changed: str) -> dict[str, str]:
 
 
 def gluster_state(
-    heal_unknown: bool = True, loading: Sequence[str] = ("10.99.0.8",), **answered: str
+    answered: Mapping[str, str] | None = None,
+    *,
+    heal_unknown: bool = True,
+    loading: Sequence[str] = ("10.99.0.8",),
 ) -> ClusterState:
-    answered = {**gluster_answers(), **answered}
+    """The state by these answers, and by those of a whole volume."""
+    printed = {**gluster_answers(), **(answered or {})}
     return glusterfs.state(
-        "glusterfs 10.3", **answered, loading=loading, heal_unknown=heal_unknown, asked_s=1.0
+        "glusterfs 10.3", **printed, loading=loading, heal_unknown=heal_unknown, asked_s=1.0
     )
 
 
@@ -223,9 +231,12 @@ def test_a_whole_gluster_lacks_nothing_but_the_word_on_heals_that_only_root_may_
     state = gluster_state()
     assert (state.lacks, state.work) == ("", "heals that are pending are unknown")
     assert gluster_state(heal_unknown=False).lacks == "heals that are pending are unknown"
-    assert (gluster_state(heal=HEALS.format(0)).lacks, gluster_state(heal=HEALS.format(0)).work) == ("", "")
-    assert gluster_state(heal=HEALS.format(5)).lacks == "5 files to heal"
-    assert gluster_state(heal_unknown=False, heal=HEALS.format("-")).lacks == state.work
+    assert (
+        gluster_state({"heal": HEALS.format(0)}).lacks,
+        gluster_state({"heal": HEALS.format(0)}).work,
+    ) == ("", "")
+    assert gluster_state({"heal": HEALS.format(5)}).lacks == "5 files to heal"
+    assert gluster_state({"heal": HEALS.format("-")}, heal_unknown=False).lacks == state.work
     assert state.redundancy == Redundancy(data_count=4, parity_count=1)
     assert state.parts["brick 10.99.0.2:/data/storage-1/glusterfs/brick-1"] == "up"
     assert state.parts["option nfs.disable"] == "on"
@@ -244,7 +255,7 @@ def test_connections_of_others_are_counted_without_parity_and_those_that_load_ar
 def test_a_brick_that_is_down_is_lacking_by_name_and_so_is_its_peer() -> None:
     names = {"status": "gluster-status-down.xml", "peers": "gluster-peers-down.xml"}
     down = {name: (PRINTED / file).read_text() for name, file in names.items()}
-    state = gluster_state(**down)
+    state = gluster_state(down)
     brick = "10.99.0.3:/data/storage-2/glusterfs/brick-1"
     assert state.lacks == f"brick {brick} down; peer 10.99.0.3 disconnected"
     assert f"brick {brick}: up; later: down" in changes(gluster_state(), state)
@@ -281,14 +292,14 @@ def replaced(name: str, old: str, new: str) -> dict[str, str]:
     ],
 )
 def test_what_a_volume_does_or_is_else_is_lacking(name: str, old: str, new: str, lacks: str) -> None:
-    assert gluster_state(**replaced(name, old, new)).lacks == lacks
+    assert gluster_state(replaced(name, old, new)).lacks == lacks
 
 
 def test_an_arbiter_is_no_copy() -> None:
     info = gluster_answers()["info"]
     for tag, old, new in (("replica", 1, 3), ("arbiter", 0, 1), ("disperse", 5, 0)):
         info = info.replace(f"<{tag}Count>{old}<", f"<{tag}Count>{new}<")
-    assert gluster_state(info=info).redundancy == Redundancy(copies_count=2)
+    assert gluster_state({"info": info}).redundancy == Redundancy(copies_count=2)
 
 
 @pytest.mark.parametrize("name", ["info", "status", "clients", "peers"])
@@ -297,7 +308,7 @@ def test_an_arbiter_is_no_copy() -> None:
 )
 def test_answers_that_are_not_glusters_are_an_error(name: str, printed: str) -> None:
     with pytest.raises(WorkloadError, match="gluster"):
-        gluster_state(**{name: printed})
+        gluster_state({name: printed})
 
 
 def moosefs_state(name: str = "moosefs", loading: Sequence[str] = ("10.99.0.8",)) -> ClusterState:
@@ -358,3 +369,14 @@ def test_a_storage_class_without_a_number_is_no_known_redundancy() -> None:
     assert moosefs.state(printed, "/mnt/me: archive\n", [], 1.0).redundancy is None
     with pytest.raises(WorkloadError, match="mfsgetgoal"):
         moosefs.state(printed, "", [], 1.0)
+
+
+def test_the_tables_of_the_how_to_name_one_cluster_each() -> None:
+    document = (ROOT / "docs" / "how-to" / "production.md").read_text()
+    tables = [table for text in TABLES.findall(document) for table in tomllib.loads(text)["filesystem"]]
+    named: list[str] = []
+    for table in tables:
+        options = {key: value for key, value in table.items() if key not in ("kind", "label")}
+        assert isinstance(drivers.build("filesystems", table["kind"], options), Directory)
+        named += options.keys() - {"path"}
+    assert named == ["ceph", "glusterfs", "moosefs"]
