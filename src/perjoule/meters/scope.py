@@ -71,6 +71,8 @@ class Scope(AtDrives):
     """The mean of voltage times current in each acquisition of an oscilloscope."""
 
     sets_up: ClassVar[bool] = True
+    # of instruments that follow LXI: https://www.lxistandard.org/About/LXI-Protocols.aspx
+    announced: ClassVar[tuple[str, ...]] = ("_scpi-raw._tcp",)
 
     address: InstrumentAddress
 

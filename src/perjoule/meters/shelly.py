@@ -7,7 +7,7 @@ counter steps once a minute, so the power is better for a window of a few minute
 import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -49,6 +49,9 @@ COMPONENTS = {
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Shelly(Plug):
     """A plug, relay or meter by Shelly, Gen1 to Gen4, at the wall."""
+
+    # https://shelly-api-docs.shelly.cloud/gen2/General/mDNS: Gen1 announces the first alone
+    announced: ClassVar[tuple[str, ...]] = ("_http._tcp", "_shelly._tcp")
 
     output: int | None = Field(default=None, ge=0)
     """Which of its outputs or inputs, from 0; without it all phases of a meter of three, else the first

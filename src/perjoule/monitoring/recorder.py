@@ -82,12 +82,12 @@ def discovered(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         return [table for options in classes for table in options.discover(places)]
 
     tables = [
-        table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer
+        table for answer in at_once(at, [(), *((address,) for address in addresses)]) for table in answer
     ]
     return tuple(table for n, table in enumerate(tables) if table not in tables[:n])
 
 
-def _at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
+def at_once(ask: Callable[[T], U], places: Sequence[T]) -> list[U]:
     """Query several places at once, in threads that do not delay the program's end."""
     waiting, answers, failures = list(enumerate(places)), dict[int, U](), list[Exception]()
 

@@ -7,13 +7,14 @@ the table `drives`; a character that would end its part is written as in a URL (
 """
 
 import re
+from collections.abc import Mapping
 from typing import get_origin
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from perjoule import drivers
 from perjoule.campaign.source import Table, is_list, value
 from perjoule.drivers.protocols import Meter
-from perjoule.model import option_name
+from perjoule.model import Json, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.validation import instead
 
@@ -86,6 +87,14 @@ def require_whole(table: Table) -> None:
             where=f"--meter {kind}:",
             next=f"add ?{'&'.join(f'{option}=...' for option in lacking)}; `perjoule drivers {kind}` explains them",
         )
+
+
+def meter_line(table: Mapping[str, Json]) -> str:
+    """Write a table as such a line."""
+    options = {key: table[key] for key in table if key not in ("kind", "address")}
+    query = "&".join(f"{quote(key)}={quote(str(option), safe='/')}" for key, option in options.items())
+    place = quote(str(table.get("address", "")), safe=":/[]@")
+    return f"{table['kind']}:{'//' if place else ''}{place}{'?' if query else ''}{query}"
 
 
 def _value(driver: type[Meter], name: str, text: str) -> object:

@@ -2,7 +2,7 @@
 
 import click
 
-from perjoule.cli.meters import quality, recording, simulating, watching
+from perjoule.cli.meters import finding, quality, recording, simulating, watching
 from perjoule.cli.parameters import InOrder, examples
 
 
@@ -11,6 +11,7 @@ from perjoule.cli.parameters import InOrder, examples
     short_help="Find, watch, test, record, serve, simulate meters.",
     epilog=examples(
         "perjoule meters list 10.0.0.7 bmc-1",
+        "perjoule meters find",
         'perjoule meters watch shelly --set address="10.0.0.7"',
         "perjoule meters test my.toml",
         'perjoule meters record scpi --set address="/dev/ttyUSB0" --to lmg.csv',
@@ -26,6 +27,7 @@ def meters() -> None:
 
 COMMANDS = (
     watching.list_command,
+    finding.find,
     watching.watch,
     quality.test,
     quality.align,

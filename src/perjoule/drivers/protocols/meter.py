@@ -67,6 +67,7 @@ class Meter(ABC):
     """A meter that runs during a block."""
 
     sets_up: ClassVar[bool] = False  # whether reading it sets it up anew, which only a run may do
+    announced: ClassVar[tuple[str, ...]] = ()  # the DNS-SD types by which such devices announce themselves
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:

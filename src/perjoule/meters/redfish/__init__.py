@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -58,6 +58,9 @@ Source = tuple[str, Value, Specification]  # path, what it says there, how right
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Redfish(Metered):
     """A chassis as its management controller sees it."""
+
+    # OpenBMC's own type, and that of other controllers: https://github.com/openbmc/docs
+    announced: ClassVar[tuple[str, ...]] = ("_obmc_redfish._tcp", "_redfish._tcp")
 
     address: str
     """The service: "https://bmc-1"."""

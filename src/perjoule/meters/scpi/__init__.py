@@ -47,6 +47,8 @@ class Scpi(Metered):
     """A power analyser that reports the mean power of each of its measuring cycles."""
 
     sets_up: ClassVar[bool] = True
+    # of instruments that follow LXI: https://www.lxistandard.org/About/LXI-Protocols.aspx
+    announced: ClassVar[tuple[str, ...]] = ("_scpi-raw._tcp",)
 
     address: InstrumentAddress
 

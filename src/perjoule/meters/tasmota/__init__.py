@@ -9,7 +9,7 @@ import contextlib
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import quote, urlencode
 
 from pydantic import Field
@@ -40,6 +40,9 @@ _ADDRESS = (
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Tasmota(Plug):
     """A plug with Tasmota at the wall: its instantaneous power, and its energy counter."""
+
+    # after `SetOption55 1`: https://tasmota.github.io/docs/Commands/
+    announced: ClassVar[tuple[str, ...]] = ("_http._tcp",)
 
     address: Annotated[str, Field(description=_ADDRESS)]
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.campaign.making.meter_line import meter_table
+from perjoule.campaign.making.meter_line import meter_line, meter_table
 from perjoule.model.errors import CampaignError
 
 
@@ -106,3 +106,15 @@ def test_commands_of_meters_take_a_line_and_name_it_in_errors() -> None:
     assert meter.sampled_hz == 5
     with pytest.raises(CampaignError, match=r"--meter shelly://10\.0\.0\.7\?foo=1: .* no option"):
         campaign.meters(["shelly://10.0.0.7?foo=1"])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "shelly", "address": "192.0.2.50"},
+        {"kind": "shelly", "address": "192.0.2.50:8080", "user": "a&b?c"},
+        {"kind": "redfish", "address": "https://192.0.2.60:8443"},
+    ],
+)
+def test_a_table_is_read_back_from_the_line_that_is_written_of_it(table: dict[str, str]) -> None:
+    assert meter_table(meter_line(table)) == table
