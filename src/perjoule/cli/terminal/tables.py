@@ -1,8 +1,8 @@
 """Tables for the width of a terminal: no number is cut, and what is left out is named.
 
 What does not fit as it is gets, in this order, headers on several lines, one line for the columns that are the
-same in all rows, fewer of the columns that a reader can do without, and wrapped words; else each row becomes a
-record with a line for each column, as psql prints with `\\x auto`.
+same in all rows, ranges below their numbers, fewer of the columns that a reader can do without, wrapped words, and
+intervals below their numbers; else each row becomes a record with a line for each column, as psql prints with `\\x auto`.
 """
 
 import re
@@ -17,6 +17,8 @@ from perjoule.results.table import Table
 
 _GAP = 2  # between columns
 _DIGITS = re.compile(r"\d+")
+# before what may stand below a number: a range and what follows it, then any interval
+_FOLDS = (re.compile(r" (?=\()|(?<=\)) (?=±)"), re.compile(r" (?=[±(])"))
 _THOUSANDS, _JOINT = re.compile(r"(?<=\d) (?=\d{3}(?!\d))"), "\u00a0"
 
 
@@ -40,7 +42,7 @@ class _Column:
     @cached_property
     def natural(self) -> int:
         """The width without wrapping."""
-        return max(map(cell_len, (self.header, *self.cells)))
+        return max(map(cell_len, (self.header, *self._lines)))
 
     @cached_property
     def least(self) -> int:
@@ -50,18 +52,27 @@ class _Column:
     @cached_property
     def of_cells(self) -> int:
         """The width with wrapped header alone."""
-        return max(map(cell_len, (*self.header.split(), *self.cells, "")))
+        return max(map(cell_len, (*self.header.split(), *self._lines, "")))
+
+    @property
+    def _lines(self) -> Iterator[str]:
+        return (line for cell in self.cells for line in cell.split("\n"))
 
     @property
     def _pieces(self) -> Iterator[str]:
-        cells = (_THOUSANDS.sub(_JOINT, cell) if self.of_words else cell for cell in self.cells)
+        cells = (_THOUSANDS.sub(_JOINT, line) if self.of_words else line for line in self._lines)
         return (piece for cell in cells for piece in (cell.split(" ") if self.of_words else (cell,)))
+
+    def folded(self, fold: re.Pattern[str]) -> "_Column":
+        """Return it with parts of its numbers below them."""
+        cells = (fold.sub("\n", cell.strip()) for cell in self.cells)
+        return self if self.of_words else replace(self, cells=_aligned(tuple(cells)))
 
     def lines(self, text: str) -> list[str]:
         """Return a cell or the header at the column's width, numbers on the right."""
         wrapped = wrapped_at_words(text, self.width) or [""]
         # the spaces that align a number at its decimal point are no place to wrap it
-        wrapped = wrapped if self.of_words or text == self.header else [text]
+        wrapped = wrapped if self.of_words or text == self.header else text.split("\n")
         padding = (" " * (self.width - cell_len(line)) for line in wrapped)
         return [
             line + space if self.of_words else space + line
@@ -94,12 +105,17 @@ def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> TableLines:
         return _grid(_widened(columns, width))
     common = [column for column in columns if len(table.rows) > 1 and len(set(column.cells)) == 1]
     rest = [column for column in columns if column not in common]
+    ranges, intervals = _FOLDS
+    if _total(column.of_cells for column in rest) > width:
+        rest = [column.folded(ranges) for column in rest]
     hidden: list[str] = []
     for header in spare:
         if _total(column.of_cells for column in rest) <= width:
             break
         hidden += [column.header for column in rest if column.header == header]
         rest = [column for column in rest if column.header != header]
+    if _total(column.least for column in rest) > width:
+        rest = [column.folded(intervals) for column in rest]
     if rest and _total(column.least for column in rest) <= width:
         same = ", ".join(f"{column.header} {column.cells[0].strip()}" for column in common)
         return replace(_grid(_widened(rest, width)), common=same, hidden=tuple(hidden))
@@ -133,10 +149,13 @@ def _aligned(cells: Sequence[str]) -> tuple[str, ...]:
     """Pad numbers on the right so that their decimal points are below each other: that of the first number
     in a cell.
     """
-    whole_lengths = [next((digits.end() for digits in _DIGITS.finditer(cell)), len(cell)) for cell in cells]
-    longest = max((len(cell) - length for cell, length in zip(cells, whole_lengths, strict=True)), default=0)
+    parts = [cell.partition("\n") for cell in cells]
+    firsts = [first for first, _, _ in parts]
+    whole_lengths = [next((digits.end() for digits in _DIGITS.finditer(text)), len(text)) for text in firsts]
+    longest = max((len(text) - length for text, length in zip(firsts, whole_lengths, strict=True)), default=0)
     return tuple(
-        cell + " " * (longest - len(cell) + length) for cell, length in zip(cells, whole_lengths, strict=True)
+        first + " " * (longest - len(first) + length) + newline + below
+        for (first, newline, below), length in zip(parts, whole_lengths, strict=True)
     )
 
 

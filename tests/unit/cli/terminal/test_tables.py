@@ -47,9 +47,8 @@ def test_no_number_is_cut_and_no_column_is_lost_at_any_width(width: int) -> None
         else:
             assert all(word in text for word in header.split())
             words = header in TABLE.words
-            assert all(
-                piece in text for row in ROWS for piece in (row[index].split() if words else [row[index]])
-            )
+            pieces = [row[index].split() if words else re.split(r" (?=[±(])", row[index]) for row in ROWS]
+            assert all(piece in text for several in pieces for piece in several)
 
 
 def test_columns_are_left_out_in_their_order_and_only_as_many_as_needed() -> None:
@@ -71,6 +70,23 @@ def test_numbers_are_aligned_at_the_decimal_point_of_the_first_number_of_a_cell(
     layout = laid_out(Table(("MiB/s",), tuple((rate,) for rate in rates)), 80)
     ones = {match.start() for line in layout.rows for match in [re.search(r"\d(?!\d)|–", line)] if match}
     assert len(ones) == 1, layout.rows
+
+
+def test_a_range_stands_below_its_number_before_a_column_goes_or_rows_become_records() -> None:
+    rows = (
+        ("CephFS", "74.3 ± 6.6", "66.76", "4"),
+        ("GlusterFS", "120.2 (100.9–121.6) ± 0.48", "53.99", "8 !!"),
+    )
+    layout = laid_out(Table(("file system", "MiB/s", "% TPP", "n"), rows), 40)
+    assert layout == TableLines(
+        ("file system          MiB/s  % TPP     n",),
+        (
+            "CephFS          74.3 ± 6.6  66.76  4",
+            "GlusterFS      120.2        53.99  8 !!",
+            "             (100.9–121.6)",
+            "                    ± 0.48",
+        ),
+    )
 
 
 def test_a_table_that_can_t_fit_becomes_records_with_all_columns() -> None:
@@ -129,4 +145,4 @@ def test_random_tables_at_random_widths() -> None:
             shown = text + layout.common + "".join(layout.hidden)
             assert header.split()[-1] in shown
             if header not in layout.hidden and header not in words and f"{header} " not in layout.common:
-                assert all(row[index] in text for row in rows)
+                assert all(part in text for row in rows for part in re.split(r" (?=±)", row[index]))
