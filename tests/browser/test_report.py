@@ -1,5 +1,7 @@
 """The report as a reader sees it: Debian's chromium opens the file from disk."""
 
+import csv
+import json
 import re
 import subprocess
 import sys
@@ -264,6 +266,29 @@ def test_a_figure_is_saved_as_svg(browser: Chrome) -> None:
     WebDriverWait(browser, 30).until(lambda _: saved.exists() and saved.stat().st_size > 1000)
     assert saved.read_text().startswith("<svg")
     assert "#ffffff" in saved.read_text()  # the light theme, whatever the page shows
+
+
+def test_the_data_of_each_figure_are_a_click_away(browser: Chrome) -> None:
+    names = browser.execute_script("return [...document.querySelectorAll('figure')].map(({id}) => id)")
+    buttons = "return [...document.querySelectorAll('button[data-table]')].map(({dataset}) => dataset.table)"
+    assert browser.execute_script(buttons) == names and names
+    browser.find_element(By.CSS_SELECTOR, "button[data-table=efficiency]").click()
+    saved = browser.downloads / "demo-efficiency.csv"
+    WebDriverWait(browser, 30).until(lambda _: saved.exists() and saved.stat().st_size > 100)
+    rows = list(csv.DictReader(saved.read_text().splitlines()))
+    data = json.loads(browser.execute_script("return document.getElementById('data').textContent"))
+    panels = data["figures"]["efficiency"]["concat"]
+    drawn = [point["mean"] for panel in panels for point in panel["data"]["values"]]
+    assert sorted(float(row["mean"]) for row in rows if row["mean"]) == sorted(drawn)
+
+
+def test_a_phone_shows_a_number_of_the_results_before_anything_is_scrolled(browser: Chrome) -> None:
+    heads, right, edge = browser.execute_script("""
+        const box = document.getElementById("results").nextElementSibling.querySelector(".scroll");
+        return [[...box.querySelectorAll("th")].map((head) => head.textContent.trim()),
+            [...box.querySelector("tbody tr").cells].map((cell) => cell.getBoundingClientRect().right),
+            box.getBoundingClientRect().right]""")
+    assert right[heads.index("MiB/s")] <= edge + 1
 
 
 def test_nothing_is_requested_from_the_network_and_nothing_goes_wrong(browser: webdriver.Chrome) -> None:

@@ -280,7 +280,7 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
 
 
 def _bound(value: float, text: str, y: Spec) -> list[Spec]:
-    """Return the layers of a horizontal rule, and of its label."""
+    """Return the layers of a horizontal rule, and of its label where few clients have the least to draw."""
     datum = {"datum": value, **y}
     return [
         {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
@@ -288,13 +288,14 @@ def _bound(value: float, text: str, y: Spec) -> list[Spec]:
             "data": {"values": [{}]},
             "mark": {
                 "type": "text",
-                "align": "right",
-                "baseline": "top",
-                "dy": 4,
+                "align": "left",
+                "baseline": "bottom",
+                "dx": 2,
+                "dy": -2,
                 "fontSize": 11,
                 "text": text,
             },
-            "encoding": {"y": datum, "x": {"value": "width"}},
+            "encoding": {"y": datum, "x": {"value": 0}},
         },
     ]
 

@@ -76,6 +76,7 @@ def _config(theme: Mapping[str, Any]) -> Spec:
             "labelFontSize": 12,
             "titleColor": theme["quiet"],
             "orient": "top",
+            "symbolOpacity": 1,  # also of marks that are drawn paler
             "title": None,
         }
         | {"labelLimit": 0},

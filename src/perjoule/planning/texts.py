@@ -109,7 +109,7 @@ def less_regret(answer: Answer) -> str:
         + (
             f"is not picked: {CONTRADICTED}"
             if row.contradicted
-            else f"meets the need in {percent(row.meets_ratio)} % of the draws alone"
+            else f"meets the need in only {percent(row.meets_ratio)} % of the draws"
         )
         for row in less_regretted
     ]

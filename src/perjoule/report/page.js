@@ -126,14 +126,29 @@
     root.dataset.drawn = theme();
   };
 
+  const download = (name, type, text) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = `${data.name}-${name}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  // What a figure draws, as one table: the rows of each mark below each other.
+  const table = (name) => {
+    const spec = complete(name, PRINTED), sets = new Map();
+    each(spec, ({ data: own }) => own?.values && sets.set(JSON.stringify(own.values), own.values));
+    const rows = [...sets.values(), ...Object.values(spec.datasets || {})].flat().filter((row) => Object.keys(row).length);
+    const heads = [...new Set(rows.flatMap(Object.keys))];
+    const cell = (value) => {  // marked as perjoule.machine.spreadsheets does
+      const text = typeof value === "string" && /^[=+\-@\t\r\n'＝＋－＠]/.test(value) ? `'${value}` : String(value ?? "");
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [heads, ...rows.map((row) => heads.map((head) => row[head]))].map((line) => line.map(cell).join(",") + "\n").join("");
+  };
   const save = async (name) => {
     const aside = document.createElement("div");
     const drawn = await embedded(aside, complete(name, PRINTED), PRINTED, { actions: false, renderer: "svg", ast: true, config: data.themes.light });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([await drawn.view.toSVG()], { type: "image/svg+xml" }));
-    link.download = `${data.name}-${name}.svg`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    download(`${name}.svg`, "image/svg+xml", await drawn.view.toSVG());
     drawn.finalize();
   };
 
@@ -152,6 +167,15 @@
   for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", () => hint(box), { passive: true });
   for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", () => fold.querySelectorAll(".scroll").forEach(hint));
 
+  // A phone shows the first columns: numbers before what also stands above the table.
+  if (innerWidth < NARROW) for (const { rows } of document.querySelectorAll("main table")) {
+    const index = [...rows[0].cells].findIndex((head) => head.textContent.trim() === "redundancy");
+    if (index > 0) for (const row of rows) row.append(row.cells[index]);
+    for (const cell of [...rows].flatMap((row) => [...row.querySelectorAll("td:not(.word)")])) {
+      if (!cell.firstElementChild) cell.textContent = cell.textContent.trim().replace(/ \(/, "\n(").replace(/\) /, ")\n");  // a range below its number
+    }
+  }
+
   const number = (text) => { const found = parseFloat(text.replace("–", "")); return Number.isNaN(found) ? -Infinity : found; };
   for (const table of document.querySelectorAll("table.sortable")) {
     table.querySelectorAll("th").forEach((head, index) => head.addEventListener("click", () => {
@@ -166,6 +190,7 @@
     }));
   }
   for (const button of document.querySelectorAll("button[data-save]")) button.addEventListener("click", () => save(button.dataset.save));
+  for (const button of document.querySelectorAll("button[data-table]")) button.addEventListener("click", () => download(`${button.dataset.table}.csv`, "text/csv", table(button.dataset.table)));
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = theme() === "dark" ? "light" : "dark";
     try { localStorage.setItem("perjoule-theme", root.dataset.theme); } catch { /* a file opened without storage */ }

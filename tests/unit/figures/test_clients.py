@@ -2,6 +2,7 @@
 other.
 """
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -35,6 +36,18 @@ def test_an_interval_lies_inside_of_the_frame(draw) -> None:
     for row in panel["data"]["values"]:
         assert low < row["low"] <= row["mean"] <= row["high"] < high
     assert not [layer for layer in panel["layer"] if layer["mark"].get("style") == "arrow"]
+
+
+def test_the_best_has_a_line_and_a_peaks_label_begins_where_few_clients_have_their_marks() -> None:
+    (panel,) = edp([cell("a", 1, 100, 20), cell("b", 1, 300, 30)])["concat"]
+    assert [rule["encoding"]["y"]["datum"] for rule in layers(panel, "rule")[:1]] == [1.0]
+    assert "logarithmic" in layers(panel, "point")[-1]["encoding"]["y"]["title"]
+    peaked = cell("a", 1, 100, 20)
+    peak = Interval(400 * MIB, 400 * MIB, 400 * MIB, (400 * MIB,))
+    (panel,) = throughput([replace(peaked, metrics={**peaked.metrics, "tpp_bytes_per_s": peak})])["concat"]
+    (label,) = layers(panel, "text")
+    assert (label["mark"]["text"], label["mark"]["align"]) == ("TPP 400.0 MiB/s", "left")
+    assert label["encoding"]["x"] == {"value": 0}
 
 
 def test_an_interval_that_would_press_all_others_together_gets_an_arrow_and_a_note() -> None:

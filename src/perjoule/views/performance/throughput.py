@@ -27,7 +27,8 @@ def throughput(
     highest = max(whose, default=0.0)
     whose = {peak: names for peak, names in whose.items() if peak >= _LEAST_RATIO * highest}
     unit = metric_of("tpp_bytes_per_s").unit
-    of = {peak: f" of {', '.join(names)}" if len(whose) > 1 else "" for peak, names in whose.items()}
+    apart = len({frozenset(names) for names in whose.values()}) > 1
+    of = {peak: f" of {', '.join(names)}" if apart else "" for peak, names in whose.items()}
     return against_clients(
         cells,
         "throughput_bytes_per_s",

@@ -18,10 +18,11 @@ def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[P
     return against_clients(
         cells,
         EDP.key,
-        axis=f"{EDP.better} is better",
+        axis=f"{EDP.better} is better, logarithmic",
         title="Energy-delay product",
         notes=notes,
         printed=printed,
+        bounds=[(1.0, "")],
         logarithmic=True,
     )
 
