@@ -702,15 +702,18 @@ def test_doctor_names_each_thing_missing_with_its_fix(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    code, said, errors = typed("doctor")
+    code, said, errors = typed("doctor", "--all")
     assert code == 3
     assert "no   fio: not found\n     apt-get install fio\n" in said
+    short = typed("doctor")[1]
+    assert "fio: not found" not in short and len(short.splitlines()) <= 6
+    assert re.search(r"\n\d+ things missing or limited: `perjoule doctor --all`", short)
     assert re.search(r"\nworkloads   ready: [^;]*simulated; not ready: .*fio", said)
     assert "apt-get install" in alone(errors)
 
 
 def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaults(typed: Typed) -> None:
-    _, said, _ = typed("doctor")
+    _, said, _ = typed("doctor", "--all")
     assert all(
         re.search(rf"^(ok|less) +{name}: ", said, re.MULTILINE)
         for name in ("netem", "dm-delay", "memory caps")

@@ -40,7 +40,7 @@ def test_a_run_says_beforehand_that_it_writes_none_and_keeps_all_numbers(
 
 
 def test_check_and_doctor_name_what_lacks_and_the_line_that_installs_it(without: pytest.MonkeyPatch) -> None:
-    for words in (("doctor",), ("doctor", CAMPAIGN)):
+    for words in (("doctor", "--all"), ("doctor", CAMPAIGN)):
         done = ran(*words)
         assert "vl-convert" in done.stdout and FIX in done.stdout
 

@@ -162,6 +162,7 @@ def _entrance(name: str, pid: int) -> str:
     short_help="Check what this machine, or a campaign's hosts, can and can't do.",
     epilog=examples(
         "perjoule doctor                what this machine can run",
+        "perjoule doctor --all          with each thing missing, and its fix",
         "perjoule doctor lab.toml       what the hosts of a campaign lack for it",
         "perjoule doctor lab.toml --sudoers    what its hosts' administrator grants",
         "perjoule doctor --json | jq '.checks[] | select(.ok | not)'",
@@ -184,11 +185,18 @@ def _entrance(name: str, pid: int) -> str:
 @click.option(
     "--permitted", "asked", flag_value="permitted", help="Print what the helper must permit for a campaign."
 )
+@click.option("--all", "everything", is_flag=True, help="Also each check, with the fix of what is missing.")
 @json_output.option
 def doctor(
-    file: Path | None, overrides: tuple[str, ...], inventory: Path | None, asked: str | None, as_json: bool
+    file: Path | None,
+    overrides: tuple[str, ...],
+    inventory: Path | None,
+    asked: str | None,
+    everything: bool,
+    as_json: bool,
 ) -> None:
-    """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
+    """Check what this machine can and can't do; with --all each check, and the fix of what is missing. Exit
+    code 3 if `perjoule demo` can't run.
 
     With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for
     each finding. Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the
@@ -227,12 +235,16 @@ def doctor(
         content = {"checks": json_output.checks(distinct), "ready": ready, "left_out": families.left_out()}
         json_output.print_json("doctor", content)
     else:
-        show_checks(distinct)
-        out.print()
+        if everything:
+            show_checks(distinct)
+            out.print()
         for part, kinds in ready.items():
             unready = [kind for kind, is_ready in kinds.items() if not is_ready]
             lacking = f"; not ready: {', '.join(unready)}" if unready else ""
             show_line(f"{part:11} ready: {', '.join(kind for kind in kinds if kind not in unready)}{lacking}")
+        lacking_count = sum(not check.ok for check in distinct)
+        if lacking_count and not everything:
+            show_line(f"{counted(lacking_count, 'thing')} missing or limited: `perjoule doctor --all`")
     readiness.require(readiness.checks(campaign.demo()))
     if not as_json:
         out.print("`perjoule demo` can run")

@@ -212,7 +212,7 @@ def require(checked: Sequence[Check]) -> None:
         faults = "; ".join(f"{check.name}: {check.detail}" for check in first)
         fixes = [
             *dict.fromkeys(check.fix for check in first if check.fix),
-            *(["`perjoule doctor`"] if more_count > 0 else []),
+            *(["`perjoule doctor --all`"] if more_count > 0 else []),
         ]
         raise MachineError(
             faults + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes)

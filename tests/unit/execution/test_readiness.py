@@ -29,7 +29,7 @@ def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None
         readiness.require(checked)
     assert str(refused.value) == (
         "pvfs2-server: not on the PATH; pvfs2-statfs: not on the PATH; pvfs2-viewdist: not on the PATH; "
-        "and 1 more; install it; `perjoule doctor`"
+        "and 1 more; install it; `perjoule doctor --all`"
     )
 
 

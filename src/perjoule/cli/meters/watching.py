@@ -34,7 +34,7 @@ WIDTH = 40  # of the bars, in characters
 def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
     """List the meters on this machine and at ADDRESSes, as tables for a campaign.
 
-    `perjoule doctor` reports what each kind needs on this machine.
+    `perjoule doctor --all` reports what each kind needs on this machine.
     """
     tables = [complete(table) for table in recorder.discovered(addresses)]
     if as_json:
