@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import click
@@ -97,23 +97,38 @@ def run_command(
 )
 @parameters.folder
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
+@click.option(
+    "--trial",
+    "again",
+    multiple=True,
+    metavar="ID",
+    help="Also measure this trial again; every attempt is kept, the last one counts.",
+)
 @live_page
 @parameters.ssh_config
 @parameters.programs
 @parameters.overwrite
-def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[str, ...]) -> None:
+def resume(
+    folder: Path, failed: bool, again: tuple[str, ...], live: Listening | None, devices: tuple[str, ...]
+) -> None:
     """Continue an interrupted campaign or tuning: measure what is missing and write the report."""
     if tuning.is_tuning(folder):
         if live:
             raise CampaignError("a tuning continues without --live", where=str(folder), next="leave it out")
+        if again:
+            raise CampaignError("a tuning continues without --trial", where=str(folder), next="leave it out")
         go_on(folder, devices, again_failed=failed)
         return
     results = store.open_results(folder)
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
-    asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
+    if strange := set(again) - {trial.id for trial in asked.trials}:
+        raise CampaignError(
+            f'there is no trial "{min(strange)}"', where=str(folder), next=f"see ls {folder / 'trials'}"
+        )
+    asked = confirmed(asked, runner.missing(asked, results, again_failed=failed, again=again), devices)
     with beside(folder, live):
-        sys.exit(_go_on(asked, results, (), failed))
+        sys.exit(_go_on(asked, results, (), failed, again=again))
 
 
 def start(
@@ -163,6 +178,7 @@ def _go_on(
     ready: readiness.Ready | None = None,
     source: Path | None = None,
     takes_s: float | None = None,
+    again: Container[str] = (),
 ) -> int:
     """Measure what is missing and conclude; `made` are its folder and those above it, if they are new.
 
@@ -170,7 +186,7 @@ def _go_on(
 
     Returns the exit code.
     """
-    missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed)}
+    missing = {trial.id for trial in runner.missing(asked, results, again_failed=again_failed, again=again)}
     plan = campaign.plan(asked)
     account = (
         account_of(plan, missing)
@@ -187,8 +203,8 @@ def _go_on(
         err.print(f"{check.name}: {check.detail}; {check.fix}", style="yellow")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
-    again = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
-    with exits.interruptible(again), given_back(results.folder, made):
+    going_on = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
+    with exits.interruptible(going_on), given_back(results.folder, made):
         try:
             with ProgressDisplay(account, exits.stopping) as progress:
                 runner.run(
@@ -197,6 +213,7 @@ def _go_on(
                     progress,
                     ready=ready,
                     again_failed=again_failed,
+                    again=again,
                     folder=source,
                     account=account,
                 )

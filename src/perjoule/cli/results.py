@@ -15,6 +15,7 @@ from perjoule.cli.terminal.display import out, show, show_line
 from perjoule.cli.terminal.outputs import OutputFolder, require_file
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
+from perjoule.results.limitations import doubted_trials, limitations
 from perjoule.results.table import table
 from perjoule.views.content import Content
 
@@ -33,6 +34,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
     epilog=examples(
         "perjoule show results/demo",
         "perjoule show results/demo --winners",
+        "perjoule show results/demo --doubts",
         "perjoule show results/demo --json | jq .rows",
     ),
 )
@@ -47,11 +49,16 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
     help="Add the results of another machine.",
 )
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
+@click.option(
+    "--doubts", is_flag=True, help="Each doubt with its trials, and the command that measures them again."
+)
 @json_output.option
-def show_command(folder: Path, others: tuple[Path, ...], wide: bool, as_json: bool, **wanted: bool) -> None:
+def show_command(
+    folder: Path, others: tuple[Path, ...], wide: bool, doubts: bool, as_json: bool, **wanted: bool
+) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
     flags = views.chosen(wanted)
-    if as_json and flags:
+    if as_json and (flags or doubts):
         raise CampaignError("--json prints all views at once", next="leave out the other options")
     if others and not as_json and not any(flag.beside for flag in flags):
         comparing = ", ".join(f"--{flag.name}" for flag in views.comparing())
@@ -64,10 +71,32 @@ def show_command(folder: Path, others: tuple[Path, ...], wide: bool, as_json: bo
         return
     for flag in flags:
         views.show_views(flag, content, wide=wide)
-    if not flags:
+    if doubts:
+        _show_doubts(content)
+    if not flags and not doubts:
         show(table(content.cells), content.cells, content.summary.scales, wide=wide, whole="--wide")
         for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")
+        if any(cell.doubts for cell in content.cells):
+            show_line("`--doubts` names the trials, and the command that measures them again")
+
+
+def _show_doubts(content: Content) -> None:
+    """Print each doubt of rows and of the campaign, and what each of its trials says."""
+    trials: dict[str, None] = {}
+    for group in limitations(content.cells, content.doubts):
+        out.print(group.kind.title, style="bold")
+        for line in group.lines:
+            by_trial = doubted_trials(content.points, line)
+            trials |= dict.fromkeys(by_trial)
+            show_line(f"  {line.rows}: {line.text}{line.more}")
+            for trial, texts in by_trial.items():
+                show_line(f"    {trial}: {'; '.join(texts)}")
+    if trials:
+        words = ["perjoule", "resume", str(content.results.folder)]
+        show_line(f"measure these again: {shlex.join([*words, *(f'--trial={trial}' for trial in trials)])}")
+    else:
+        out.print("no trial has a doubt of its own")
 
 
 @click.command(

@@ -7,7 +7,7 @@ not stored: `perjoule resume` measures it again.
 
 import shlex
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,15 +38,21 @@ ATTEMPTS_COUNT = 3  # at a trial in which time passed that no load took
 FRUITLESS_COUNT = 2  # deployments in a row that did not carry a single trial, after which no other is tried
 
 
-def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
+def missing(
+    campaign: Campaign, results: Results, *, again_failed: bool = False, again: Container[str] = ()
+) -> tuple[Trial, ...]:
     """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in
-    order.
+    order; and those `again`, by their ids.
     """
     done_ids = (
         {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
     )
     until = StopState(campaign, results)
-    return tuple(trial for trial in campaign.trials if trial.id not in done_ids and not until.settled(trial))
+    return tuple(
+        trial
+        for trial in campaign.trials
+        if trial.id in again or (trial.id not in done_ids and not until.settled(trial))
+    )
 
 
 def run(
@@ -56,6 +62,7 @@ def run(
     *,
     ready: Ready | None = None,
     again_failed: bool = False,
+    again: Container[str] = (),
     folder: Path | None = None,
     account: Remaining | None = None,
 ) -> None:
@@ -73,7 +80,7 @@ def run(
         for note in notes:
             observe(Notice("note", note))
         require_same(campaign, results)
-        missing_trials = missing(campaign, results, again_failed=again_failed)
+        missing_trials = missing(campaign, results, again_failed=again_failed, again=again)
         if not missing_trials:
             return
         needed, without = ready or look(campaign)
@@ -88,7 +95,7 @@ def run(
             results,
             tell,
             circumstances,
-            StopState(campaign, results),
+            StopState(campaign, results, again),
             TrialPace(planned),
             CampaignClock(results),
         )

@@ -5,7 +5,7 @@ of its directions. If it never gives the metric (no meter, a refused energy), mo
 it ends with the least count.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from perjoule.model import Campaign, Record, Trial
@@ -19,17 +19,19 @@ from perjoule.summary.computing import of_trial
 
 
 class StopState:
-    """The state of the campaign's stop rule in a results folder; without a rule no trial is ever settled."""
+    """The state of the campaign's stop rule in a results folder; without a rule no trial is ever settled, and
+    none of those that are wanted `again`.
+    """
 
-    def __init__(self, campaign: Campaign, results: Results) -> None:
-        self._rule, self._results = campaign.until, results
+    def __init__(self, campaign: Campaign, results: Results, again: Container[str] = ()) -> None:
+        self._rule, self._results, self._again = campaign.until, results, again
         self._least_count, self._widening = campaign.least_count, campaign_widening(campaign)
         # of each kept attempt: direction -> value
         self._seen: dict[tuple[str, int], Mapping[str, float]] = {}
 
     def settled(self, trial: Trial) -> str:
         """Return why a trial is not needed; "" if it is."""
-        if self._rule is None or trial.repetition <= self._least_count:
+        if self._rule is None or trial.repetition <= self._least_count or trial.id in self._again:
             return ""
         records = [record for record in self._repetitions(trial) if record.status == "valid"]
         if len(records) < self._least_count:

@@ -3,16 +3,17 @@ the rows it touches.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.model import Cell
+from perjoule.model import Cell, Point
 from perjoule.model.doubts import KINDS, METERS, Doubt, Kind
 from perjoule.model.units import clients_text
 from perjoule.results.table import load_text
 
 PLACES_COUNT = 4  # named in a line; further ones are counted
 _PERCENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?= %)")
+_SHARE = re.compile(r"(?<![\w.-])(\d+) of (\d+)\b")
 THE_CAMPAIGN = "the campaign"
 SIMULATED = "simulated, not measured"
 
@@ -26,6 +27,7 @@ class DoubtLine:
     rows: str
     similar: tuple[str, ...] = ()  # the same with other numbers
     rows_count: int = 0  # 0: of the campaign as a whole
+    likeness: tuple[str, ...] = ()  # what all of them have in common
 
     def counted(self, all_count: int) -> str:
         """Say in how many rows it is: "all rows", "2 of 8 rows"."""
@@ -65,14 +67,28 @@ def limitations(
     lines: dict[Kind, list[tuple[int, DoubtLine]]] = {}
     for texts in alike.values():
         touched = [cells[number] for number in sorted({number for doubt in texts for number in about[doubt]})]
-        first, *similar = sorted(texts, key=lambda doubt: -len(about[doubt]))
+        first, *similar = sorted(texts, key=lambda doubt: (-len(about[doubt]), -_severity(doubt)))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = DoubtLine(first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched))
+        line = DoubtLine(
+            first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched), first.likeness
+        )
         lines.setdefault(first.kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
     return tuple(
         DoubtGroup(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked
     )
+
+
+def doubted_trials(points: Sequence[Point], line: DoubtLine) -> Mapping[str, Sequence[str]]:
+    """Return what each trial that has a doubt says of it, by trial ID; nothing of one that only rows of several
+    trials have.
+    """
+    by_trial: dict[str, dict[str, None]] = {}
+    for point in points:
+        for doubt in point.doubts:
+            if doubt.likeness == line.likeness:
+                by_trial.setdefault(point.trial.id, {})[doubt] = None
+    return {trial: tuple(texts) for trial, texts in by_trial.items()}
 
 
 def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[DoubtLine]:
@@ -101,6 +117,12 @@ def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
     which = [cell for cell in having if cell.reality == "simulated"]
     rows = "" if len(which) == len(having) else f": {rows_text(which, len(having))}"
     return (f"{SIMULATED}{rows}",) if which else ()
+
+
+def _severity(text: str) -> float:
+    """Return the largest share that a doubt states, "12 of 77" or "15 %"; 0 without one."""
+    shares = [int(part) / int(whole) for part, whole in _SHARE.findall(text) if int(whole)]
+    return max([*shares, *(float(percent) / 100 for percent in _PERCENT.findall(text))], default=0.0)
 
 
 def _with_ranges(first: str, similar: Sequence[str]) -> str:

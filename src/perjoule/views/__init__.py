@@ -29,7 +29,16 @@ class Section:
     lines: Sequence[str]
 
 
-TAKEN = ("others", "with", "as-json", "json", "folder", "help")  # by other parameters of `perjoule show`
+TAKEN = (
+    "others",
+    "with",
+    "wide",
+    "doubts",
+    "as-json",
+    "json",
+    "folder",
+    "help",
+)  # by other parameters of `perjoule show`
 
 
 @cache

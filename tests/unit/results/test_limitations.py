@@ -48,6 +48,13 @@ def test_a_line_gives_the_range_of_a_percentage_so_that_the_worst_trial_is_in_it
     assert len(line.similar) == 2
 
 
+def test_of_doubts_in_as_many_rows_the_worst_is_quoted() -> None:
+    left_out = [METERS.doubt(f"system: {count} of 77 samples left out") for count in (1, 12, 3)]
+    cells = [cell("a", number, doubt) for number, doubt in enumerate(left_out)]
+    ((line,),) = (group.lines for group in limitations(cells, ()))
+    assert (line.text, set(line.similar)) == (left_out[1], {left_out[0], left_out[2]})
+
+
 def test_a_doubt_of_the_campaign_or_of_every_row_says_so() -> None:
     cells = [cell("a", 1, STEPPED), cell("b", 1, STEPPED)]
     groups = limitations(cells, (CHANGE.doubt("MiB/s drifts by +5.0 %"),))
