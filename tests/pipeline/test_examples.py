@@ -57,12 +57,13 @@ def test_the_demo_is_the_paper_in_small_and_repeats_until_its_intervals_are_narr
 def test_the_demo_compares_file_systems_of_which_each_survives_the_loss_of_a_storage_host() -> None:
     asked = campaign.read(EXAMPLES / "demo.toml")
     with SimulatedTestbed().hold(1) as hosts:
-        sentences = {
-            trial.filesystem.label: drivers.filesystem(trial.filesystem).redundancy(hosts).sentence
+        redundancies = {
+            trial.filesystem.label: drivers.filesystem(trial.filesystem).redundancy(hosts)
             for trial in asked.trials
         }
-    assert len(sentences) == 3
-    assert all("1 storage host may fail" in sentence for sentence in sentences.values()), sentences
+    assert len(redundancies) == 3
+    for label, redundancy in redundancies.items():
+        assert redundancy and "1 storage host may fail" in redundancy.sentence, label
 
 
 def test_the_papers_campaign_moves_36_gib_in_every_trial_five_times_with_one_to_four_clients() -> None:

@@ -95,6 +95,7 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path, file: Progress
         (b"[" * 100_000 + b"\n", "nested"),
         (b"x" * (progress.READ_BYTES + 1), "longer than any run"),
     ],
+    ids=["empty", "no text", "no run", "version", "channels", "moment", "infinite", "nested", "long"],
 )
 def test_damage_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / progress.NAME).write_bytes(content)
