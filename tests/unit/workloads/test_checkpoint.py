@@ -14,6 +14,7 @@ from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads._ranks.program import TRANSIENT
+from places import TRANSCRIPTS
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 MIB = 1024**2
@@ -152,3 +153,13 @@ def test_a_rank_that_fails_fails_the_load_with_its_words(
     with pytest.raises(WorkloadError, match=r"client-1: rank 1: /mnt/.* no space left on device") as failed:
         checkpoint().run([client], ScriptedMount(client), tmp_path)
     assert type(failed.value) is error
+
+
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_what_a_real_checkpoint_left_gives_its_numbers(operation: str) -> None:
+    folder = TRANSCRIPTS / "checkpoint" / operation
+    outcome = checkpoint(operation=operation, size="4 MiB").outcome(folder)
+    (result,) = outcome.results
+    assert (result.direction, result.moved_bytes, result.operations_count) == (operation, 8 * MIB, 8)
+    ends_s = [json.loads((folder / f"local.{rank}.json").read_text())["ended_s"] for rank in (0, 1)]
+    assert result.ended_s - result.began_s == pytest.approx(max(ends_s))

@@ -19,6 +19,7 @@ from perjoule.workloads._ranks import PROGRAM
 from perjoule.workloads._ranks.program import epoch_samples, file_sizes
 from perjoule.workloads.training import Training
 from perjoule.workloads.training.presets import PRESETS
+from places import TRANSCRIPTS
 
 KIB = 1024
 DATA: dict[str, Any] = {
@@ -261,3 +262,17 @@ def test_a_plan_knows_bytes_and_the_time_that_accelerators_take() -> None:
 def test_what_can_not_be_is_refused(options: dict[str, Json], error: str) -> None:
     with pytest.raises((ValidationError, ValueError), match=error):
         training(**options)
+
+
+def test_what_a_real_job_left_gives_its_numbers() -> None:
+    """Eight samples in two epochs; a batch of two computes 5 ms, and three of four in each epoch count."""
+    options: dict[str, Json] = {"files": 8, "sample": "128 KiB", "deviation": "16 KiB", "batch": 2}
+    job = training(**options, compute="5 ms", epochs=2, workers=2)
+    outcome = job.outcome(TRANSCRIPTS / "training")
+    (result,) = outcome.results
+    with (TRANSCRIPTS / "training" / "local.0.csv").open() as calls:
+        sizes_bytes = [int(row["bytes"]) for row in csv.DictReader(calls)]
+    assert len(sizes_bytes) == outcome.measured["samples_count"] == 16
+    assert result.moved_bytes == sum(sizes_bytes)
+    ratios = (0.015 / (0.023556 - 0.008120), 0.015 / (0.045119 - 0.029633))
+    assert outcome.measured["accelerator_ratio"] == pytest.approx(statistics.fmean(ratios))

@@ -170,8 +170,8 @@ def _groups(status: Any) -> dict[str, int]:
 
 
 def _is_whole(name: str) -> bool:
-    words = set(name.split("+"))
-    return words >= _WHOLE and words <= _WHOLE | _WORKING
+    states = set(name.split("+"))
+    return states >= _WHOLE and states <= _WHOLE | _WORKING
 
 
 def _texts(groups: Mapping[str, int]) -> str:

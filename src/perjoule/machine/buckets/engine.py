@@ -38,10 +38,10 @@ PERMILLES = (500, 950, 990, 999)
 
 
 class Refused(Exception):
-    """An answer that is not what was order for; `kind` is what it is counted as."""
+    """An answer that is not what was asked for; `kind` is what it is counted as."""
 
-    def __init__(self, kind: str, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
         self.kind = kind
 
 

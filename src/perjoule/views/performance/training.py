@@ -50,6 +50,6 @@ VIEW = View(
         "training",
         "Training jobs: samples, accelerator utilisation, joules per epoch; checkpoints: stall, joules.",
         none="no trial read epochs or a checkpoint",
-        advice='add a [[workload]] of kind = "training" or "checkpoint"',
+        advice='add a [[workload]] of kind = "training" or "checkpoint": see `perjoule docs training`',
     ),
 )

@@ -134,12 +134,12 @@ def address(buffer: mmap.mmap, offset: int) -> ctypes.c_void_p:
 
 def read_whole(descriptor: int, buffer: mmap.mmap, offset: int, length: int, path: str) -> None:
     """Read this much at an offset. Raises ValueError: the file ends before."""
-    done = 0
-    while done < length:
-        count = os.preadv(descriptor, [memoryview(buffer)[done:length]], offset + done)
+    read_bytes = 0
+    while read_bytes < length:
+        count = os.preadv(descriptor, [memoryview(buffer)[read_bytes:length]], offset + read_bytes)
         if not count:
             raise ValueError(f"{path} ends before byte {offset + length}")
-        done += count
+        read_bytes += count
 
 
 def file_sizes(job: Job) -> list[int]:

@@ -65,11 +65,15 @@ class RankRecords:
     def _rank(self, path: Path) -> Rank:
         import numpy as np  # `perjoule check` only builds the driver
 
-        done = json_of(path.with_name(f"{path.name}.json"))
+        summary = json_of(path.with_name(f"{path.name}.json"))
         header, *rows = csv.reader(text_of(path.with_name(f"{path.name}.csv")).splitlines())
         if header != ["returned_s", "took_s", "bytes"] or not rows:
             raise ValueError(f"{path.name}.csv has no calls")
-        calls, ended_s, cpu_s = np.array(rows, dtype=np.float64), float(done["ended_s"]), float(done["cpu_s"])
+        calls, ended_s, cpu_s = (
+            np.array(rows, dtype=np.float64),
+            float(summary["ended_s"]),
+            float(summary["cpu_s"]),
+        )
         returned_s, took_s, moved_bytes = calls.T
         if not (
             cpu_s >= 0
@@ -85,8 +89,8 @@ class RankRecords:
         for name, ranks in self.ranks.items():
             for number, rank in enumerate(ranks):
                 if rank.moved_bytes != rank_bytes:
-                    moved, wanted = bytes_text(rank.moved_bytes), bytes_text(rank_bytes)
-                    raise WorkloadError(f"rank {number} moved {moved} of {wanted}", where=name)
+                    moved, expected = bytes_text(rank.moved_bytes), bytes_text(rank_bytes)
+                    raise WorkloadError(f"rank {number} moved {moved} of {expected}", where=name)
 
     def outcome(self, engine: str, direction: Literal["write", "read"]) -> Outcome:
         """Return each client's result, from its start to the end of its last rank, and its goodput."""

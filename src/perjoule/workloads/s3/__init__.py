@@ -28,7 +28,7 @@ from perjoule.drivers.protocols import (
     able,
     require_time,
 )
-from perjoule.machine import buckets
+from perjoule.machine import buckets, removal
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, json_of, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
@@ -325,7 +325,7 @@ class S3(Workload):
             try:
                 gates = Gates(hosts)
                 for name, client in hosts.items():
-                    (log := folder / f"{name}.log").unlink(missing_ok=True)
+                    removal.remove_file(log := folder / f"{name}.log")
                     load = buckets.request(
                         able(mounted, OffersBuckets).bucket(client.name),
                         operation,
