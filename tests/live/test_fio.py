@@ -206,6 +206,7 @@ def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path
     assert left == []
 
 
+@pytest.mark.alone  # other tests have servers of fio on this address, too
 def test_servers_end_with_a_time_limit_and_their_jobs_with_them(tmp_path: Path) -> None:
     endless = fio(
         operation="randwrite",

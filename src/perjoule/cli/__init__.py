@@ -19,7 +19,7 @@ SECTIONS = {
         "measure": (
             "meters.measure",
             "measure_command",
-            "Measure a folder and a power meter: the first number.",
+            "Measure a folder or disk and a power meter: the first number.",
         ),
         "new": ("shipped", "new_command", "Write an example to start from: a campaign or a need."),
         "check": ("checking", "check", "Dry run: trials, bytes, space, time."),

@@ -78,8 +78,8 @@
     for (let tries = 0; ; tries++) {
       const drawn = await vegaEmbed(place, fitted, options);
       const over = Math.ceil(place.querySelector("svg").viewBox.baseVal.width) - width;
-      if (over <= 0 && (over > -12 || tries === 3)) return drawn;
-      if (tries === 3) return across > 1 && !narrow ? embedded(place, spec, width, options, true) : drawn;  // long names
+      if (over <= 0 && (over > -12 || tries >= 3)) return drawn;  // another width may have other labels: in the end it need not fill
+      if (tries === 6) return across > 1 && !narrow ? embedded(place, spec, width, options, true) : drawn;  // long names
       for (const panel of panels(fitted)) panel.width = Math.max(LEAST, panel.width - Math.ceil(over / across));
     }
   };
