@@ -174,7 +174,8 @@ def measure_command(
     asked = Asked(place, whose, tuple(dict.fromkeys(operations)), repetitions)
     target = into or Path("results") / f"{place.name}-{time.strftime(_DAY)}"
     require_new(target)
-    asked = replace(asked, permits=permitted(asked.campaign(), place, overwrite))
+    # without meters: which of them feed one machine together is known once they were asked
+    asked = replace(asked, permits=permitted(replace(asked, meters=()).campaign(), place, overwrite))
     if not meters:
         err.print("no --meter: throughput alone, without watts", style="yellow")
     asked, speeds = _metered(asked, built)
