@@ -90,7 +90,7 @@ def metadata(description: Description, records: Sequence[Record], files: Mapping
         **({"license": {"@id": license_id}} if license_id else {}),
         **({"author": [{"@id": _person(name)} for name in description.authors]} if people else {}),
     }
-    began_s, ended_s = _window(records)
+    began_s, ended_s = window(records)
     measurement: Json = {
         "@id": "#measurement",
         "@type": "CreateAction",
@@ -145,7 +145,7 @@ def checksums(files: Mapping[str, File]) -> str:
 
 def date(records: Sequence[Record]) -> str:
     """Return the day of the last measurement, so the same results give the same bytes."""
-    _, ended_s = _window(records)
+    _, ended_s = window(records)
     return datetime.fromtimestamp(ended_s, UTC).date().isoformat()
 
 
@@ -169,7 +169,7 @@ def _file(path: str, file: File) -> Json:
     }
 
 
-def _window(records: Sequence[Record]) -> tuple[float, float]:
+def window(records: Sequence[Record]) -> tuple[float, float]:
     """Return the time from the first phase of all trials to the last, in seconds of UTC; (0, 0) without
     phases.
     """

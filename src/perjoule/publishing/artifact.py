@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perjoule import __version__
 from perjoule.exporting import Description, write_bundle, write_zip
+from perjoule.exporting.crate import window
 from perjoule.machine import removal
 from perjoule.model import Channel, Record, Specification
 from perjoule.model.format import any_number, number
@@ -141,19 +142,15 @@ def _software(records: Sequence[Record]) -> Iterator[str]:
 
 def _again(content: Content) -> Iterator[str]:
     """What a repetition needs, by what it took."""
-    moments_s = [
-        moment_s - record.clock.monotonic_s + record.clock.utc_s
-        for record in content.records
-        for phase in record.phases
-        for moment_s in (phase.began_s, phase.ended_s)
-    ]
+    began_s, ended_s = window(content.records)
+    timed = any(record.phases for record in content.records)  # what was imported is not
     moved_bytes = sum(
         result.moved_bytes
         for record in content.records
         if record.outcome
         for result in record.outcome.results
     )
-    took = f", from first to last {seconds_text(max(moments_s) - min(moments_s))}" if moments_s else ""
+    took = f", from first to last {seconds_text(ended_s - began_s)}" if timed else ""
     yield (
         f"It took {counted(len(content.records), 'trial')}{took}, and moved {bytes_text(moved_bytes)}. Adapt hosts and "
         f"meters in `{CAMPAIGN}` to yours, then:"

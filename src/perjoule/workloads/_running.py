@@ -98,6 +98,14 @@ def last_words(text: str) -> str:
     return " | ".join(dict.fromkeys(lines[-3:])) or "no output"
 
 
+def synced(clients: Sequence[Host], mounted: Mounted, timeout_s: float) -> None:
+    """Have all clients write back what they hold of the file system, at once. Raises WorkloadError."""
+    each(
+        clients,
+        lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=timeout_s),
+    )
+
+
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
     """Drop caches, also those of servers' kernels, and return doubts."""
     mounted.drop_caches()

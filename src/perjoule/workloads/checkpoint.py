@@ -23,7 +23,7 @@ from perjoule.workloads import _ranks as in_clients
 from perjoule.workloads._ranks.program import BLOCK_BYTES, PAGE_BYTES
 from perjoule.workloads._ranks.report import RankRecords
 from perjoule.workloads._raw import keep_doubts, noted, reading
-from perjoule.workloads._running import cold, remove_old
+from perjoule.workloads._running import cold, remove_old, synced
 
 EXAMPLE = """
 [[workload]]
@@ -133,12 +133,7 @@ class Checkpoint(Workload):
         each(bare, lambda client: self._remove(client, mounted))
         if self.operation == "read":
             self._load(bare, mounted, folder, "write", prefix="layout-")
-        each(
-            clients,
-            lambda client: client.run(
-                ["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s
-            ),
-        )
+        synced(clients, mounted, self.time_limit_s)
         keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:

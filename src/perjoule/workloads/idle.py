@@ -27,7 +27,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.metrics import LEAST_GAP, MOUNTED
 from perjoule.model.units import MIB, Bytes, Seconds, SecondsOrZero
 from perjoule.workloads._raw import keep_doubts, prepared_doubts, reading
-from perjoule.workloads._running import cold
+from perjoule.workloads._running import cold, synced
 
 EXAMPLE = """
 [[workload]]
@@ -119,10 +119,7 @@ class Idle(Workload):
         if self.data_bytes and not loading:
             raise WorkloadError("an idle trial has data only in folders", where="idle", next="remove data")
         each(loading, lambda client: self._fill(client, mounted.directories[client.name]))
-        each(
-            loading,
-            lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=SYNC_S),
-        )
+        synced(loading, mounted, SYNC_S)
         if self.data_bytes:
             keep_doubts(folder, cold(clients, mounted))
 

@@ -127,7 +127,7 @@ class Store:
             raise Refused("wrong length", f"GET {name}: it has {length}, not {len(room)} B")
 
     def delete(self, name: str) -> None:
-        """Remove an object; one that is not there is none, too. Raises Refused."""
+        """Remove an object; a missing one is no error. Raises Refused."""
         self.request("DELETE", name, ok=(200, 204, 404)).read()
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:

@@ -20,7 +20,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.metrics import ERRORS
 from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import keep_doubts, noted, reading
-from perjoule.workloads._running import cold, remove_old
+from perjoule.workloads._running import cold, remove_old, synced
 from perjoule.workloads.fio import report
 from perjoule.workloads.fio.job import delayed
 from perjoule.workloads.fio.job_report import placed_results
@@ -208,12 +208,7 @@ class Fio(FioOptions):
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
         """Write back and drop all caches, and record the doubts."""
-        each(
-            clients,
-            lambda client: client.run(
-                ["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s
-            ),
-        )
+        synced(clients, mounted, self.time_limit_s)
         keep_doubts(folder, cold(clients, mounted), prefix)
 
     def _load(

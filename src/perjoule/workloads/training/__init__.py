@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
-from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern
 from perjoule.model.errors import WorkloadError
 from perjoule.model.metrics import ACCELERATOR, COMPUTE_WALL, EPOCHS, ERRORS, SAMPLES
@@ -24,7 +23,7 @@ from perjoule.workloads import _ranks as in_clients
 from perjoule.workloads._ranks.program import BLOCK_BYTES, PAGE_BYTES, TOLERATED, file_sizes
 from perjoule.workloads._ranks.report import RankRecords
 from perjoule.workloads._raw import keep_doubts, noted, reading
-from perjoule.workloads._running import SHORT_S, cold, require_common
+from perjoule.workloads._running import SHORT_S, cold, require_common, synced
 from perjoule.workloads.training.presets import PRESETS, Preset
 from perjoule.workloads.training.report import accelerator_ratio, batches_of
 
@@ -195,12 +194,7 @@ class Training(Workload):
             require_common("training", clients, mounted)
         clients[0].run(["mkdir", "-p", mounted.directories[clients[0].name] / FOLDER], timeout_s=SHORT_S)
         self._load(clients, mounted, folder, "lay_out", prefix="layout-")
-        each(
-            clients,
-            lambda client: client.run(
-                ["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s
-            ),
-        )
+        synced(clients, mounted, self.time_limit_s)
         keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
