@@ -92,6 +92,7 @@ def test_a_pair_is_current_times_voltage_by_its_settings():
         frames.pairs(sensor(reference_v=float("nan")) * 8)
 
 
+@pytest.mark.alone  # it holds the device's time against that of this machine
 def test_the_joules_are_those_of_the_waveform(listen):
     wave = Waveform("square", 10.0, 60.0, 0.4)
     with simulator.serve(Behaviour(wave)) as table:

@@ -88,11 +88,17 @@ class _Rounds:
             taker.give(readings)
 
 
+# Counters are in several files, and the time is taken after them: of two readings at once, the one with the
+# later time may have the older counts, and its window less work than was done in it.
+_reading = threading.Lock()
+
+
 def _asked(hosts: Iterable[Host], switches: bool) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     for host in hosts:
         try:
-            answers[host.name] = host.ask_counters(switches=switches)
+            with _reading:
+                answers[host.name] = host.ask_counters(switches=switches)
         except (PerjouleError, OSError, ValueError) as error:
             answers[host.name] = _words(error)
     return answers

@@ -1,5 +1,6 @@
 """Counters of hosts are read once for all meters that want them at the same rate."""
 
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -64,6 +65,31 @@ def test_two_meters_at_one_rate_share_each_reading() -> None:
 def test_meters_at_different_rates_read_by_themselves() -> None:
     hosts, all_of_them, some = read_together((200, 400))
     assert hosts[0].reads_count == len(all_of_them.rounds) + len(some.rounds)
+
+
+class Slow(ScriptedHost):
+    """A host that takes the time of a reading some while after its counts."""
+
+    def __init__(self) -> None:
+        super().__init__("storage-1")
+        self.count = 0
+        self.readings: list[Counters] = []
+
+    def counters(self) -> Counters:
+        self.count += 1
+        count = self.count
+        time.sleep(random.uniform(0, 0.004))
+        self.readings.append(Counters(time.monotonic(), cpu_s=float(count)))
+        return self.readings[-1]
+
+
+def test_a_later_reading_never_has_fewer_counts_whoever_reads() -> None:
+    host, seldom, often = Slow(), Taken(20), Taken(20)
+    with counting("system", 100, [host], seldom.take), counting("modelled", 250, [host], often.take):
+        assert seldom.enough.wait(10)
+        assert often.enough.wait(10)
+    by_time = sorted(host.readings, key=lambda reading: reading.t_s)
+    assert [reading.cpu_s for reading in by_time] == list(range(1, len(by_time) + 1))
 
 
 def test_hosts_of_the_same_name_elsewhere_are_other_hosts() -> None:
