@@ -40,7 +40,7 @@ type = "ext4"
 kind = "fio"
 operation = ["write", "read"]
 transfer = "1 MiB"
-size = "16 MiB"
+size = "32 MiB"  # which takes so long that each host is read meanwhile, on a busy machine, too
 """
 OBJECTS = """
 [[filesystem]]

@@ -318,7 +318,7 @@ def written(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def texts(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
-    """Get the texts of all objects below the prefix whose names end as order."""
+    """Get the texts of all objects below the prefix whose names end as ordered."""
     names = [name for name, _ in store.names(order["prefix"]) if name.endswith(order["ending"])]
     return {name: store.request("GET", name).read(4096).decode(errors="replace") for name in names}
 
@@ -332,7 +332,7 @@ ONCE: Mapping[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def main(order: Mapping[str, Any]) -> None:
-    """Do what is order, and print the report or, with exit code 1, why not."""
+    """Do what is ordered, and print the report or, with exit code 1, why not."""
     try:
         keys = credentials(order["credentials"])
         stores = [Store(order, keys) for _ in range(order.get("in_flight", 1))]
