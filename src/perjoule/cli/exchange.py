@@ -87,9 +87,9 @@ def import_command(
 ) -> None:
     """Import what other tools measured into the results folder INTO, joined by the time of day.
 
-    Reads fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest's text, folders of IO500 and power
-    logs, each recognised by its content. A client is named after its file, or by CLIENT=FILE. See
-    `perjoule docs import`.
+    Reads fio, rados bench and sadf as JSON, IOR as JSON or text, elbencho as JSON or CSV, mdtest's text,
+    folders of IO500 and power logs, each recognised by its content. A client is named after its file, or by
+    CLIENT=FILE. See `perjoule docs import`.
     """
     from perjoule import importing
     from perjoule.importing.missing import damaged, missing

@@ -16,7 +16,7 @@ from perjoule.importing import clocks
 from perjoule.importing.counters import Counted, counters
 from perjoule.importing.keeping import keep, manifest_of
 from perjoule.importing.power import Log, near
-from perjoule.importing.runs import ImportedLoad, SourceRun, labels, loads, runs, workload
+from perjoule.importing.runs import ImportedLoad, SourceRun, is_kept, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Record, Series, Spec, Trial
 from perjoule.model.doubts import WORK
@@ -175,14 +175,16 @@ def _trials(
     results: Results, all_loads: Sequence[ImportedLoad], known_digests: set[str]
 ) -> tuple[list[tuple[Trial, ImportedLoad]], int]:
     """Number the loads that are not here yet among equal ones."""
-    before = [record.trial for record in results.records()]
+    records = results.records()
+    before = [record.trial for record in records]
     names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
     taken = {trial.id for trial in before}
     repetitions: dict[str, int] = {}  # the next to try, by the id of the first
     new_trials: list[tuple[Trial, ImportedLoad]] = []
     for index, load in enumerate(all_loads):
         digests = {sha256(part.source.files[name]) for part in load.source_runs for name in part.files}
-        if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known_digests:
+        stored = {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known_digests
+        if stored or any(is_kept(load, record) for record in records):
             continue
         trial = Trial(
             testbed=Spec("imported", {}, "imported"),

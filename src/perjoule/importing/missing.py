@@ -7,6 +7,7 @@ from perjoule.model import Record, Series
 from perjoule.workloads.imported import DAMAGED
 
 WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that report no latencies
+WITHOUT_PERCENTILES = {"rados": "rados bench", "elbencho": "elbencho"}
 
 
 def damaged(brought: Brought) -> tuple[str, ...]:
@@ -54,8 +55,8 @@ def missing(brought: Brought) -> Iterator[str]:
     formats = {str(record.trial.workload.options["format"]) for record in valid}
     if silent := [name for tool, name in WITHOUT.items() if tool in formats]:
         yield f"no latencies in {', '.join(silent)}"
-    if "rados" in formats:
-        yield "rados bench reports no latency percentiles"
+    if coarse := [name for tool, name in WITHOUT_PERCENTILES.items() if tool in formats]:
+        yield f"no latency percentiles in {', '.join(coarse)}"
     yield "no idle time before the loads is known: energies include idle power"
 
 

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.importing.sources import Source
-from perjoule.model import Json, Spec
+from perjoule.model import Json, Record, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.workloads.imported import ImportedRun, read, told_files
+
+SAME_S = 1e-3  # by which two files of elbencho, which counts milliseconds, may differ on one run
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
 
 def loads(source_runs: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
     """Join runs to loads, in order of time; failed runs stay separate, at the end."""
+    source_runs = _once(source_runs)
     grouped: list[list[SourceRun]] = []
     # by what they do: groups that have not ended when the next run begins
     running: dict[object, list[list[SourceRun]]] = {}
@@ -106,6 +109,31 @@ def loads(source_runs: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLo
         ImportedLoad(tuple(members), filesystem or members[0].run.folder or "imported")
         for members in (*grouped, *alone)
     )
+
+
+def _once(source_runs: Sequence[SourceRun]) -> list[SourceRun]:
+    """Return each run once: of two files that report the very run, take what says more."""
+    best: dict[object, SourceRun] = {}
+    for source_run in source_runs:
+        run = source_run.run
+        key = (source_run.source.format, run.id) if run.id else id(source_run)
+        if key not in best or _lacks(run) < _lacks(best[key].run):
+            best[key] = source_run
+    return list(best.values())
+
+
+def _lacks(run: ImportedRun) -> tuple[bool, int]:
+    return (run.outcome is None, len(run.outcome.doubts) if run.outcome else 0)
+
+
+def is_kept(load: ImportedLoad, record: Record) -> bool:
+    """Return whether a record is of the very run of a load, from another file that reports it, too."""
+    run, before, options = load.source_runs[0].run, record.outcome, record.trial.workload.options
+    if not run.id or run.outcome is None or before is None:
+        return False
+    alike = all(options.get(key) == load.options[key] for key in ("format", "operation"))
+    moments = ((before.began_s, run.outcome.began_s), (before.ended_s, run.outcome.ended_s))
+    return alike and all(abs(first_s - second_s) <= SAME_S for first_s, second_s in moments)
 
 
 def labels(all_loads: Sequence[ImportedLoad], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:

@@ -11,7 +11,10 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.workloads.imported import IO500_FILES, Told, dated
 
 COUNTERS = "sadf"
-FORMATS = "fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest as text, folders of IO500"
+FORMATS = (
+    "fio, rados bench and sadf as JSON, IOR as JSON or text, elbencho as JSON or CSV, mdtest as text, folders of "
+    "IO500"
+)
 ADVICE = f"known formats: {FORMATS}; name a power log with --power"
 _UNREAD = {  # what files of these tools are that can't be read, and how they could
     r"^\s*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
@@ -19,8 +22,11 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r"^\d;fio-\d": "fio's terse output: write JSON (`fio --output-format=json`)",
     r"^(?:avg-cpu: |Device[ :]).*\n": "the text of iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
+    r"^OPERATION +RESULT TYPE +FIRST DONE": "the text of elbencho: write JSON (`elbencho --jsonfile`)",
+    r"^ISO Date,Label,Phase,RuntimeMS,": "elbencho's live statistics: import its results (`elbencho --jsonfile`)",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
+ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
 _KEYS = {  # of JSON, by format
@@ -28,6 +34,7 @@ _KEYS = {  # of JSON, by format
     "sadf": ("sysstat", "hosts"),
     "ior": ("Command line", "tests"),
     "rados": ("datas", "started", "finished", "avg_lat"),
+    "elbencho": ("phase_type", "iso_start_date"),
 }
 
 
@@ -128,6 +135,8 @@ def format_of(text: str) -> str:
         return "mdtest"
     if re.search(r"^IOR-\S+: MPI Coordinated Test", head, re.MULTILINE):
         return "ior"
+    if re.search(r"^ISO date,.*\boperation,", head, re.MULTILINE):
+        return "elbencho"
     return next(
         (name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), ""
     )
@@ -159,7 +168,7 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
     # What a format has no use for is left out, so that the same file is recognised: only rados bench reports
     # no time at all.
     ended_s = path.stat().st_mtime if format_found == "rados" else 0.0
-    clues = Told(path.stem, clients, "UTC" if format_found in ("fio", "rados") else zone, ended_s)
+    clues = Told(path.stem, clients, "UTC" if format_found in ZONED else zone, ended_s)
     yield Source(path, format_found, {path.name: path}, clues)
 
 

@@ -30,6 +30,18 @@ class DerivedDoubts(Kind):
         return "the amount of work is rate times time, and that time includes what IO500 does around a phase"
 
     @doubt
+    def elbencho_amount(self, *, unsure_ratio: float) -> str:
+        """elbencho's CSV has whole MiB. Import its JSON."""
+        return f"elbencho's CSV has whole MiB: the amount is known to ± {100 * unsure_ratio:.2g} %"
+
+    @doubt
+    def elbencho_hosts(self) -> str:
+        """elbencho's command line does not name its hosts. Name the clients at the import."""
+        return (
+            "elbencho counts services and does not name their hosts: each is taken to be a client of its own"
+        )
+
+    @doubt
     def iterations_unordered(self) -> str:
         """mdtest reports iterations by highest and lowest. Their order is not known; run it with -v."""
         return "mdtest does not report which of its iterations was first"

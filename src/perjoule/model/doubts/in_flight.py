@@ -16,6 +16,11 @@ class InFlightDoubts(Kind):
         )
 
     @doubt
+    def not_flushed(self, *, program: str) -> str:
+        """The program flushes nothing before its time ends. Measure with direct I/O."""
+        return f"{program} wrote to the page cache, and its time ends without a flush to the disks"
+
+    @doubt
     def quiet_unknown(self, *, error: str) -> str:
         """The file system did not say whether it is quiet. The next trial may have had company."""
         return f"can't tell whether the file system is quiet: {error}"

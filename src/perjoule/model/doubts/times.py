@@ -181,6 +181,19 @@ class TimeDoubts(Kind):
         return f"no file says when it began: its end is taken to be the start of {phase}"
 
     @doubt
+    def elbencho_by_row(self, *, digits: str) -> str:
+        """This elbencho dates a row when it writes it. Use 3.0-27 or newer."""
+        return (
+            f"elbencho before 3.0-27 reports, to {digits}, when it wrote a row: the load is taken to have ended "
+            "then"
+        )
+
+    @doubt
+    def elbencho_services(self) -> str:
+        """elbencho reports when its master began. Lengthen the load."""
+        return "elbencho reports the start of a phase by the clock of its master: its services began later"
+
+    @doubt
     def undated(self, *, file: str) -> str:
         """No file dates a run. Do not copy or touch its files before the import."""
         return f"no file says when it ran: the end of the run is taken to be when {file} was written"

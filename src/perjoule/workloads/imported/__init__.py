@@ -1,5 +1,6 @@
 """A run of another tool, imported with `perjoule import`; it can't be run again. fio, IOR, mdtest, IO500,
-rados bench: https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org, https://docs.ceph.com
+rados bench, elbencho: https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org,
+https://docs.ceph.com, https://github.com/breuner/elbencho
 """
 
 import json
@@ -17,7 +18,7 @@ from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
-from perjoule.workloads.imported import fio, io500, ior, ior_text, mdtest, rados
+from perjoule.workloads.imported import elbencho, fio, io500, ior, ior_text, mdtest, rados
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.io500 import (
     BANDWIDTHS,
@@ -73,7 +74,7 @@ transfer = "4 KiB"
 details = "32 in flight, direct"
 """
 
-Format = Literal["fio", "ior", "mdtest", "io500", "rados"]
+Format = Literal["fio", "ior", "mdtest", "io500", "rados", "elbencho"]
 
 MANIFEST = "imported.json"
 IO500_FILES = (io500.RESULT, io500.SUMMARY)  # one of them identifies the folder
@@ -98,6 +99,7 @@ FORMATS: Mapping[str, Callable[[Texts, Told], tuple[ImportedRun, ...]]] = {
     "mdtest": _single(mdtest.runs),
     "io500": io500.runs,
     "rados": _single(rados.runs),
+    "elbencho": _single(elbencho.runs),
 }
 
 
@@ -138,7 +140,8 @@ class Imported(Workload):
     @property
     def pattern(self) -> Pattern:
         """As far as the file states it."""
-        return Pattern(self.transfer_bytes, "random" if self.operation.startswith("rand") else "sequential")
+        random = self.operation.startswith("rand") or "random" in self.details.split(", ")
+        return Pattern(self.transfer_bytes, "random" if random else "sequential")
 
     def moved_bytes(self, clients_count: int) -> int:
         """Return 0: nothing will be moved."""

@@ -51,6 +51,7 @@ class ImportedRun:
     folder: str  # its working folder; "" if unknown
     outcome: Outcome | None  # times are UTC; None where it failed
     failure: str = ""
+    id: str = ""  # equal if two files report this very run; "" if the tool writes only one
 
 
 def command_of(text: str) -> str:
