@@ -6,6 +6,7 @@ Usage: .venv/bin/python -m tests.kernels.table
 
 import json
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from perjoule import drivers
@@ -20,10 +21,6 @@ TITLES = {
     "debian-13-root": "Debian 13's packages",
 }
 MARK = "<!-- Written by tests/kernels/table.py from here on. -->\n"
-HEAD = """
-| platform | kernel | what it is |
-|---|---|---|
-"""
 HEADINGS = {
     "filesystems": "File systems",
     "workloads": "Workloads",
@@ -33,10 +30,10 @@ HEADINGS = {
 
 
 def tables(kept: dict[str, Any]) -> str:
-    """Lay out what `outcomes.keep` keeps."""
-    platforms = [name for name in TITLES if name in kept]
+    """Lay out what `outcomes.keep` keeps: a line for each driver, with the outcome on each platform."""
+    letters = dict(zip((name for name in TITLES if name in kept), ascii_uppercase, strict=False))
     reasons: list[str] = []
-    text = HEAD + "".join(_about(name, kept[name]["about"]) for name in platforms)
+    text = "\n" + "".join(_about(letter, name, kept[name]["about"]) for name, letter in letters.items())
     families = {
         HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)}
         for family in FAMILIES
@@ -44,26 +41,26 @@ def tables(kept: dict[str, Any]) -> str:
     machines = {"What depends on the kernel or the processor": {row: row for row in (*APART, UNIT)}}
     for heading, rows in {**machines, **families}.items():
         outcomes = {
-            shown: {
-                name: _cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms
-            }
+            shown: [
+                f"{letter} {cell}"
+                for name, letter in letters.items()
+                if (cell := _cell(row.rpartition("/")[2], _merged(kept[name], row), reasons))
+            ]
             for shown, row in rows.items()
         }
-        ran = [name for name in platforms if any(cells[name] for cells in outcomes.values())]
-        text += (
-            f"\n## {heading}\n\n| | {' | '.join(TITLES[name] for name in ran)} |\n|---|{'---|' * len(ran)}\n"
-        )
-        text += "".join(
-            f"| {shown} | {' | '.join(cells[name] for name in ran)} |\n" for shown, cells in outcomes.items()
-        )
+        text += f"\n## {heading}\n\n"
+        text += "".join(f"- {shown}: {'; '.join(cells)}\n" for shown, cells in outcomes.items() if cells)
+        if silent := [shown for shown, cells in outcomes.items() if not cells]:
+            text += f"- no report: {', '.join(silent)}\n"
     listed = "".join(f"{n}. {reason}\n" for n, reason in enumerate(reasons, 1))
     return f"{text}\n## Why refused\n\n{listed}"
 
 
-def _about(platform: str, about: list[str]) -> str:
+def _about(letter: str, platform: str, about: list[str]) -> str:
     kernel, machine, system, python, *packages = about
     return (
-        f"| {TITLES[platform]} | Linux {kernel} | {system}, {machine}, {', '.join([python, *packages])} |\n"
+        f"- **{letter}**: {TITLES[platform]}: Linux {kernel}, {system}, {machine}, "
+        f"{', '.join([python, *packages])}\n"
     )
 
 
