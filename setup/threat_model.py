@@ -1,8 +1,8 @@
 """Find promises of the threat model that no test holds. Exit code 1 when there is one.
 
-Usage: python setup/threat_model.py [PAGE]. Each row of each table of the page is a promise, and its last
-column names the tests that hold it, as `tests/PATH.py::test_name`; every test that the page names must exist,
-and must not be skipped for good.
+Usage: python setup/threat_model.py [PAGE]. Below "What each may not do", each item of a list is a promise
+that ends with the tests that hold it, as `tests/PATH.py::test_name`, and there is no table. Every test that
+the page names must exist, and must not be skipped for good.
 """
 
 import ast
@@ -10,36 +10,40 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanations" / "threat-model.md"
-COLUMN = "held by"
+BEGINS = "## What each may not do"  # the first promises
 NAMED = re.compile(r"`(tests/[^`]+?\.py)::(\w+)`")
 NEVER_RUN = {"skip", "xfail"}  # markers by which a test holds nothing
 
 
 def faults(page: Path) -> Iterator[str]:
     """Describe each promise without a test and each test that is missing, with its line."""
-    heading: list[str] = []
-    if not NAMED.search(page.read_text()):
+    lines = page.read_text().splitlines()
+    if not NAMED.search("\n".join(lines)):
         yield f"{page}:1: the page has no promise with a test"
-    for number, line in enumerate(page.read_text().splitlines(), 1):
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        if cells and not heading and cells[-1] != COLUMN:
+    promises = lines.index(BEGINS) if BEGINS in lines else len(lines)
+    for number, line in enumerate(lines, 1):
+        if number > promises and line.startswith("|"):
+            yield f"{page}:{number}: write a promise as an item of a list, not as a row"
+        elif number > promises and line.startswith("- ") and not NAMED.search(_item(lines[number - 1 :])):
             yield (
-                f'{page}:{number}: the last column of a table must be "{COLUMN}", because each row is a '
-                "promise"
-            )
-        elif heading and len(cells) > 1 and set(line) - set("|-: ") and not NAMED.search(cells[-1]):
-            yield (
-                f'{page}:{number}: "{cells[-2][:60]}" has no test: name the one that holds it as '
+                f'{page}:{number}: "{line[2:62]}" has no test: name the one that holds it as '
                 "`tests/PATH.py::test_name`"
             )
-        heading = heading or cells if cells else []
         for path, test in NAMED.findall(line):
             if fault := lacking(path, test):
                 yield f"{page}:{number}: {path}::{test} {fault}"
+    if BEGINS not in lines:
+        yield f'{page}:1: the page has no heading "{BEGINS}"'
+
+
+def _item(lines: list[str]) -> str:
+    """Join the first line with those that continue it."""
+    return "\n".join([lines[0], *takewhile(lambda line: line.startswith("  "), lines[1:])])
 
 
 def lacking(path: str, test: str) -> str:

@@ -10,7 +10,7 @@ from places import ROOT
 from setup import threat_model
 
 HELD = "`tests/repository/test_threat_model.py::test_each_promise_of_the_page_has_a_test_that_exists`"
-TABLE = f"| who | may not | held by |\n|---|---|---|\n| anyone | read | {HELD} |\n"
+LIST = f"- trusted\n\n{threat_model.BEGINS}\n\nAnyone may not:\n\n- read: {HELD},\n  {HELD}\n"
 
 
 def test_each_promise_of_the_page_has_a_test_that_exists() -> None:
@@ -23,19 +23,11 @@ def test_each_promise_of_the_page_has_a_test_that_exists() -> None:
     ("text", "line", "fault"),
     [
         ("Nothing is promised.\n", 1, "the page has no promise"),
-        (f"{TABLE}| a meter | lie | |\n", 4, '"lie" has no test'),
-        (f"{TABLE}| a meter | lie | a test of ours |\n", 4, '"lie" has no test'),
-        (f"{TABLE}| a meter | lie | `tests/command/test_cli.py` |\n", 4, '"lie" has no test'),
-        (
-            f"{TABLE}\n| who | where |\n|---|---|\n| anyone | here |\n",
-            5,
-            'the last column of a table must be "held by"',
-        ),
-        (
-            f"{TABLE}| a meter | lie | `tests/nowhere.py::test_it` |\n",
-            4,
-            "tests/nowhere.py::test_it is in no file",
-        ),
+        (f"{LIST}- lie\n", 9, '"lie" has no test'),
+        (f"{LIST}- lie: a test of ours\n- read: {HELD}\n", 9, '"lie: a test of ours" has no test'),
+        (f"{LIST}- lie: `tests/command/test_cli.py`\n", 9, '"lie: `tests/command/test_cli.py`" has no test'),
+        (f"{LIST}\n| who | where |\n", 10, "write a promise as an item of a list"),
+        (f"{LIST}- lie:\n  `tests/nowhere.py::test_it`\n", 10, "tests/nowhere.py::test_it is in no file"),
         (
             "Held by `tests/command/test_cli.py::test_no_such`.\n",
             1,
@@ -47,7 +39,7 @@ def test_a_promise_that_no_test_holds_is_found_with_its_line(
     text: str, line: int, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(TABLE)
+    page.write_text(LIST)
     assert threat_model.main([str(page)]) == 0
     page.write_text(text)
     assert threat_model.main([str(page)]) == 1
