@@ -13,7 +13,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 HEAD = """# Metrics
 
 The numbers of trials and rows in `perjoule show`, reports, `table.json` and exports: key, label, unit of tables and figures (a
-key ends in its SI unit, that of `table.json` and exports), better direction, definition. <!-- Written by setup/metrics.py. -->
+key ends in its SI unit, that of `table.json` and exports), better direction, definition. Net energy is that
+of the servers without the switch. <!-- Written by setup/metrics.py. -->
 
 """
 TAIL = """
@@ -24,6 +25,8 @@ returned: `burst_` before the key, "burst" before the label.
 **‡** Rests on joules: power of different grades is not ranked.
 
 **§** Of rows, not of trials.
+
+`derived_` before a ratio of a rebuild: what redundancy explains of it.
 
 `{boundary}` stands for
 
@@ -48,6 +51,7 @@ USERS = """
 With `user/NAME/` before its key, a metric is that of one of several users; `share_ratio`, `busy_s` and `jobs_count` always are.
 """
 
+OF_NET = "energy of the servers without the switch"
 OF_ROWS = "; of rows, not of trials"  # by which definitions end
 SAME = """
 `{flow}` and `{peak}` stand for
@@ -75,7 +79,7 @@ def page() -> str:
     pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
     stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
     alike = "".join(f"- `{part}`: {words}\n" for part, words in {**FLOWS, **PEAKS}.items())
-    rows = dict.fromkeys(map(row, entries()))
+    rows = dict.fromkeys(row(one) for one in entries() if not one.key.startswith("derived_rebuild_"))
     return "".join(
         (HEAD, *rows, TAIL, boundaries, REST, pieces, PARTS, roles, SAME, alike, EVENTS, stages, USERS)
     )
@@ -93,7 +97,7 @@ def row(one: Metric) -> str:
     definition = text.format(
         boundary="the boundary", role="the role", piece="the piece", stage="in the stage"
     )
-    definition, of_rows, _ = definition.partition(OF_ROWS)
+    definition, of_rows, _ = definition.replace(OF_NET, "net energy").partition(OF_ROWS)
     label = f"{name} {'†' * one.headline}{'‡' * one.energy}{'§' * bool(of_rows)}".strip()
     of = ", ".join(word for word in (one.unit.symbol, one.better) if word)
     return f"- `{key}`, {label}{f' ({of})' if of else ''}: {definition}\n"
