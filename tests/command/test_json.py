@@ -17,7 +17,8 @@ from perjoule.cli import cli
 from perjoule.cli.terminal.json_output import plain
 from places import EXAMPLES, ROOT
 
-LISTED = re.compile(r"^\| `([^`]+)` \| (`[^|]+`) \|", re.MULTILINE)
+LISTED = re.compile(r"^- `([^`]+)`:\n((?: .*\n)+)", re.MULTILINE)
+KEYS = re.compile(r"^  - (`[^:]+):", re.MULTILINE)
 ROW = re.compile(r"A row of `show` has ([^.]+)\.")
 
 
@@ -25,8 +26,9 @@ def documented(command: str) -> set[str]:
     text = (ROOT / "docs" / "reference" / "json.md").read_text()
     return {
         key
-        for listed, keys in LISTED.findall(text)
+        for listed, lines in LISTED.findall(text)
         if listed == command
+        for keys in KEYS.findall(lines)
         for key in re.findall(r"`(\w+)`", keys)
     }
 

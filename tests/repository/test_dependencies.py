@@ -78,7 +78,7 @@ def test_what_is_declared_is_pinned_and_explained(name: str) -> None:
     assert names(SETS[name]) <= pinned
     explained = {
         canonicalize_name(word)
-        for row in re.findall(r"(?m)^\| ([^|]+) \|", EXPLAINED)
+        for row in re.findall(r"(?m)^- ([^:]+): ", EXPLAINED)
         for word in row.split(", ")
     }
     assert names(SETS[name]) <= explained, "say in docs/explanations/dependencies.md why"

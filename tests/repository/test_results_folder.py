@@ -41,13 +41,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return found
 
 
-def rows(heading: str) -> dict[str, list[str]]:
-    """The other cells of each row of the tables below a heading, by what its first cell names."""
+def rows(heading: str) -> dict[str, tuple[str, str]]:
+    """What is in parentheses after each name of the list below a heading, and what is said of it."""
     (section,) = re.findall(rf"^#+ {heading}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    found: dict[str, list[str]] = {}
-    for line in re.findall(r"^\|( `.*)\|$", section, re.MULTILINE):
-        first, *others = (cell.strip() for cell in line.split("|"))
-        found |= dict.fromkeys(re.findall(r"`([^`]+)`", first), others)
+    found: dict[str, tuple[str, str]] = {}
+    for line in re.findall(r"^- (`.*)$", re.sub(r"\n +", " ", section), re.MULTILINE):
+        first, _, meaning = line.partition(": ")
+        names, _, of = first.partition(" (")
+        found |= dict.fromkeys(re.findall(r"`([^`]+)`", names), (of.removesuffix(")"), meaning))
     return found
 
 
@@ -74,13 +75,14 @@ def test_it_lists_every_file_that_a_run_writes(results: Results) -> None:
 
 def test_it_lists_the_columns_of_series_with_their_types_in_order(results: Results) -> None:
     (path,) = results.folder.glob("trials/*/attempt-1/series.parquet")
-    described = {name: cells for name, cells in rows("Series").items() if len(cells) == 3}
-    assert [(name, cells[0]) for name, cells in described.items()] == list(columns(path).items())
+    typed = {name: (of.partition(", ")[0], meaning) for name, (of, meaning) in rows("Series").items()}
+    described = {name: meaning for name, (of, meaning) in typed.items() if of in TYPES.values()}
+    assert [(name, typed[name][0]) for name in described] == list(columns(path).items())
     for name, values in (("quantity", Quantity), ("semantics", Semantics), ("grade", Grade)):
-        assert tuple(re.findall(r"`([^`]+)`", described[name][2])) == get_args(values)
-    units = re.findall(r"`([^`]+)`", described["unit"][2])
+        assert tuple(re.findall(r"`([^`]+)`", described[name])) == get_args(values)
+    units = re.findall(r"`([^`]+)`", described["unit"])
     assert sorted(units) == sorted(["value", *get_args(get_type_hints(Channel)["unit"])])
-    specified = [name for name, cells in rows("Series").items() if len(cells) == 2]
+    specified = [name for name in typed if name not in described]
     assert specified == [field.name for field in fields(Specification)]
 
 
@@ -92,9 +94,7 @@ def test_it_lists_the_keys_of_a_record(results: Results) -> None:
 def test_it_lists_the_columns_of_the_exported_table(results: Results, tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     exporting.write_parquet(list(exporting.rows(results, summary(results).cells)), path)
-    assert [(name, cells[0]) for name, cells in rows("The exported table").items()] == list(
-        columns(path).items()
-    )
+    assert [(name, of) for name, (of, _) in rows("The exported table").items()] == list(columns(path).items())
 
 
 def test_it_lists_what_a_bundle_adds(results: Results, tmp_path: Path) -> None:

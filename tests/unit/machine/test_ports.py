@@ -25,11 +25,13 @@ def test_the_page_for_whoever_owns_the_hosts_has_all_ports() -> None:
     for kind in drivers.kinds("filesystems"):
         filesystem = campaign.example("filesystems", kind)
         assert isinstance(filesystem, FileSystem)
-        for place, ports in filesystem.ports().items():
-            rows.append(
-                f"| `{kind}` | {place} | {', '.join(f'{port.text} {port.program}' for port in ports)} |"
-            )
-    written = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+        places = [
+            f"{place} {', '.join(f'{port.text} {port.program}' for port in ports)}"
+            for place, ports in filesystem.ports().items()
+        ]
+        rows += [f"- `{kind}`: {'; '.join(places)}"] if places else []
+    ports = PAGE.read_text(encoding="utf-8").partition("\nTCP ports:\n")[2].partition("\n## ")[0]
+    written = [line for line in ports.splitlines() if line]
     assert written == rows
 
 

@@ -188,8 +188,8 @@ def test_a_paper_s_file_that_is_not_there_is_one_sentence(tmp_path):
 def test_the_documents_say_how_many_numbers_there_are():
     text = (ROOT / "docs/reference/papers.md").read_text()
     for name in published.names():
-        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}`"))
-        assert row.endswith(f"| {len(published.paper(name).numbers)} |")
+        row = next(line for line in text.splitlines() if line.startswith(f"- `{name}`: "))
+        assert row.endswith(f": {len(published.paper(name).numbers)}")
 
 
 @pytest.mark.parametrize("lacking", ["source", "date"])
