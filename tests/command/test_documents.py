@@ -59,7 +59,6 @@ OUTSIDE = {
     "nvme get-log ": "an NVMe drive: tests/meters holds the log's bytes",
     "perjoule meters record scpi": "a power analyser: tests/command/test_meters.py with a simulated plug",
     "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
-    "sudo perjoule tune cephfs.toml": "hours of a real file system: tests/live/test_tuning.py",
     "sudo perjoule calibrate moosefs": "an hour of real file systems: tests/live/test_calibrate.py",
     "perjoule calibrate --from": "results of real file systems: tests/live/test_calibrate.py",
     "perjoule resume results/moosefs-calibrated": "an interrupted calibration: tests/live/test_calibrate.py",
