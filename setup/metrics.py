@@ -36,8 +36,6 @@ Energies, and the work per joule, have half of their 95 % interval (`energy_unce
 `efficiency_uncertainty_bytes_per_j`) and the part that all repetitions share (`energy_shared_uncertainty_j`), if the meter
 states its errors; not `cpu_package_` and `device_`.
 
-`{piece}` stands for
-
 """
 PARTS = """
 `{role}` stands for
@@ -53,10 +51,6 @@ With `user/NAME/` before its key, a metric is that of one of several users; `sha
 
 OF_NET = "energy of the servers without the switch"
 OF_ROWS = "; of rows, not of trials"  # by which definitions end
-SAME = """
-`{flow}` and `{peak}` stand for
-
-"""
 # what is the same metric but for this part of its key, and for the words that its label has for it
 FLOWS = {
     "network_received": "received",
@@ -76,13 +70,13 @@ def page() -> str:
         f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES
     )
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
-    pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
     stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
-    alike = "".join(f"- `{part}`: {words}\n" for part, words in {**FLOWS, **PEAKS}.items())
-    rows = dict.fromkeys(row(one) for one in entries() if not one.key.startswith("derived_rebuild_"))
-    return "".join(
-        (HEAD, *rows, TAIL, boundaries, REST, pieces, PARTS, roles, SAME, alike, EVENTS, stages, USERS)
+    alike = "".join(
+        f"`{{{part}}}` is {', '.join(f'`{key}`' for key in keys)}.\n"
+        for part, keys in {"piece": PIECES, "flow": FLOWS, "peak": PEAKS}.items()
     )
+    rows = dict.fromkeys(row(one) for one in entries() if not one.key.startswith("derived_rebuild_"))
+    return "".join((HEAD, *rows, TAIL, boundaries, REST, alike, PARTS, roles, EVENTS, stages, USERS))
 
 
 def row(one: Metric) -> str:
