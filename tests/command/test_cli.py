@@ -642,6 +642,32 @@ def test_what_is_written_to_files_holds_no_control_characters_and_no_wrapped_lin
         assert len([line for line in done.stderr.splitlines() if "/2 a file system" in line]) == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "errors", "code"),
+    [
+        (["show"], subprocess.PIPE, 141),
+        (["show", "--json"], subprocess.PIPE, 141),
+        (["docs"], subprocess.STDOUT, 141),
+        (["docs", "plan"], subprocess.PIPE, 141),
+        (["--help"], subprocess.PIPE, 141),
+        (["lacking"], subprocess.STDOUT, 141),
+        (["lacking"], subprocess.PIPE, 2),  # said where somebody reads
+    ],
+)
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word(
+    words: list[str], errors: int, code: int, measured: Path
+) -> None:
+    """As `head` closes it; by the code of a program that SIGPIPE ends."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    folder = [measured] if "show" in words else []
+    done = subprocess.run(
+        [PERJOULE, *words, *folder], stdout=theirs, stderr=errors, text=True, timeout=60, check=False
+    )
+    os.close(theirs)
+    assert (done.returncode, bool(done.stderr)) == (code, code == 2)
+
+
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
     """A terminal of 80 columns: our end and the command's."""

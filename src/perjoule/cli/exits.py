@@ -1,8 +1,10 @@
 """How perjoule stops: one sentence and an exit code per error, and signals that unwind every `with` once."""
 
 import errno
+import os
 import re
 import resource
+import select
 import signal
 import sys
 import warnings
@@ -28,21 +30,48 @@ LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 102
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOT_A_NUMBER = re.compile("is not a valid (integer|float)( range)?")  # as click says it
 AGAIN_S = 0.01  # after an interrupt that Python dropped
+CLOSED_PIPE = 128 + signal.SIGPIPE  # as a shell reports a program that the signal ends
 
 
 def exit_code(call: Callable[[], object]) -> int:
     """Call a function, and print why it stopped, in one sentence.
 
-    An unexpected error keeps its traceback: it is a bug.
+    An unexpected error keeps its traceback: it is a bug. When the reader of a pipe has enough, as `head` has, the
+    command ends without a word, with the code of other programs there.
     """
     try:
         call()
+    except SystemExit as error:
+        # click ends with 1 then
+        if error.code != CLOSED_PIPE and not (
+            error.code == 1 and any(map(_unread, (sys.stdout, sys.stderr)))
+        ):
+            raise
+        _discard_output()
+        return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
         from perjoule.model.errors import PerjouleError
 
         ours = isinstance(error, PerjouleError | click.ClickException)
         return _code(KeyboardInterrupt() if stopping() and not ours else error)  # as `interruptible` says
     return 0
+
+
+def _discard_output() -> None:
+    """Send to nowhere what is still to be written: Python complains of it when it ends."""
+    with Path(os.devnull).open("wb") as nowhere:
+        for stream in (sys.stdout, sys.stderr):
+            if _unread(stream):
+                os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _unread(stream: TextIO) -> bool:
+    """Return whether a stream is a pipe that nobody reads any more."""
+    poll = select.poll()
+    with suppress(OSError, ValueError):  # a stream without a number, or a closed one
+        poll.register(stream.fileno(), 0)  # errors are always reported
+        return any(events & select.POLLERR for _, events in poll.poll(0))
+    return False
 
 
 def _code(error: Exception | KeyboardInterrupt) -> int:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table as RichTable
 
+from perjoule.cli.exits import CLOSED_PIPE
 from perjoule.cli.terminal.tables import laid_out, wrapped_at_words
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
@@ -81,6 +83,12 @@ class Terminal(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print; rich drops some control characters of a text before it lays it out."""
         super().print(*(visible(item) if isinstance(item, str) else item for item in objects), **options)
+
+    def on_broken_pipe(self) -> None:
+        """End as other programs do when nobody reads on, and print nothing more while everything is taken down."""
+        with suppress(SystemExit):
+            super().on_broken_pipe()
+        raise SystemExit(CLOSED_PIPE)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Lay out the text to print."""
