@@ -63,8 +63,11 @@ class SimulatedFileSystem(FileSystem):
     this serial share;
     otherwise their number makes no difference."""
 
-    copies_count: Annotated[int, Field(ge=1)] = 1
-    """Number of copies of each byte that it claims to keep."""
+    copies_count: Annotated[int, Field(ge=0)] = 1
+    """Number of copies of each byte that it claims to keep; 0: it claims nothing."""
+
+    code: Annotated[str, Field(pattern=r"^([1-9][0-9]?\+[1-9][0-9]?)?$")] = ""
+    """Erasure code that it claims to keep instead of copies: "4+1"."""
 
     least_servers_count: Annotated[int, Field(ge=0)] = 0
     """How many storage hosts its layout needs; on fewer it is impossible."""
@@ -127,9 +130,12 @@ class SimulatedFileSystem(FileSystem):
                 problem, where="simulated", next=f"set least_servers to at most {there_count}"
             )
 
-    def redundancy(self, hosts: Hosts) -> Redundancy:
+    def redundancy(self, hosts: Hosts) -> Redundancy | None:
         """The configured redundancy."""
-        return Redundancy(self.copies_count)
+        if self.code:
+            data_count, parity_count = map(int, self.code.split("+"))
+            return Redundancy(1, data_count, parity_count)
+        return Redundancy(self.copies_count) if self.copies_count else None
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from perjoule import drivers
 from perjoule.campaign.defaults import CLUSTER, COUNTERS, FAKE, MODEL
+from perjoule.campaign.layouts import deployed
 from perjoule.campaign.source import is_list
 from perjoule.campaign.tables import lists_users
 from perjoule.drivers.protocols import ListsUsers
 from perjoule.model import Json, Spec, Trial, TrialEvent
+from perjoule.model.errors import CampaignError
 
 _SAID = (
     "Nothing here was measured: hosts, file systems, loads and meters were simulated. The campaign that "
@@ -23,7 +25,8 @@ METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL)
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     """Replace all drivers by simulated ones; each file system gets a speed that depends on its label."""
-    return tuple(tuple(_simulated(trial) for trial in group) for group in groups)
+    claims = {deployed(trial): _claimed(trial) for group in groups for trial in group}
+    return tuple(tuple(_simulated(trial, claims[deployed(trial)]) for trial in group) for group in groups)
 
 
 def described(description: str) -> str:
@@ -33,7 +36,7 @@ def described(description: str) -> str:
     return f"{_SAID}\n\n{description}" if description.strip() else ""
 
 
-def _simulated(trial: Trial) -> Trial:
+def _simulated(trial: Trial, claims: Mapping[str, Json]) -> Trial:
     testbed: dict[str, Json] = {"cluster": trial.testbed.options.get("cluster", CLUSTER)}
     testbed |= {"servers": trial.testbed.options["servers"]} if "servers" in trial.testbed.options else {}
     # below the NIC of the cluster, so that nothing is doubted
@@ -42,6 +45,7 @@ def _simulated(trial: Trial) -> Trial:
         "throughput": f"{speed} MiB/s",
         "noise": "3 %",
         "seed": trial.filesystem.label,
+        **claims,
     }
     filesystem |= {"aged": trial.filesystem.options["aged"]} if "aged" in trial.filesystem.options else {}
     workload = _workload(trial.workload, SHORT if trial.events else SMALL)
@@ -53,6 +57,22 @@ def _simulated(trial: Trial) -> Trial:
         workload=workload,
         meters=METERS,
     )
+
+
+def _claimed(trial: Trial) -> dict[str, Json]:
+    """Return the redundancy that a simulated file system claims: that of the one it stands for, on the hosts that
+    it would have.
+    """
+    try:
+        hosts = drivers.testbed(trial.testbed).planned(trial.clients_count)
+        redundancy = drivers.filesystem(trial.filesystem).redundancy(
+            hosts.without(drivers.joining(trial.events))
+        )
+    except CampaignError:  # a layout that does not fit these hosts
+        redundancy = None
+    if redundancy is None:
+        return {"copies": 0}
+    return {"code": redundancy.text} if redundancy.data_count else {"copies": redundancy.copies_count}
 
 
 def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
