@@ -70,9 +70,12 @@ def wide(interval: Interval) -> bool:
 
 
 def with_repetitions(interval: Interval, per: float = 1.0) -> str:
-    """Print the median, followed by the lowest and the highest of the repetitions."""
-    lowest, highest = (number(end(interval.values) / per) for end in (min, max))
-    return f"{middle(interval, per)} ({lowest}–{highest})"
+    """Print the median, followed by the lowest and the highest of the repetitions, with the decimals that half
+    their range carries: "402 (110–412)".
+    """
+    lowest, middle_value, highest = (of(interval.values) / per for of in (min, median, max))
+    digits = _decimals(middle_value, (highest - lowest) / 2)
+    return f"{middle_value:z.{digits}f} ({lowest:z.{digits}f}–{highest:z.{digits}f})"
 
 
 def middle(interval: Interval, per: float = 1.0) -> str:

@@ -18,7 +18,7 @@ from perjoule.model.format import (
     with_interval,
     with_repetitions,
 )
-from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import ENERGY, IDLE, PER_JOULE, POWER, RATES, metric_of
 from perjoule.statistics.modes import summarised_by_median
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -103,10 +103,26 @@ def row_text(cell: Cell, key: str) -> str:
 
 
 def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:
-    """Print a metric of a cell, an interval with the meter's uncertainty; "–" if it is missing."""
+    """Print a metric of a cell, an interval with the meter's uncertainty, and a number alone with as many decimals
+    as its interval carries; "–" if it is missing.
+    """
     if text is with_interval and key in cell.metrics:
         return with_meter(cell, key)
-    return value_text(cell.metrics.get(key), key, _of_row(cell, text))
+    text = _of_row(cell, text)
+    if key in cell.metrics and text in _STATISTICS:
+        value = _STATISTICS[text](cell.metrics[key]) / metric_of(key).unit.per
+        return like(value, _with_error(cell, key))
+    return value_text(cell.metrics.get(key), key, text)
+
+
+def _with_error(cell: Cell, key: str) -> str:
+    """Print a metric with its total interval; the error of watts is, relative to them, that of their joules."""
+    energy = cell.metrics.get(energy_key := f"{key.removesuffix(POWER)}{ENERGY}")
+    text = with_meter(cell, key)
+    if not key.endswith(POWER) or "±" not in text or not energy or not energy.mean:
+        return text
+    watts, meter_ratio = cell.metrics[key], (_meter_half(cell, energy_key) or 0.0) / energy.mean
+    return with_half(watts.mean, hypot((watts.high - watts.low) / 2, meter_ratio * watts.mean))
 
 
 def _of_row(cell: Cell, text: Text) -> Text:
@@ -156,6 +172,11 @@ def _whole_middle(interval: Interval, per: float = 1.0) -> str:
     return f"{median(interval.values) / per:z.0f}"
 
 
+_STATISTICS: Mapping[Text, Callable[[Interval], float]] = {
+    mean: lambda interval: interval.mean,
+    maximum: lambda interval: interval.maximum,
+    middle: lambda interval: median(interval.values),
+}
 _BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle, rounded: _whole_middle}
 
 COLUMNS: tuple[tuple[str, Text], ...] = (

@@ -84,7 +84,7 @@ def test_a_history_prints_the_latest_by_its_median(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(histories, "_moment", moment)
     monkeypatch.setattr(histories, "name_of", lambda results: "one")
-    for values, shown in ((TWO, "116.0 (100.0–132.0)"), (SINGLE, "116 ± 15")):
+    for values, shown in ((TWO, "116 (100–132)"), (SINGLE, "116 ± 15")):
         folders: list[Any] = [
             SimpleNamespace(done=lambda: True, folder=Path("lab"), utc_s=n, values=own)
             for n, own in enumerate((SINGLE, values))
@@ -104,4 +104,4 @@ def test_a_comparison_prints_each_side_as_its_own_row(made) -> None:
         return Side(name, None, tuple(records), tuple(points), cells(records, points))
 
     (row,) = comparison_table(compare(side("a", SINGLE), side("b", TWO))).rows
-    assert row[5].startswith("116.0 ± ") and row[6] == "116.0 (100.0–132.0)"
+    assert row[5].startswith("116.0 ± ") and row[6] == "116 (100–132)"

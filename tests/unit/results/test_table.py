@@ -5,6 +5,7 @@ from statistics import fmean
 import pytest
 
 from perjoule.model import Cell, Interval
+from perjoule.model.units import MIB
 from perjoule.prediction import shipped
 from perjoule.results import prediction
 from perjoule.results.claims import claims_table
@@ -38,6 +39,32 @@ def test_a_value_is_in_the_unit_of_its_metric_and_a_missing_one_a_dash() -> None
         == "4.00 ± 0.50"
     )
     assert value_text(None, "tail_disk_read_bytes") == "–"
+
+
+@pytest.mark.parametrize(
+    ("meter_j", "watts", "text"),
+    [
+        (0.0, (50.0, 50.0, 50.02), "50.01"),  # as the repetitions alone carry
+        (20.0, (50.0, 50.0, 50.02), "50.0"),  # joules known to 2 %, and so watts: +-1.0
+        (240.0, (50.0, 50.0, 50.02), "50"),
+        (20.0, (45.5, 51.9, 51.92, 58.33, 58.3, 45.6), "51.9"),  # a median beside 45.5-58.3
+    ],
+)
+def test_watts_have_the_digits_that_their_interval_carries(
+    meter_j: float, watts: tuple[float, ...], text: str
+) -> None:
+    def of(*values: float) -> Interval:
+        return Interval(fmean(values), fmean(values) - 0.01, fmean(values) + 0.01, values)
+
+    rates = of(*([100.0 * MIB] * 3 + [300.0 * MIB] * 3 if len(watts) > 3 else [100.0 * MIB] * 3))
+    metrics = {
+        "throughput_bytes_per_s": rates,
+        "mean_w": of(*watts),
+        "energy_j": of(*([1000.0] * len(watts))),
+        "energy_shared_uncertainty_j": of(*([meter_j] * len(watts))),
+    }
+    laid = table([Cell("moosefs", "fio", "write", 4, metrics)])
+    assert dict(zip(laid.headers, laid.rows[0], strict=True))["W"] == text
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_repetitions_in_two_modes_are_a_range_beside_their_median(made):
         for n, value in enumerate((402.0, 110.0, 412.0), start=1)
     ]
     (cell,) = cells([], points)
-    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 (110.0–412.0)"
+    assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402 (110–412)"
 
 
 def test_two_modes_of_a_rate_are_named_in_a_doubt_with_their_sizes(made):
