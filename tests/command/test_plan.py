@@ -34,7 +34,7 @@ def test_the_table_names_a_pick_for_each_aim_and_describes_the_one_with_least_re
         "money",
         "carbon",
         "throughput",
-        "least regret, candidate",
+        "least regret of those that meet the need in 90 % of the draws or more, candidate",
         "MJ per TB-year",
         "kJ per TiB moved",
     ):

@@ -12,6 +12,7 @@ from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import err, out, show, show_line
 from perjoule.cli.terminal.outputs import OutputFile, write
+from perjoule.cli.terminal.tables import wrapped_at_words
 
 if TYPE_CHECKING:
     from perjoule.planning import Answer
@@ -139,7 +140,11 @@ def _show(answer: "Answer", everything: bool, number: int | None) -> None:
         )
     out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
     best = answer.pick(LEAST_REGRET)
-    out.print(f"\nleast regret, candidate {best.id}:", style="bold")
+    out.print()
+    out.print(
+        "\n".join(wrapped_at_words(f"{texts.least_regret(answer)}, candidate {best.id}:", out.width)),
+        style="bold",
+    )
     for line in (*texts.about(best), *filter(None, [texts.less_regret(answer)])):
         show_line(f"  {line}")
     changes = texts.main_changes(answer)

@@ -21,12 +21,14 @@ from perjoule.planning.texts import (
     cells,
     change_text,
     heading,
+    least_regret,
     less_regret,
     main_changes,
     measured_lines,
     misses,
     most_tried,
     move_text,
+    quantity_text,
     sure_text,
 )
 
@@ -68,6 +70,7 @@ def page(answer: Answer) -> str:
         more=most_tried(answer).capitalize(),
         moves=[move_text(move) for move in answer.moves],
         misses=misses(answer.nearest, constraints(need)) if answer.nearest else [],
+        quantity_text=quantity_text,
         quantities=[
             quantity
             for quantity in answer.space.book.quantities
@@ -80,7 +83,7 @@ def page(answer: Answer) -> str:
 def _card(answer: Answer, name: str, title: str) -> tuple[str, Row, list[str]]:
     """Return the title of a pick, its row, and lines about how far it can be trusted."""
     row = answer.pick(name)
-    remark = less_regret(answer) if name == LEAST_REGRET else ""
+    title, remark = (least_regret(answer), less_regret(answer)) if name == LEAST_REGRET else (title, "")
     return title.capitalize(), row, [sure_text(row), *measured_lines(row), *filter(None, [remark])]
 
 

@@ -7,7 +7,7 @@ from math import ceil
 from perjoule.model.format import percent
 from perjoule.model.units import counted
 from perjoule.planning import measures
-from perjoule.planning.answer import LEAST_REGRET, Answer, Move, Row
+from perjoule.planning.answer import LEAST_REGRET, SURE_RATIO, Answer, Move, Row
 from perjoule.planning.enumeration import Constraint
 from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.ranking import Change
@@ -21,6 +21,38 @@ _UNITS = {measure: measure.unit.symbol for measure in _SHOWN} | {
 HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
 WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
 CONTRADICTED = "a measurement contradicts it"
+_KEY_TEXTS = {  # of parts
+    "active": "active power",
+    "card": "power of the card",
+    "card_embodied": "embodied carbon of the card",
+    "card_price": "price of the card",
+    "disks_per_year": "failing disks per year",
+    "dynamic": "power of the CPUs at work above idle",
+    "embodied": "embodied carbon",
+    "embodied_per_tb": "embodied carbon per TB",
+    "goodput": "throughput",
+    "idle": "idle power",
+    "mean": "mean power",
+    "mips": "CPU speed",
+    "port": "throughput of all disks together",
+    "price_per_tb": "price per TB",
+    "read": "read throughput",
+    "read_cpu": "CPU work per byte read",
+    "read_reached": "read throughput over its prediction",
+    "rebuild": "share of a disk's throughput that makes lost data again",
+    "stations at once, read": "servers that a client reads from at once",
+    "stations at once, write": "servers that a client writes to at once",
+    "step": "power that the least load adds",
+    "supply_efficiency": "efficiency of the power supply",
+    "sustained": "power at sustained writes",
+    "sustained_write": "sustained write throughput",
+    "watts": "power",
+    "write": "write throughput",
+    "write_cpu": "CPU work per byte written",
+    "write_reached": "write throughput over its prediction",
+}
+_NAME_TEXTS = {"electricity": "price of electricity", "grid": "carbon of electricity"}
+_SHARED = "failure"  # the part of what belongs to no part
 TOTALS = f"{measures.ENERGY.unit.symbol}, {measures.MONEY.unit.symbol} and {measures.CARBON.unit.symbol}"
 
 
@@ -100,10 +132,23 @@ def measured_lines(row: Row) -> Iterator[str]:
             yield f"may be as wrong: {measurement.text}"
 
 
+def least_regret(answer: Answer) -> str:
+    """Head the pick with least regret: of which candidates it has the least, where others have less."""
+    if not _less_regretted(answer):
+        return LEAST_REGRET
+    sound = [row for row in answer.rows if not row.contradicted] or answer.rows
+    least_ratio = min(SURE_RATIO, max(row.meets_ratio for row in sound))
+    return f"{LEAST_REGRET} of those that meet the need in {percent(least_ratio)} % of the draws or more"
+
+
+def _less_regretted(answer: Answer) -> list[Row]:
+    best = answer.pick(LEAST_REGRET)
+    return [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
+
+
 def less_regret(answer: Answer) -> str:
     """Name the candidates with less regret than the pick, and why they are not it; "" without any."""
-    best = answer.pick(LEAST_REGRET)
-    less_regretted = [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
+    less_regretted = _less_regretted(answer)
     each = [
         f"candidate {row.id} ({percent(row.regret_ratio)} %) "
         + (
@@ -116,14 +161,23 @@ def less_regret(answer: Answer) -> str:
     return f"less regret: {'; '.join(each)}" if each else ""
 
 
+def quantity_text(name: str) -> str:
+    """Say in words what a quantity is that has its name from a part and its key: "filesystem cephfs: read
+    throughput over its prediction".
+    """
+    part, _, key = name.rpartition(": ")
+    text = _KEY_TEXTS.get(key, _NAME_TEXTS.get(key, key))
+    return f"{part}: {text}" if part not in ("", _SHARED) else text
+
+
 def change_text(change: Change) -> str:
     """Say what it takes to change a ranking."""
     quantity = change.quantity
     side = "above" if change.above else "below"
     interval = f"now {quantity.text(quantity.value)}, {quantity.text(quantity.low)} to {quantity.text(quantity.high)}"
     return (
-        f"least {change.aim}: {quantity.name} {side} {quantity.text(change.threshold)} ({interval}): {change.then} instead "
-        f"of {change.best}"
+        f"least {change.aim}: {quantity_text(quantity.name)} {side} {quantity.text(change.threshold)} ({interval}): "
+        f"{change.then} instead of {change.best}"
     )
 
 

@@ -19,7 +19,7 @@ from perjoule.planning.measures import (
     THROUGHPUT,
     Measure,
 )
-from perjoule.planning.texts import as_data, misses, most_tried, move_text
+from perjoule.planning.texts import as_data, misses, most_tried, move_text, quantity_text
 from places import EXAMPLES
 
 
@@ -55,6 +55,17 @@ def test_the_picks_are_the_lowest_of_the_front(found) -> None:
     best = found.pick("least regret")
     sure = [row for row in found.rows if row.meets_ratio >= 0.9 and not row.contradicted]
     assert best.regret_ratio == min(row.regret_ratio for row in sure)
+
+
+def test_what_changes_a_ranking_is_said_in_words_and_not_by_the_keys_of_files(found) -> None:
+    for quantity in found.space.book.quantities:
+        part, _, key = quantity.name.rpartition(": ")
+        text = quantity_text(quantity.name)
+        assert "_" not in text and (not part or part == "failure" or text.startswith(f"{part}: "))
+        assert not part or key == "price" or not text.endswith(f": {key}"), "a key alone is no word"
+    assert quantity_text("filesystem cephfs: read_reached") == (
+        "filesystem cephfs: read throughput over its prediction"
+    )
 
 
 def test_bands_hold_the_value_and_the_contested_carbon_of_ssds_reaches_the_answer() -> None:

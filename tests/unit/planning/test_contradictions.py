@@ -14,7 +14,7 @@ from perjoule.planning.answer import LEAST_REGRET
 from perjoule.planning.contradictions import measurements
 from perjoule.planning.exploring import page
 from perjoule.planning.measures import READ, WRITE
-from perjoule.planning.texts import CONTRADICTED, about, as_data, cells, less_regret
+from perjoule.planning.texts import CONTRADICTED, about, as_data, cells, least_regret, less_regret
 from places import EXAMPLES
 from typed import present
 
@@ -75,7 +75,13 @@ def test_a_pick_with_more_regret_than_another_names_it(found, last) -> None:
     unsure = replace(last, measurements=())
     told = less_regret(replace(found, rows=(*found.rows[:-1], unsure)))
     assert f"meets the need in only {100 * last.meets_ratio:.0f} % of the draws" in told
-    assert less_regret(replace(found, rows=tuple(row for row in found.rows if row not in smaller))) == ""
+    without = replace(found, rows=tuple(row for row in found.rows if row not in smaller))
+    assert less_regret(without) == ""
+    assert least_regret(without) == "least regret"
+    assert least_regret(found) == "least regret of those that meet the need in 90 % of the draws or more"
+    surest = [replace(row, meets_ratio=row.meets_ratio / 2) for row in found.rows]
+    most = max(row.meets_ratio for row in surest if not row.contradicted)
+    assert f" in {100 * most:.0f} % of the draws or more" in least_regret(replace(found, rows=tuple(surest)))
 
 
 def test_each_card_of_the_page_has_regret_and_the_share_of_draws_that_meet_the_need(found) -> None:
