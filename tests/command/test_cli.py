@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
@@ -19,6 +20,7 @@ from termios import TIOCSWINSZ
 import click
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 import perjoule.cli
 from perjoule import drivers, store
@@ -705,6 +707,29 @@ def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, termin
     if command == "show":
         names = lines[0].split() + lines[1].split()  # headers may be on two lines
         assert [name for name in ("MiB/s", "W", "MiB/J", "n") if name not in names] == []
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    "words", ["compare DIR DIR", "history DIR DIR", "audit DIR", "ledger", "catalogue", "papers"]
+)
+def test_no_table_is_wider_than_the_terminal(words: str, width: int, measured: Path) -> None:
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    argv = [PERJOULE, *words.replace("DIR", str(measured)).split()]
+    # a dumb terminal has 80 columns, whatever it says
+    with subprocess.Popen(argv, stdout=theirs, stderr=theirs, env=env | {"TERM": "xterm"}) as process:
+        os.close(theirs)
+        pieces: list[bytes] = []
+        with suppress(OSError):  # how a terminal says that nobody is on its other end
+            while piece := os.read(ours, 65536):
+                pieces.append(piece)
+        process.wait(timeout=60)
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", b"".join(pieces).decode())
+    assert len(text.splitlines()) > 2 and "…" not in text
+    assert [line for line in text.splitlines() if cell_len(line) > width] == []
 
 
 def test_a_table_says_that_watts_are_modelled(measured: Path) -> None:
