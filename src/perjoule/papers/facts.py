@@ -33,8 +33,8 @@ _OF_BENCHMARK: Mapping[str, Mapping[str, Fact]] = {
     for metric, samples in ((MEAN, ""), (LOWEST, "minimum"), (HIGHEST, "maximum"))
     for boundary in ("net", "controller", "device")
 }
-# what has another of these facts is found only by its name
-_USUAL: Mapping[str, Fact] = {"part": WHOLE, "window": "", "samples": ""}
+# usual facts; what has another of these is found only by its name
+BY_NAME: Mapping[str, Fact] = {"part": WHOLE, "window": "", "samples": ""}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class MeasuredMetric:
         What is of a part alone, of the whole benchmark, or an extreme sample is found only by its name.
         """
         facts = {**self.facts, "quantity": self.quantity}
-        if any(facts.get(key, usual) != usual and key not in facts_sought for key, usual in _USUAL.items()):
+        if any(facts.get(key, usual) != usual and key not in facts_sought for key, usual in BY_NAME.items()):
             return False
         return all(key in facts and same(key, facts[key], value) for key, value in facts_sought.items())
 

@@ -9,7 +9,7 @@ from math import log
 from perjoule.model import Cell
 from perjoule.model.units import clients_text
 from perjoule.papers.audit.matching import named
-from perjoule.papers.facts import APART, SIZES, MeasuredMetric, size_bytes
+from perjoule.papers.facts import APART, BY_NAME, SIZES, MeasuredMetric, size_bytes
 from perjoule.papers.published import Claim, Paper
 from perjoule.papers.published.paper import Fact, FactPair
 from perjoule.statistics import better
@@ -95,17 +95,20 @@ class Among:
 
     @cached_property
     def measured(self) -> list[MeasuredMetric]:
-        """Those with positive values that were not simulated."""
+        """Those with positive values that were not simulated, of a part too if a side of the claim names it."""
+        of_sides = [{key: side[key] for key in BY_NAME if key in side} for side in self.sides()]
+        asked = [{**self.facts, **of_side} for of_side in ({}, *of_sides)]
         real = (m for m in self.every if not m.simulated)
-        return [m for m in real if m.has(**self.facts) and min(m.interval.values) > 0]
+        return [m for m in real if any(m.has(**facts) for facts in asked) and min(m.interval.values) > 0]
 
     def translated(self, claimed: Mapping[str, Fact]) -> dict[str, Fact]:
         """Translate a claim's words into facts of measurements.
 
         A configuration is its file system, on its cluster if something was measured there, or if the claim is
-        about two clusters.
+        about two clusters. A side is of the window, the part and the samples that the claim names.
         """
-        facts = {key: fact for key, fact in claimed.items() if key not in (*_IGNORED, *APART)}
+        of_claim = {key: self.claim.among[key] for key in BY_NAME if claimed and key in self.claim.among}
+        facts = {key: fact for key, fact in {**of_claim, **claimed}.items() if key not in (*_IGNORED, *APART)}
         if (of := claimed.get("configuration")) is not None:
             given = self.paper.configurations[str(of)]
             facts |= {key: given[key] for key in ("filesystem",) if key in given}

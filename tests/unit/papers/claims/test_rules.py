@@ -355,6 +355,29 @@ def test_costs_by_the_byte_are_compared_within_a_cell():
     assert verdicts == ["holds here", "doesn't hold here", "can't tell"]
 
 
+def test_a_part_is_compared_with_the_whole_where_a_side_of_a_claim_names_it():
+    claim = 'rule = "similar"\nfactor = "3 / 4"\nwithin = 1.05\n'
+    claim += 'among = { quantity = "power", window = "of all" }\n'
+    claim += 'which = { part = "disks" }\nthan = { part = "boards + disks" }\n'
+
+    def watts(disks_w):
+        values = {"device_mean_w": disks_w, "mean_w": 100.0, "controller_mean_w": 40.0}
+        parts = {"device_mean_w": "disks", "mean_w": "boards + disks", "controller_mean_w": "boards"}
+        cell = Cell("c", "fio", "read", 1, {k: interval([w * s for s in SPREAD]) for k, w in values.items()})
+        return [
+            MeasuredMetric(key, {"clients": 1, "part": part, "window": "of all"}, cell)
+            for key, part in parts.items()
+        ]
+
+    judged_parts = [verdict(claim, watts(disks_w)) for disks_w in (75.0, 60.0)]
+    assert [of.verdict for of in judged_parts] == ["holds here", "doesn't hold here"]
+    assert [of.cases_count for of in judged_parts] == [1, 1]
+    # without a side that names one, power is that of the whole
+    whole = 'rule = "bounded"\namong = { quantity = "power", window = "of all" }\nleast = "many"\n'
+    bounded = verdict(whole, watts(75.0))
+    assert bounded.verdict == "doesn't hold here"
+
+
 def test_two_configurations_on_different_clusters_are_compared_only_where_both_were_measured():
     claim = (
         'rule = "above"\namong = { quantity = "throughput" }\nwhich = { configuration = "a" }\n'
