@@ -34,10 +34,12 @@ class Study:
     """A campaign with the tables that it has as comments, and its paper."""
 
     def __init__(self, name: str) -> None:
+        name, _, of_several = name.partition("/")
+        (study,) = (of for of in replication.reproductions(name) if of.study == of_several)
         self.text = re.sub(
             r"(?m)^# \[\[filesystem\]\]\n(?:# .*\n)+",
             lambda table: re.sub("(?m)^# ", "", table[0]),
-            replication.reproductions(name)[0].template,
+            study.template,
         )
         self.document: Any = tomllib.loads(self.text)
         self.asked = campaign.parse(self.text)
@@ -246,6 +248,7 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
     yield Parameter(load["size"], None, "a client writes 16 GiB at most")
     yield Parameter("of all", "of one", "Throughput is of all clients")
     yield Parameter("modelled", "measured", "Watts are modelled")
+    yield Parameter(RATE_HZ, 1 / printed("sampling"), "at 5 Hz and not every second")
     ceph, bed = study.built("Ceph")
     yield Parameter(ceph.monitors_count, printed("monitors"))
     hosts = bed.planned(5)
@@ -253,17 +256,75 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
     yield Parameter(ceph.copies_count, None, "Numbers of copies and placement groups are not printed")
     yield Parameter(ceph.placement_groups_count, None, "there are two and 64")
     yield Parameter("installed", study.paper.configurations["ceph"]["version"], "where 0.80.8 had journals")
+    nodes = {node.role: node for node in bed.hardware.nodes}
+    yield Parameter(nodes["storage"].disks[0].capacity_bytes.value, printed("disk_capacity"))
+    for role, id in (("storage", "board_nic"), ("management", "board_nic"), ("client", "client_nic")):
+        line_rate = nodes[role].board.nic_bytes_per_s.value * 1538 / 1448
+        yield Parameter(line_rate, pytest.approx(printed(id), 0.01))
     assert same("transfer", load["object"], "4 MB")
     yield Parameter(load["object"], "4 MB", "Objects have 4 MiB")
     yield Parameter("dropped", None, "caches are dropped before reads")
 
 
+def hep(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    loads = [
+        drivers.workload(of)
+        for of in {trial.workload.label: trial.workload for trial in study.asked.trials}.values()
+    ]
+    yield Parameter(
+        {load.size_bytes for load in loads}, {printed("uncompressed")}, "it is 128 MiB in 16 files"
+    )
+    yield Parameter({load.files_count for load in loads}, {printed("files")}, "instead of 259.9 GB in 644")
+    read_ratio = printed("read_size") / printed("uncompressed")
+    shares = tuple(round(ratio, 2) for ratio in (loads[0].moved_bytes(1) / loads[0].size_bytes, read_ratio))
+    yield Parameter(*shares, f"Of it {shares[0]:.0%} are read, not {shares[1]:.0%}".replace("%", " %"))
+    given = study.paper.configurations
+    yield Parameter(
+        {load.compression for load in loads},
+        {"none"} if "uncompressed" in str(given["hep"]) else set(),
+    )
+    yield Parameter("none", given["pc"]["workload"], "with compressed files")
+    yield Parameter("none", printed("pc_disks"), "on four local disks")
+    yield Parameter("none", printed("pc_threads"), "and two threads for each, is not repeated")
+    yield Parameter(1, printed("jobs_per_board"), "with two jobs on each board")
+    yield Parameter(1, printed("jobs") / printed("osd_boards"), "uproot with one worker per host")
+    yield Parameter(study.document["repetitions"], None, "How often it was repeated is not printed")
+    yield Parameter("made", "measured", "the campaign creates the data set")
+    yield Parameter(RATE_HZ, 1 / printed("sampling"), "modelled at 5 Hz")
+    boards = (printed("boards_count"), printed("disks_count"))
+    yield Parameter("modelled", boards, "watt-hours of 15 boards and 12 disks every second")
+    labels = {table["label"] for table in study.document["filesystem"]}
+    yield Parameter(labels, {"Ceph"}, "The paper's files lay in Ceph")
+    yield Parameter("a file", "objects", "keep a file below 64 MiB in one piece")
+    assert all(load.size_bytes / load.files_count < 64 * MIB for load in loads)
+
+    copies = 1 + printed("hep_replicas")
+    moose, bed = study.built("MooseFS")
+    gluster, _ = study.built("GlusterFS")
+    yield Parameter((moose.goal, gluster.replicas), (copies, copies))
+    yield Parameter(bed.cluster, "cubieboard2", "Hosts are those of odroid-hc4")
+    servers = bed.planned(1).by_role("storage")
+    yield Parameter(len(servers), printed("osd_boards"), "not twelve Cubieboards")
+
+
 STUDIES = {
     "green-storage": green_storage,
     "access-patterns": access_patterns,
-    "cubieboard": cubieboard,
+    "cubieboard/cubieboard": cubieboard,
+    "cubieboard/hep": hep,
     "ssd-vs-hdd": ssd_vs_hdd,
 }
+
+
+def test_every_study_of_a_paper_is_held_against_it() -> None:
+    papers = [name for name in published.names() if published.paper(name).kind == "paper"]
+    studies = {
+        f"{paper}/{of.study}" if of.study else paper
+        for paper in papers
+        for of in replication.reproductions(paper)
+    }
+    assert studies == {*STUDIES}
 
 
 @pytest.mark.parametrize("name", STUDIES)
