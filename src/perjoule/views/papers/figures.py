@@ -104,9 +104,13 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
 
 
 def _over_time(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
-    """Draw a curve of which the paper prints no points: ours alone."""
+    """Draw a curve of which the paper prints no points: ours alone, of the figure's file system."""
     directions = _OVER_TIME[figure.quantity]
-    if trials := [trial for trial in content.overheads if trial.direction in directions]:
+    configurations = published.paper(content.reproduces).configurations
+    kind = configurations.get(str(figure.shows.get("configuration")), {}).get("filesystem")
+    labels = {of.label for of in (record.trial.filesystem for record in content.records) if of.kind == kind}
+    trials = [trial for trial in content.overheads if trial.direction in directions]
+    if trials := [trial for trial in trials if kind is None or trial.title in labels]:
         notes = [f"{figure.place}: {figure.caption}; {_said([])}", *content.notes]
         yield _name(figure), overhead(trials, notes=notes)
 

@@ -175,36 +175,43 @@ def test_a_campaign_that_repeats_no_paper_has_none(found: Any) -> None:
     assert paper_figures.tables(own) == {}
 
 
-def test_curves_without_printed_points_are_ours_over_time_each_in_its_directions() -> None:
-    def trial(direction: Any) -> Overhead:
-        return Overhead(
-            f"CephFS beneath ext4, {direction}",
-            direction,
-            (0.5, 1.5),
-            2.0,
-            (10.0, 11.0),
-            (20.0, 22.0),
-            (1.0, 0.9),
+def test_curves_without_printed_points_are_ours_over_time_each_in_its_directions_of_its_file_system(
+    made: Any,
+) -> None:
+    labels = {"CephFS beneath ext4": "cephfs", "BeeGFS beneath ext4": "beegfs", "MooseFS": "moosefs"}
+
+    def overhead(title: str, direction: Any) -> Overhead:
+        return Overhead(title, direction, (0.5, 1.5), 2.0, (10.0, 11.0), (20.0, 22.0), (1.0, 0.9))
+
+    def record(label: str, kind: str) -> Any:
+        workload = Driver("fio", {"operation": "write"}, "fio")
+        return made.record(
+            Trial(Driver("virtual", {}, "virtual"), Driver(kind, {}, label), workload, (), 1, 1)
         )
 
     own = content_of(
         reproduces="access-patterns",
+        records=[record(label, kind) for label, kind in labels.items()],
         cells=[],
         pairs=(),
         comparisons=(),
-        overheads=(trial("write"), trial("read")),
+        overheads=tuple(overhead(label, direction) for label in labels for direction in ("write", "read")),
         notes=(),
         power={},
     )
     drawn = dict(paper_figures.drawings(own))
-    directions = {
-        name: [panel["title"]["text"].rpartition(", ")[2] for panel in spec["concat"]]
+    panels = {
+        name.removeprefix("paper-"): [panel["title"]["text"] for panel in spec["concat"]]
         for name, spec in drawn.items()
     }
-    assert directions == {
-        "paper-figure-5.6": ["write"],
-        "paper-figure-5.7": ["read"],
-        "paper-figure-5.8": ["read", "write"],
+    ceph, bee = ([f"{name} beneath ext4, {of}" for of in ("read", "write")] for name in ("CephFS", "BeeGFS"))
+    assert panels == {
+        "figure-5.6": ceph[1:],
+        "figure-5.7": ceph[:1],
+        "figure-5.8": ceph,
+        "graphs-of-disk-utilization-in-section-6.1": bee,
+        "graph-of-data-received-in-section-6.1": bee[1:],
+        "graph-of-data-transmitted-in-section-6.1": bee[:1],
     }
     (said, *_) = drawn["paper-figure-5.6"]["title"]["subtitle"]
     assert said == (
