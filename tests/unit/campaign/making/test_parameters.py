@@ -184,7 +184,8 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
         ceph.osd_size_bytes, printed("ceph_partition"), "OSDs have 12 GiB on disks of 16 GiB, not 50 GB"
     )
     hosts = there.planned(2)
-    yield Parameter(len(hosts.by_role("management")), 3, "one monitor, not three")
+    assert len(hosts.by_role("management")) == 1
+    yield Parameter(ceph.monitors_count, 3, "one monitor, not three")
     nodes = {node.role: node for node in there.hardware.nodes}
     yield Parameter(nodes["storage"].count, printed("ceph_osd_nodes"))
     yield Parameter(
@@ -268,7 +269,7 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
 
 def hep(study: Study) -> Iterator[Parameter]:
     printed = study.printed
-    loads = [
+    loads: list[Any] = [
         drivers.workload(of)
         for of in {trial.workload.label: trial.workload for trial in study.asked.trials}.values()
     ]
@@ -277,8 +278,8 @@ def hep(study: Study) -> Iterator[Parameter]:
     )
     yield Parameter({load.files_count for load in loads}, {printed("files")}, "instead of 259.9 GB in 644")
     read_ratio = printed("read_size") / printed("uncompressed")
-    shares = tuple(round(ratio, 2) for ratio in (loads[0].moved_bytes(1) / loads[0].size_bytes, read_ratio))
-    yield Parameter(*shares, f"Of it {shares[0]:.0%} are read, not {shares[1]:.0%}".replace("%", " %"))
+    ours, theirs = (round(of, 2) for of in (loads[0].moved_bytes(1) / loads[0].size_bytes, read_ratio))
+    yield Parameter(ours, theirs, f"Of it {ours:.0%} are read, not {theirs:.0%}".replace("%", " %"))
     given = study.paper.configurations
     yield Parameter(
         {load.compression for load in loads},
@@ -289,7 +290,8 @@ def hep(study: Study) -> Iterator[Parameter]:
     yield Parameter("none", printed("pc_threads"), "and two threads for each, is not repeated")
     yield Parameter(1, printed("jobs_per_board"), "with two jobs on each board")
     yield Parameter(1, printed("jobs") / printed("osd_boards"), "uproot with one worker per host")
-    yield Parameter(study.document["repetitions"], None, "How often it was repeated is not printed")
+    times = {2: "twice", 3: "three times"}[study.document["repetitions"]]
+    yield Parameter(times, None, f"How often it was repeated is not printed: {times} here")
     yield Parameter("made", "measured", "the campaign creates the data set")
     yield Parameter(RATE_HZ, 1 / printed("sampling"), "modelled at 5 Hz")
     boards = (printed("boards_count"), printed("disks_count"))
