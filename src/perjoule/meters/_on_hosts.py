@@ -19,6 +19,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Sink
 from perjoule.meters._sampler import JITTER, left_out
+from perjoule.meters._scans import ScanFiles, Scans, Verdict, counts
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel
 from perjoule.model.doubts import METERS, Doubt
@@ -56,7 +57,7 @@ sample() {
   for file; do
     asked=${EPOCHREALTIME/,/.} value=
     { read -r value < "$file"; } 2> /dev/null || [ -n "$value" ] || value=nan
-    text+="$asked ${value// /} ${EPOCHREALTIME/,/.} "
+    text+="$asked ${value// /,} ${EPOCHREALTIME/,/.} "
   done
   text+=$'\n'
 }
@@ -134,6 +135,7 @@ class Sampled:
         rate_hz: float,
         folder: Path,
         command: SensorCommand | None = None,
+        scans: ScanFiles | None = None,
     ) -> None:
         """Begin; the first sample has been taken.
 
@@ -143,15 +145,18 @@ class Sampled:
             rate_hz: samples a second, on average.
             folder: for what comes from the host.
             command: what prints all their numbers; None: they are files.
+            scans: files that say of which scan these are; they are read before and after them.
 
         Raises:
             MachineError: a sensor can't be read.
             WorkloadError: the host does not do it.
         """
         self._host, self._sensors, self._period_s = host, sensors, 1 / rate_hz
+        self._in_scans = scans is not None
         self._began = Moment.of(host)
         self._log = folder / f"{host.name}.samples"
         files = [] if command else [sensor.path for sensor in sensors]
+        files = [scans.scan, scans.start, *files, scans.scan] if scans else files
         period = f"period_us={self._period_s * 1e6:.0f}\n"
         argv = [*_BASH, period + (_COMMAND if command else _FILES) + _LOOP, "perjoule-sample", *files]
         argv += [command.pattern, str(len(sensors)), *command.argv] if command else []
@@ -196,7 +201,9 @@ class Sampled:
         except PerjouleError as error:
             why = str(error)
         text = self._log.read_text(errors="replace")
-        return HostSamples(self._host.name, self._sensors, self._period_s, text, self._began, ended, why)
+        return HostSamples(
+            self._host.name, self._sensors, self._period_s, text, self._began, ended, why, self._in_scans
+        )
 
 
 @dataclass(frozen=True)
@@ -212,6 +219,7 @@ class HostSamples:
     began: Moment
     ended: Moment | None  # None: the host did not answer any more
     why: str = ""  # it was not sampled to the end
+    in_scans: bool = False  # two more before the sensors' and one after them are those of `ScanFiles`
 
     def keep(self, label: str, sink: Sink) -> list[Doubt]:
         """Give a sink the samples, in our clock; returns doubts, in the name of the meter `label`."""
@@ -221,12 +229,19 @@ class HostSamples:
         uncertainty_s = max(moment.uncertainty_s for moment in (self.began, self.ended) if moment)
         channels = [_dated(sensor.channel, uncertainty_s) for sensor in self.sensors]
         begins_s: list[float] = []
+        scans = Scans()
         for triples in self._lines():
-            for sensor, channel, (before, number, after) in zip(self.sensors, channels, triples, strict=True):
-                asked_s, arrived_s = self._ours_s(before), self._ours_s(after)
-                value = sensor.value(float(number)) if _NUMBER.fullmatch(number) else math.nan
-                sink.append(channel, (asked_s + arrived_s) / 2, value, sensor.duration_s, asked_s, arrived_s)
             begins_s.append(self._ours_s(triples[0][0]))
+            verdict: Verdict = "new"
+            if self.in_scans:
+                verdict = scans.judge(triples[0][1], triples[1][1], triples[-1][1])
+                triples = triples[2:-1]
+            if verdict in ("torn", "old"):
+                continue
+            for sensor, channel, (before, text, after) in zip(self.sensors, channels, triples, strict=True):
+                asked_s, arrived_s = self._ours_s(before), self._ours_s(after)
+                value = _value(sensor, text) if counts(verdict, channel) else math.nan
+                sink.append(channel, (asked_s + arrived_s) / 2, value, sensor.duration_s, asked_s, arrived_s)
         absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]
         return doubts + left_out(
             f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s)
@@ -254,11 +269,20 @@ class HostSamples:
         for line in self.text.splitlines():
             fields = line.split()
             with suppress(ValueError):  # a line that was cut when the connection was lost
-                if len(fields) == 3 * len(self.sensors):
+                if len(fields) == 3 * (len(self.sensors) + (3 if self.in_scans else 0)):
                     yield [
                         (float(fields[n]), fields[n + 1], float(fields[n + 2]))
                         for n in range(0, len(fields), 3)
                     ]
+
+
+def _value(sensor: Sensor, text: str) -> float:
+    """Return what a sensor showed, NaN if that is no number in its unit."""
+    try:
+        number = sensor.number(text.replace(",", " "))
+    except ValueError:
+        return math.nan
+    return sensor.value(float(number)) if _NUMBER.fullmatch(number) else math.nan
 
 
 def _dated(channel: Channel, uncertainty_s: float) -> Channel:

@@ -24,6 +24,24 @@ class Sensor:
     unknown: float = math.inf  # a number that high means that the sensor knows none
     duration_s: float = 0.0  # of the window that a number is the mean of
     zero_unknown: bool = False  # so does 0
+    unit: str = ""  # that stands behind the number in its file
+
+    def timed(self) -> tuple[float, float, float]:
+        """Read its file: the value, and CLOCK_MONOTONIC before and after. Raises OSError, ValueError."""
+        text, began_s, ended_s = timed(self.path)
+        return self.value(_integer(self.number(text))), began_s, ended_s
+
+    def number(self, text: str) -> str:
+        """Return the text of the number that its file shows, without its unit and what may be behind that.
+
+        Raises ValueError: the unit is another.
+        """
+        if not self.unit:
+            return text
+        fields = text.replace("\0", " ").split()  # some kernels fill an attribute's page
+        if fields[1:2] != [self.unit]:
+            raise ValueError(f"{text.strip()[:40]!r} is not a number in {self.unit}")
+        return fields[0]
 
     def value(self, number: float) -> float:
         """Return a reading in the channel's unit, NaN if the sensor has none."""
@@ -49,11 +67,11 @@ def number(path: Path) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def timed(path: Path) -> tuple[int, float, float]:
-    """Read an integer, and CLOCK_MONOTONIC before and after. Raises OSError, ValueError."""
+def timed(path: Path) -> tuple[str, float, float]:
+    """Read an attribute, and CLOCK_MONOTONIC before and after. Raises OSError, ValueError."""
     began_s = time.monotonic()
     text = _text(path)
-    return _integer(text), began_s, time.monotonic()
+    return text, began_s, time.monotonic()
 
 
 def positive(path: Path, *, name: str) -> int:

@@ -7,20 +7,18 @@ never added.
 
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary
-from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters import _sysfs
 from perjoule.meters._sensed import Sensed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Json, Specification
-from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Hertz, Watts
 
@@ -54,6 +52,7 @@ class Rapl(Sensed):
     """The CPU's own energy counters, on the machine that runs perjoule or on the hosts."""
 
     patterns = ("name", "max_energy_range_uj", "energy_uj")
+    of_machine = "the CPU"
 
     covers: tuple[str, ...] = ("servers", "clients")
     """The hosts whose work this machine's CPU does; on virtual hosts, all of them."""
@@ -71,18 +70,6 @@ class Rapl(Sensed):
     """A power that no zone ever exceeds: it distinguishes a wrapped counter from a reset one, and sets the
     polling rate
     needed."""
-
-    @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
-        covered = () if self.on else boundary(self.label, self.covers, hosts).covers
-        if hosts.all and hosts.machine is None and len(covered) > 1:
-            fault = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
-            raise CampaignError(
-                fault, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers'
-            )
-        with super().record(hosts, sink) as doubts:
-            yield doubts
 
     def sensors(self, root: Path, extent: Boundary) -> Sequence[Sensor]:
         """Find the zones and their ranges.
