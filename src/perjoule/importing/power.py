@@ -92,7 +92,7 @@ AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, a
 def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> Log:
     if not isinstance(meter, Csv):
         raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
-    if meter.clock not in ("date", "unix"):
+    if meter.clock in ("monotonic", "beginning"):
         problem = f'times with clock = "{meter.clock}" can\'t be joined with anything'
         raise CampaignError(
             problem, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"'

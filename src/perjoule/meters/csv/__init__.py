@@ -2,6 +2,11 @@
 
 Everything about it is declared: columns, unit, semantics, time zone. Lines above the header are skipped, so
 exports of LMG or Yokogawa instruments need no editing. The log may grow while it is read.
+
+Exports of databases have several series in one file, of which `where` chooses one: InfluxDB's annotated CSV
+(https://docs.influxdata.com/influxdb/v2/reference/syntax/annotated-csv/), what `influx -format csv` of InfluxDB 1
+prints, with nanoseconds (https://docs.influxdata.com/influxdb/v1/tools/influx-cli/use-influx-cli/), and Home
+Assistant's history (`changes`).
 """
 
 import codecs
@@ -11,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
@@ -25,6 +30,7 @@ from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import MeterReading, Read, source
+from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.rows import LogLayout, LogRow, Rows
@@ -112,6 +118,13 @@ class Csv(Declared):
     only: tuple[str, ...] = ()
     """The values of the column `by` that count; all by default."""
 
+    where: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Columns, each with the text that rows must have there to count: {"_field" = "power", "host" = "storage-1"}."""
+
+    changes_only: bool = False
+    """Whether a row is written only if its number changed (Home Assistant): until the next row, the meter read it
+    again every `period`. Such a log is read once it is whole."""
+
     header: bool = True
     """Whether a line names the columns."""
 
@@ -129,8 +142,15 @@ class Csv(Declared):
             raise ValueError("thousands and decimal must differ")
         if self.only and not self.by:
             raise ValueError("only chooses among the values of a column (set by)")
+        if self.changes_only and (
+            self.by or self.counts == "energy" or not self.period_s or self.tells_window
+        ):
+            raise ValueError(
+                "changes_only needs period, and is for power without windows of its own (where chooses rows, not by)"
+            )
         if not self.header and not all(
-            name.isdigit() and int(name) for name in filter(None, (*self.time, self.value, self.by))
+            name.isdigit() and int(name)
+            for name in filter(None, (*self.time, self.value, self.by, *self.where))
         ):
             raise ValueError("without a header, columns are numbers from 1")
         try:
@@ -160,7 +180,7 @@ class Csv(Declared):
     def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel; times of this machine's own clock are known."""
         channel = super().declared(extent)
-        if self.clock in ("date", "unix") or self.clock_uncertainty_s is not None:
+        if self.clock not in ("monotonic", "beginning") or self.clock_uncertainty_s is not None:
             return channel
         return replace(channel, specification=replace(channel.specification, clock_s=0.0))
 
@@ -178,10 +198,15 @@ class Csv(Declared):
 
     @contextmanager
     def connect(self, extent: Boundary) -> Generator[Read]:
-        """Open the log. Raises OSError.
+        """Open the log. Raises OSError, or CampaignError: it must be whole to be read.
 
         Its present content is old, or, if times are since the beginning, it is replayed.
         """
+        if self.changes_only:
+            fault = "a log of changes says only with its next row how long a number held"
+            raise CampaignError(
+                fault, where=f"meter {self.label}", next="import it with its run (perjoule docs import)"
+            )
         channel, replays = self.declared(extent), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
@@ -225,6 +250,8 @@ class Csv(Declared):
             raise CampaignError(
                 log.rows.missing(), where=str(self.path), next="set time, value and delimiter"
             )
+        if unmatched := log.rows.unmatched():
+            raise CampaignError(unmatched, where=str(self.path), next="set where to what it has")
         yield from samples
 
     def plain(self, content: bytes) -> tuple[Floats, Floats] | None:
@@ -238,6 +265,8 @@ class Csv(Declared):
             or self.decimal == ","
             or self.thousands
             or self.by
+            or self.where
+            or self.changes_only
             or self.window_column
             or len(self.time) > 1
         )
@@ -336,6 +365,7 @@ class _Log:
             header=meter.header,
             by=meter.by,
             thousands=meter.thousands,
+            where=meter.where,
         )
         began_s = clock.monotonic_s if began_s is None else began_s
         self.rows = Rows(layout)
@@ -347,6 +377,8 @@ class _Log:
         self._last_s = self._last_value = math.nan
         self._coarse = False  # whether rows of one stamp had different values
         self._overlaps = Overlaps(meter.window_s)
+        self._changes = Changes(meter.period_s or 0.0) if meter.changes_only else None
+        self._history = HistoryRows(is_power=meter.counts == "power", changes_only=meter.changes_only)
         self._strange_count = 0
 
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[LogSample]:
@@ -364,6 +396,8 @@ class _Log:
                 continue
             if not only_last:
                 self.points.cell(row.text)
+            if not only_last:
+                self._history.row(row.time, sample.t_s, self.rows.header)
             if not self._meter.by and not only_last:
                 self._several.row(row.time, row.cells, self.rows.header, self.rows.used)
             if sample.t_s == self._last_s:
@@ -372,7 +406,7 @@ class _Log:
                 self._coarse = True  # stamps are coarser than rows: what it means is for the analysis to say
             self._overlaps.add(sample.t_s)
             self._last_s, self._last_value = sample.t_s, sample.value
-            yield sample
+            yield from self._changes.add(sample) if self._changes else (sample,)
 
     def end(self) -> Iterator[LogSample]:
         """Return what the end of a whole log completes. Raises ValueError if its rows are not as declared."""

@@ -7,8 +7,8 @@ A log may be read while it grows: lines are passed as they come.
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -32,7 +32,13 @@ _NOTHING = {
     "error",
     "overflow",
     "overrange",
+    "unavailable",
+    "unknown",
 }
+# of InfluxDB's annotated CSV, above the header of each table
+_ANNOTATIONS = frozenset({"#group", "#datatype", "#default"})
+_FAILED = ["error", "reference"]  # the header of its table that says why a query failed
+_OTHERS_COUNT = 8  # of texts that are not those of `where`, to be named
 _SHOWN = 3  # of the lines above the one that names the columns
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
 
@@ -50,6 +56,9 @@ class LogLayout:
     header: bool = True
     by: str = ""  # the column that distinguishes rows of one moment
     thousands: str = ""
+    where: Mapping[str, str] = field(
+        default_factory=dict[str, str]
+    )  # the texts of columns, in rows that count
 
 
 @dataclass(frozen=True)
@@ -70,21 +79,32 @@ class Rows:
 
     def __init__(self, layout: LogLayout) -> None:
         self._layout = layout
-        self._names = (*layout.time, layout.value, *filter(None, (layout.window, layout.by)))
+        self._names = (*layout.where, *layout.time, layout.value, *filter(None, (layout.window, layout.by)))
         self.header: Sequence[str] = ()
         self._columns: list[int] | None = None if layout.header else [int(name) - 1 for name in self._names]
         self._skipped: list[str] = []
+        self._others: dict[str, None] = {}
+        self._matched = not layout.where
 
     @property
     def began(self) -> bool:
-        """Whether the columns are known."""
-        return self._columns is not None
+        """Whether the columns are known, or were those of a table before."""
+        return self._columns is not None or bool(self.header)
 
     def missing(self) -> str:
         """Return the message that no line named the columns."""
         skipped = " | ".join(self._skipped)
         hint = ' (its encoding is another: set encoding, such as "latin-1")' if "\ufffd" in skipped else ""
         return f"no line has the columns {', '.join(self._names)}{hint}; the first lines are: {skipped[:200]}"
+
+    def unmatched(self) -> str:
+        """Return the message that no row has the texts of `where`; "" if one has."""
+        wanted = ", ".join(f"{column} = {text}" for column, text in self._layout.where.items())
+        return (
+            ""
+            if self._matched
+            else f"no row has {wanted}; there are: {' | '.join(self._others) or 'no rows'}"
+        )
 
     @property
     def used(self) -> frozenset[int]:
@@ -97,6 +117,11 @@ class Rows:
             cells = [cell.strip() for cell in fields]
             if not any(cells):
                 continue
+            if len(cells) <= 3 and list(filter(None, cells)) == _FAILED:
+                raise ValueError("it has an error of InfluxDB's instead of rows: repeat the export")
+            if self._layout.header and cells[0] in _ANNOTATIONS:
+                self._columns = None  # until its header; a table of another schema is left out
+                continue
             is_header = self._layout.header and set(self._names) <= set(cells)
             if is_header:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
@@ -105,9 +130,19 @@ class Rows:
                 if len(self._skipped) < _SHOWN:
                     self._skipped.append(self._layout.delimiter.join(fields))
             else:
-                yield self._row(
-                    [cells[column] if column < len(cells) else "" for column in self._columns], cells
-                )
+                picked = [cells[column] if column < len(cells) else "" for column in self._columns]
+                count = len(self._layout.where)
+                if self._counts(picked[:count]):
+                    yield self._row(picked[count:], cells)
+
+    def _counts(self, texts: Sequence[str]) -> bool:
+        """Return whether a row has the texts of `where`."""
+        if texts == list(self._layout.where.values()):
+            self._matched = True
+            return True
+        if len(self._others) < _OTHERS_COUNT:
+            self._others[", ".join(texts)] = None
+        return False
 
     def _row(self, picked: Sequence[str], cells: Sequence[str]) -> LogRow:
         layout, times_count = self._layout, len(self._layout.time)

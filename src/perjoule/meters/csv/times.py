@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 
 from perjoule.model import Clock
 
-Kind = Literal["date", "unix", "monotonic", "beginning"]
+Kind = Literal["date", "unix", "unix ms", "unix us", "unix ns", "monotonic", "beginning"]
+_PER_SECOND: dict[str, float] = {"unix": 1.0, "unix ms": 1e3, "unix us": 1e6, "unix ns": 1e9}
+_LAST_S = 1e11  # more seconds than any date's: another unit
 
 
 @dataclass
@@ -31,9 +33,17 @@ class Times:
             return float(text)
         if self.kind == "beginning":
             return self.began_s + float(text)
-        utc_s = float(text) if self.kind == "unix" else self._date_s(text)
+        utc_s = self._unix_s(text) if self.kind in _PER_SECOND else self._date_s(text)
         self._last_utc_s = utc_s
         return self.clock.monotonic_s + (utc_s - self.clock.utc_s)
+
+    def _unix_s(self, text: str) -> float:
+        utc_s = float(text) / _PER_SECOND[self.kind]
+        if utc_s > _LAST_S:
+            raise ValueError(
+                f'{text!r} is no time in this unit (set clock = "unix ms", "unix us" or "unix ns")'
+            )
+        return utc_s
 
     def _date_s(self, text: str) -> float:
         if self.format and not any(directive in self.format for directive in ("%Y", "%y", "%c", "%x", "%s")):
