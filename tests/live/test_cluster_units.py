@@ -116,6 +116,7 @@ def started(site: Site, script: str, *words: str, **more: object) -> Process:
 
 def held(site: Site, how: str, user: str = "root") -> Process:
     """Start a run with daemons on the client; they run when this returns."""
+    until(lambda: site.left() == [], 30)  # on all hosts, whose folder is one: that of who ran before
     running = started(site, HOLD, how, user=user)
     until(lambda: "up\n" in running.output() or running.returncode is not None)
     assert "up\n" in running.output(), running.output()

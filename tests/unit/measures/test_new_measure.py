@@ -110,10 +110,7 @@ def test_its_view_is_an_option_of_show_a_table_and_a_figure_of_the_report(folder
 
 
 def test_the_docs_list_it(folder: Path) -> None:
-    assert (
-        f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): energy of the servers without the switch / files\n"
-        in ran(LIST, folder)
-    )
+    assert f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): net energy / files\n" in ran(LIST, folder)
 
 
 def test_without_the_file_there_is_no_such_number(folder: Path) -> None:
