@@ -36,7 +36,7 @@ def said(results: store.Results) -> str:
 
 
 def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(said: str) -> None:
-    pretended = r"\(simulated, throughput \d+ MiB/s, noise 3 %, seed [\w ]+\)"
+    pretended = r"\(simulated, throughput \d+ MiB/s, noise 3 %, seed [\w ]+(?:, (?:copies|code) [\w+]+)?\)"
     names = re.findall(rf"(\w[\w ]*?) {pretended}", said.partition("We compared ")[2])
     assert [name.removeprefix("and ") for name in names] == ["CephFS", "GlusterFS", "MooseFS", "Reference 2"]
     assert "nothing real was measured" in said
