@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+# How a log of the columns t and w is declared.
+POWER = ("time=t", "value=w", "unit=W", "semantics=window mean", "window=1 s", "grade=wall", "clock=unix")
 EMPTY = {"min": 0, "max": 0, "mean": 0.0, "N": 0}
 NOTHING: dict[str, Any] = {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": EMPTY, "clat_ns": EMPTY}
 

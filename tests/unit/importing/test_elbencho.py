@@ -27,6 +27,7 @@ from perjoule.summary import summary
 from perjoule.workloads.imported import ImportedRun, Told, read
 from places import TRANSCRIPTS
 from typed import present
+from unit.importing.foreign import POWER
 
 REAL = TRANSCRIPTS / "imported/elbencho"
 HOSTS = '"--hosts" "n1 n2 n3 n4" '
@@ -331,17 +332,8 @@ def test_texts_that_elbencho_writes_beside_its_results_are_named(tmp_path: Path)
 
 
 def bring(tmp_path: Path, *words: object, power: Path | None = None) -> importing.Brought:
-    declared = (
-        "time=t",
-        "value=w",
-        "unit=W",
-        "semantics=window mean",
-        "window=1 s",
-        "grade=wall",
-        "clock=unix",
-    )
     found, _ = sources([str(word) for word in words], "UTC")
-    metered = logs(power, declared, (), "UTC") if power else ()
+    metered = logs(power, POWER, (), "UTC") if power else ()
     return importing.bring(importing.create(tmp_path / "results"), found, metered)
 
 

@@ -15,7 +15,7 @@ from perjoule.results import verification
 from perjoule.workloads.imported import Told, read
 from places import TRANSCRIPTS
 from typed import present
-from unit.importing.foreign import fio, ior, job, mdtest, moved
+from unit.importing.foreign import POWER, fio, ior, job, mdtest, moved
 
 REPORT = fio(job(write=moved(8 * MIB, 2000)))
 RADOS = (TRANSCRIPTS / "imported/rados/write.json").read_text()
@@ -130,18 +130,9 @@ def test_a_log_that_many_trials_share_is_on_the_disk_once_and_each_verifies(tmp_
         text = fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + 30_000 * number)
         (folder / f"run-{number}.json").write_text(text)
     log.write_text("t,w\n" + "".join(f"{1_794_999_980 + t},40\n" for t in range(120)))
-    declared = [
-        "time=t",
-        "value=w",
-        "unit=W",
-        "semantics=window mean",
-        "window=1 s",
-        "grade=wall",
-        "clock=unix",
-    ]
     results = importing.create(tmp_path / "results")
     found, _ = sources([f"client-1={path}" for path in sorted(folder.iterdir())], "UTC")
-    importing.bring(results, found, logs(log, declared, (), "UTC"))
+    importing.bring(results, found, logs(log, POWER, (), "UTC"))
     copies = list(results.folder.rglob("power.csv"))
     assert (len(copies), len({path.stat().st_ino for path in copies})) == (3, 1)
     assert {path.read_bytes() for path in copies} == {log.read_bytes()}

@@ -28,6 +28,7 @@ from perjoule.workloads.imported import Told, read
 from places import TRANSCRIPTS
 from scripted import ScriptedMount
 from typed import present
+from unit.importing.foreign import POWER
 
 REAL = TRANSCRIPTS / "imported"
 FORMATS = {
@@ -42,7 +43,6 @@ FORMATS = {
     "joined/sadf.json": "sadf",
     "io500/ior-easy-write.csv": "",
 }
-POWER = ("time=t", "value=w", "unit=W", "semantics=window mean", "window=1 s", "grade=wall", "clock=unix")
 
 
 def runs(name, told=None, *, format=""):

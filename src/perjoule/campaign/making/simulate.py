@@ -25,7 +25,8 @@ METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL)
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     """Replace all drivers by simulated ones; each file system gets a speed that depends on its label."""
-    claims = {deployed(trial): _claimed(trial) for group in groups for trial in group}
+    deployments = {deployed(trial): trial for group in groups for trial in group}
+    claims = {deployment: _claimed(trial) for deployment, trial in deployments.items()}
     return tuple(tuple(_simulated(trial, claims[deployed(trial)]) for trial in group) for group in groups)
 
 

@@ -83,6 +83,7 @@ class Rows:
         self.header: Sequence[str] = ()
         self._columns: list[int] | None = None if layout.header else [int(name) - 1 for name in self._names]
         self._skipped: list[str] = []
+        self._wanted = list(layout.where.values())
         self._others: dict[str, None] = {}
         self._matched = not layout.where
 
@@ -131,13 +132,13 @@ class Rows:
                     self._skipped.append(self._layout.delimiter.join(fields))
             else:
                 picked = [cells[column] if column < len(cells) else "" for column in self._columns]
-                count = len(self._layout.where)
+                count = len(self._wanted)
                 if self._counts(picked[:count]):
                     yield self._row(picked[count:], cells)
 
     def _counts(self, texts: Sequence[str]) -> bool:
         """Return whether a row has the texts of `where`."""
-        if texts == list(self._layout.where.values()):
+        if texts == self._wanted:
             self._matched = True
             return True
         if len(self._others) < _OTHERS_COUNT:
