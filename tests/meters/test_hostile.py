@@ -30,7 +30,7 @@ from perjoule.simulators import ipmi, scpi
 from perjoule.simulators._behaviour import HOSTILE, Behaviour
 from perjoule.simulators._tcp import connections
 
-TIMEOUT_S = 0.3
+TIMEOUT_S = 1.0  # a busy machine takes a third of it to load what an answer over SNMP needs
 MOST_BYTES = 100 * 2**20
 KINDS = (
     "shelly",
@@ -316,7 +316,7 @@ def test_a_driver_that_hangs_is_left_alone_until_it_answers(gpu):
     with metered("nvml", {}) as read:
         gpu.said = lambda: back.wait(20) and 7_600_000
         count = gpu.asked_count
-        refused(read, "the NVIDIA driver does not answer within 0.3 s")
+        refused(read, "the NVIDIA driver does not answer within 1 s")
         for _ in range(3):
             refused(read, "the NVIDIA driver still doesn't answer")
         assert gpu.asked_count == count + 1  # no thread for each
