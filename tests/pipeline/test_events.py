@@ -9,11 +9,11 @@ import pytest
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
 from perjoule.energy.amount import amount
-from perjoule.execution import happening, runner
+from perjoule.execution import happening, runner, write_back
 from perjoule.execution.notices import Notice
 from perjoule.filesystems.simulated import _OnServers
 from perjoule.model import REBUILT, Record, healthy_since
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import PausedError, TransientError
 from perjoule.results.verification import verify
 from perjoule.store import Results
 from perjoule.summary import summary
@@ -182,6 +182,25 @@ def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(t
         assert sum(notice.kind == "deployed" for notice in said) == deployments_count
         notes = [notice.text for notice in said if notice.kind == "note" and "afresh" in notice.text]
         assert notes == ["still busy (scrubbing, as configured); deploying afresh"] * (deployments_count - 1)
+
+
+@pytest.mark.parametrize(("scrub", "deployments_count"), [("60 s", 3), ("0 s", 1)])
+def test_a_pause_has_a_trial_measured_again_on_another_deployment_if_this_one_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scrub: str, deployments_count: int
+) -> None:
+    late = iter(["3.6 s", "4.1 s"])
+
+    def paused(*_: object, **__: object) -> None:
+        if late_s := next(late, ""):
+            raise PausedError(f"the write-back began {late_s} after the last client's end")
+
+    monkeypatch.setattr(write_back, "late", paused)
+    text = TEXT.format(**{**SHORT, "repetitions": 1, "rebuild": "0 s", "quiet": "200 ms"})
+    plain = text[: text.index("[[event]]")] + text[text.index("[[meter]]") :]
+    results, said = run(tmp_path / "results", plain.replace('rebuild = "0 s"', f'scrub = "{scrub}"'))
+    (record,) = results.latest()
+    assert (record.attempt, record.status) == (3, "valid")
+    assert sum(notice.kind == "deployed" for notice in said) == deployments_count
 
 
 def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(

@@ -7,9 +7,10 @@ not stored: `perjoule resume` measures it again.
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -128,6 +129,7 @@ class _Group:
     until: StopState
     pace: TrialPace
     clock: CampaignClock
+    attempts_counts: Counter[str] = field(default_factory=Counter)  # by the trial's id, in this run
 
     @property
     def _again(self) -> str:
@@ -180,7 +182,7 @@ class _Group:
                         remaining = todo[number:]
                         continue
                     ended = self._soundly(todo[number - 1 :], up)
-                    remaining = todo[number:]
+                    remaining = todo[number - 1 if self._pause(trial, ended) else number :]
                     if ended.failure and ended.failure.transient:
                         return remaining, ended.failure
                     if ended.busy and remaining:  # its energy would be counted in the next trial
@@ -245,20 +247,28 @@ class _Group:
             clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
 
     def _soundly(self, todo: Sequence[Trial], up: Up) -> Ended:
-        """Measure the first trial, again if time passed in it that no load took; return how the last
+        """Measure the first trial, again while that can be sound on this deployment; return how the last
         attempt ended.
         """
-        attempts_count = 0
         while True:
             self.pace.require_time(up.hosts.lease, todo, self._again)
-            ended, attempts_count = self._trial(todo[0], up), attempts_count + 1
-            if not isinstance(ended.failure, PausedError) or ended.busy or attempts_count == ATTEMPTS_COUNT:
+            ended = self._trial(todo[0], up)
+            if not (pause := self._pause(todo[0], ended)):
                 return ended
-            self.observe(Notice("note", f"{ended.failure.what}; measuring it again"))
+            self.observe(Notice("note", f"{pause.what}; measuring it again"))
+            if ended.busy:
+                return ended
+
+    def _pause(self, trial: Trial, ended: Ended) -> PausedError | None:
+        """Return the error for which the trial is measured again: time passed in it that no load took."""
+        if isinstance(ended.failure, PausedError) and self.attempts_counts[trial.id] < ATTEMPTS_COUNT:
+            return ended.failure
+        return None
 
     def _trial(self, trial: Trial, up: Up) -> Ended:
         """Measure a trial and keep its record; return how it ended."""
         began_s = time.monotonic()
+        self.attempts_counts[trial.id] += 1
         with self.results.attempt(trial) as attempt:
             under_way = UnderWay(
                 self.campaign, up, attempt, lambda name: self.observe(Notice("phase", name, trial=trial))
