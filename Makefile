@@ -12,6 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start wo
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 # Tests of real daemons mostly wait: six at once keep two cores busy; what shares a fixture of its file shares a process.
 WAITING := --numprocesses 6 --dist loadgroup
+AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp
 # --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready
@@ -19,12 +20,15 @@ demo: .venv/ready
 	$(AS_ROOT) $(BIN)/perjoule demo $(DEMO)
 
 # Every part runs, whether or not those before it pass; at the end stands what is left to `make slow`, and which parts failed.
+# A live test that fails is run once more with nothing beside it: machines stand still for seconds. What passes then is listed.
 test: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
+	live() { name=$$1; shift; set -- $(AS_ROOT) "$(BIN)"/pytest -o cache_dir=build/tests/$$name --ignore $(UNIT) tests "$$@"; \
+	part $$name "$$@" --cache-clear --junit-xml build/tests/$$name.xml || part "$$name: what failed, by itself" "$$@" $(AGAIN); }; \
 	part unit "$(BIN)"/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
-	part beside $(AS_ROOT) "$(BIN)"/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
-	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml --ignore $(UNIT) tests || failed="$$failed alone"; \
+	live beside $(WAITING) --timeout 900 -m "not slow and not alone" || failed="$$failed beside"; \
+	live alone --timeout 600 -m "alone and not slow" || failed="$$failed alone"; \
 	"$(BIN)"/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
 	| uniq -c | sed 's/^ */not run here, but by `make slow`: /'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
