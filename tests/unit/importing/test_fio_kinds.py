@@ -55,6 +55,24 @@ def test_loads_that_differ_in_an_option_are_not_repetitions(options: dict[str, s
     assert plain.details != other.details
 
 
+CACHED = [{}, {"direct": "0"}, {"ioengine": "io_uring", "fsync": "0"}, {"sync": "none", "buffered": "1"}]
+FLUSHED = [
+    {"direct": "1"}, {"buffered": "0"}, {"end_fsync": "1"}, {"fsync_on_close": "1"}, {"fsync": "8"}, {"fdatasync": "1"},
+    {"sync": "dsync"}, {"sync_file_range": "write:8"}, {"ioengine": "rbd"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [*CACHED, *FLUSHED], ids=str)
+def test_a_write_that_ends_in_the_page_cache_is_doubted(options: dict[str, str]) -> None:
+    entry = job(write=moved(8 * MIB, 2000), options={**WRITE, **options})
+    (written,) = runs(fio(entry))
+    (reading,) = runs(fio(job(read=moved(8 * MIB, 2000), options={"rw": "read", "bs": "64k", **options})))
+    (unknown,) = runs(fio({**entry, "job options": {}}))
+    doubt = "fio wrote to the page cache, and its time ends without a flush to the disks"
+    assert (doubt in present(written.outcome).doubts) == (options in CACHED)
+    assert doubt not in (*present(reading.outcome).doubts, *present(unknown.outcome).doubts)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"fsync": "0"}, {"iodepth": "1"}, {"log_avg_msec": "500"}, {"group_reporting": "1"}, {"name": "x"}],

@@ -63,6 +63,45 @@ def test_the_table_counts_where_the_summary_contradicts_it() -> None:
     assert any("summary states 120.00 MiB/s" in doubt for doubt in present(write.outcome).doubts)
 
 
+@pytest.mark.parametrize(
+    ("command", "cached"),
+    [
+        ("ior -a POSIX -t 1m -b 32m -F -o /mnt/e/Y/f", True),
+        ("ior -w -C -a MPIIO -O summaryFile=/tmp/fsy -o /mnt/file", True),
+        ("", False),  # it is not known
+        ("ior -f script", False),
+        ("ior -a POSIX -e -o /mnt/f", False),
+        ("ior -wCe -o /mnt/f", False),
+        ("ior -Y -o /mnt/f", False),
+        ("ior -B -o /mnt/f", False),
+        ("ior --posix.odirect -o /mnt/f", False),
+        ("ior -O fsync=1 -o /mnt/f", False),
+    ],
+)
+def test_a_write_that_ends_in_the_page_cache_is_doubted(command: str, *, cached: bool) -> None:
+    line = f"Command line        : {command}\n" if command else ""
+    text = ior((FIRST, "", ROWS))
+    head = next(line for line in text.splitlines(keepends=True) if line.startswith("IOR-"))
+    write, read = runs(text.replace(head, head + line))
+    doubt = "IOR wrote to the page cache, and its time ends without a flush to the disks"
+    assert (doubt in present(write.outcome).doubts) == cached
+    assert doubt not in present(read.outcome).doubts
+
+
+@pytest.mark.parametrize(
+    ("fsync", "api", "cached"), [(1, "POSIX", False), (0, "POSIX", True), (0, "DFS", False)]
+)
+def test_a_summary_says_by_itself_whether_a_write_was_flushed(fsync: int, api: str, *, cached: bool) -> None:
+    document = json.loads((TRANSCRIPTS / "imported/ior/iterations.json").read_text())
+    document["Command line"] = document["Command line"].replace(" -e ", " ")
+    for test in document["tests"]:
+        test["Parameters"] |= {"fsync": fsync, "api": api}
+    written = [run for run in runs(json.dumps(document)) if run.operation == "write"]
+    assert written
+    for run in written:
+        assert any("page cache" in doubt for doubt in present(run.outcome).doubts) == cached
+
+
 def test_starts_that_a_verbose_ior_prints_are_taken() -> None:
     text = ior((FIRST, "Commencing write performance test: Fri Nov 27 17:00:05 2026\n", ROWS))
     lines = text.replace(

@@ -11,13 +11,15 @@ class InFlightDoubts(Kind):
     def durable_unknown(self) -> str:
         """Servers did not say when their disks held the data. Compare the window with the tail."""
         return (
-            "it is not known when the servers' disks held the data: the headline window ends with the "
-            "clients' fsync"
+            "it is not known when the servers' disks held the data: the headline window ends with the last "
+            "client's program"
         )
 
     @doubt
     def not_flushed(self, *, program: str) -> str:
-        """The program flushes nothing before its time ends. Measure with direct I/O."""
+        """The program flushes nothing before its time ends. Measure with direct I/O, or with fsync at its
+        end.
+        """
         return f"{program} wrote to the page cache, and its time ends without a flush to the disks"
 
     @doubt

@@ -13,7 +13,7 @@ from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD
+from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, unflushed
 from perjoule.workloads.imported.run import ImportedRun, Told, moment_s, options
 
 ROUNDED_S = 1e-4
@@ -90,6 +90,8 @@ def _test(
         results = ior.results(windows, operation, moved_bytes, int(parameters["transferSize"]))
         if nodes_count > 1:
             doubts += (DERIVED.equal_shares(program="IOR"),)
+        if not any(parameters.get(name) for name in ("fsync", "fsyncperwrite", "useO_DIRECT")):
+            doubts += unflushed(operation, str(parameters["api"]), test["command"])
         against = (
             TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(),
             *doubts,

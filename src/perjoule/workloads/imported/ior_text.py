@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from perjoule.model import Outcome
-from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
+from perjoule.model.doubts import DERIVED, IN_FLIGHT, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.run import ImportedRun, Told, command_of, moment_s, options
@@ -58,6 +58,9 @@ NOT_LOAD = frozenset(
         "-d",
     )
 )
+_CACHED = ("POSIX", "MPIIO", "HDF5", "NCMPI", "MMAP")  # APIs that write through the page cache
+# -e: fsync at the end; -Y: after each write; -B or --posix.odirect: without the cache; -f: a script, which may say so
+_FLUSHES = re.compile(r" -[A-Za-z]*[eYBf]| --posix\.odirect| -O \S*(?:fsync|useO_DIRECT)")
 Asked = Mapping[tuple[str, str], Mapping[str, str]]  # the summary's rows, by test and operation
 
 
@@ -103,7 +106,7 @@ def _command(text: str, hints: Told) -> Iterator[ImportedRun]:
         )
     rows = _asked(text)
     read_count = 0
-    command = tuple(options(command_of(text), NOT_LOAD))
+    command = command_of(text)
     for test in _tests(text, hints.zone):
         for run in _test(version[1], test, rows, machine(text), command, hints):
             read_count += 1
@@ -130,7 +133,7 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
 
 
 def _test(
-    version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told
+    version: str, test: _Test, rows: Asked, host: str, command: str, hints: Told
 ) -> Iterator[ImportedRun]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
@@ -154,7 +157,7 @@ def _test(
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
         hosts = hints.hosts(host, max(1, ceil(tasks_count / max(1, per_node))))
         transfer_bytes = int(of["xsize"])
-        work = (operation, (*_details(of), *command), transfer_bytes, folder)
+        work = (operation, (*_details(of), *options(command, NOT_LOAD)), transfer_bytes, folder)
         took_s = float(row["total(s)"])
         rate, doubts = _rate(row, of)
         if not rate or not took_s or not isfinite(rate):
@@ -174,8 +177,15 @@ def _test(
         at_s += took_s
         if len(hosts) > 1:
             doubts = (*doubts, DERIVED.equal_shares(program="IOR"))
+        doubts += unflushed(operation, of["API"], command)
         against = (*placement, *doubts, *ior.doubts(test.text, results, equal=True))
         yield ImportedRun(*work, Outcome(version, results, against))
+
+
+def unflushed(operation: str, api: str, command: str) -> tuple[Doubt, ...]:
+    """Return a doubt if the command's writes stay in the page cache; none if that is not known."""
+    cached = operation == "write" and api in _CACHED and command and not _FLUSHES.search(command)
+    return (IN_FLIGHT.not_flushed(program="IOR"),) if cached else ()
 
 
 def began_s(

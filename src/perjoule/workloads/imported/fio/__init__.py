@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perjoule.model import ClientResult, Outcome
-from perjoule.model.doubts import TIMES, WORK, Doubt
+from perjoule.model.doubts import IN_FLIGHT, TIMES, WORK, Doubt
 from perjoule.workloads import fio
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.fio.load import ReportedJob, details, sizes
+from perjoule.workloads.imported.fio.load import ReportedJob, details, sizes, unflushed
 from perjoule.workloads.imported.fio.placing import PlacedJob, batches, placed
 from perjoule.workloads.imported.run import ImportedRun, Told
 
@@ -143,6 +143,8 @@ def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) ->
             errors_count = sum(member.job.entry.get("total_err", 0) for member in host_jobs)
             if errors_count and not failed:
                 against.append(WORK.errors(host=host, count=errors_count))
+    if any(unflushed(job) for job in jobs):
+        against.append(IN_FLIGHT.not_flushed(program="fio"))
     outcome = None
     if results and not failed and not unclear:
         all_doubts = (

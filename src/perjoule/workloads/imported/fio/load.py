@@ -58,6 +58,20 @@ DEFAULTS = {
         )
     },
 }
+# Engines whose writes end in the page cache, and options by which they, or their end, reach the disks.
+CACHED_ENGINES = frozenset(
+    ("psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "io_uring", "mmap", "splice")
+)
+FLUSHING = (
+    "direct",
+    "atomic",
+    "sync",
+    "end_fsync",
+    "fsync_on_close",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+)
 WORDS = {"iodepth": "{} in flight", "ioengine": "{}", "size": "size {}", "runtime": "for {}"}
 
 
@@ -175,6 +189,17 @@ def hidden_count(job: ReportedJob) -> int:
 
 UNSURE_S = 0.05  # between a job's own time and that of its I/O
 SHARE_OF_ONE = 0.3  # of the longest one's time, from which a process that ended early counts
+
+
+def unflushed(job: ReportedJob) -> bool:
+    """Return whether a job's options leave what it wrote in the page cache."""
+    return (
+        bool(job.options)
+        and job.entry["write"]["io_bytes"] > 0
+        and job.options.get("ioengine", "psync") in CACHED_ENGINES
+        and job.options.get("buffered", "1") != "0"
+        and all(job.options.get(name, "0") in ("0", "none") for name in FLUSHING)
+    )
 
 
 def took_s(job: ReportedJob) -> float:
