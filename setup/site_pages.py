@@ -3,10 +3,12 @@
 Usage: .venv/bin/python setup/site_pages.py [FOLDER]
 
 The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver
-with its options, the help of all commands, the examples, the list of decisions, the ledger of predictions,
-and our own list of results. A link that leads nowhere is an error.
+with its options, the pages of `perjoule docs` that the code lays out, the help of all commands, the examples,
+the list of decisions, the ledger of predictions, and our own list of results. `perjoule docs NAME` in a page
+links such a page. A link that leads nowhere is an error.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +22,7 @@ from man import WIDTH, commands
 
 from perjoule import campaign, drivers, prediction, publishing
 from perjoule.cli import cli
+from perjoule.cli.pages import LAID_OUT, laid_out
 from perjoule.prediction import published
 from perjoule.results import scores
 from perjoule.results.published import published_remarks, published_table
@@ -32,6 +35,7 @@ EXTRA = ("*.html", "*.1", "*.json", "*.csv")  # shown or downloaded as they are
 LISTED = re.compile(r"^- .*(?:\n  .*)*", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)\)")
 REPORT = re.compile(r"\[([^]]*)\]\(([^)#:]+\.html)\)")  # Sphinx would offer it for download
+NAMED = re.compile(rf"(?<!\[)`perjoule\s+docs\s+({'|'.join(LAID_OUT)})`")
 URL = re.compile(r"https?://[^\s,;]*[\w/]")
 # What the theme's pages lack for people who hear them or use no mouse: names, levels, focus.
 LACKING = (
@@ -63,14 +67,14 @@ def build(target: Path, pages: Path = ROOT / "docs") -> None:
             "html",
         ]
         subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
-    for page in laid_out(target, pages):
+    for page in by_theme(target, pages):
         page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copy(target / "README.html", target / "index.html")
     if (pages / "list").is_dir():
         publish(pages / "list", target / "list" / "ranked")
 
 
-def laid_out(target: Path, pages: Path) -> list[Path]:
+def by_theme(target: Path, pages: Path) -> list[Path]:
     """List the pages that the theme laid out: not those that are shown as they are."""
     as_they_are = {target / page.relative_to(pages) for page in pages.rglob("*.html")}
     return sorted(set(target.rglob("*.html")) - as_they_are)
@@ -97,8 +101,12 @@ def prepare(pages: Path, source: Path) -> None:
             to = source / "extra" / file.relative_to(pages)
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, to)
+    for name in LAID_OUT:
+        write(source / "reference" / f"{name}.md", laid_out(name))
     for page in source.rglob("*.md"):
-        write(page, REPORT.sub(r'<a href="\2">\1</a>', page.read_text(encoding="utf-8")))
+        text = REPORT.sub(r'<a href="\2">\1</a>', page.read_text(encoding="utf-8"))
+        reference = os.path.relpath(source / "reference", page.parent)
+        write(page, NAMED.sub(rf"[\g<0>]({reference}/\g<1>.md)", text))
     write(source / "reference" / "commands.md", commands_page())
     for path, text in driver_pages():
         write(source / "reference" / "drivers" / path, text)

@@ -11,6 +11,7 @@ import pytest
 
 from perjoule import campaign, planning
 from perjoule.cli import cli
+from perjoule.cli.pages import LAID_OUT
 from perjoule.model.errors import CampaignError
 from places import EXAMPLES, ROOT, SOURCES
 
@@ -90,8 +91,10 @@ def test_a_name_that_is_not_there_is_refused(arguments: tuple[str, ...], message
 
 
 def test_every_page_for_users_is_shown_and_leads_to_others(page_names: set[str]) -> None:
-    assert len(page_names) == len(PAGES)
-    titles = {page.read_text().splitlines()[0] for page in PAGES}
+    assert len(page_names) == len(PAGES) + len(LAID_OUT)
+    titles = {page.read_text().splitlines()[0] for page in PAGES} | {
+        f"# {title}" for title in LAID_OUT.values()
+    }
     texts = {name: printed("docs", name) for name in page_names}
     assert {text.splitlines()[0] for text in texts.values()} == titles
     assert [

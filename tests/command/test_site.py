@@ -16,6 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from chromium import WIDTHS, Chrome, chromium, violations
 from perjoule import drivers, prediction
 from perjoule.cli import cli
+from perjoule.cli.pages import LAID_OUT
 from places import ROOT
 
 LOADED = re.compile(
@@ -41,8 +42,15 @@ def test_every_page_and_every_driver_is_there(site: Path) -> None:
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")}
     kinds = [(part.removesuffix("s"), kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
     pages |= {Path("reference", "drivers", f"{name}-{kind}.html") for name, kind in kinds}
+    pages |= {Path("reference", f"{name}.html") for name in LAID_OUT}
     assert [str(page) for page in sorted(pages) if not (site / page).is_file()] == []
     assert len(kinds) > 40
+
+
+def test_a_page_that_names_what_the_code_lays_out_links_it(site: Path) -> None:
+    text = (site / "explanations" / "threat-model.html").read_text(encoding="utf-8")
+    assert re.search(r'href="\.\./reference/permitted\.html"[^>]*><code[^>]*>.*?permitted', text)
+    assert 'href="reference/metrics.html"' in (site / "README.html").read_text(encoding="utf-8")
 
 
 def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:

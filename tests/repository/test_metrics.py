@@ -1,15 +1,13 @@
-"""Nothing but the registry spells a metric's unit or takes its key apart, and the docs list what it has."""
+"""Nothing but the registry spells a metric's unit or takes its key apart."""
 
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS
 from places import SOURCES
-from setup import metrics as program
 
 UNIT = re.compile(
     rf"\b({'|'.join(sorted({one.unit.symbol for one in METRICS.values() if '/' in one.unit.symbol}))})"
@@ -107,9 +105,3 @@ def test_each_way_to_spell_one_is_found(text: str) -> None:
 
 def test_what_may_spell_units_still_does() -> None:
     assert [name for name in ALLOWED if not list(spelled((SOURCES / name).read_text(encoding="utf-8")))] == []
-
-
-def test_the_docs_list_the_registry() -> None:
-    assert Path(program.PAGE).read_text(encoding="utf-8") == program.page(), (
-        "run: .venv/bin/python setup/metrics.py"
-    )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from perjoule.cli.pages import LAID_OUT, laid_out
 from perjoule.cli.parameters import completing, examples
 from perjoule.cli.terminal.display import out, show_line
 from perjoule.cli.terminal.outputs import OutputFile, require_new_file, write
@@ -26,11 +27,12 @@ _KINDS = {
     _NEEDS: "needs, for `perjoule plan`",
 }
 _DOCS = _PACKAGE / "docs"
+_REFERENCE = "reference"
 # The folders of pages for users, and what their pages are for.
 _SECTIONS = {
     "tutorials": "first steps",
     "how-to": "one task a page",
-    "reference": "keys, numbers, words",
+    _REFERENCE: "keys, numbers, words",
     "explanations": "how numbers are made",
     "studies": "what was measured with it",
 }
@@ -112,10 +114,14 @@ def _purpose(path: Path) -> str:
 
 
 def _pages() -> dict[str, Path]:
-    """Return the pages of the documentation by name; a name that two sections have is the first one's."""
+    """Return the pages of the documentation by name; a name that two sections have is the first one's.
+
+    Those that the code lays out are no files.
+    """
     pages: dict[str, Path] = {}
     for section in _SECTIONS:
-        for path in sorted((_DOCS / section).glob("*.md")):
+        no_files = [_DOCS / section / f"{name}.md" for name in LAID_OUT if section == _REFERENCE]
+        for path in sorted([*(_DOCS / section).glob("*.md"), *no_files]):
             name = section if path.stem == "README" else path.stem
             pages[f"{section}/{name}" if name in pages else name] = path
     return pages
@@ -149,7 +155,8 @@ def docs_command(name: str | None) -> None:
         target = names.get((page.parent / address.partition("#")[0]).resolve())
         return f"{label} (`perjoule docs {target}`)" if target else label
 
-    text = _LINK.sub(linked, page.read_text(encoding="utf-8"))
+    text = laid_out(page.stem) if _is_laid_out(page) else page.read_text(encoding="utf-8")
+    text = _LINK.sub(linked, text)
     if not out.is_terminal:
         click.echo(text, nl=False)
         return
@@ -158,8 +165,14 @@ def docs_command(name: str | None) -> None:
     out.print(Markdown(text))
 
 
-def _title(path: Path) -> str:
-    return path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+def _is_laid_out(page: Path) -> bool:
+    return page.parent.name == _REFERENCE and page.stem in LAID_OUT
+
+
+def _title(page: Path) -> str:
+    if _is_laid_out(page):
+        return LAID_OUT[page.stem]
+    return page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
 def _chosen(name: str, names: dict[str, Path], kind: str, listing: str) -> str:

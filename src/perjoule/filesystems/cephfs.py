@@ -18,6 +18,7 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
+from perjoule.filesystems._ceph.tuning import CHOICES, FAMILIES
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._settings import NO_ACCESS_TIMES, Setting
 from perjoule.machine.mounts import fuse, kernel_check, require_mountable
@@ -25,6 +26,8 @@ from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes, bytes_text
+
+__all__ = ["CHOICES", "EXAMPLE", "FAMILIES", "CephFs"]
 
 EXAMPLE = """\
 [[filesystem]]

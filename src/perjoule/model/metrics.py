@@ -3,7 +3,7 @@
 Tables, figures, the stop rule, comparison, export and audit look a metric up here, by its key. Its entry
 stands beside what computes it, in the `METRICS` of a file in `perjoule/measures`, which is found on disk, or
 of a module of another package (`families.py`); `ENTRIES` has those of rows, and those that workloads measure.
-`python setup/metrics.py` writes all of them into the docs.
+`perjoule docs metrics` prints all of them.
 
 A key ends in its SI unit. An entry with "{boundary}", "{role}", "{piece}" or "{stage}" in its key is one
 metric for each of `BOUNDARIES`, `ROLES`, `PIECES` or `STAGES`: `Metric.of` returns it.

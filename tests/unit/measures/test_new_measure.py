@@ -46,7 +46,6 @@ results = open_results(Path(sys.argv[1]))
 of_trials = [point.metrics for record in results.latest() for point in points(record, results.series(record))]
 print(json.dumps(of_trials))
 """
-LIST = f"{DROPPED_IN}\nfrom setup import metrics\nprint(metrics.page())"
 
 
 FOLDERS = ("measures", "views")
@@ -110,7 +109,9 @@ def test_its_view_is_an_option_of_show_a_table_and_a_figure_of_the_report(folder
 
 
 def test_the_docs_list_it(folder: Path) -> None:
-    assert f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): net energy / files\n" in ran(LIST, folder)
+    assert f"- `{KEY}`, {LABEL} †‡ ({LABEL}, lower): net energy / files\n" in ran(
+        COMMAND, folder, "docs", "metrics"
+    )
 
 
 def test_without_the_file_there_is_no_such_number(folder: Path) -> None:

@@ -28,12 +28,14 @@ from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
-from perjoule.filesystems.glusterfs.tuning import require_permitted
+from perjoule.filesystems.glusterfs.tuning import TUNING, require_permitted
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.machine.ports import listens
 from perjoule.model import OPTIONS, WHOLE_FILE, Json, Redundancy, passed_on
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+
+__all__ = ["EXAMPLE", "TUNING", "GlusterFS"]
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
 

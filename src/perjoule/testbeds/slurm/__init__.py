@@ -39,10 +39,10 @@ from perjoule.testbeds.cluster import NodeName
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
-from perjoule.testbeds.slurm.arguments import require_permitted
+from perjoule.testbeds.slurm.arguments import ARGUMENTS, require_permitted
 from perjoule.testbeds.slurm.commands import SlurmJob
 
-__all__ = ["Slurm", "clean"]
+__all__ = ["ARGUMENTS", "Slurm", "clean"]
 
 EXAMPLE = """
 [testbed]

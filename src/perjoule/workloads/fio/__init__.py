@@ -22,14 +22,15 @@ from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import cold, remove_old, synced
 from perjoule.workloads.fio import report
-from perjoule.workloads.fio.job import delayed
+from perjoule.workloads.fio.job import ENGINES, delayed
+from perjoule.workloads.fio.job import OPTIONS as JOB_OPTIONS
 from perjoule.workloads.fio.job_report import placed_results
 from perjoule.workloads.fio.load import Rounds, prepare_file, run_file, run_jobs
 from perjoule.workloads.fio.options import FioOptions
 from perjoule.workloads.fio.raw import BACK, Raw
 from perjoule.workloads.fio.report import doubts, jobs_of
 
-__all__ = ["EXAMPLE", "Fio", "doubts", "jobs_of", "placed_results"]
+__all__ = ["ENGINES", "EXAMPLE", "JOB_OPTIONS", "Fio", "doubts", "jobs_of", "placed_results"]
 
 EXAMPLE = """
 [[workload]]

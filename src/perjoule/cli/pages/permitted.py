@@ -1,36 +1,29 @@
-"""Write docs/reference/permitted.md, the words that a campaign may pass on, from the lists that decide
-(`permitted`).
-
-Usage: .venv/bin/python setup/permitted.py
-"""
+"""The words that a campaign may pass on, from the lists that decide."""
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
-from perjoule.filesystems._ceph import tuning as ceph
-from perjoule.filesystems.glusterfs import tuning as glusterfs
+from perjoule.filesystems.cephfs import CHOICES, FAMILIES
+from perjoule.filesystems.glusterfs import TUNING
 from perjoule.filesystems.nfs import MOUNT_OPTIONS
 from perjoule.model import disk_words
-from perjoule.testbeds.slurm.arguments import ARGUMENTS
-from perjoule.workloads.fio import job
+from perjoule.model.permitted import Forms
+from perjoule.testbeds.slurm import ARGUMENTS
+from perjoule.workloads.fio import ENGINES, JOB_OPTIONS
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "permitted.md"
-HEAD = """# Words that a campaign may pass on
-
+HEAD = """\
 A campaign may tune programs beyond the options of drivers by these words, each with a number, a size, a switch or one of
 a few words as its value; `[^]x` is `x` or `^x`. `perjoule check` refuses anything else, with the key to use instead
 ([why](../explanations/decisions/0050-words-that-are-passed-on.md)).
-<!-- Written by setup/permitted.py. -->
 """
 WIDTH = 128
 
 
-def page() -> str:
-    """Lay out the page."""
+def body() -> str:
+    """Lay out the page below its title."""
     made = {kind: _arguments(words) for kind, words in disk_words.MAKE.items()}
     common = set[str]().union(*disk_words.MOUNT.values()).intersection(*disk_words.MOUNT.values())
-    families = {f"{family}...": stems.split() for family, stems in ceph.FAMILIES.items()}
+    families = {f"{family}...": stems.split() for family, stems in FAMILIES.items()}
     parts = [
         HEAD,
         "\n## `make` of a disk: arguments of mkfs (zfs: of `zpool create`)\n",
@@ -40,6 +33,7 @@ def page() -> str:
         *(
             _named(f"**{kind}**", [name for name in forms if name not in common])
             for kind, forms in disk_words.MOUNT.items()
+            if set(forms) != common
         ),
         "\n## `options` of nfs: mount options\n",
         _named("", MOUNT_OPTIONS),
@@ -48,22 +42,22 @@ def page() -> str:
         "underscore, or end there:\n",
         *(_named(f"`{family}`", stems) for family, stems in families.items()),
         "\nOne of its words, for these:\n",
-        _named("", ceph.CHOICES),
+        _named("", CHOICES),
         "\n## `volume` of glusterfs\n",
-        _named("", glusterfs.TUNING),
+        _named("", TUNING),
         "\n## `arguments` of slurm\n",
         _named("", ARGUMENTS),
         "\n## A job file of fio\n",
-        _named("", sorted(job.OPTIONS)),
-        f"\nEngines: {', '.join(f'`{name}`' for name in job.ENGINES)}.\n",
+        _named("", sorted(JOB_OPTIONS)),
+        f"\nEngines: {', '.join(f'`{name}`' for name in ENGINES)}.\n",
     ]
     return "".join(parts)
 
 
-def _arguments(words: Mapping[str, object]) -> Iterable[str]:
+def _arguments(words: Mapping[str, str | Forms]) -> Iterable[str]:
     first: dict[int, str] = {}  # by the identity of a form, which long and short names of an argument share
     for name, form in words.items():
-        if not isinstance(form, Mapping):
+        if isinstance(form, str):
             yield name
         elif known := first.get(id(form)):
             yield f"{name} (as {known})"
@@ -89,7 +83,3 @@ def _named(head: str, names: Iterable[str]) -> str:
         else ", ".join(f"`{name}`" for name in names)
     )
     return "\n" + textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

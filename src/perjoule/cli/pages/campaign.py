@@ -1,21 +1,12 @@
-"""Write docs/reference/campaign.md, the keys above the tables of a campaign, from their dataclass
-(perjoule/campaign/header.py).
-
-Usage: .venv/bin/python setup/campaign_keys.py
-"""
-
-from pathlib import Path
+"""The keys above the tables of a campaign, from their dataclass."""
 
 from perjoule import campaign
 from perjoule.campaign.describe import DescribedOption
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "campaign.md"
-HEAD = """# Keys of a campaign
-
+HEAD = """\
 A campaign file begins with these keys, all of which may be omitted. After them come the tables: one `[testbed]`,
 `[[filesystem]]` and `[[workload]]` at least once, and, if needed, `[[meter]]` and [`[[event]]`](../how-to/events.md).
 `perjoule drivers NAME` lists the options of a driver's table. A key that is written below a table's heading belongs to it.
-<!-- Written by setup/campaign_keys.py. -->
 
 Each key with what it takes and its default:
 
@@ -38,22 +29,18 @@ TAKES = {
 }
 
 
-def page() -> str:
-    """Lay out the page."""
+def body() -> str:
+    """Lay out the page below its title."""
     lines: list[str] = []
     above = ""
-    for one in campaign.top_keys():
-        above = above if one.depth_count else one.name
-        lines.append(row(one, f"{above}.{one.name}" if one.depth_count else one.name))
+    for key in campaign.top_keys():
+        above = above if key.depth_count else key.name
+        lines.append(row(key, f"{above}.{key.name}" if key.depth_count else key.name))
     return "".join((HEAD, *lines, TAIL))
 
 
-def row(one: DescribedOption, key: str) -> str:
+def row(key: DescribedOption, name: str) -> str:
     """Lay out a key."""
-    takes = TAKES.get(key, f"{one.takes}, or a list of them" if key in LISTED else one.takes)
-    default = DEFAULTS.get(key) or ("needed" if one.default == "..." else f"`{one.default}`")
-    return f"- `{key}` ({takes}; {default}): {one.description}\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    takes = TAKES.get(name, f"{key.takes}, or a list of them" if name in LISTED else key.takes)
+    default = DEFAULTS.get(name) or ("needed" if key.default == "..." else f"`{key.default}`")
+    return f"- `{name}` ({takes}; {default}): {key.description}\n"

@@ -1,20 +1,13 @@
-"""Write docs/reference/metrics.md, the list of all metrics, from their registry (perjoule/model/metrics.py),
-which gathers them.
-
-Usage: .venv/bin/python setup/metrics.py
-"""
+"""The list of all metrics, from their registry, which gathers them."""
 
 import re
-from pathlib import Path
 
 from perjoule.model.metrics import BOUNDARIES, PIECES, ROLES, STAGES, Metric, entries
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
-HEAD = """# Metrics
-
+HEAD = """\
 The numbers of trials and rows in `perjoule show`, reports, `table.json` and exports: key, label, unit of tables and figures (a
 key ends in its SI unit, that of `table.json` and exports), better direction, definition. Net energy is that
-of the servers without the switch. <!-- Written by setup/metrics.py. -->
+of the servers without the switch.
 
 """
 TAIL = """
@@ -64,10 +57,11 @@ PEAK_KEY = re.compile(rf"^({'|'.join(PEAKS)})(?=_)")
 MOVED = re.compile(r"bytes that (?:disks of )?{role} \w+")
 
 
-def page() -> str:
-    """Lay out the page."""
+def body() -> str:
+    """Lay out the page below its title."""
     boundaries = "".join(
-        f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES
+        f"- {f'`{boundary.prefix}`' if boundary.prefix else 'nothing'}: {boundary.hosts}\n"
+        for boundary in BOUNDARIES
     )
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
     stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
@@ -75,13 +69,13 @@ def page() -> str:
         f"`{{{part}}}` is {', '.join(f'`{key}`' for key in keys)}.\n"
         for part, keys in {"piece": PIECES, "flow": FLOWS, "peak": PEAKS}.items()
     )
-    rows = dict.fromkeys(row(one) for one in entries() if not one.key.startswith("derived_rebuild_"))
+    rows = dict.fromkeys(row(metric) for metric in entries() if not metric.key.startswith("derived_rebuild_"))
     return "".join((HEAD, *rows, TAIL, boundaries, REST, alike, PARTS, roles, EVENTS, stages, USERS))
 
 
-def row(one: Metric) -> str:
+def row(metric: Metric) -> str:
     """Lay out an entry, alike for all flows and for all peaks."""
-    key, name, text = one.key, one.label, one.definition
+    key, name, text = metric.key, metric.label, metric.definition
     if flow := FLOW_KEY.search(key):
         key, name = FLOW_KEY.sub("{flow}", key), name.replace(FLOWS[flow[0]], "{flow}")
         text = MOVED.sub("{role}'s bytes of the flow", text)
@@ -92,10 +86,6 @@ def row(one: Metric) -> str:
         boundary="the boundary", role="the role", piece="the piece", stage="in the stage"
     )
     definition, of_rows, _ = definition.replace(OF_NET, "net energy").partition(OF_ROWS)
-    label = f"{name} {'†' * one.headline}{'‡' * one.energy}{'§' * bool(of_rows)}".strip()
-    of = ", ".join(word for word in (one.unit.symbol, one.better) if word)
+    label = f"{name} {'†' * metric.headline}{'‡' * metric.energy}{'§' * bool(of_rows)}".strip()
+    of = ", ".join(word for word in (metric.unit.symbol, metric.better) if word)
     return f"- `{key}`, {label}{f' ({of})' if of else ''}: {definition}\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
