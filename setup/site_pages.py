@@ -107,6 +107,9 @@ def prepare(pages: Path, source: Path) -> None:
         text = REPORT.sub(r'<a href="\2">\1</a>', page.read_text(encoding="utf-8"))
         reference = os.path.relpath(source / "reference", page.parent)
         write(page, NAMED.sub(rf"[\g<0>]({reference}/\g<1>.md)", text))
+    platforms = source / "reference" / "platforms.md"
+    if platforms.exists():
+        write(platforms, platforms.read_text(encoding="utf-8") + what_ran())
     write(source / "reference" / "commands.md", commands_page())
     for path, text in driver_pages():
         write(source / "reference" / "drivers" / path, text)
@@ -150,6 +153,12 @@ def files_beside(index: Path) -> Iterator[str]:
     for page in pages:
         title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         yield f"- [{title}]({page.name})\n"
+
+
+def what_ran() -> str:
+    """Return the tables of what ran where."""
+    argv = [sys.executable, "-m", "tests.kernels.table"]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def commands_page() -> str:

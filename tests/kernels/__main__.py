@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.kernels import machine, outcomes, root, table
+from tests.kernels import machine, outcomes, root
 from tests.kernels.image import PROCESSORS, RELEASES, ROOT, Processor, image, lacking, runs
 from tests.kernels.parts import PARTS, Part
 
@@ -28,7 +28,7 @@ examples:
   sudo .venv/bin/python -m tests.kernels nfs --debian 13
   sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
   sudo .venv/bin/python -m tests.kernels simulated trials --arch arm64
-  sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of docs/reference/platforms.md
+  sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of the table of platforms
   .venv/bin/python -m tests.kernels --read build/tests/*.xml       that column from the reports of `make test`
 """
 PLACES = {
@@ -116,7 +116,7 @@ def main() -> int:
         "--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine"
     )
     parser.add_argument(
-        "--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md"
+        "--keep", action="store_true", help="keep the outcomes, of which tests.kernels.table makes tables"
     )
     parser.add_argument(
         "--list", action="store_true", help="show the parts and how long each may take, and run nothing"
@@ -163,7 +163,6 @@ def _read(reports: list[Path]) -> int:
         about = ABOUT.format(into=scratch, python=sys.executable, packages=" ".join(PACKAGES))
         subprocess.run(["sh", "-c", about], check=False)
         outcomes.keep("here", (Path(scratch) / "about").read_text().splitlines(), "all", found, alone=True)
-    table.write()
     print(", ".join(f"{count} {what}" for what, count in sorted(found.counts.items())))
     return 0 if found.passed(whole=False) else 1
 
@@ -193,7 +192,6 @@ def _all(names: list[str], where: Run, into: Path, *, keep: bool) -> int:
             broken.append(name)
         if keep and found.counts:
             outcomes.keep(where.platform, (into / "about").read_text().splitlines(), name, found)
-            table.write()
     say(
         f"{len(names) - len(broken)} of {len(names)} parts passed"
         + (f"; not: {', '.join(broken)}" if broken else "")

@@ -1,18 +1,16 @@
-"""Write the tables of docs/reference/platforms.md from the kept outcomes (outcomes.json); what is above them
-is written by hand.
+"""Print what ran where, as tables in Markdown, from the kept outcomes (outcomes.json). The site has them below
+docs/reference/platforms.md.
 
 Usage: .venv/bin/python -m tests.kernels.table
 """
 
 import json
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from perjoule import drivers
 from tests.kernels.outcomes import APART, FAMILIES, KEPT, UNIT
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "platforms.md"
 TITLES = {
     "here": "the developers' kernel",
     "debian-12-vm": "Debian 12's kernel",
@@ -20,7 +18,6 @@ TITLES = {
     "debian-12-vm-arm64": "Debian 12 on arm64",
     "debian-13-root": "Debian 13's packages",
 }
-MARK = "<!-- Written by tests/kernels/table.py from here on. -->\n"
 HEADINGS = {
     "filesystems": "File systems",
     "workloads": "Workloads",
@@ -88,11 +85,5 @@ def _cell(kind: str, found: dict[str, Any], reasons: list[str]) -> str:
     return ", ".join(words)
 
 
-def write() -> None:
-    """Write the tables into the page."""
-    by_hand, _, _ = PAGE.read_text().partition(MARK)
-    PAGE.write_text(by_hand + MARK + tables(json.loads(KEPT.read_text())), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    write()
+    print(tables(json.loads(KEPT.read_text())), end="")
