@@ -19,7 +19,6 @@ import pytest
 
 from day import by_day
 from perjoule.drivers.protocols import Process
-from places import ROOT
 from sshd import LOAD, NEEDS_SSHD, Site, site_of, until
 
 pytestmark = [
@@ -55,13 +54,6 @@ def unreachable(named: str, shown: str) -> bool:
     down shows.
     """
     return any(f"perjoule: {named}: {words}" in shown for words in (SILENT, UNROUTED))
-
-
-def test_the_how_to_has_these_sentences() -> None:
-    text = (ROOT / "docs" / "how-to" / "real-hosts.md").read_text()
-    assert [
-        one for one in (LOST, COMING, SILENT, UNROUTED, SET, FULL, CHANGED, TAKEN, APART) if one not in text
-    ] == []
 
 
 @pytest.fixture(scope="module")
