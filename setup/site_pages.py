@@ -206,6 +206,8 @@ def driver_page(name: str, kind: str) -> str:
             "",
             *table,
             "",
+            *(f"- TCP ports: {line}" for line in campaign.ports(name, kind)),
+            "",
         ]
     )
 

@@ -24,7 +24,16 @@ from perjoule import drivers
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
-from perjoule.campaign.describe import about, describe, example, example_text, headline, options, top_keys
+from perjoule.campaign.describe import (
+    about,
+    describe,
+    example,
+    example_text,
+    headline,
+    options,
+    ports,
+    top_keys,
+)
 from perjoule.campaign.devices import check_named
 from perjoule.campaign.events import EVENT, check_possible, events, known_keys
 from perjoule.campaign.header import TOP_KEYS, Header
@@ -72,6 +81,7 @@ __all__ = [
     "parse",
     "plan",
     "playground",
+    "ports",
     "read",
     "schema",
     "top_keys",

@@ -72,7 +72,16 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
             f"{deeper}tuned: {line}"
             for line in (() if option.depth_count else tuned(name, kind, option.name))
         )
+    yield from (f"  ports: {line}" for line in ports(name, kind))
     yield from ("", *example_text(name, kind).splitlines(), "")
+
+
+def ports(name: str, kind: str) -> Iterator[str]:
+    """Yield the TCP ports on which a file system's daemons listen, a line for each place."""
+    driver = example(f"{name}s", kind) if name == "filesystem" else None
+    if isinstance(driver, FileSystem):
+        for place, place_ports in driver.ports().items():
+            yield f"{place} {', '.join(f'{port.text} {port.program}' for port in place_ports)}"
 
 
 def _of(name: str, kind: str) -> str:
