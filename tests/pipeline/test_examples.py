@@ -46,12 +46,12 @@ def test_there_is_an_example_for_each_kind_of_table() -> None:
 def test_the_demo_is_the_paper_in_small_and_repeats_until_its_intervals_are_narrow() -> None:
     asked = campaign.read(EXAMPLES / "demo.toml")
     assert {t.filesystem.kind for t in asked.trials} == {"moosefs", "glusterfs", "cephfs"}
-    assert {t.clients_count for t in asked.trials} == {1, 2, 4}
+    assert {t.clients_count for t in asked.trials} == {1, 4}
     assert asked.until == StopRule("MiB/J", 0.1, 5)
     assert asked.least_count == 3
     # most combinations need no more
     least = [step for step in campaign.plan(asked).steps if step.trial.repetition <= 3]
-    assert sum(step.duration_s for step in least) < 12 * 60
+    assert sum(step.duration_s for step in least) < 6 * 60
 
 
 def test_the_demo_compares_file_systems_of_which_each_survives_the_loss_of_a_storage_host() -> None:
