@@ -25,6 +25,7 @@ _OF_PARTS = {
     for part in ("controller", "device")
     for key, quantity in ((POWER, "power"), (ENERGY, "energy"))
 }
+_HAVE_PARTS = ("power", "energy")
 _PARTS = {"controller": "boards", "device": "disks", "": WHOLE, "net": WHOLE}
 EXTREMES = {"maximum": max, "minimum": min}
 BENCHMARK = "the whole benchmark"  # the window of power that is not of a load alone
@@ -129,7 +130,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
                 **_OF_BENCHMARK.get(metric.key, {"direction": cell.direction}),
                 "clients": cell.clients_count,
                 **({"of": "TPP"} if metric.key == OF_PEAK else {}),
-                **({"part": _PARTS[metric.boundary]} if _quantity(metric) in ("power", "energy") else {}),
+                **({"part": _PARTS[metric.boundary]} if _quantity(metric) in _HAVE_PARTS else {}),
             },
             cell,
             simulated,
@@ -159,10 +160,10 @@ def _quantity(metric: Metric) -> str:
 def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[NumberPair, ...]:
     """Find the measurements of the same kind as a paper's numbers.
 
-    Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so
-    must the cluster, if the paper has numbers of the measured one. If several cells match (the paper does not
-    state the number of clients), a maximum is compared with their largest, a minimum with their smallest, and
-    any other number with none.
+    Quantity, file system (of a number without one the load) and all facts of the number's own (direction,
+    clients, transfer, ...) must match; so must the cluster, if the paper has numbers of the measured one. If
+    several cells match (the paper does not state the number of clients), a maximum is compared with their
+    largest, a minimum with their smallest, and any other number with none.
     """
     return tuple(
         pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster"))
@@ -173,9 +174,12 @@ def _beside(
     number: PrintedNumber, measurements: Sequence[MeasuredMetric], clusters: Collection[str]
 ) -> Iterator[NumberPair]:
     facts = {key: fact for key, fact in number.own.items() if key not in APART}
-    facts |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
-    if "filesystem" not in facts and "workload" not in number.facts:
+    system = next((key for key in ("filesystem", "workload") if key in number.facts), None)
+    if system is None:
         return
+    facts[system] = number.facts[system]
+    if number.quantity not in _HAVE_PARTS:  # printed in the row of a part, but of the whole
+        facts.pop("part", None)
     if facts.get("window") == BENCHMARK:
         facts["samples"] = number.extreme
     same_kind = [

@@ -21,6 +21,9 @@ cluster = "box"
 filesystem = "moosefs"
 
 [configuration.tool]
+workload = "fio"
+
+[configuration.other]
 workload = "iozone"
 
 [configuration.none]
@@ -33,6 +36,7 @@ number = [
   { id = "any", printed = "100 MiB/s", statistic = "mean", configuration = "one" },
   { id = "most", printed = "100 MiB/s", statistic = "maximum of 5", configuration = "one" },
   { id = "tool", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "tool" },
+  { id = "other", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "other" },
   { id = "bare", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "none" },
   { id = "power", quantity = "power", printed = "100 W", statistic = "mean", clients = 2, configuration = "one" },
 ]

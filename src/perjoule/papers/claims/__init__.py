@@ -93,12 +93,16 @@ def _verdict(among: Among, cases: list[ClaimCase] | str, judge: Judge, several_c
     if claim.rule == "holds":
         pairs = {pair.number.id: pair for pair in beside(paper, among.every)}
         missing = [id for id in span.names(claim.holds) if id not in pairs]
-        if not missing:
-            used = [pairs[id].measured for id in span.names(claim.holds)]
-            return _marked(rules.expression(claim, pairs), used)
-        of = paper.number(missing[0])
-        what = f"{of.name} of {of.facts.get('cluster', of.place)}"
-        return _unmeasured(claim, lacking(what, among.every))
+        if missing:
+            of = paper.number(missing[0])
+            what = f"{of.name} of {of.facts.get('cluster', of.place)}"
+            return _unmeasured(claim, lacking(what, among.every))
+        used = [pairs[id] for id in span.names(claim.holds)]
+        clusters = {str(pair.number.facts["cluster"]) for pair in used if "cluster" in pair.number.facts}
+        # hosts of one's own stand for any cluster of the paper, but not for two at once
+        if len({pair.measured.facts.get("cluster") for pair in used}) < len(clusters):
+            return _unmeasured(claim, lacking(" and ".join(sorted(clusters)), among.every))
+        return _marked(rules.expression(claim, pairs), [pair.measured for pair in used])
     if isinstance(cases, str):
         return _unmeasured(claim, cases)
     if claim.rule == "scatter":

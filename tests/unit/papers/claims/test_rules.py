@@ -410,3 +410,28 @@ def test_the_audit_holds_claims_against_numbers_or_else_their_bounds(claim, kind
     paper = published.read(PAPER.format(claim=claim, one="", two=""), "invented")
     (found,) = [v for v in audit(paper) if v.rule.startswith("stated in words")]
     assert found.kind == kind
+
+
+OF_TWO = """
+[[table]]
+place = "Table II"
+common = { quantity = "throughput", statistic = "mean" }
+number = [
+  { id = "of_a", printed = "2 MiB/s", configuration = "a" },
+  { id = "of_b", printed = "1 MiB/s", configuration = "b" },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("clusters", "expected"),
+    [(("box", "tower"), "holds here"), (("mine", "mine"), "can't tell"), (("mine", "yours"), "holds here")],
+)
+def test_hosts_of_ones_own_stand_for_any_cluster_of_the_paper_but_not_for_two(clusters, expected):
+    measured = [
+        *rates("moosefs", {1: 200}, cluster=clusters[0]),
+        *rates("cephfs", {1: 100}, cluster=clusters[1]),
+    ]
+    found = verdict('rule = "holds"\nholds = "of_a > of_b"\n' + OF_TWO, measured, one="box", two="tower")
+    assert found.verdict == expected
+    assert ("not measured: box and tower" in found.why) == (expected == "can't tell")
