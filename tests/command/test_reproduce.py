@@ -63,22 +63,22 @@ def test_what_is_wrong_is_reported_in_a_sentence(words: list[str], said: str) ->
     assert "Traceback" not in done.stderr
 
 
-def test_a_paper_with_two_studies_has_a_file_and_what_is_missing_for_each(tmp_path: Path) -> None:
+def test_a_paper_with_several_studies_has_a_file_and_what_is_missing_for_each(tmp_path: Path) -> None:
     done = typed("reproduce", "cubieboard", "--write", tmp_path / "boards.toml")
     assert done.returncode == 0, done.stderr
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert files == ["boards-cubieboard.toml", "boards-hep.toml"]
+    assert files == ["boards-cubieboard.toml", "boards-hep-pc.toml", "boards-hep.toml"]
     assert all(name in done.stdout for name in files)
-    assert "can't be repeated by cubieboard: the NAS's 188.7 W" in done.stderr
+    assert "can't be repeated by cubieboard: the NAS: the paper prints" in done.stderr
     assert "can't be repeated by hep: the desktop PC" in done.stderr
     assert 'kind = "rados"' in (tmp_path / files[0]).read_text()
-    assert 'compression = "none"' in (tmp_path / files[1]).read_text()
+    assert all('compression = "none"' in (tmp_path / name).read_text() for name in files[1:])
 
 
-def test_both_studies_run_each_into_its_folder(tmp_path: Path) -> None:
+def test_all_studies_run_each_into_its_folder(tmp_path: Path) -> None:
     done = typed(
         "reproduce", "cubieboard", "--simulate", "--repetitions", "1", "--shrink", "4096", "--into", tmp_path
     )
-    assert {path.name for path in tmp_path.iterdir()} == {"cubieboard", "hep"}
-    assert all((tmp_path / name / "report.html").exists() for name in ("cubieboard", "hep"))
+    assert {path.name for path in tmp_path.iterdir()} == {"cubieboard", "hep-pc", "hep"}
+    assert all((tmp_path / name / "report.html").exists() for name in ("cubieboard", "hep-pc", "hep"))
     assert done.returncode == 0

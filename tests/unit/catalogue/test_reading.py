@@ -6,7 +6,9 @@ import pytest
 from perjoule import catalogue
 from perjoule.catalogue import Value
 from perjoule.catalogue.reading import read_all
+from perjoule.catalogue.watts import board_w, disks_w
 from perjoule.model.errors import CampaignError
+from perjoule.papers import published
 
 MIB, GIB, TIB = 1024**2, 1024**3, 1024**4
 
@@ -40,6 +42,14 @@ def test_the_cubieboard_peak_is_the_papers_150_mb_s_less_protocol_overhead():
 )
 def test_the_idle_power_without_switch_is_the_printed_one(name: str, idle_w: float, tolerance_w: float):
     assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(idle_w, abs=tolerance_w)
+
+
+def test_the_desktop_pc_draws_what_its_printed_energy_bytes_and_rate_say():
+    printed = {number.id: number.value for number in published.paper("cubieboard").numbers}
+    mean_w = printed["energy_pc_boards_disks"] / (printed["read_size"] / printed["rate_pc_boards_disks"])
+    (node,) = catalogue.cluster("desktop-pc").nodes
+    modelled_w = board_w(node.board, printed["pc_cpu"]) + disks_w(node.disks, printed["pc_disk_share"])
+    assert modelled_w == pytest.approx(mean_w, rel=0.003)
 
 
 def test_every_hard_disk_seeks_for_longer_than_half_a_turn_and_nothing_else_does():

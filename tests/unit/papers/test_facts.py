@@ -184,3 +184,26 @@ def test_table_2_of_the_cubieboards_stands_beside_power_of_the_whole_benchmark(m
         "power_5_boards_disks_maximum": 191.0,
     }
     assert {of.window for of in found} == {"write", "read", "the whole benchmark"}
+
+
+def of_analysis(made, machine, metrics):
+    trial = replace(made.trial(), filesystem=Spec("local", {}, machine), workload=Spec("hep", {}, "hep"))
+    cell = Cell(machine, "hep", "read", 1, {key: interval(values) for key, values in metrics.items()})
+    return measured([made.record(trial, cluster=machine)], [cell])
+
+
+def test_table_4_of_the_cubieboards_stands_beside_the_analysis_on_each_machine(made):
+    boards = {"energy_j": [9.0, 8.0], "controller_energy_j": [4.0, 3.0], "throughput_bytes_per_s": [2.0, 3.0]}
+    pc = {"energy_j": [1.0, 1.5], "controller_energy_j": [0.5, 0.5], "throughput_bytes_per_s": [5.0, 6.0]}
+    both = (*of_analysis(made, "cubieboard2", boards), *of_analysis(made, "desktop-pc", pc))
+    paper = published.paper("cubieboard")
+    assert {pair.number.id: pair.value for pair in beside(paper, both)} == {
+        "energy_hep_boards": 3.5,
+        "energy_hep_boards_disks": 8.5,
+        "energy_pc_boards_disks": 1.25,
+        "rate_hep_boards": 2.5,
+        "rate_hep_boards_disks": 2.5,
+        "rate_pc_boards_disks": 5.5,
+    }
+    other_load = [replace(of, facts={**of.facts, "workload": "fio"}) for of in both]
+    assert beside(paper, other_load) == ()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Workload
+from perjoule.drivers.protocols import Host, Workload
 from perjoule.energy.hosts import loaded_servers
 from perjoule.figures import rendering
 from perjoule.measures.points import points
@@ -345,6 +345,29 @@ def test_workers_with_folders_of_their_own_are_refused(tmp_path: Path) -> None:
 def test_the_storage_hosts_work_only_where_they_are_configured_to() -> None:
     assert analysis().using == ("storage",)
     assert analysis(workers="clients").using == ()
+    assert analysis(workers="data").using == ("storage",)
+
+
+@pytest.mark.parametrize(
+    ("workers", "with_servers", "alone"),
+    [
+        ("storage", "storage-1, storage-2", "there are no storage hosts to run the analysis on"),
+        ("clients", "client-1", "client-1"),
+        ("data", "storage-1, storage-2", "client-1"),
+    ],
+)
+def test_the_hosts_with_the_data_are_the_clients_where_there_are_no_servers(
+    workers: str, with_servers: str, alone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def job(_first: Host, of: Sequence[Host], *_: object, **__: object) -> None:
+        raise WorkloadError(", ".join(host.name for host in of))
+
+    monkeypatch.setattr("perjoule.workloads.hep.dask.job", job)
+    (tmp_path / "prepared.json").write_text('{"holders": {}}')
+    client, *servers = map(ScriptedHost, ("client-1", "storage-1", "storage-2"))
+    for hosts, expected in ((client, *servers), with_servers), ((client,), alone):
+        with pytest.raises(WorkloadError, match=f"{expected}(;|$)"):
+            analysis(workers=workers).run(hosts, ScriptedMount(*hosts), tmp_path)
 
 
 def test_a_trial_that_counts_events_has_joules_per_event(made: Any) -> None:

@@ -65,9 +65,9 @@ class Hep(Workload):
     The paper's cluster read uncompressed files, to save CPU time.
     """
 
-    workers: Literal["storage", "clients"] = "storage"
-    """Where the analysis runs, with one worker of one thread per host: on the storage hosts, or on the
-    clients.
+    workers: Literal["storage", "clients", "data"] = "storage"
+    """Where the analysis runs, with one worker of one thread per host: on the storage hosts, on the clients,
+    or on those with the data: storage hosts, or the clients of a testbed that has none.
     """
 
     locality: bool = True
@@ -90,7 +90,7 @@ class Hep(Workload):
     @property
     def using(self) -> tuple[str, ...]:
         """The storage hosts, if the analysis runs there."""
-        return ("storage",) if self.workers == "storage" else ()
+        return () if self.workers == "clients" else ("storage",)
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -197,8 +197,9 @@ class Hep(Workload):
         return {(file, part): local.get(file) or turns[file, part] for file, part in tasks}
 
     def _workers(self, hosts: Sequence[Host]) -> list[Host]:
-        role = "storage" if self.workers == "storage" else "client"
-        matching = [host for host in hosts if host.role == role]
+        roles = {"storage": ["storage"], "clients": ["client"], "data": ["storage", "client"]}[self.workers]
+        by_role = ([host for host in hosts if host.role == role] for role in roles)
+        matching = next(filter(None, by_role), None)
         if not matching:
             raise WorkloadError(
                 "there are no storage hosts to run the analysis on",

@@ -283,9 +283,9 @@ def hep(study: Study) -> Iterator[Parameter]:
     given = study.paper.configurations
     yield Parameter(
         {load.compression for load in loads},
-        {"none"} if "uncompressed" in str(given["hep"]) else set(),
+        {"none"} if "uncompressed" in str(given["hep"]["files"]) else set(),
     )
-    yield Parameter("none", given["pc"]["workload"], "with compressed files")
+    yield Parameter("none", given["pc"]["files"], "with compressed files")
     yield Parameter("none", printed("pc_disks"), "on four local disks")
     yield Parameter("none", printed("pc_threads"), "and two threads for each, is not repeated")
     yield Parameter(1, printed("jobs_per_board"), "with two jobs on each board")
@@ -310,10 +310,50 @@ def hep(study: Study) -> Iterator[Parameter]:
     yield Parameter(len(servers), printed("osd_boards"), "not twelve Cubieboards")
 
 
+def hep_pc(study: Study) -> Iterator[Parameter]:
+    printed = study.printed
+    load = drivers.workload(study.asked.trials[0].workload)
+    yield Parameter(load.size_bytes, printed("uncompressed"), "it is 96 MiB in 48 files")
+    yield Parameter(load.files_count, printed("files"), "instead of 259.9 GB in 644")
+    yield Parameter("made", "measured", "the campaign creates the data set")
+    read_ratio = printed("read_size") / printed("uncompressed")
+    shares = tuple(round(ratio, 2) for ratio in (load.moved_bytes(1) / load.size_bytes, read_ratio))
+    yield Parameter(*shares, f"Of it {shares[0]:.0%} are read, not {shares[1]:.0%}".replace("%", " %"))
+    given = study.paper.configurations
+    yield Parameter(load.compression == "none", "uncompressed" in str(given["hep"]["files"]))
+    yield Parameter(load.compression, given["pc"]["files"], "those of the paper's PC were")
+    yield Parameter("uproot", "ROOT 5", "here it is uproot and Dask, with one worker on a host")
+    yield Parameter("Dask", "ssh", "its batch system ssh")
+    yield Parameter(1, printed("jobs_per_board"), "with two jobs on each board")
+    yield Parameter(1, printed("pc_threads"), "two threads for each disk of the PC")
+    yield Parameter(study.document["repetitions"], None, "How often it was repeated is not printed")
+    yield Parameter(RATE_HZ, 1 / printed("sampling"), "modelled at 5 Hz, where plugs measured every second")
+    pc_idle = catalogue.cluster("desktop-pc").nodes[0].board.idle_w
+    yield Parameter(pc_idle.status, "measured", "fitted to the paper's own tables")
+
+    boards, bed = study.built("Cubieboards")
+    hosts = bed.planned(1)
+    yield Parameter(len(hosts.by_role("storage")), printed("osd_boards"))
+    yield Parameter(len(hosts.by_role("management")), printed("monitors"))
+    yield Parameter(boards.goal, 1 + printed("hep_replicas"))
+    yield Parameter("moosefs", "Ceph", "files lay in Ceph with two copies")
+    yield Parameter("a file", "objects", "MooseFS, with as many, keeps a file below 64 MiB in one piece")
+    assert load.size_bytes / load.files_count < 64 * MIB
+
+    _, machine = study.built("desktop PC")
+    (node,) = machine.hardware.nodes
+    yield Parameter(len(node.disks), printed("pc_disks"))
+    yield Parameter(node.disks[0].capacity_bytes.value, printed("pc_disk_capacity"))
+    yield Parameter(node.board.cores_count, printed("pc_cores"))
+    yield Parameter(node.board.memory_bytes.value, pytest.approx(printed("pc_memory"), 0.08))
+    yield Parameter(1, printed("pc_disks"), "one disk here, with the bandwidth of all")
+
+
 STUDIES = {
     "green-storage": green_storage,
     "access-patterns": access_patterns,
     "cubieboard/cubieboard": cubieboard,
+    "cubieboard/hep-pc": hep_pc,
     "cubieboard/hep": hep,
     "ssd-vs-hdd": ssd_vs_hdd,
 }

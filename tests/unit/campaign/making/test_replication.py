@@ -102,9 +102,9 @@ def test_what_can_not_be_written_is_reported(tmp_path: Path) -> None:
         )
 
 
-def test_the_cubieboards_have_two_studies_and_their_storage_is_the_papers_in_small() -> None:
-    storage, analysis = replication.reproductions("cubieboard")
-    assert (storage.study, analysis.study) == ("cubieboard", "hep")
+def test_the_cubieboards_have_three_studies_and_their_storage_is_the_papers_in_small() -> None:
+    storage, both, analysis = replication.reproductions("cubieboard")
+    assert [of.study for of in (storage, both, analysis)] == ["cubieboard", "hep-pc", "hep"]
     asked = campaign.parse(replication.written(storage))
     assert {trial.clients_count for trial in asked.trials} == {1, 2, 3, 4, 5}
     assert {trial.repetition for trial in asked.trials} == {1, 2, 3, 4, 5}

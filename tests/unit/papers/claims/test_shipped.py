@@ -19,7 +19,7 @@ FOUR = ("green-storage", "access-patterns", "cubieboard", "ssd-vs-hdd")
 NUMBERS = {
     key: interval([1.0])
     for key in METRICS
-    if "whole" in key or not key.startswith(("device_", "controller_"))
+    if "whole" in key or key == "controller_energy_j" or not key.startswith(("device_", "controller_"))
 }
 
 
@@ -46,7 +46,7 @@ def verdicts(made, paper):
                 name, trial.workload.label, direction, clients, NUMBERS, grade="modelled"
             )
             for trial in asked.trials
-            for name in filesystem_names(trial)
+            for *_, name in [filesystem_names(trial)]
             for clients in [trial.clients_count]
             for direction in drivers.workload(trial.workload).directions
         }
@@ -73,6 +73,17 @@ def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(made, n
         if not one.cases_count and one.claim.rule != "holds" and "processors of their own" not in one.why
     }
     assert {why.partition(";")[0].removeprefix("not measured: ") for why in lacking} <= {"orangefs", "beegfs"}
+
+
+def test_the_analysis_is_judged_between_the_boards_and_the_desktop_pc(made):
+    numbers = ("energy_hep", "rate_hep_boards / 5", "energy_pc_boards_disks", "rate_pc_boards_disks")
+    claims = [one for one in verdicts(made, "cubieboard") if any(n in one.claim.holds for n in numbers)]
+    assert [one.claim.text for one in claims if one.cases_count] == [
+        "the Cubieboard cluster consumes more energy than the desktop PC",
+        "even counting the boards' energy alone, the cluster is not more efficient than the desktop PC",
+        "the HDDs use most of the energy",
+        "the desktop PC's processing rate is approximately 5 times that of the cluster",
+    ]
 
 
 def test_four_papers_have_at_least_85_claims_encoded():
