@@ -53,6 +53,22 @@ def test_every_redundancy_gives_back_what_was_written_and_lies_on_as_many_hosts(
         assert data.get("erasure", data.get("copies_count")) == options.get("erasure", options.get("copies"))
 
 
+def received_bytes(host: Host, device: str) -> int:
+    """What a device of a host received, as its kernel counts."""
+    text = host.run(["cat", "/proc/net/dev"], timeout_s=10).stdout
+    return int(text.partition(f"{device}:")[2].split()[0])
+
+
+def test_copies_go_over_the_cluster_network_which_clients_do_not_have() -> None:
+    with hosts_of(cluster_network=1.0).hold(1) as hosts, cephfs(copies=3).mount(hosts) as mounted:
+        (client,), storage = hosts.clients, hosts.by_role("storage")
+        assert "eth1" not in client.run(["ip", "-brief", "link"], timeout_s=10).stdout
+        before = [received_bytes(host, "eth1") for host in storage]
+        write(client, mounted.directories[client.name] / "file", FILE_BYTES // MIB)
+        copied_bytes = sum(received_bytes(host, "eth1") for host in storage) - sum(before)
+    assert copied_bytes > 1.9 * FILE_BYTES
+
+
 def test_a_file_of_one_object_lies_on_as_many_hosts_as_copies(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     client = hosts.clients[0]

@@ -15,12 +15,13 @@ import pytest
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Meter, Sink
 from perjoule.drivers.protocols.disks import disk_folder, disks_count
+from perjoule.drivers.protocols.networks import cluster_address
 from perjoule.model import Channel, Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds import _format
 from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark, runs
 from perjoule.testbeds.virtual.holder import joining
-from typed import as_written
+from typed import as_written, present
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("work")]
 
@@ -294,6 +295,24 @@ def test_the_network_is_as_fast_as_the_catalogue_says(server: Host, client: Host
     client.run([sys.executable, "-c", SEND.replace("1 << 20", "20 << 20"), server.address], timeout_s=30)
     receiver.wait(timeout_s=20)
     assert (20 << 20) / (time.monotonic() - began_s) == pytest.approx(goodput_bytes_per_s, rel=0.15)
+
+
+@pytest.mark.alone
+def test_servers_reach_each_other_in_a_network_of_their_own_at_its_speed_and_count_its_bytes() -> None:
+    with bed(scale=0.1, cluster_network=0.5).hold(1) as held:
+        first, second = held.by_role("storage")
+        assert first.node is not None
+        receiver = second.spawn([sys.executable, "-c", RECEIVE], log=second.directory / "rate.log")
+        while receiver.output() != "listening\n":
+            assert receiver.returncode is None
+        before, began_s = second.counters(), time.monotonic()
+        send = SEND.replace("1 << 20", "20 << 20")
+        first.run([sys.executable, "-c", send, cluster_address(second)], timeout_s=60)
+        receiver.wait(timeout_s=20)
+        rate = (20 << 20) / (time.monotonic() - began_s)
+        received = present(second.counters().network_received_bytes) - present(before.network_received_bytes)
+    assert rate == pytest.approx(first.node.board.nic_bytes_per_s.value * 0.1 * 0.5, rel=0.15)
+    assert received > 20 << 20
 
 
 @pytest.mark.parametrize(

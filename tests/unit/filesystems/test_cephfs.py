@@ -145,6 +145,16 @@ def test_no_more_osds_are_needed_for_health_than_exist() -> None:
     assert "osd_pool_default_size = 1\n" in text_of(as_written(Rados, copies=1).layout(hosts))
 
 
+def test_osds_copy_over_the_cluster_network_of_their_host_if_it_has_one() -> None:
+    layout = CephFs().layout(CLUSTER)
+    assert "cluster_addr" not in text_of(layout)
+    text = configuration(
+        layout, Path("/x"), "10.99.0.7", cluster_address="10.98.0.7", changed=(), osd_bytes=2**30
+    )
+    assert "public_addr = 10.99.0.7\ncluster_addr = 10.98.0.7\n" in text.partition("[osd]")[2]
+    assert text.count("cluster_addr") == 1
+
+
 EMULATED = replace(CLUSTER, reality="emulated")
 OF_A_BOARD = {
     "osd_memory_target": "896M",

@@ -124,6 +124,12 @@ def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
     assert list(observations(replace(record, **missing), (_point(record),), EVEN)) == []
 
 
+def test_a_trial_with_two_networks_whose_bytes_are_counted_together_teaches_nothing(record):
+    testbed = replace(record.trial.testbed, options={"cluster_network": 1.0})
+    two = replace(record, trial=replace(record.trial, testbed=testbed))
+    assert list(observations(two, (_point(two),), EVEN)) == []
+
+
 def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster(record):
     bare = replace(
         record, hardware=None, cluster="", hosts=tuple(replace(host, node="") for host in record.hosts)

@@ -71,6 +71,35 @@ def test_cables_are_plugged_and_shaped_on_the_side_of_the_switch() -> None:
     )
 
 
+def test_servers_of_a_cluster_network_have_a_plug_on_a_bridge_of_its_own() -> None:
+    cables = [network.Cable("client-1", 76, 1e6), *(network.Cable("storage-1", 77, 1e6, n) for n in (0, 1))]
+    assert network.plug_batch(cables).splitlines() == [
+        "link add name br1 type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        "link set dev br1 up",
+        "link add name client-1 type veth peer name eth0 netns 76",
+        "link set dev client-1 master br0 up",
+        "link add name storage-1 type veth peer name eth0 netns 77",
+        "link set dev storage-1 master br0 up",
+        "link add name storage-1.1 type veth peer name eth1 netns 77",
+        "link set dev storage-1.1 master br1 up",
+    ]
+    assert network.shape_batch(cables).count("dev storage-1.1 root tbf rate 8364641bit") == 1
+    assert network.sent_batch(1e6, network.Link(0.25), device="eth1").count(" dev eth1 ") == 2
+
+
+def test_servers_alone_have_an_address_in_the_cluster_network_and_its_speed_is_a_multiple_of_the_first() -> (
+    None
+):
+    cluster = catalogue.cluster("odroid-hc4")
+    found = topology.places(cluster, clients_count=1, servers_count=2, scale=0.1, cluster_network_ratio=2.0)
+    servers, clients = ([p for p in found if (p.role == "client") == of] for of in (False, True))
+    assert [p.cluster_address.replace("10.98.", "10.99.", 1) for p in servers] == [p.address for p in servers]
+    assert all(p.cluster_goodput_bytes_per_s == 2 * p.goodput_bytes_per_s for p in servers)
+    assert [p.cluster_address for p in clients] == [""]
+    without = topology.places(cluster, clients_count=1, servers_count=2, scale=0.1)
+    assert {p.cluster_address for p in without} == {""}
+
+
 def test_a_way_without_latency_and_loss_is_the_rate_alone() -> None:
     assert (
         network.sent_batch(1e6, network.Link())
@@ -124,9 +153,11 @@ def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(
 
 
 def test_bytes_of_eth0_are_read() -> None:
-    assert network.eth0_bytes(NET_DEV) == (123456789, 98765)
+    assert network.ethernet_bytes(NET_DEV) == (123456789, 98765)
+    second = NET_DEV.splitlines(keepends=True)[-1].replace("eth0: 123456789", "eth1: 5").replace("98765", "7")
+    assert network.ethernet_bytes(NET_DEV + second) == (123456794, 98772)
     with pytest.raises(ValueError, match="no eth0"):
-        network.eth0_bytes("lo: 1 2 3")
+        network.ethernet_bytes("lo: 1 2 3")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from perjoule.drivers.protocols import (
     TellsHealth,
     WorksInBackground,
 )
+from perjoule.drivers.protocols.networks import cluster_address
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
@@ -262,7 +263,13 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         most_count = -(-len(osds) // self.disks_count(host))  # on one disk
         size_bytes = _osd_bytes(host, stores, self.options, most_count) if osds else 0
         text = configuration(
-            self.layout, home, host.address, changed=self.changed, osd_bytes=size_bytes, stores=stores
+            self.layout,
+            home,
+            host.address,
+            cluster_address=cluster_address(host),
+            changed=self.changed,
+            osd_bytes=size_bytes,
+            stores=stores,
         )
         further = zip(osds, self.stores(host), strict=True) if self.disks_count(host) > 1 else ()
         text += "".join(f"[{osd}]\nosd_data = {store}\n" for osd, store in further)

@@ -70,12 +70,13 @@ def configuration(
     folder: Path,
     address: str,
     *,
+    cluster_address: str = "",
     changed: Iterable[Setting],
     osd_bytes: int,
     stores: Path | None = None,
 ) -> str:
     """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind
-    `address`.
+    `address`; OSDs copy over `cluster_address`, if there is one.
 
     What `conf` of a campaign has replaces the line of the same name.
     https://docs.ceph.com/en/pacific/rados/configuration/
@@ -84,6 +85,7 @@ def configuration(
         changed: those of `settings` that are in force.
     """
     options = layout.options
+    copies_go = f"\ncluster_addr = {cluster_address}" if cluster_address else ""
     lines: dict[str, str] = dict.fromkeys(("global", "mgr", "mds", "osd", "client"), "")
     # others are of an image or a mount
     for setting in (changed_setting for changed_setting in changed if changed_setting.place):
@@ -138,7 +140,7 @@ mds_data = {folder}/mds
 public_addr = {address}{lines["mds"]}
 [osd]
 osd_data = {stores or folder}/osd.$id
-public_addr = {address}
+public_addr = {address}{copies_go}
 osd_objectstore = {options.store}
 memstore_device_bytes = {osd_bytes}
 bluestore_block_size = {osd_bytes}

@@ -73,6 +73,10 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     """The same of their networks."""
     server_disk_ratio: Annotated[float, Field(gt=0, le=100)] = 1.0
     """The same of their disks."""
+    cluster_network_ratio: Annotated[float, Field(gt=0, le=100)] | None = None
+    """Speed of a second network, of servers alone, relative to that of their first: Ceph's OSDs copy over it
+    (its cluster network). None by default.
+    """
     latency_s: Annotated[Seconds, Field(le=10)] | None = None
     """Round-trip time that the network adds between two hosts, in their own time: at scale 0.5 it takes twice
     as long. Needs a
@@ -175,6 +179,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             machine_mips_per_core=machine_mips_per_core,
             memory_ratio=None if self._uncapped_memory else self.memory_ratio,
             disks_apart=self.disks_apart,
+            cluster_network_ratio=self.cluster_network_ratio or 0.0,
         )
 
     @contextlib.contextmanager
@@ -206,6 +211,10 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             facts["network_cap"] = (
                 f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
             )
+            if self.cluster_network_ratio:
+                facts["cluster_network"] = {
+                    place.name: place.cluster_address for place in host_places if place.cluster_address
+                }
             if not self._link.bare:
                 facts["network_delay"] = "netem where each host sends"
                 facts["network_delay_s"], facts["network_loss_ratio"] = (

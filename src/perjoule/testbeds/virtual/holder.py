@@ -6,6 +6,7 @@ It reads from a pipe whose other end only its perjoule has: if perjoule is kille
 import os
 import select
 import time
+from collections.abc import Sequence
 
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _process
@@ -23,20 +24,25 @@ shift
 exec "$@"
 """
 # For bash, as pid 1 has to reap what its children leave behind, and dash does not.
-# $0 to $5 are the mark, $6 is the address ("" for the switch), $7 shapes what the host sends, for `tc
-# -batch`.
-_HOLD = """
+# $0 to $5 are the mark; then, of each of the host's networks (none for the switch), its address and what shapes
+# what the host sends, for `tc -batch`.
+_HOLD = f"""
 set -e
 hostname "$4"
+shift 5
 ip link set lo up
-[ -n "$6" ] || { ip link add name br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0; ip link set br0 up; }
+[ $# -gt 0 ] || {{ ip link add name br0 type bridge {network.BRIDGE}; ip link set br0 up; }}
 echo ready
-if [ -n "$6" ]; then
+if [ $# -gt 0 ]; then
   read -r plugged
-  [ ! -e /proc/sys/net/ipv6/conf/eth0 ] || echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6
-  ip addr add "$6" dev eth0
-  ip link set eth0 up
-  printf '%s\n' "$7" | tc -batch -
+  for device in eth0 eth1; do
+    [ $# -gt 0 ] || break
+    [ ! -e /proc/sys/net/ipv6/conf/$device ] || echo 1 > /proc/sys/net/ipv6/conf/$device/disable_ipv6
+    ip addr add "$1" dev $device
+    ip link set $device up
+    printf '%s\n' "$2" | tc -batch -
+    shift 2
+  done
   echo up
 fi
 exec > /dev/null
@@ -64,16 +70,19 @@ def joining(groups: Groups, host: str) -> list[str]:
 
 
 class Holder:
-    """A holder while it starts."""
+    """A holder while it starts: of each of its networks it knows the address, and what shapes what it
+    sends.
+    """
 
-    def __init__(self, mark: Mark, groups: Groups, address: str, shape: str) -> None:
+    def __init__(self, mark: Mark, groups: Groups, links: Sequence[tuple[str, str]]) -> None:
         self.name = mark.host
         self._log = mark.run.folder / f"{mark.host}.holder.log"
         stdin, self.lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
         stderr = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         argv = [*joining(groups, mark.host), "unshare", *_NAMESPACES, "bash", "-c", _HOLD, *mark.arguments()]
-        argv += [f"{address}/{network.PREFIX}" if address else "", shape]
+        for address, shape in links:
+            argv += [f"{address}/{network.PREFIX}", shape]
         try:
             self.child = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=stderr)
         finally:

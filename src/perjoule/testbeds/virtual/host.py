@@ -18,6 +18,7 @@ from perjoule.drivers.protocols import (
     TakesLinkDown,
 )
 from perjoule.drivers.protocols.disks import HasDisks, disk_number, nth_name
+from perjoule.drivers.protocols.networks import HasClusterNetwork
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
 from perjoule.model.doubts import UNLIKE, Doubt
@@ -35,7 +36,9 @@ from perjoule.testbeds.virtual.topology import CatalogueHost
 _UNMOUNT_S, _LINK_S = 20.0, 20.0
 
 
-class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown):
+class VirtualHost(
+    Host, HasClusterNetwork, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown
+):
     """A computer in namespaces of this one."""
 
     def __init__(
@@ -52,13 +55,18 @@ class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks,
         link: network.Link = network.DIRECT,
     ) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
+        self.cluster_address = place.cluster_address
         self.cpu_capacity_cores, self.memory_bytes = place.cpu_capacity_cores, place.memory_bytes
         self._killed_count = 0  # programs, for lack of memory
         self.directory = directory
         self.pid = pid  # of its holder
         self._groups = groups
         self._lock = lock  # of its run
-        self._goodput_bytes_per_s, self._link = place.goodput_bytes_per_s, link  # of what it sends
+        # of what it sends, by device
+        self._goodputs_bytes_per_s = {"eth0": place.goodput_bytes_per_s}
+        if place.cluster_address:
+            self._goodputs_bytes_per_s["eth1"] = place.cluster_goodput_bytes_per_s
+        self._link = link
         self._delay = delay
         # of each request to its disks; None: that can't be changed
         self._delay_ms = delay.first_ms if delay else None
@@ -137,7 +145,7 @@ class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks,
         with contextlib.suppress(OSError):
             cpu_s = self._groups.cpu_s(self.name)
         with contextlib.suppress(OSError, ValueError):
-            received, sent = network.eth0_bytes(read_once(f"/proc/{self.pid}/net/dev"))
+            received, sent = network.ethernet_bytes(read_once(f"/proc/{self.pid}/net/dev"))
         with contextlib.suppress(OSError):
             if self._disks:
                 # Of a copy: an event may add a disk meanwhile.
@@ -254,20 +262,14 @@ class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks,
         return next(iter([self._cap(name) for name in self._disks]), "")
 
     def connect(self, *, up: bool) -> None:
-        """Take the link down at its own end, as its switch would see a cable that is pulled."""
-        argv = [
-            "nsenter",
-            "-t",
-            str(self.pid),
-            "-n",
-            "ip",
-            "link",
-            "set",
-            "dev",
-            "eth0",
-            "up" if up else "down",
-        ]
-        _process.run([], argv, where=self.name, timeout_s=_LINK_S, check=True, text=None, env=None)
+        """Take all its links down at its own end, as its switch would see cables that are pulled."""
+        for device in self._goodputs_bytes_per_s:
+            argv = ["ip", "link", "set", "dev", device, "up" if up else "down"]
+            self._in_network(argv)
+
+    def _in_network(self, argv: Sequence[str], text: str | None = None) -> None:
+        inside = ["nsenter", "-t", str(self.pid), "-n", *argv]
+        _process.run([], inside, where=self.name, timeout_s=_LINK_S, check=True, text=text, env=None)
 
     def lose_packets(self, loss_ratio: float) -> None:
         """Have what it sends lost by netem.
@@ -275,15 +277,11 @@ class VirtualHost(Host, HasDisks, LendsDevices, LosesPackets, Seeks, SlowsDisks,
         Connections that exist learn of it by their routes, which are looked up again.
         """
         link = replace(self._link, loss_ratio=1 - (1 - self._link.loss_ratio) * (1 - loss_ratio))
-        batch = network.sent_batch(self._goodput_bytes_per_s, link, "replace")
-        segments = ["ip", "link", "set", "dev", "eth0", *network.segments(link).split()]
-        for argv, text in (
-            (segments, None),
-            (["ip", "route", "flush", "cache"], None),
-            (["tc", "-batch", "-"], batch),
-        ):
-            inside = ["nsenter", "-t", str(self.pid), "-n", *argv]
-            _process.run([], inside, where=self.name, timeout_s=_LINK_S, check=True, text=text, env=None)
+        for device, goodput_bytes_per_s in self._goodputs_bytes_per_s.items():
+            self._in_network(["ip", "link", "set", "dev", device, *network.segments(link).split()])
+            self._in_network(["ip", "route", "flush", "cache"])
+            batch = network.sent_batch(goodput_bytes_per_s, link, "replace", device)
+            self._in_network(["tc", "-batch", "-"], batch)
 
     def slow_disks(self, factor: float) -> None:
         """Divide the caps of its disks."""

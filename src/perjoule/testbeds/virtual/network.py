@@ -3,6 +3,7 @@ both directions.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,20 +52,22 @@ class Link:
         return not (self.delay_s or self.loss_ratio)
 
 
-def sent_batch(goodput_bytes_per_s: float, link: Link, do: Literal["add", "replace"] = "add") -> str:
+def sent_batch(
+    goodput_bytes_per_s: float, link: Link, do: Literal["add", "replace"] = "add", device: str = "eth0"
+) -> str:
     """Return the `tc -batch` input that shapes what a host sends: the way, and in it the rate.
 
     With "replace", another shape gives way to it, and stays if it is refused.
     """
     if link.bare:
-        return f"qdisc {do} dev eth0 root {tbf_text(goodput_bytes_per_s)}"
+        return f"qdisc {do} dev {device} root {tbf_text(goodput_bytes_per_s)}"
     under_way_count = math.ceil(goodput_bytes_per_s * link.delay_s / _PAYLOAD_BYTES)  # packets
     shape = (
         f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
     )
     return (
-        f"qdisc {do} dev eth0 root handle 1: netem {shape}\n"
-        f"qdisc {do} dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
+        f"qdisc {do} dev {device} root handle 1: netem {shape}\n"
+        f"qdisc {do} dev {device} parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
     )
 
 
@@ -74,22 +77,30 @@ _SEGMENTS_COUNT = 65535  # of one packet with segmentation offload: Linux's own 
 
 @dataclass(frozen=True)
 class Cable:
-    """A host's connection to the switch; the plug on the switch's side bears the host's name."""
+    """A host's connection to a switch; the plug on the switch's side bears the host's name."""
 
     host: str
     pid: int  # of the host's holder
     goodput_bytes_per_s: float | None  # None: not shaped
+    number: int = 0  # of the network, and of the host's device in it
+
+    @property
+    def plug(self) -> str:
+        """Its name in the switch's namespace."""
+        return f"{self.host}.{self.number}" if self.number else self.host
 
 
-def address(index: int) -> str:
-    """Return the address of the n-th host, from 1.
+def address(index: int, number: int = 0) -> str:
+    """Return the address of the n-th host, from 1, in the network of a number.
 
-    The network exists only inside namespaces, so clusters can share addresses.
+    The networks exist only inside namespaces, so clusters can share addresses.
     """
-    return f"10.99.{index // 250}.{index % 250 + 1}"
+    return f"10.{99 - number}.{index // 250}.{index % 250 + 1}"
 
 
+_ETHERNET = re.compile(r"\seth\d:\s*(\d+)(?:\s+\d+){7}\s+(\d+)")
 PREFIX = 16
+BRIDGE = "stp_state 0 forward_delay 0 mcast_snooping 0"  # it forwards at once
 
 
 def segments(link: Link) -> str:
@@ -100,17 +111,20 @@ def segments(link: Link) -> str:
 
 
 def plug_batch(cables: list[Cable], link: Link = DIRECT) -> str:
-    """Return the `ip -batch` input that plugs every cable in, in the switch's namespace.
+    """Return the `ip -batch` input that plugs every cable in, in the switch's namespace, where the bridge of
+    the first network is.
 
     Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB
     at once.
     """
     lines: list[str] = []
+    for number in sorted({cable.number for cable in cables} - {0}):
+        lines += [f"link add name br{number} type bridge {BRIDGE}", f"link set dev br{number} up"]
     alone = f" {segments(link)}" if link.loss_ratio else ""
     for cable in cables:
         lines += [
-            f"link add name {cable.host} type veth peer name eth0{alone} netns {cable.pid}",
-            f"link set dev {cable.host} master br0 up",
+            f"link add name {cable.plug} type veth peer name eth{cable.number}{alone} netns {cable.pid}",
+            f"link set dev {cable.plug} master br{cable.number} up",
         ]
     return "\n".join(lines) + "\n"
 
@@ -118,20 +132,19 @@ def plug_batch(cables: list[Cable], link: Link = DIRECT) -> str:
 def shape_batch(cables: list[Cable]) -> str:
     """Return the `tc -batch` input that limits what each host receives, in the switch's namespace."""
     return "".join(
-        f"qdisc add dev {c.host} root {tbf_text(c.goodput_bytes_per_s)}\n"
+        f"qdisc add dev {c.plug} root {tbf_text(c.goodput_bytes_per_s)}\n"
         for c in cables
         if c.goodput_bytes_per_s
     )
 
 
-def eth0_bytes(net_dev: str) -> tuple[int, int]:
-    """Read received and sent bytes of eth0 from the text of /proc/PID/net/dev.
+def ethernet_bytes(net_dev: str) -> tuple[int, int]:
+    """Read received and sent bytes of all of a host's networks from the text of /proc/PID/net/dev.
 
     Raises:
-        ValueError: there is no eth0.
+        ValueError: there is none.
     """
-    _, marker, numbers = net_dev.partition(" eth0:")
-    if not marker:
+    bytes_of = [tuple(map(int, numbers)) for numbers in _ETHERNET.findall(net_dev)]
+    if not bytes_of:
         raise ValueError("no eth0")
-    numbers_text = numbers.split(maxsplit=9)
-    return int(numbers_text[0]), int(numbers_text[8])
+    return sum(received for received, _ in bytes_of), sum(sent for _, sent in bytes_of)

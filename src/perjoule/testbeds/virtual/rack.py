@@ -90,17 +90,16 @@ class Rack:
             self.disks = dict(zip(names, pool.map(make, servers), strict=True))
 
     def _power_on(self, host_places: Sequence[CatalogueHost]) -> None:
-        switch = self._hold(_SWITCH, "", "")
-        sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in host_places]
-        holders = [
-            self._hold(place.name, place.address, shape)
-            for place, shape in zip(host_places, sent, strict=True)
-        ]
+        switch = self._hold(_SWITCH, ())
+        holders = [self._hold(place.name, _links(place, self._link)) for place in host_places]
         for holder in (switch, *holders):
             holder.expect("ready")
-        cables = [
-            network.Cable(p.name, h.pid, p.goodput_bytes_per_s)
-            for p, h in zip(host_places, holders, strict=True)
+        placed = [(place, holder.pid) for place, holder in zip(host_places, holders, strict=True)]
+        cables = [network.Cable(place.name, pid, place.goodput_bytes_per_s) for place, pid in placed]
+        cables += [
+            network.Cable(place.name, pid, place.cluster_goodput_bytes_per_s, 1)
+            for place, pid in placed
+            if place.cluster_address
         ]
         for tool, text in (
             ("ip", network.plug_batch(cables, self._link)),
@@ -120,7 +119,7 @@ class Rack:
             VirtualHost(
                 place,
                 self.run.folder / place.name,
-                cable.pid,
+                pid,
                 self._groups,
                 next(iter(self.disks.get(place.name, ())), None),
                 self._lock,
@@ -128,13 +127,13 @@ class Rack:
                 delay=self._delays.get(place.name),
                 link=self._link,
             )
-            for place, cable in zip(host_places, cables, strict=True)
+            for place, pid in placed
         )
         for host in self.hosts:
             host.limit_dirty_pages()
 
-    def _hold(self, name: str, address: str, shape: str) -> Holder:
-        holder = Holder(Mark(self.run, name, self._mode), self._groups, address, shape)
+    def _hold(self, name: str, links: Sequence[tuple[str, str]]) -> Holder:
+        holder = Holder(Mark(self.run, name, self._mode), self._groups, links)
         self._holders.append(holder)
         return holder
 
@@ -158,7 +157,7 @@ class Rack:
         unknown = self._groups.version == 1 and not self.disks
         return {
             "cpu": "control group; work in interrupts (part of networking) is charged to the interrupted host",
-            "network": "eth0; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
+            "network": "all interfaces; offload on: a packet of up to 64 KiB has one header, and framing is not counted",
             "disk": "the loop device"
             if self.disks
             else "unknown (cgroup v1)"
@@ -182,3 +181,12 @@ class Rack:
             host.reap()
         if self._lock >= 0:
             os.close(self._lock)
+
+
+def _links(place: CatalogueHost, link: network.Link) -> list[tuple[str, str]]:
+    """Return the address and the shape of what it sends in each of a host's networks."""
+    links = [(place.address, network.sent_batch(place.goodput_bytes_per_s, link))]
+    if place.cluster_address:
+        shape = network.sent_batch(place.cluster_goodput_bytes_per_s, link, device="eth1")
+        links.append((place.cluster_address, shape))
+    return links

@@ -22,6 +22,9 @@ class CatalogueHost:
     cpu_capacity_cores: float | None = None
     memory_bytes: int | None = None  # of its programs and their page cache; None: not capped
     disks_count: int = 1  # of its own; 1 stands for all that its board has
+    # in a second network, of servers alone; "" without
+    cluster_address: str = ""
+    cluster_goodput_bytes_per_s: float = 0.0
 
 
 def places(
@@ -33,10 +36,12 @@ def places(
     machine_mips_per_core: float | None = None,
     memory_ratio: float | None = None,
     disks_apart: bool = False,
+    cluster_network_ratio: float = 0.0,
 ) -> list[CatalogueHost]:
     """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage
     hosts.
 
+    With `cluster_network_ratio`, servers have a second network, this many times as fast as their first.
     Memory is the catalogue's times `memory_ratio`, where it has a value; None caps no host.
 
     Raises:
@@ -66,17 +71,20 @@ def places(
         cores = machine_mips_per_core and cpu.cores(node.board.mips.value, scale, machine_mips_per_core)
         memory = node.board.memory_bytes if memory_ratio else None
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
-        address = network.address(len(places_found) + 1)
+        index = len(places_found) + 1
+        further = cluster_network_ratio if node.role != "client" else 0.0
         places_found.append(
             CatalogueHost(
                 f"{node.role}-{number}",
                 node.role,
                 node,
-                address,
+                network.address(index),
                 goodput,
                 cores,
                 memory_bytes,
                 max(1, len(node.disks)) if disks_apart and node.role != "client" else 1,
+                network.address(index, 1) if further else "",
+                goodput * further,
             )
         )
     return places_found

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import catalogue
+from perjoule.drivers.protocols.networks import cluster_address
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.testbeds import _delay, _disk
@@ -287,3 +288,25 @@ def test_what_was_killed_is_reported_once_with_the_memory_there_was(host):
     assert (
         host.out_of_memory() == "the kernel killed 3 of its programs, because the host has 256 MiB of memory"
     )
+
+
+@pytest.mark.parametrize(("cluster_network", "devices"), [(0.0, ["eth0"]), (1.0, ["eth0", "eth1"])])
+def test_a_host_loses_packets_and_its_link_in_all_its_networks(cluster_network, devices, monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        host_module._process, "run", lambda enter, argv, **words: ran.append((argv[4:], words["text"]))
+    )
+    place = places(
+        HC4, clients_count=1, servers_count=None, scale=0.5, cluster_network_ratio=cluster_network
+    )[0]
+    host = VirtualHost(place, Path("/nowhere"), os.getpid(), Groups(), loop(0))
+    assert cluster_address(host) == ("10.98.0.2" if cluster_network else "")
+    host.connect(up=False)
+    assert [argv[4:] for argv, _ in ran] == [[device, "down"] for device in devices]
+    ran.clear()
+    host.lose_packets(0.25)
+    shapes = [text for argv, text in ran if argv[0] == "tc"]
+    assert [
+        f"dev {device} root handle 1: netem" in text for device, text in zip(devices, shapes, strict=True)
+    ]
+    assert all("loss 25.000000%" in text for text in shapes)
