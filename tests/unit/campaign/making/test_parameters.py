@@ -144,7 +144,7 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(counts, {printed("ref2_supermicro_ssds")}, "one disk there with the bandwidth of all")
     planned = second.layout(hosts)
     assert (planned.mds, planned.standby) == ("storage-1", hosts.by_role("storage")[-1].name)
-    yield Parameter(1, 2, "no network of its own for OSDs")
+    yield Parameter(two.cluster_network_ratio, printed("ref2_osd_network") / printed("ref2_network"))
 
 
 def access_patterns(study: Study) -> Iterator[Parameter]:
