@@ -7,7 +7,7 @@ intervals of all other rows hold. A narrow interval of few repetitions proves li
 of them met is in no interval, so no row is called known.
 
 The bytes are those that each client writes until the interval of MiB/J is within 5 %, for the scatter of a
-recorded campaign: MiB/J of the writes of docs/examples/green-storage.html, until the disks hold them, half
+recorded campaign: MiB/J of the writes of "Green Storage" repeated whole on 2026-11-26, until the disks hold them, half
 widths of five repetitions over their means, at scale 0.1 with 36 MiB for each client. The paper wrote 36 GiB
 for each client and repetition, five times; at the same scale that is a tenth.
 
