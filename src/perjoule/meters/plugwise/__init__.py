@@ -8,22 +8,20 @@ Tested with a simulator, never with a real stick.
 import importlib.util
 import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary, names
-from perjoule.drivers.names import unfold
-from perjoule.drivers.protocols import Check, Hosts, Outlet, Sink
+from perjoule.drivers.boundary import Boundary
+from perjoule.drivers.protocols import Check
 from perjoule.meters._address import LineAddress, line
-from perjoule.meters._metered import Metered, MeterReading, Read
+from perjoule.meters._metered import MeterReading, Read
+from perjoule.meters._outlets import WithOutlets, require_fed
 from perjoule.meters.plugwise import stick
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.model.doubts import Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Seconds
 
@@ -37,7 +35,6 @@ rate = "0.25 Hz"
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 WINDOWS_S = (1.0, 8.0)
-PARTS = ("board", "disks", "supply")
 MOST_FRAME_BYTES = 1024  # a frame has some hundred
 
 
@@ -55,26 +52,12 @@ def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
         raise ValueError(
             "name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)"
         )
-    for text in by_mac.values():
-        hosts, part = _fed(text)
-        if part and part not in PARTS:
-            raise ValueError(f'"{text}": a host has no {part} (known: {", ".join(PARTS)})')
-        if part and not hosts:
-            raise ValueError(f'"{text}" names no hosts (write "servers/{part}")')
+    require_fed(by_mac.values())
     return by_mac
 
 
-def _fed(text: str) -> tuple[tuple[str, ...], str]:
-    """Return the hosts and the part of them that a Circle feeds: "servers/disks".
-
-    Raises ValueError: names are no pattern.
-    """
-    hosts, _, part = text.partition("/")
-    return tuple(unfold(hosts)) if hosts else (), part
-
-
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Plugwise(Metered):
+class Plugwise(WithOutlets):
     """Circles at the wall, one channel each."""
 
     address: LineAddress
@@ -92,41 +75,9 @@ class Plugwise(Metered):
     """Time limit of a Circle's answer."""
 
     @property
-    def named(self) -> Mapping[str, tuple[str, ...]]:
-        """What it feeds, as a whole and by Circle."""
-        return {
-            **super().named,
-            "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0]),
-        }
-
-    def outlets(self, hosts: Hosts) -> Sequence[Outlet]:
-        """Return its Circles."""
-        extent = boundary(self.label, self.covers, hosts, self.component)
-        literal = {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
-        return [self.feeds(extent, text).outlet("circles", mac) for mac, text in literal.items()]
-
-    @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
-        """Stream the Circles' readings.
-
-        Raises CampaignError: there is no host of such a name.
-        """
-        with_names = copy(self)  # `replace` can't: options have other names than fields
-        object.__setattr__(
-            with_names, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()}
-        )
-        with super(Plugwise, with_names).record(hosts, sink) as doubts:
-            yield doubts
-
-    def _literal(self, text: str, hosts: Hosts) -> str:
-        """Write what a Circle feeds with the names of hosts that words like "servers" stand for."""
-        places, part = _fed(text)
-        return f"{','.join(names(self.label, places, hosts))}{'/' if part else ''}{part}"
-
-    def feeds(self, extent: Boundary, text: str) -> Boundary:
-        """Return what a Circle covers, where names of hosts are written out."""
-        hosts, part = _fed(text)
-        return boundary(extent.meter, hosts, Hosts(()), part) if hosts else extent
+    def feeding(self) -> Mapping[str, Mapping[str, str]]:
+        """What each Circle feeds."""
+        return {"circles": self.circles}
 
     @contextmanager
     def connect(self, extent: Boundary) -> Generator[Read]:
@@ -143,7 +94,7 @@ class Plugwise(Metered):
                 mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID))
                 for mac in self.circles
             }
-            channels = {mac: self._channel(extent, fed) for mac, fed in self.circles.items()}
+            channels = {mac: self._channel(self.feeds(extent, fed, mac)) for mac, fed in self.circles.items()}
 
             def read() -> list[MeterReading]:
                 readings: list[MeterReading] = []
@@ -173,10 +124,10 @@ class Plugwise(Metered):
 
             yield read
 
-    def _channel(self, extent: Boundary, fed: str) -> Channel:
+    def _channel(self, circle: Boundary) -> Channel:
         step_w = 1 / stick.PULSES_PER_J / self.window_s
         specification = Specification(resolution=step_w, period_s=1.0, latency_s=self.timeout_s)
-        return self.feeds(extent, fed).channel("power", "window mean", "wall", specification)
+        return circle.channel("power", "window mean", "wall", specification)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyserial."""

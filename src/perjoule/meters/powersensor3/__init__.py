@@ -7,14 +7,12 @@ a second. Tested with a simulator that follows firmware 1.6.1, never with a real
 """
 
 import importlib.util
-import math
 import threading
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import numpy as np
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -22,6 +20,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
+from perjoule.meters._gathered import GatheredEnergy
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
@@ -75,10 +74,12 @@ class Powersensor3(AtDrives):
             for name, fed in self.drives.items():
                 feeds.setdefault(fed, []).append(self._pair(pairs, name))
             channels = {fed: self._channel(extent, fed, several[0]) for fed, several in feeds.items()}
-            with _listening(port, list(feeds.values()), self.timeout_s) as taken:
+            with _listening(port, list(feeds.values())) as sums:
 
                 def read() -> Iterable[MeterReading]:
-                    end_s, length_s, energy_j = taken()
+                    if (window := sums.taken(self.timeout_s)) is None:
+                        raise OSError(f"no sample within {self.timeout_s:g} s")
+                    end_s, length_s, energy_j = window
                     for channel, joules in zip(channels.values(), energy_j, strict=True):
                         yield MeterReading(channel, joules / length_s, end_s, length_s)
 
@@ -145,51 +146,10 @@ def _whole(port: Any, count: int, deadline: Deadline) -> bytes:
     return received
 
 
-class _Sums:
-    """Joules of each feed since they were last taken. A thread adds to them."""
-
-    def __init__(self, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> None:
-        self._feeds, self._timeout_s = feeds, timeout_s
-        self._changed = threading.Condition()
-        self._energy_j = np.zeros(len(feeds))
-        self._length_s, self._end_s = 0.0, math.nan
-        self._failure: Exception | None = None
-
-    def add(self, levels: frames.Levels, length_s: frames.Floats, came_s: float) -> None:
-        """Add samples, shapes (N, 8) and (N,), which came by this moment."""
-        added_j = [sum(float(pair.power_w(levels) @ length_s) for pair in feed) for feed in self._feeds]
-        with self._changed:
-            self._energy_j += added_j
-            self._length_s += float(length_s.sum())
-            self._end_s = came_s
-            self._changed.notify()
-
-    def fail(self, failure: Exception) -> None:
-        """Have the next reader raise this."""
-        with self._changed:
-            self._failure = failure
-            self._changed.notify()
-
-    def __call__(self) -> tuple[float, float, list[float]]:
-        """Return end and length of the time that was measured, and the joules of each feed.
-
-        Raises OSError, ValueError.
-        """
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._failure or self._length_s > 0, self._timeout_s):
-                raise OSError(f"no sample within {self._timeout_s:g} s")
-            if self._failure is not None:
-                raise self._failure
-            taken = self._end_s, self._length_s, [float(joules) for joules in self._energy_j]
-            self._energy_j[:] = 0.0
-            self._length_s = 0.0
-            return taken
-
-
 @contextmanager
-def _listening(port: Any, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> Generator[_Sums]:
+def _listening(port: Any, feeds: Sequence[Sequence[Pair]]) -> Generator[GatheredEnergy]:
     """Listen in a thread, for the line holds samples of a tenth of a second at most."""
-    sums, stop, heard = _Sums(feeds, timeout_s), threading.Event(), Frames()
+    sums, stop, heard = GatheredEnergy(len(feeds)), threading.Event(), Frames()
 
     def listen() -> None:
         try:
@@ -199,9 +159,10 @@ def _listening(port: Any, feeds: Sequence[Sequence[Pair]], timeout_s: float) -> 
                 came_s = time.monotonic()
                 levels, length_s = heard.levels(received)
                 if len(length_s):
-                    sums.add(levels, length_s, came_s)
+                    added_j = [sum(float(pair.power_w(levels) @ length_s) for pair in feed) for feed in feeds]
+                    sums.add(added_j, float(length_s.sum()), came_s)
         except Exception as error:
-            sums.fail(error if isinstance(error, OSError | ValueError) else OSError(str(error)))
+            sums.fail(error)
 
     thread = threading.Thread(target=listen, name="powersensor3", daemon=True)
     port.write(frames.START)
