@@ -18,6 +18,7 @@ from perjoule import publishing, store
 from perjoule.meters.nvme import answers
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.quarch import stripes
+from perjoule.meters.smartpower3 import lines
 from perjoule.monitoring import server
 from perjoule.monitoring.watching import ResultsWatch
 from perjoule.results.history import history
@@ -168,8 +169,8 @@ class Hosts:
                 archive.write(held, room / name)
 
     def fuzz_stream_meter(self, dice: Random) -> None:
-        """Quarch, PowerSensor3 and NVMe drives: a ValueError is a gap, as of any meter."""
-        match dice.randrange(3):
+        """Quarch, PowerSensor3, SmartPower3 and NVMe drives: a ValueError is a gap, as of any meter."""
+        match dice.randrange(4):
             case 0:
                 text = changed(self.stripes, dice, []).decode("utf-8", "replace")
                 stripes.stripes(text, stripes.layout(text))
@@ -181,6 +182,10 @@ class Hosts:
                         changed(whole, dice, [whole]) if dice.random() < 0.7 else whole
                     )
                     assert len(levels) == len(passed_s)
+            case 2:
+                sent = TRANSCRIPTS.joinpath("smartpower3", "lines.txt").read_bytes()
+                for line in lines.Lines().readings(changed(sent, dice, [sent])):
+                    assert all(0 <= power_w < 100 for power_w in line.power_w)
             case _:
                 control = " ".join(str(byte) for byte in dice.randbytes(4096))
                 said = (

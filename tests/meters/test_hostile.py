@@ -46,6 +46,7 @@ KINDS = (
     "snmp_pdu",
     "quarch",
     "powersensor3",
+    "smartpower3",
     "scope",
     "kasa",
 )

@@ -17,6 +17,7 @@ _LINES = re.compile(r"/dev/(tty[A-Za-z]+[0-9]+|pts/[0-9]+|rfcomm[0-9]+)", re.ASC
 PORT = 5025  # where instruments take lines
 _WORD = r"[A-Za-z0-9_.-]+"
 _HOST = rf"({_WORD}|\[?[0-9A-Fa-f:]+\]?)"
+_NAMED = re.compile(_HOST, re.ASCII)
 _ADDRESS = re.compile(
     rf"{_HOST}(:[0-9]{{1,5}})?|TCPIP[0-9]*::{_HOST}(::{_WORD})?::(INSTR|SOCKET)|USB[0-9]*(::{_WORD}){{3,4}}::(INSTR|RAW)"
     rf"|GPIB[0-9]*(::[0-9]{{1,2}}){{1,2}}::INSTR",
@@ -71,7 +72,15 @@ def _line_address(address: str) -> None:
         raise ValueError(f'"{address}" is not a serial line (write its path, as in "/dev/ttyUSB0")')
 
 
+def _line_or_host(address: str) -> None:
+    if not is_path(address) and not _NAMED.fullmatch(address):
+        raise ValueError(
+            f'"{address}" is neither a serial line nor a host (write "/dev/ttyUSB0" or "192.0.2.27")'
+        )
+
+
 LineAddress = Annotated[str, passed_on(_line_address)]
+LineOrHost = Annotated[str, passed_on(_line_or_host)]
 
 
 def require_instrument(address: str) -> None:

@@ -450,6 +450,8 @@ def test_a_meter_of_no_host_is_refused(written: str, sentence: str) -> None:
     ("kind", "option"),
     [
         ("powersensor3", 'drives = { "0" = "storage-9/nvme0" }\naddress = "/dev/ttyACM0"'),
+        ("smartpower3", 'outputs = { 0 = "storage-9" }\naddress = "192.0.2.27"'),
+        ("smartpower3", 'input = "storage-9"\naddress = "/dev/ttyUSB0"'),
         ("plugwise", 'circles = { "000D6F0001A2B3C4" = "storage-9" }\naddress = "/dev/ttyUSB0"'),
     ],
 )
