@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -20,6 +21,7 @@ from perjoule.drivers.protocols import Check, Hosts, Meter, Outlet, Sink
 from perjoule.meters._address import require_address
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, is_to_run
+from perjoule.model.calibration import MeterCalibration
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.format import number
@@ -67,6 +69,10 @@ def _part(component: str) -> str:
     return component
 
 
+_CALIBRATION = (
+    'When it was calibrated, by whom, and the certificate: {date = "2026-03-01", laboratory = "PTB", '
+    'certificate = "42"}. After its `due`, or two years, recordings have a doubt. `accuracy` has the error.'
+)
 # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
 MOST_AHEAD_S = 1.0
 # options that don't choose what is read
@@ -85,6 +91,7 @@ class Metered(Meter):
     component: Annotated[str, AfterValidator(_part), Field(description=_COMPONENT)] = ""
     name: Annotated[str, Field(description=_NAME)] = ""
     rate_hz: Annotated[Hertz, Field(description=RATE)] = 1.0
+    calibration: Annotated[MeterCalibration | None, Field(description=_CALIBRATION)] = None
 
     @model_validator(mode="after")
     def _reachable(self, info: ValidationInfo) -> Self:
@@ -99,6 +106,14 @@ class Metered(Meter):
     def caveats(self) -> Iterable[Doubt]:
         """Doubts about its numbers on this machine, however well it is read; stored with each recording."""
         return ()
+
+    def overdue(self) -> list[Doubt]:
+        """Return the doubt about a calibration that is old today, if it is."""
+        calibration = self.calibration
+        if calibration is None or datetime.now(UTC).date() <= calibration.due_date:
+            return []
+        dates = {"date": str(calibration.date), "due": str(calibration.due_date)}
+        return [METERS.calibration_old(meter=self.label, **dates)]
 
     @property
     def label(self) -> str:
@@ -153,7 +168,7 @@ class Metered(Meter):
             poll = _Poll(self.label, lambda: self.connect(extent), sink, stack)
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
-        doubts.extend((*poll.doubts(), *self.caveats()))
+        doubts.extend((*poll.doubts(), *self.overdue(), *self.caveats()))
 
 
 def source(meter: Metered, *parts: str) -> tuple[str, ...]:

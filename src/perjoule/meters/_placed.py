@@ -87,6 +87,7 @@ class Placed(Metered):
 
             try:
                 list(pool.map(begin, sensor_hosts))
+                doubts += self.overdue()
                 yield doubts
                 for ended in pool.map(Sampled.end, begun):
                     doubts += ended.keep(self.label, sink)

@@ -11,6 +11,7 @@ from perjoule.exporting import Description, write_bundle, write_zip
 from perjoule.exporting.crate import window
 from perjoule.machine import removal
 from perjoule.model import Channel, Record, Specification
+from perjoule.model.calibration import calibrations
 from perjoule.model.format import any_number, number
 from perjoule.model.units import bytes_text, counted, seconds_text
 from perjoule.report.methods import methods
@@ -93,6 +94,7 @@ numbers that differ."""
 def _meters(content: Content) -> Table:
     """A row for each kind of channel of power or energy: its boundary, and what is known of its errors."""
     kinds = {spec.label: spec.kind for record in content.records for spec in record.trial.meters}
+    calibrated = calibrations(content.records)
     rows: dict[tuple[str, ...], set[str]] = {}
     for channel, period_s in content.channels.items():
         row = (
@@ -102,9 +104,11 @@ def _meters(content: Content) -> Table:
             channel.component,
             *_specified(channel),
             f"{number(period_s)} s" if period_s > 0 else "–",
+            calibrated.get(channel.meter, "not stated"),
         )
         rows.setdefault(row, set()).update(channel.covers or [channel.host or "–"])
-    headers = ("meter", "driver", "grade", "component", "largest error", "resolution", "a sample every", "of")
+    errors = ("largest error", "resolution", "a sample every", "calibrated")
+    headers = ("meter", "driver", "grade", "component", *errors, "of")
     return Table(headers, tuple((*row, ", ".join(sorted(hosts))) for row, hosts in rows.items()))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perjoule import __version__
 from perjoule.campaign import own_options
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
+from perjoule.model.calibration import calibrations
 from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
 from perjoule.papers import published
@@ -255,6 +256,8 @@ def _power(content: Content) -> Iterator[str]:
             f"values{rate}"
         )
         yield f'Power was {GRADES.get(grade, grade)} (meter "{meter}"): {values}.'
+    for meter, text in calibrations(content.records).items():
+        yield f'The meter "{meter}" was calibrated on {text}.'
     budgets = [
         b
         for trial in content.metered

@@ -197,6 +197,11 @@ class MeterDoubts(SampleDoubts):
         return f"{meter}: {count} of {all_count} samples left out, the host was too slow or too busy"
 
     @doubt
+    def calibration_old(self, *, meter: str, date: str, due: str) -> str:
+        """A meter drifts: after so long its stated error may be exceeded. Have it calibrated again."""
+        return f"{meter}: calibrated on {date}, to be calibrated again by {due}: its error may be larger"
+
+    @doubt
     def reads_failed(self, *, meter: str, count: int, all_count: int, error: str) -> str:
         """The meter did not answer, or not in time. The last error says why."""
         return f"{meter}: {count} of {all_count} reads failed, the last with: {error}"

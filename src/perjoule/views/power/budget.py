@@ -7,6 +7,7 @@ from math import hypot
 from typing import TYPE_CHECKING
 
 from perjoule.figures.vega import FULL_WIDTH, PERCENT, THEMES, Spec, labels, titled
+from perjoule.model.calibration import calibrations
 from perjoule.model.format import number, uncertainty_text
 from perjoule.model.metrics import NET
 from perjoule.model.units import clients_text
@@ -180,6 +181,9 @@ FLAG = Flag(
     help="Uncertainty budget of the energies, and power that the meters do not explain.",
     none="no energy here has an uncertainty budget: no meter states its errors",
     advice="see `perjoule docs uncertainty`",
+    notes=lambda content: [
+        f'meter "{meter}": calibrated {text}' for meter, text in calibrations(content.records).items()
+    ],
 )
 VIEW = View(
     rank=190,
