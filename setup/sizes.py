@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-MOST_MB = 365  # of the base, on the way to 250
+MOST_MB = 250  # of the base
 LEAST_MB = 0.05  # of a line by itself
 
 

@@ -1,12 +1,17 @@
-"""A host that only measures, without what draws: it says so before a run, and the report is written later."""
+"""A host that only measures, without what draws or fits: it says so before a run, and the report is written
+later.
+"""
 
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from perjoule.cli import cli
+from perjoule.cli import cli, measuring
 from perjoule.figures import rendering
+from perjoule.model.errors import MachineError
+from perjoule.prediction import solving
 from places import EXAMPLES
 
 FIX = ".venv/bin/pip install 'perjoule[figures]'"
@@ -51,3 +56,18 @@ def test_what_can_only_draw_is_refused_with_the_line_that_installs_it(without: p
     assert raised.value.next == FIX
     with pytest.raises(rendering.MachineError, match="vl-convert"):
         rendering.svg({})
+
+
+@pytest.mark.parametrize("words", [("--from", "moosefs"), ("moosefs", "glusterfs")])
+def test_profiles_are_refused_before_anything_is_measured_and_predictions_need_no_fit(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(solving, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(measuring, "measured", None)  # a test of what refuses to begin never does
+    with pytest.raises(MachineError, match=r"^scipy: it is not installed") as raised:
+        cli.main(["calibrate", *words], standalone_mode=False)
+    assert raised.value.next == ".venv/bin/pip install 'perjoule[calibration]'"
+    assert not [*tmp_path.iterdir()]
+    ran("predict", "moosefs", "--on", "odroid-hc4")

@@ -30,6 +30,7 @@ FOLDERS = ("tests", "setup", "benchmarks")
 OURS = {"perjoule", *FOLDERS, *(path.stem for folder in FOLDERS for path in (ROOT / folder).iterdir())}
 DISTRIBUTIONS = packages_distributions()
 IMPORT = re.compile(r"^ *(?:import ([\w.]+)(?: as \w+)?(?:  #.*)?$|from (\w[\w.]*) import )", re.MULTILINE)
+AT_THE_TOP = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 EXPLAINED = (ROOT / "docs" / "explanations" / "dependencies.md").read_text().partition("## Our own")[0]
 
 
@@ -63,6 +64,23 @@ def test_every_import_is_of_a_package_that_is_declared(folder: str) -> None:
         and not {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])} & declared
     }
     assert not undeclared, f"declare it in pyproject.toml: {sorted(undeclared)}"
+
+
+def test_what_only_an_extra_brings_is_imported_where_it_is_used() -> None:
+    """A host that only measures has none of it, and every command but that which needs it works."""
+    optional = {
+        module
+        for module, distributions in DISTRIBUTIONS.items()
+        for name in map(canonicalize_name, distributions)
+        if name not in names(SETS["run"]) and any(name in names(wanted) for wanted in SETS.values())
+    }
+    assert {"scipy", "vl_convert", "kasa"} <= optional
+    early = {
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for module in optional & {*AT_THE_TOP.findall(path.read_text("utf-8"))}
+    }
+    assert not early, sorted(early)
 
 
 def test_what_is_not_declared_is_imported() -> None:

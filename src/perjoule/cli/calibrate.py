@@ -80,6 +80,7 @@ def calibrate(
     """
     from perjoule import campaign
     from perjoule.campaign.making import calibration
+    from perjoule.prediction import solving
 
     if bool(kinds) == bool(sources):
         raise CampaignError(
@@ -97,6 +98,7 @@ def calibrate(
         if given := [name for name, value in measuring.items() if value]:
             problem = f"{given[0]} is for measuring, but --from measures nothing"
             raise CampaignError(problem, next="remove it; --profiles says where the profile is written")
+        solving.require()
         _fit(sources, place or Path(), hardware(cluster) if cluster else None)
         return
     if cluster:
@@ -134,6 +136,7 @@ def calibrate(
         return
     from perjoule.cli.measuring import measured
 
+    solving.require()  # before hours of measuring
     results, code = measured(asked, into)
     _fit((results.folder,), place or results.folder)
     click.get_current_context().exit(code)

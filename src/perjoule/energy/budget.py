@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import copysign, erf, exp, hypot, inf, pi, sqrt
 
-from perjoule.statistics.intervals import CONFIDENCE_RATIO, student_quantile
+from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_quantile
 
 NORMAL = 1.959964  # 95 % of a normal lie within this many standard deviations
 LARGE_RATIO = 0.2  # of a dynamic energy, above which its uncertainty refuses it

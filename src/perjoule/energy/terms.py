@@ -30,7 +30,7 @@ from perjoule.energy.samples import Floats
 from perjoule.energy.standing import Updated, unknown, updated
 from perjoule.energy.timing import Edge, beside_idle_j, edges, edges_j, readings_j, requests_j, shifted_j
 from perjoule.model import Series
-from perjoule.statistics.intervals import student_quantile
+from perjoule.statistics.distributions import student_quantile
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
 ROUNDING_RATIO = 1e-12  # of an energy, below which a term is what rounding leaves

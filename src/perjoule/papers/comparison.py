@@ -4,13 +4,11 @@ rank alike.
 A paper's maximum is compared with the measured maximum: an order statistic has no interval from the values of
 which it is the largest, so the ratio's interval covers only the rounding of the printed digits. Any other
 number is compared with the mean.
-
-    M. G. Kendall, A new measure of rank correlation, Biometrika 30 (1938), https://doi.org/10.2307/2332226
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, permutations
+from itertools import pairwise
 from math import exp, inf, log, sqrt
 
 from perjoule.model import Cell, Interval, Json, Record
@@ -23,9 +21,9 @@ from perjoule.papers.published.paper import Fact
 from perjoule.statistics.better import Judge, sample, work
 from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.contrast import contrast
+from perjoule.statistics.ranks import kendall
 from perjoule.trial.reading import emulated_scales
 
-_RANKED_MOST_COUNT = 8  # up to which all orders are enumerated: 40320
 _STANDARD_TO_95 = 1.96
 _MATCHED = ("filesystem", "direction", "clients", "configuration", "of", "what", "workload")
 
@@ -171,37 +169,3 @@ def _ranking(key: Sequence[str], rows: Mapping[str, NumberComparison]) -> Rankin
     of = ", ".join(label for label in key[1:] if label not in ("", "unknown"))
     apart = tuple(after in rows[name].above for name, after in pairwise(ordered[1]))
     return Ranking(key[0], of, ordered[0], ordered[1], apart, tau, p, least_p)
-
-
-def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Return Kendall's tau-b, its exact two-sided p, and the least p that any order could have.
-
-    Raises:
-        ValueError: fewer than two values, or of different length.
-    """
-    if len(first) != len(second) or len(first) < 2:
-        raise ValueError("a ranking needs two or more values on either side")
-    ties = [sum(a == b for a, b in combinations(values, 2)) for values in (first, second)]
-    pairs_count = len(first) * (len(first) - 1) // 2
-    norm = sqrt((pairs_count - ties[0]) * (pairs_count - ties[1]))
-    if not norm:
-        return 0.0, 1.0, 1.0
-    concordance = _concordance(first, second)
-    if len(first) > _RANKED_MOST_COUNT:
-        from scipy import stats  # slow to import, and rarely needed
-
-        return concordance / norm, float(stats.kendalltau(first, second).pvalue), 0.0
-    sums = [abs(_concordance(first, order)) for order in permutations(second)]
-    return (
-        concordance / norm,
-        sum(s >= abs(concordance) for s in sums) / len(sums),
-        sums.count(max(sums)) / len(sums),
-    )
-
-
-def _concordance(first: Sequence[float], second: Sequence[float]) -> int:
-    pairs = combinations(range(len(first)), 2)
-    return sum(
-        ((first[i] > first[j]) - (first[i] < first[j])) * ((second[i] > second[j]) - (second[i] < second[j]))
-        for i, j in pairs
-    )

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from math import exp, log, sqrt
 
-from scipy.stats import t
-
 from perjoule import catalogue
 from perjoule.model import Direction, Json
 from perjoule.papers import published
@@ -20,6 +18,7 @@ from perjoule.prediction.fitting import throughput_bytes_per_s
 from perjoule.prediction.observation import WAYS
 from perjoule.prediction.profile import shipped
 from perjoule.prediction.targets import Target, cases
+from perjoule.statistics.distributions import student_quantile
 
 BAND_RATIO = 0.9
 NORMAL_90 = 1.644854  # 90 % of a normal lie within this many standard deviations
@@ -96,7 +95,7 @@ def factor(of: Mapping[str, tuple[float, ...]], without: str = "") -> float:
     clusters = [cluster_errors for name, cluster_errors in of.items() if name != without]
     numbers = [error for cluster_errors in clusters for error in cluster_errors]
     mean_square = sum(error**2 for error in numbers) / len(numbers)
-    return exp(float(t.ppf((1 + BAND_RATIO) / 2, len(clusters))) * sqrt(mean_square))
+    return exp(student_quantile(len(clusters), 1 - BAND_RATIO) * sqrt(mean_square))
 
 
 @cache

@@ -14,15 +14,14 @@ from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from perjoule.model import Direction, Flow, Redundancy
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.observation import Case, Observation
 from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, placed_ratio, stacked
+from perjoule.prediction.solving import least_squares
 
 DRAWS_COUNT = 40
-ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
 
 NUMBERS = ("in_flight", "overlap", "on_disk_ratio", "fixed_s", "at_once", "cpu_ratio")
 # Of ln(in_flight), ln(overlap - 1), logit(on_disk_ratio), ln(fixed_s), ln(at_once), logit(cpu_ratio): where
@@ -155,12 +154,12 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
         return np.concatenate([np.log(wanted_s / duration_s(_way(x), asked)), HOLD * (x - PRIOR)])
 
     starts = STARTS if start is None else [tuple(_numbers(start))]
-    tries = [least_squares(errors, np.array(one), loss="soft_l1", f_scale=ROBUST) for one in starts]
+    tries = [least_squares(errors, one) for one in starts]
     by_redundancy: dict[Redundancy, list[float]] = {one.case.redundancy: [] for one in points}
     for one, own in zip(points, uneven, strict=True):
         by_redundancy[one.case.redundancy].append(own)
     medians = tuple((kept, median(ratios)) for kept, ratios in by_redundancy.items())
-    return Fit(works, _way(min(tries, key=lambda one: one.cost).x), medians)
+    return Fit(works, _way(min(tries, key=lambda one: one[1])[0]), medians)
 
 
 def _way(x: NDArray[np.float64]) -> Way:

@@ -28,11 +28,10 @@ from math import expm1, inf, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
-from scipy.special import pdtr
-from scipy.stats import poisson
 
 from perjoule.model.redundancy import WHOLE_FILE
 from perjoule.prediction.bounds import Demand, Fleet, Floats, Number, times_s_per_byte
+from perjoule.statistics.distributions import poisson_densities
 
 HALF = 0.5 - 1e-9  # of cases, but for rounding
 MANY_COUNT = 1e9
@@ -160,12 +159,13 @@ def fallen_count(units: float, stations: float) -> float:
     if mean > MANY_UNITS_COUNT:
         return mean - sqrt(mean) * NormalDist().inv_cdf(-expm1(log(HALF) / stations))
     if one_count > EXACT_COUNT:
-        most = np.arange(int(mean), int(mean + 20 * np.sqrt(mean) + 50))
-        return float(most[np.argmax(pdtr(most, mean) ** stations >= HALF)])
-    chance = poisson.pmf(np.arange(one_count + 1), mean)
+        first, chance = int(mean), poisson_densities(int(mean), int(20 * sqrt(mean) + 50), mean)
+        more = np.append(np.cumsum(chance[:0:-1])[::-1], 0.0)  # P(more than each)
+        return float(first + np.argmax((1 - more) ** stations >= HALF))
+    chance = poisson_densities(0, one_count + 1, mean)
     within = (
         _power(np.where(np.arange(one_count + 1) <= k, chance, 0), all_count)[one_count]
-        / poisson.pmf(one_count, units)
+        / poisson_densities(one_count, 1, units)[0]
         for k in range(one_count)
     )
     return float(next((k for k, share in enumerate(within) if share >= HALF), one_count))

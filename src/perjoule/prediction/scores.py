@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, isfinite, log
+from math import expm1, log
 from typing import Literal
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from perjoule.prediction.published import Published
 from perjoule.prediction.validation import LEVELS, Level, Test, quantile_ratio
+from perjoule.statistics.ranks import tau_b
 
 BAND_RATIO = 0.9
 
@@ -59,7 +59,7 @@ def _score(level: Level, groups: Sequence[Sequence[Test]]) -> Score:
         p90_ratio=float(np.quantile(errors, 0.9)),
         held_ratio=float(np.mean(held)) if held else float("nan"),
         power_skill_ratio=skill(tests),
-        order_tau=_tau(said, told),
+        order_tau=tau_b(said, told),
         simpler={name: float(np.median([_off(test, name) for test in tests])) for name in names},
     )
 
@@ -79,7 +79,7 @@ def published_score(found: Sequence[Published]) -> Score:
         p90_ratio=float(np.quantile(errors, 0.9)),
         held_ratio=float(np.mean([one.held is True for one in by_profile])),
         power_skill_ratio=None,
-        order_tau=_tau(
+        order_tau=tau_b(
             [one.value_bytes_per_s or 0.0 for one in valued], [one.printed_bytes_per_s for one in valued]
         ),
         simpler=_simpler(by_profile),
@@ -108,11 +108,6 @@ def _servers(one: Published) -> float:
 
 def _bound(one: Published) -> float:
     return one.bound_bytes_per_s or float("nan")
-
-
-def _tau(said: Sequence[float], told: Sequence[float]) -> float | None:
-    tau = kendalltau(said, told).statistic if len(said) > 1 else float("nan")
-    return float(tau) if isfinite(tau) else None
 
 
 def _off(test: Test, name: str) -> float:

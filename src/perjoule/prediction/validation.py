@@ -19,12 +19,12 @@ from math import ceil, exp, inf, log
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from perjoule.prediction.bounds import Demand, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, demand, fit, throughput_bytes_per_s
 from perjoule.prediction.observation import Case, Observation
 from perjoule.prediction.power import dynamic_w
+from perjoule.prediction.solving import least_squares
 
 Level = Literal["clients", "redundancy", "hardware", "size", "in flight"]
 KEYS: Mapping[Level, Callable[[Case], object]] = {
@@ -136,10 +136,8 @@ def _usl(clients: np.ndarray, rates: np.ndarray) -> Callable[[float], float]:
     def law(x: np.ndarray, n: np.ndarray) -> np.ndarray:
         return np.exp(x[0]) * n / (1 + np.exp(x[1]) * (n - 1) + np.exp(x[2]) * n * (n - 1))
 
-    began = np.array([log(float(np.median(rates / clients))), -3.0, -6.0])
-    found = least_squares(
-        lambda x: np.log(law(np.clip(x, -30, 30), clients) / rates), began, loss="soft_l1", f_scale=0.03
-    ).x
+    began = [log(float(np.median(rates / clients))), -3.0, -6.0]
+    found, _ = least_squares(lambda x: np.log(law(np.clip(x, -30, 30), clients) / rates), began)
     return lambda n: float(law(np.clip(found, -30, 30), np.array(n)))
 
 

@@ -27,9 +27,10 @@ from typing import Literal
 from perjoule.model import Cell, Interval
 from perjoule.model.metrics import metric_of, whole_window
 from perjoule.statistics.contrast import Estimate, Sample, Term, contrast
+from perjoule.statistics.distributions import CONFIDENCE_RATIO
 from perjoule.statistics.drift import Trend
 from perjoule.statistics.grades import different_grades, differing
-from perjoule.statistics.intervals import CONFIDENCE_RATIO, holm_counts
+from perjoule.statistics.intervals import holm_counts
 from perjoule.statistics.trends import campaign_trend
 
 RELEVANT_RATIO = 0.02

@@ -30,8 +30,8 @@ from statistics import fmean, variance
 from typing import Literal
 
 from perjoule.model import Cell, Interval, Ran
+from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_p, student_quantile
 from perjoule.statistics.drift import Trend, inflation
-from perjoule.statistics.intervals import CONFIDENCE_RATIO, student_p, student_quantile
 
 _HIGHEST_LOG = 700.0  # beyond it a ratio is not a finite float
 _LEAST_P, _HALVINGS_COUNT = 1e-15, 50

@@ -18,7 +18,7 @@ from math import expm1, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.statistics.intervals import student_p, student_quantile
+from perjoule.statistics.distributions import student_p, student_quantile
 
 LEAST_FREEDOM = 3  # residuals beyond the means, before which nothing is known
 DOUBTED_FREEDOM = 5  # the same, below which nothing is reported

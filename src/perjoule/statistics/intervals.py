@@ -8,8 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from perjoule.model import Interval
-
-CONFIDENCE_RATIO = 0.95
+from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_quantile
 
 
 def interval(values: Sequence[float]) -> Interval:
@@ -56,31 +55,6 @@ def student_factor(count: int) -> float:
     ...
     """
     return student_quantile(count - 1) if count > 1 else inf
-
-
-def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> float:
-    """Return the quantile of Student's t with these degrees of freedom that leaves this share outside,
-    half on either side.
-    """
-    from scipy import special  # every command imports this page, and few of them ask for a quantile
-
-    return -float(special.stdtrit(freedom, beyond / 2))
-
-
-def student_p(value: float, freedom: float) -> float:
-    """Return the two-sided p of a value of Student's t."""
-    from scipy import special
-
-    return float(2 * special.stdtr(freedom, -abs(value)))
-
-
-def fisher_p(ratio: float, freedom: float, other_freedom: float) -> float:
-    """Return the p of a ratio of two variances with these degrees of freedom, F distributed if they are
-    the same.
-    """
-    from scipy import special
-
-    return float(special.fdtrc(freedom, other_freedom, ratio))
 
 
 def holm_counts(ps: Sequence[float]) -> list[int]:

@@ -26,7 +26,7 @@ from perjoule.model import Cell, Direction, Interval
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.statistics.better import refusal, sample
 from perjoule.statistics.contrast import contrast
-from perjoule.statistics.intervals import CONFIDENCE_RATIO, fisher_p, student_quantile
+from perjoule.statistics.distributions import CONFIDENCE_RATIO, fisher_p, student_quantile
 from perjoule.statistics.modes import summarised_by_median
 from perjoule.statistics.stopping import widening_of
 

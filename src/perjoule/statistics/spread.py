@@ -14,7 +14,7 @@ from math import sqrt
 from statistics import fmean
 
 from perjoule.model import Interval
-from perjoule.statistics.intervals import CONFIDENCE_RATIO, student_p, student_quantile
+from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_p, student_quantile
 
 
 @dataclass(frozen=True)

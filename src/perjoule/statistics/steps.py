@@ -20,7 +20,7 @@ from math import exp, inf, log, sqrt
 from statistics import fmean
 
 from perjoule.model import Interval
-from perjoule.statistics.intervals import student_p, student_quantile
+from perjoule.statistics.distributions import student_p, student_quantile
 
 FALSE_ALARM_RATIO = 0.05  # of all series together
 LEAST_COUNT = 4  # campaigns, below which no step is sought

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, solve_triangular
 
 from perjoule.tuning.space import Floats, OptionSpace, Setting
 
@@ -88,7 +87,7 @@ class Surface:
         priors = [OPTION] * len(self._alone) + [TOGETHER, ROUND, NOISE]
         self.deviations = self._most_probable(priors)
         self._lower: Floats = np.asarray(np.linalg.cholesky(self._covariance(self.deviations)), np.float64)
-        self._weights: Floats = np.asarray(cho_solve((self._lower, True), self._y))
+        self._weights: Floats = _solved(self._lower.T, _solved(self._lower, self._y))
 
     @property
     def blocks_count(self) -> int:
@@ -113,7 +112,7 @@ class Surface:
         return Effect(across @ self._weights, variance * likeness - half.T @ half)
 
     def _halved(self, across: Floats) -> Floats:
-        return np.asarray(solve_triangular(self._lower, across.T, lower=True))
+        return _solved(self._lower, across.T)
 
     def _between(self, settings: Sequence[Setting]) -> Floats:
         """Return the covariance of settings with the measured blocks."""
@@ -136,8 +135,8 @@ class Surface:
         return jittered(_CONSTANT**2 + np.tensordot(np.square(deviations), self._parts, 1))
 
     def _log_likelihood(self, deviations: Sequence[float]) -> float:
-        lower = np.linalg.cholesky(self._covariance(deviations))
-        scaled = np.asarray(solve_triangular(lower, self._y, lower=True))
+        lower = np.asarray(np.linalg.cholesky(self._covariance(deviations)), np.float64)
+        scaled = _solved(lower, self._y)
         return float(-scaled @ scaled / 2 - np.sum(np.log(np.diag(lower))))
 
     def _most_probable(self, priors: Sequence[Prior]) -> list[float]:
@@ -160,3 +159,7 @@ class Surface:
 def jittered(covariance: Floats) -> Floats:
     """Return a covariance that rounding does not keep from having a root."""
     return covariance + _ROUNDING * float(np.max(np.diag(covariance))) * np.eye(len(covariance))
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(matrix, right), np.float64)

@@ -9,9 +9,10 @@ from scipy import stats
 from perjoule.model import Cell, Spec
 from perjoule.model.units import MIB
 from perjoule.papers import published
-from perjoule.papers.comparison import held, kendall, rankings
+from perjoule.papers.comparison import held, rankings
 from perjoule.papers.facts import MeasuredMetric, beside
 from perjoule.statistics.intervals import interval
+from perjoule.statistics.ranks import kendall
 
 PAPER = published.paper("green-storage")
 VALUES = {"cephfs": (80.0, 90.0, 100.0), "moosefs": (300.0, 310.0, 320.0), "glusterfs": (330.0, 340.0, 350.0)}

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from perjoule.model import Campaign
 from perjoule.model.campaign import StopRule
-from perjoule.statistics.intervals import fisher_p, half_width_ratio, interval, ratio_interval, student_factor
+from perjoule.statistics.distributions import fisher_p
+from perjoule.statistics.intervals import half_width_ratio, interval, ratio_interval, student_factor
 from perjoule.statistics.stopping import campaign_widening, narrow_enough, stopped_interval
 
 

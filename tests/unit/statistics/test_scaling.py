@@ -8,10 +8,11 @@ import pytest
 from scipy import optimize, stats
 
 from perjoule.model import Cell, Ran
-from perjoule.papers.comparison import kendall
 from perjoule.statistics.contrast import Estimate, Sample, contrast
+from perjoule.statistics.distributions import student_p, student_quantile
 from perjoule.statistics.drift import TimedValue, Trend, inflation, trend
-from perjoule.statistics.intervals import interval, student_p, student_quantile
+from perjoule.statistics.intervals import interval
+from perjoule.statistics.ranks import kendall
 from perjoule.statistics.scaling import ScalingLaw, power_law, scalability_law, scaling
 from typed import present
 

@@ -320,6 +320,7 @@ def test_what_is_missing_is_reported_with_what_fixes_it(monkeypatch: pytest.Monk
         "awkward",
         "vector",
         "hist",
+        "scipy",
         "distributed",
     ]
     monkeypatch.setattr(importlib.metadata.Distribution, "from_name", absent)
