@@ -16,7 +16,10 @@ from together import groups, without_group
 PYTEST = """#!/bin/sh
 report=${*##*--junit-xml }
 report=${report%% *}
-case "$*" in *--collect-only*) printf 'tests/live/test_long.py::test_%s\\n' 'it[a]' 'it[b c]' long; exit;; esac
+case "$*" in
+*--collect-only*) printf 'tests/live/test_long.py::test_%s\\n' 'it[a]' 'it[b c]' long; exit;;
+*--last-failed*) report=${*##*cache_dir=}; report=${report%% *}-again;;
+esac
 echo "ran ${report##*/}"
 case " $FAILING " in *" ${report##*/} "*) exit 1;; esac
 """
@@ -53,22 +56,26 @@ def done(argv: list[str | Path], failing: str, **environment: str) -> subprocess
 
 
 @pytest.mark.parametrize(
-    ("failing", "code", "summary"),
+    ("failing", "again", "summary"),
     [
-        ("", 0, ""),
-        ("unit.xml", 2, "failed parts: unit\n"),
-        ("beside.xml alone.xml", 2, "failed parts: beside alone\n"),
+        ("", "", ""),
+        ("unit.xml", "", "failed parts: unit\n"),
+        ("alone.xml", "alone", ""),
+        ("beside.xml beside-again alone.xml", "beside alone", "failed parts: beside\n"),
+        ("beside.xml beside-again alone.xml alone-again", "beside alone", "failed parts: beside alone\n"),
     ],
 )
-def test_every_part_runs_and_those_that_fail_are_named_at_the_end(
-    tmp_path: Path, failing: str, code: int, summary: str
+def test_every_part_runs_live_tests_that_fail_once_more_and_those_that_fail_again_are_named_at_the_end(
+    tmp_path: Path, failing: str, again: str, summary: str
 ) -> None:
     program(tmp_path / "pytest", PYTEST)
     old = ["--old-file=.venv/ready-for-development", "--old-file=.venv/ready"]
     made = done(["make", *old, f"BIN={tmp_path}", "AS_ROOT=", "INSTALL=:", "test"], failing)
-    assert made.returncode == code, made.stderr
+    assert made.returncode == (2 if summary else 0), made.stderr
     assert [line for line in made.stdout.splitlines() if line.startswith("ran ")] == [
-        f"ran {part}.xml" for part in PARTS
+        f"ran {part}{run}"
+        for part in PARTS
+        for run in (".xml", *(["-again"] if part in again.split() else []))
     ]
     assert made.stderr.partition("make")[0] == summary
     assert "not run here, but by `make slow`: 2 tests/live/test_long.py::test_it\n" in made.stdout
