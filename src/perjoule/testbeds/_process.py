@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 
 from perjoule.drivers.protocols import Completed, Process
@@ -23,6 +24,7 @@ MOST_OUTPUT_BYTES = 64 * 1024**2  # of a program's output; the rest is not read
 _WRITTEN_BACK_S = 600.0  # in which all that is dirty is on its disks
 # How what leads onto a host says that it did not get there, or that there is no such program.
 _REFUSALS = ("nsenter: ", "perjoule: ")
+_LEADING = ("env", "setpriv")  # only options and variables are between these and a program
 
 
 def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
@@ -140,7 +142,8 @@ def judged(
     """
     if late_s is not None:
         message = _last_words(completed.stdout, completed.stderr)
-        raise TransientError(f"{completed.argv[0]} did not end within {late_s:g} s{message}", where=where)
+        program, *_ = _program(completed.argv)
+        raise TransientError(f"{program} did not end within {late_s:g} s{message}", where=where)
     code = completed.returncode
     refused = led and code != 0 and completed.stderr.startswith(_REFUSALS)
     if refused or (check and code):
@@ -152,7 +155,19 @@ def judged(
 
 def failure(completed: Completed, verb: str) -> str:
     """Return what failed, with its last output."""
-    return f"{' '.join(completed.argv[:3])} {verb}{_last_words(completed.stdout, completed.stderr)}"
+    command = " ".join(_program(completed.argv)[:3])
+    return f"{command} {verb}{_last_words(completed.stdout, completed.stderr)}"
+
+
+def _program(argv: Sequence[str]) -> Sequence[str]:
+    """Return a command from its program on, without what runs it as somebody, or in an environment."""
+    while argv[0] in _LEADING and (led := [*dropwhile(_is_option, argv[1:])]):
+        argv = led
+    return argv
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") or "=" in word
 
 
 def captured(

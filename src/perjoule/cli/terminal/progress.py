@@ -41,6 +41,7 @@ class ProgressDisplay:
         # t_s, and what the clients had sent and received, in bytes
         self.before: tuple[float, ...] | None = None
         self.rate_bytes_per_s = 0.0
+        self._reason = ""  # of the trial kept before, if that failed
         self.live = Live(console=err, get_renderable=self._render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> "ProgressDisplay":
@@ -80,8 +81,11 @@ class ProgressDisplay:
         self.notice, self.phase = None, "kept"
         number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {record.trial.text}"
         if record.outcome is None or record.status == "failed":
-            err.print(Text(f"{number}: failed: {record.reason}", style="red"))
+            reason = "as before" if record.reason == self._reason else record.reason
+            err.print(Text(f"{number}: failed: {reason}", style="red"))
+            self._reason = record.reason
             return
+        self._reason = ""
         numbers = ", ".join(point_text(point) for point in notice.points)
         at_scale = Reading(record).dilation.text
         emulated = f" (emulated at {at_scale})" if at_scale else ""

@@ -54,6 +54,18 @@ def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.Captur
     assert account.kept_count == 1
 
 
+def test_the_reason_of_trials_that_fail_alike_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    some = trials(4)
+    progress = ProgressDisplay(Remaining({trial.id: 60.0 for trial in some}))
+    for trial, reason in zip(some, ("no master", "no master", "no client", "no master"), strict=True):
+        record: Any = SimpleNamespace(trial=trial, outcome=None, status="failed", reason=reason)
+        progress(Notice("kept", trial=trial, record=record))
+    reasons = [
+        line.rpartition("failed: ")[2] for line in capsys.readouterr().err.splitlines() if "fail" in line
+    ]
+    assert reasons == ["no master", "as before", "no client", "no master"]
+
+
 def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     trial = replace(trials(1)[0], clients_count=1)
     hosts = Hosts(
