@@ -7,8 +7,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts
@@ -46,6 +47,12 @@ class Deployed(FileSystem):
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
     patience_s: Seconds = 60.0
     """Time limit of each step of bring-up, at scale 1; slower testbeds get more."""
+
+    @model_validator(mode="after")
+    def _ages_files(self) -> Self:
+        if self.aged and self.offers != "folders":
+            raise ValueError("aged writes files, and its clients have none; remove aged")
+        return self
 
     @abstractmethod
     def deployment(self, hosts: Hosts) -> Deployment[Any]:

@@ -16,9 +16,9 @@ import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Bucket, Check, Host, Hosts, OffersBuckets, Port
@@ -72,12 +72,6 @@ class SeaweedS3(SelfBuilt):
     """Size at which a volume takes no more data (volumeSizeLimitMB; SeaweedFS's default is 30000 MiB)."""
     volumes_count: Annotated[int, Field(ge=1, le=100)] = 2
     """Volumes of a bucket on each server from the start, so that all servers get data."""
-
-    @model_validator(mode="after")
-    def _ages_not(self) -> Self:
-        if self.aged:
-            raise ValueError("aged writes files, and its clients have none; remove aged")
-        return self
 
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """One program."""

@@ -294,6 +294,7 @@ def test_moosefs_is_not_asked_to_delete() -> None:
     ("filesystem", "told"),
     [
         ('kind = "rados"', "its clients have none"),
+        ('kind = "seaweed_s3"', "its clients have none"),
         ('kind = "cephfs"\nstore = "memstore"', "aged fills disks, not memory"),
         ('kind = "directory"\npath = "/mnt"', 'filesystem directory has no option "aged"'),
     ],

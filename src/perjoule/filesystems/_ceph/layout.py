@@ -179,8 +179,6 @@ class Ceph(Deployed):
 
     @model_validator(mode="after")
     def _ages_on_disk(self) -> Self:
-        if self.aged and self.offers != "folders":
-            raise ValueError("aged writes files, and its clients have none; remove aged, or use cephfs")
         if self.aged and self.store == "memstore":
             raise ValueError('aged fills disks, not memory; remove aged, or set store = "bluestore"')
         return self
