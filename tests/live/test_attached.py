@@ -3,6 +3,7 @@ on virtual hosts, and the campaign knows only a mounted path and a key that may 
 """
 
 import json
+import random
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -36,6 +37,7 @@ NOBODY = (
     *("setpriv", "--reuid=65534", "--regid=65534"),
     *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
 )
+WHOLE_S = 15.0  # of a campaign with a load of seconds, most of it Ceph's counts of bytes, which come late
 CAMPAIGN = """
 name = "production"
 repetitions = 1
@@ -98,10 +100,32 @@ class Production:
         (record,) = results.rglob("record.json")
         return json.loads(record.read_text()), done
 
+    def started(self, name: str, **changed: str) -> Process:
+        """Start a campaign."""
+        command = self.command("run", self.campaign(name, **changed), "--into", self.home / name)
+        return self.client.spawn(command, log=self.home / f"{name}.log")
+
+    def kill(self, name: str, process: Process) -> None:
+        """Kill a campaign's perjoule, if it still runs, and not its load; the host sees no other host's
+        processes.
+        """
+        command = f"kill -9 $(pgrep -f 'run .*/{name}[.]toml')"
+        until_s = time.monotonic() + 60
+        while process.returncode is None:  # it may not have entered the host yet
+            assert time.monotonic() < until_s, process.output()
+            self.client.run(["sh", "-c", command], timeout_s=20, check=False)
+            time.sleep(0.02)
+
+    def behind(self) -> list[str]:
+        """What is left of their runs on the client: programs, folders of runs, and what they filled."""
+        ps = self.client.run(["ps", "-o", "stat=,args=", "-u", "65534"], timeout_s=20, check=False)
+        programs = [line for line in ps.stdout.splitlines() if not line.startswith("Z")]
+        find = ["find", self.home, "-maxdepth", "1", "-name", "perjoule-*", "-o", "-name", "pj*"]
+        return [*self.listed(), *self.client.run(find, timeout_s=20).stdout.splitlines(), *programs]
+
     def begun(self, name: str, **changed: str) -> Process:
         """Start a campaign, and wait until its load writes."""
-        command = self.command("run", self.campaign(name, **changed), "--into", self.home / name)
-        process = self.client.spawn(command, log=self.home / f"{name}.log")
+        process = self.started(name, **changed)
         until_s = time.monotonic() + 60
         while not self.listed("-type", "f", "-size", "+0"):
             assert process.returncode is None, process.output()
@@ -204,16 +228,27 @@ def test_what_others_write_beside_a_load_is_doubted_with_its_share(ceph: Product
     assert doubt["values"]["share_ratio"] == pytest.approx(share_ratio, rel=0.1)
 
 
-def test_after_sigkill_the_next_command_leaves_the_cluster_as_it_was(ceph: Production) -> None:
-    before = quiet(ceph.hosts)
-    process = ceph.begun("killed", size="64 MiB", duration="60 s")
-    # only perjoule, not its load; the host sees no other host's processes
-    ceph.client.run(["sh", "-c", "kill -9 $(pgrep -f 'run .*/killed[.]toml')"], timeout_s=20)
-    process.wait(timeout_s=20)
-    assert ceph.listed()
-    ceph.client.run(ceph.command("down"), timeout_s=60)
-    assert ceph.listed() == []
-    assert quiet(ceph.hosts) == before
+@pytest.mark.parametrize("kills_count", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_after_sigkill_at_any_moment_the_next_command_leaves_the_cluster_as_it_was(
+    kills_count: int, ceph: Production
+) -> None:
+    """The first kill is in the midst of a load, the others at any moment between start and report."""
+    before, chance, caught_count = quiet(ceph.hosts), random.Random(kills_count - 1), 0
+    for kill in range(kills_count):
+        name, delay_s = f"killed-{kills_count}-{kill}", 0.0
+        if kill:
+            delay_s, process = chance.uniform(0, WHOLE_S), ceph.started(name, duration="2 s")
+            time.sleep(delay_s)
+        else:
+            process = ceph.begun(name, size="64 MiB", duration="60 s")
+        assert process.returncode in (None, 0), process.output()
+        caught_count += process.returncode is None
+        ceph.kill(name, process)
+        assert kill or ceph.listed(), "a kill in the midst of a load leaves its data until the next command"
+        ceph.client.run(ceph.command("down"), timeout_s=60)
+        assert ceph.behind() == [], f"{name}, killed after {delay_s:.3f} s"
+        assert quiet(ceph.hosts) == before, f"{name}, killed after {delay_s:.3f} s"
+    assert caught_count >= kills_count // 2, "most runs had ended before they were killed: make WHOLE_S less"
 
 
 def test_an_osd_that_is_down_refuses_or_is_doubted_by_name(ceph: Production) -> None:

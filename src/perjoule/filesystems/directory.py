@@ -7,6 +7,7 @@ not dropped: a doubt names those that a mount's type is known for, as GPFS's pag
 outside of the page cache. https://www.ibm.com/docs/en/storage-scale/5.2.3?topic=considerations-cache-usage
 """
 
+import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -108,9 +109,9 @@ class Directory(FileSystem):
 
         def remove(client: Host) -> None:
             if made := directories.get(client.name):
-                with suppress(WorkloadError):
-                    note = client.directory / MADE / made.name
-                    client.run(["rm", "-rf", "--one-file-system", "--", note, made], timeout_s=600)
+                with suppress(WorkloadError):  # the note last: whoever cleans up after a kill needs it
+                    for path in (made, client.directory / MADE / made.name):
+                        client.run(["rm", "-rf", "--one-file-system", "--", path], timeout_s=600)
 
         try:
             directories[first.name] = self._folder(first)
@@ -139,13 +140,13 @@ class Directory(FileSystem):
                 where=client.name,
                 next="mount it there, or correct path in the campaign",
             )
-        made = client.run(
-            ["mktemp", "-d", "-p", self.path, "perjoule-XXXXXXXXXX"], timeout_s=SHORT_S, check=False
-        )
+        path = self.path / f"perjoule-{secrets.token_hex(5)}"
+        note = client.directory / MADE / path.name
+        client.put(f"{path}\n", note)  # first: a kill in between must leave no folder that nobody knows of
+        made = client.run(["mkdir", "-m", "700", "--", path], timeout_s=SHORT_S, check=False)
         if made.returncode != 0:
+            client.run(["rm", "-f", "--", note], timeout_s=SHORT_S)
             reason = made.stderr.strip().rsplit(": ", 1)[-1].lower()
             next_step = "choose a writable folder"
             raise MachineError(f"{self.path} is not writable ({reason})", where=client.name, next=next_step)
-        path = Path(made.stdout.strip())
-        client.put(f"{path}\n", client.directory / MADE / path.name)
         return path

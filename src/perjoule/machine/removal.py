@@ -174,13 +174,14 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
 
 
 def sweep(
-    within: Path | None = None, *, free: Callable[[Path], None] | None = None
+    within: Path | None = None, *, free: Callable[[Path], str] | None = None
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Remove the scratch folders of killed runs.
 
     Args:
         within: where they are; by default the temporary directory.
-        free: called with each such folder first, to end what is in use there.
+        free: called with each such folder first, to end what is in use there; it returns why the folder has to
+            stay, "" if it has not.
 
     Returns:
         The folders removed, and a sentence for each folder of such a name that stays; those in use are
@@ -209,9 +210,8 @@ def sweep(
                 reasons.append(f"{folder}: belongs to another user")
                 continue
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if free and _is_file(descriptor, MARK):
-                free(folder)
-            if use := _use(folder):
+            needed = free(folder) if free and _is_file(descriptor, MARK) else ""
+            if use := needed or _use(folder):
                 reasons.append(f"{folder}: {use}")
                 continue
             if _only_sockets(descriptor):

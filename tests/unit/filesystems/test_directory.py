@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 
 from perjoule.drivers import build
-from perjoule.drivers.protocols import Check, Host, Hosts, OfOthers
+from perjoule.drivers.protocols import MADE, Check, Host, Hosts, OfOthers
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
@@ -106,12 +106,15 @@ class Client(ScriptedHost):
         match words:
             case ["test", "-d", path]:
                 return 0 if path in self.folders else 1, ""
-            case ["mktemp", *_, parent, _]:
-                made = f"{parent}/perjoule-of-{self.name}"
+            case ["mkdir", *_, made]:
+                assert self.files[self.directory / MADE / Path(made).name] == f"{made}\n", "noted first"
                 self.folders.add(made)
-                return 0, made + "\n"
-            case ["rm", *_, path]:
-                self.folders.discard(path)
+            case ["rm", *_, removed] if removed in self.folders:
+                self.folders.discard(removed)
+            case ["rm", *_, removed] if self.files.pop(Path(removed), None):
+                assert f"/scratch/{Path(removed).name}" not in self.folders, "the note goes last"
+            case ["rm", *_]:
+                pass  # another client has removed what they shared
             case ["sh", "-c", said] if said.endswith("command -v zinject"):
                 return 1 if self.name == "client-2" else 0, ""
             case ["findmnt", *_]:
@@ -126,21 +129,22 @@ def test_clients_that_see_the_same_file_system_share_a_folder_whose_files_lie_no
     lustre = {"/scratch"}
     clients = tuple(Client(f"client-{n}", lustre, "10.0.0.1@tcp:/lustre") for n in (1, 2, 3))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
-        assert set(mounted.directories.values()) == {Path("/scratch/perjoule-of-client-1")}
+        (made,) = {*mounted.directories.values()}
+        assert (made.parent, made.name.startswith("perjoule-")) == (Path("/scratch"), True)
         assert list(mounted.directories) == ["client-1", "client-2", "client-3"]
-        assert (mounted.data_hosts, mounted.locate(Path("/scratch/perjoule-of-client-1/file"))) == ((), ())
+        assert (mounted.data_hosts, mounted.locate(made / "file")) == ((), ())
     assert lustre == {"/scratch"}
+    assert not any(client.files for client in clients), "no note stays"
 
 
 def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() -> None:
     disks = [{"/scratch"}, {"/scratch"}]
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n, disk in enumerate(disks, 1))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
-        assert [str(path) for path in mounted.directories.values()] == [
-            f"/scratch/perjoule-of-client-{n}" for n in (1, 2)
-        ]
+        first, second = mounted.directories.values()
+        assert (str(first) in disks[0], str(second) in disks[1], first != second) == (True, True, True)
         assert mounted.data_hosts == ("client-1", "client-2")
-        assert mounted.locate(Path("/scratch/perjoule-of-client-1/file")) == ("client-1",)
+        assert mounted.locate(first / "file") == ("client-1",)
     assert disks == [{"/scratch"}, {"/scratch"}]
 
 
@@ -148,7 +152,7 @@ def test_a_file_in_a_local_folder_that_clients_share_lies_on_all_of_them() -> No
     disk = {"/scratch"}
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n in (1, 2))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
-        assert mounted.locate(Path("/scratch/perjoule-of-client-1/file")) == ("client-1", "client-2")
+        assert mounted.locate(mounted.directories["client-1"] / "file") == ("client-1", "client-2")
 
 
 def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> None:

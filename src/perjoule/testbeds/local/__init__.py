@@ -182,14 +182,19 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
     return removal.sweep(within, free=_free)
 
 
-def _free(folder: Path) -> None:
-    """End the programs of a killed run, and remove what they have filled."""
+def _free(folder: Path) -> str:
+    """End the programs of a killed run, and remove what they have filled; return what of that stays."""
     processes.end(_owned(folder))
     exports.withdraw(folder.resolve())
-    for note in (folder / MADE).glob("*"):
+    reasons: list[str] = []
+    for note in sorted((folder / MADE).glob("*")):
         if _MADE.fullmatch(note.name) and (made := Path(note.read_text().strip())).name == note.name:
-            removal.remove_folder(made, mark="")
+            if not made.parent.is_dir():
+                reasons.append(f"its {made} may be there yet; mount {made.parent}")
+            elif stays := removal.remove_folder(made, mark=""):
+                reasons.append(f"its {stays[0]} can't be removed")
     free(folder)
+    return "; ".join(reasons)
 
 
 def _owned(folder: Path) -> str:
