@@ -163,6 +163,48 @@ def test_the_package_of_the_documentation_is_used(tmp_path: Path) -> None:
     assert metrics["energy_per_client_j"]["mean"] > 0
 
 
+LAB = """
+[project]
+name = "perjoule-labfs"
+version = "0.1"
+[project.entry-points."perjoule.filesystems"]
+sshfs = "perjoule_labfs"
+"""
+MAKERS = "https://example.org/labfs"
+OF_SSHFS = """
+name = "labfs"
+repetitions = 1
+[testbed]
+kind = "virtual"
+[[filesystem]]
+kind = "sshfs"
+[[workload]]
+kind = "fio"
+operation = "write"
+size = "16 MiB"
+"""
+
+
+def test_the_file_system_of_the_documentation_is_one_of_a_package_and_says_where_its_program_is_had(
+    tmp_path: Path,
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "new-file-system.md").read_text()
+    module = page.partition("```python\n")[2].partition("```")[0]
+    module = module.replace('{"sshfs": "sshfs"}', f'{{"labfs-mount": "{MAKERS}"}}')
+    place = tmp_path / "environment"
+    folder = environment(place)
+    add(folder, LAB, {"perjoule_labfs.py": module})
+    (place / "labfs.toml").write_text(OF_SSHFS)
+    done = ran(place, "drivers", "sshfs")
+    assert done.stdout.startswith("filesystem sshfs (of perjoule-labfs 0.1)") and done.stderr == ""
+    lacking = f"labfs-mount (not on the PATH); install labfs-mount as {MAKERS} says, on the PATH"
+    assert lacking in ran(place, "check", "labfs.toml").stdout
+    (folder / "perjoule_labfs.py").write_text(module.replace("compression = false", 'compressed = "9"'))
+    done = ran(place, "drivers", "sshfs", code=2)
+    assert "the example of sshfs: " in done.stderr and 'has no option "compressed"' in done.stderr
+    assert "compression = false" in done.stdout, "its options are described all the same"
+
+
 def test_packages_outside_of_the_environment_are_not_even_looked_at(plain: Path, tmp_path: Path) -> None:
     add_another(tmp_path)
     done = ran(plain, "drivers", folder=tmp_path, PYTHONPATH=str(tmp_path))

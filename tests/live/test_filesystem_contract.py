@@ -88,7 +88,7 @@ def on_the_page() -> str:
 
 def module(kind: str, folder: Path) -> ModuleType:
     if kind != FROM_THE_PAGE:
-        return importlib.import_module(f"perjoule.filesystems.{kind}")
+        return drivers.module_of("filesystems", kind)  # another package's, too
     source = folder / f"{kind}.py"
     source.write_text(on_the_page())
     spec = importlib.util.spec_from_file_location(f"perjoule.filesystems.{kind}", source)

@@ -37,7 +37,7 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | E
 def describe(kind: str | None = None) -> Iterator[str]:
     """Describe all drivers in lines, or one kind with its options (wherever that name is a driver).
 
-    Raises CampaignError.
+    Raises CampaignError: there is no such driver, or, after its lines, its example is not valid.
     """
     if kind is None:
         listed = [(name, driver_kind) for name in LISTED for driver_kind in drivers.usable(f"{name}s")]
@@ -74,6 +74,7 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
         )
     yield from (f"  ports: {line}" for line in ports(name, kind))
     yield from ("", *example_text(name, kind).splitlines(), "")
+    example(f"{name}s", kind)  # of another package, no test of ours has held it
 
 
 def ports(name: str, kind: str) -> Iterator[str]:

@@ -32,7 +32,8 @@ class Deployed(FileSystem):
     `Deployment`.
     """
 
-    # Its programs, each with the Debian package that has it, by the hosts that run them (`Hosts.at`)
+    # Its programs, each with the Debian package that has it, or with its makers' address where none has, by the
+    # hosts that run them (`Hosts.at`)
     runs: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
     in_user_space: ClassVar[bool] = True  # its client is one of FUSE
     removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time

@@ -1,4 +1,6 @@
-"""Programs that a driver runs, as this machine has them, each with the Debian package that brings it."""
+"""Programs that a driver runs, as this machine has them, each with the Debian package that brings it, or the
+address of its makers where none does.
+"""
 
 import os
 import shutil
@@ -11,21 +13,21 @@ SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def programs(packages: Mapping[str, str], on: str = "client") -> tuple[Check, ...]:
-    """Check that programs are installed on this machine; `packages` maps each to its Debian package, `on`
-    is a Check's.
+    """Check that programs are installed on this machine; `packages` maps each to its Debian package, or to the
+    address (with a slash) where its makers say how it is installed; `on` is a Check's.
     """
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
 
-    def check(program: str, package: str) -> Check:
+    def check(program: str, source: str) -> Check:
         path_found = shutil.which(program, path=path)
-        fix, look = f"apt install {package}", f"program {program}"
+        packaged = "/" not in source
         return Check(
             program,
             path_found is not None,
-            path_found or "not installed",
-            fix,
-            package=package,
-            look=look,
+            path_found or ("not installed" if packaged else "not on the PATH"),
+            f"apt install {source}" if packaged else f"install {program} as {source} says, on the PATH",
+            package=source if packaged else "",
+            look=f"program {program}",
             on=on,
         )
 
