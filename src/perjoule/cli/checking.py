@@ -16,7 +16,7 @@ from perjoule.cli.terminal.display import out, show_findings, show_missing
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check, Meter
-from perjoule.execution import footprint, readiness, resources, time_limit
+from perjoule.execution import attached, footprint, readiness, resources, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import bytes_text, counted, seconds_text
@@ -44,7 +44,9 @@ from perjoule.model.units import bytes_text, counted, seconds_text
     "--hosts", "by_host", is_flag=True, help="Also print what is run, written and listened on, on each host."
 )
 @click.option(
-    "--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs."
+    "--connect",
+    is_flag=True,
+    help="Also ask hosts, meters and clusters of others whether they have what the campaign needs.",
 )
 @json_output.option
 def check(
@@ -70,6 +72,7 @@ def check(
     space = resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s)
     meters = MetersAsked()
     answers = readiness.checks(asked, without, connect=connect, ask=meters.ask)
+    answers += attached.beforehand(asked) if connect else ()
     short = tuple(short_loads(plan, meters.update_s))
     missing = readiness.missing(answers)
     required = (*space, *answers) if connect else space

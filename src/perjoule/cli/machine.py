@@ -18,7 +18,7 @@ from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_checks, show_findings, show_line
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.protocols import Check, Cleaned, Cleans, HasExtras
-from perjoule.execution import grants, readiness, resources
+from perjoule.execution import attached, grants, readiness, resources
 from perjoule.model import Campaign, families, metrics
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import counted
@@ -288,6 +288,7 @@ def _doctor_of(asked: Campaign, as_json: bool) -> None:
         raise error
     checks = (
         *readiness.checks(asked, ask=MetersAsked().ask),
+        *attached.beforehand(asked),
         *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s),
     )
     if as_json:

@@ -4,8 +4,9 @@ moved, is doubted.
 
 import time
 
-from perjoule.drivers.protocols import Mounted, OfOthers, TellsState
-from perjoule.model import ClusterState, Outcome
+from perjoule import drivers
+from perjoule.drivers.protocols import Check, Mounted, NamesCluster, OfOthers, StandsReady, TellsState
+from perjoule.model import Campaign, ClusterState, Outcome, Trial
 from perjoule.model.cluster_state import changes
 from perjoule.model.doubts import SHARED, Doubt
 from perjoule.model.errors import WorkloadError
@@ -13,6 +14,33 @@ from perjoule.model.errors import WorkloadError
 # Of others, below which they are not doubted: attributes and journals of our own files count as theirs.
 LEAST_BYTES = 1024**2
 LEAST_SHARE_RATIO = 0.02
+
+HEAL = "wait until it has healed, or set while_degraded = true in the table that names it"
+
+
+def beforehand(campaign: Campaign) -> tuple[Check, ...]:
+    """Ask the clusters that others run how they are, where a testbed's first client can be asked before it is
+    held.
+    """
+    trials = {(trial.testbed.label, trial.filesystem.label): trial for trial in campaign.trials}
+    return tuple(check for trial in trials.values() for check in _asked(trial))
+
+
+def _asked(trial: Trial) -> tuple[Check, ...]:
+    testbed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
+    name = f"cluster of {trial.filesystem.label}"
+    if not (isinstance(testbed, StandsReady) and isinstance(filesystem, NamesCluster)):
+        return ()
+    cluster = filesystem.cluster(testbed.first_client())
+    if cluster is None or not all(check.ok for check in filesystem.checks()):
+        return ()  # it names none, or lacks a tool, as another check says
+    try:
+        state = cluster.state()
+    except WorkloadError as error:
+        return (Check(name, False, error.what, error.next),)
+    redundancy = state.redundancy.text if state.redundancy else ""
+    detail = "; ".join(filter(None, (state.lacks, state.health, state.version, redundancy, state.work)))
+    return (Check(name, not state.lacks, detail, HEAL, needed=not cluster.while_degraded),)
 
 
 class ClusterWatch:
@@ -33,7 +61,7 @@ class ClusterWatch:
             if state.lacks and not self._cluster.while_degraded:
                 raise WorkloadError(
                     f"the cluster is degraded: {state.lacks}",
-                    next="wait until it has healed, or set while_degraded = true in the table that names it",
+                    next=HEAL,
                 )
 
     def begin(self, *, prepared: bool) -> None:

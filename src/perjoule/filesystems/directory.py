@@ -16,8 +16,17 @@ from typing import Annotated, ClassVar, Self
 from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import MADE, Check, FileSystem, Host, Hosts, Mounted
-from perjoule.filesystems._attached import Attached, CephTable, GlusterTable, MooseTable, Table
+from perjoule.drivers.protocols import (
+    MADE,
+    Check,
+    FileSystem,
+    Host,
+    Hosts,
+    Mounted,
+    NamesCluster,
+    TellsState,
+)
+from perjoule.filesystems._attached import Attached, CephTable, GlusterTable, MooseTable, NamedCluster, Table
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
@@ -57,7 +66,7 @@ def _clustered(mount: Mapping[str, Json]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Directory(FileSystem):
+class Directory(FileSystem, NamesCluster):
     """A folder that every client already has, on any file system."""
 
     needs_root: ClassVar = False
@@ -89,6 +98,10 @@ class Directory(FileSystem):
         """Check for findmnt, which provides the facts, and for the folder."""
         of_cluster = [check for table in self._clusters for check in table.checks()]
         return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX), *of_cluster)
+
+    def cluster(self, client: Host) -> TellsState | None:
+        """That of a table, asked of the path itself."""
+        return NamedCluster(client, self.path, self._clusters[0]) if self._clusters else None
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

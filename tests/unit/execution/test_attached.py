@@ -1,19 +1,39 @@
 """Trials on clusters that others run: refused, allowed, doubted."""
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perjoule.drivers.protocols import OfOthers, TellsState
+from perjoule.campaign import parse
+from perjoule.drivers.protocols import Check, OfOthers, TellsState
 from perjoule.execution import attached
 from perjoule.execution.attached import ClusterWatch, doubts, moved_by_others
 from perjoule.model import ClientResult, ClusterState, Outcome
 from perjoule.model.doubts import SHARED, Template
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
+from places import TESTS
 from scripted import ScriptedHost, ScriptedMount
 
+PRINTED = TESTS / "transcripts" / "attached"
+CAMPAIGN = """
+name = "production"
+[testbed]
+kind = "{testbed}"
+[[filesystem]]
+kind = "directory"
+path = "{path}"
+{table}
+[[workload]]
+kind = "fio"
+operation = "write"
+size = "64 MiB"
+"""
+TABLE = 'ceph = {keyring = "/home/me/keyring", pool = "cephfs_data"}'
 WHOLE = ClusterState(
     asked_s=1.0,
     version="16.2.15",
@@ -133,3 +153,56 @@ def test_counts_that_leave_the_loading_hosts_out_are_others_alone() -> None:
     before = replace(WHOLE, of_others=True)
     after = replace(before, written_bytes=100 * MIB)
     assert moved_by_others(before, after, loaded(write=100 * MIB)) == 100 * MIB
+
+
+@pytest.fixture
+def printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return what has a `ceph` on the PATH print an answer of the transcripts, and do nothing else."""
+    program = tmp_path / "bin" / "ceph"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    def prints(name: str) -> None:
+        program.write_text(f"#!/bin/sh\ncat {PRINTED / name}\n")
+        program.chmod(0o755)
+
+    return prints
+
+
+def before(path: Path, table: str = TABLE, testbed: str = "local") -> tuple[Check, ...]:
+    return attached.beforehand(parse(CAMPAIGN.format(path=path, table=table, testbed=testbed)))
+
+
+def test_a_whole_cluster_says_beforehand_what_it_is(printing: Callable[[str], None], tmp_path: Path) -> None:
+    printing("ceph-healthy.txt")
+    (check,) = before(tmp_path)
+    assert (check.name, check.ok) == ("cluster of directory", True)
+    assert check.detail.startswith("HEALTH_OK; ceph version 16.2.15 ") and "2 copies" in check.detail
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"], "nothing is written to the folder"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_degraded_cluster_is_refused_beforehand_unless_the_campaign_allows_it(
+    allowed: bool, printing: Callable[[str], None], tmp_path: Path
+) -> None:
+    printing("ceph-osd-down.txt")
+    (check,) = before(tmp_path, TABLE.replace("}", ", while_degraded = true}") if allowed else TABLE)
+    assert (check.ok, check.needed) == (False, not allowed)
+    assert check.detail.startswith("osd.0 of 6 OSDs down; ") and "HEALTH_WARN" in check.detail
+    assert "while_degraded = true" in check.fix
+
+
+def test_a_cluster_that_does_not_answer_says_why(printing: Callable[[str], None], tmp_path: Path) -> None:
+    printing("moosefs.txt")
+    (check,) = before(tmp_path)
+    assert (check.ok, check.needed) == (False, True)
+    assert "ceph did not tell its state" in check.detail and "status` must work" in check.fix
+
+
+def test_only_named_clusters_and_clients_that_stand_ready_are_asked(
+    printing: Callable[[str], None], tmp_path: Path
+) -> None:
+    printing("ceph-osd-down.txt")
+    assert before(tmp_path, table="") == ()
+    assert before(tmp_path, testbed="virtual") == ()
+    assert before(tmp_path / "not-there") == (), "another check says that the folder is not there"

@@ -36,6 +36,7 @@ from perjoule.drivers.protocols.mounted_abilities import (
     Killable,
     LosesDisks,
     MakesPools,
+    NamesCluster,
     OffersBuckets,
     OfOthers,
     Scrubs,
@@ -59,6 +60,7 @@ from perjoule.drivers.protocols.testbed_abilities import (
     LooksAtHosts,
     OffersSettings,
     OverwritesDevices,
+    StandsReady,
 )
 from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.within import Within
@@ -103,6 +105,7 @@ __all__ = [
     "MakesPools",
     "Meter",
     "Mounted",
+    "NamesCluster",
     "Need",
     "OfOthers",
     "Offered",
@@ -119,6 +122,7 @@ __all__ = [
     "ServerEvent",
     "Sink",
     "SlowsDisks",
+    "StandsReady",
     "TakesLinkDown",
     "TakesSnapshots",
     "TellsHealth",

@@ -203,6 +203,14 @@ class TellsState(Ability):
         """Ask it. Raises WorkloadError: it does not answer, or not as its tools do."""
 
 
+class NamesCluster(Ability):
+    """A file system whose cluster can be asked before it is mounted, as it is others'."""
+
+    @abstractmethod
+    def cluster(self, client: Host) -> TellsState | None:
+        """Return what asks it by a client's tools; None: the campaign names none."""
+
+
 class OfOthers(Ability):
     """A file system that perjoule did not bring up."""
 

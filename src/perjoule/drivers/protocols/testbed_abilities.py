@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.tunable import Offered
 from perjoule.model import Overwrite, Permit
 
@@ -75,6 +76,14 @@ class LooksAtHosts(Ability):
         kernel exports nothing by NFS that is not ours), or "free BYTES" (of the work folder, beside the
         reserve of its disk).
         """
+
+
+class StandsReady(Ability):
+    """A testbed whose first client runs commands that change nothing also before it is held."""
+
+    @abstractmethod
+    def first_client(self) -> Host:
+        """Return it, with nothing of ours on it."""
 
 
 class Awaits(Ability):

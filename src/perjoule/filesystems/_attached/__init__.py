@@ -3,7 +3,7 @@
 https://docs.ceph.com, https://docs.gluster.org, https://moosefs.com
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Hosts, TellsState
@@ -18,6 +18,19 @@ from perjoule.model import ClusterState, Json
 Table = CephTable | GlusterTable | MooseTable
 
 
+class NamedCluster(TellsState):
+    """A cluster that a host's tools ask for its state, of a folder on it; `loading` are the addresses of hosts that
+    load.
+    """
+
+    def __init__(self, host: Host, folder: Path, table: Table, loading: Sequence[str] = ()) -> None:
+        self._host, self._folder, self._table, self._loading = host, folder, table, loading
+        self.while_degraded, self.late_s = table.while_degraded, table.late_s
+
+    def state(self) -> ClusterState:
+        return self._table.state(self._host, self._folder, self._loading)
+
+
 class Attached(OnClients, TellsState):
     """Folders in a file system whose cluster tells its state by the first client's tools."""
 
@@ -30,15 +43,16 @@ class Attached(OnClients, TellsState):
         table: Table,
     ) -> None:
         super().__init__(hosts, directories, facts, lost)
-        self._asked, self._table = hosts.clients[0], table
-        self._loading = [address for addresses in each(hosts.clients, _addresses) for address in addresses]
+        first_client = hosts.clients[0]
+        loading = [address for addresses in each(hosts.clients, _addresses) for address in addresses]
+        self._cluster = NamedCluster(first_client, directories[first_client.name], table, loading)
         self.while_degraded, self.late_s = table.while_degraded, table.late_s
         first = self.state()
         self.facts = {**facts, "version": first.version}
 
     def state(self) -> ClusterState:
         """Ask it by its tools, of the folder that the first client has."""
-        return self._table.state(self._asked, self.directories[self._asked.name], self._loading)
+        return self._cluster.state()
 
 
 def _addresses(host: Host) -> list[str]:

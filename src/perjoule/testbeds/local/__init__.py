@@ -31,6 +31,7 @@ from perjoule.drivers.protocols import (
     OffersSettings,
     OverwritesDevices,
     Process,
+    StandsReady,
     Testbed,
     planned,
 )
@@ -52,7 +53,7 @@ _MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
+class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices, StandsReady):
     """This machine, uncapped; its one host is called "local" and is a client."""
 
     work: str = ""
@@ -160,6 +161,10 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
                 )
             )
         return tuple(all_checks)
+
+    def first_client(self) -> Host:
+        """This machine."""
+        return LocalHost(self.folder)
 
     def lacking(self, clients_count: int, required: Sequence[Check]) -> tuple[Check, ...]:
         """Return the check for exports of a site's own, if there are some and the campaign exports beside
