@@ -1,12 +1,13 @@
 """The cost of a campaign, estimated without touching anything: bytes and time of each trial."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
 
 from perjoule import catalogue, drivers
 from perjoule.campaign.defaults import COUNTERS, MODEL
+from perjoule.campaign.reading import follows
 from perjoule.campaign.tables import fields_of
 from perjoule.model import Campaign, Spec, Trial
 from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
@@ -28,9 +29,10 @@ class PlannedTrial:
 
     trial: Trial
     moved_bytes: int
-    duration_s: float  # wall time, its share of the deployment left out
+    duration_s: float  # wall time, without that of its deployment
     loading_s: float = 0.0  # of it, the shortest measured window
     optional: bool = False  # a stop rule may find it unnecessary
+    group_index: int = 0  # of its deployment
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Plan:
     """All trials in order."""
 
     steps: tuple[PlannedTrial, ...]
-    deployments_s: float  # for bringing up and taking down every group
+    deployments_s: tuple[float, ...]  # for bringing up and taking down each group
 
     @property
     def moved_bytes(self) -> int:
@@ -48,12 +50,22 @@ class Plan:
     @property
     def duration_s(self) -> float:
         """The wall time from the first bring-up to the last record, roughly."""
-        return self.deployments_s + sum(step.duration_s for step in self.steps)
+        return sum(self.deployments_s) + sum(step.duration_s for step in self.steps)
 
     @property
     def least_duration_s(self) -> float:
         """The same, if no trial that a stop rule may find unnecessary is needed."""
         return self.duration_s - sum(step.duration_s for step in self.steps if step.optional)
+
+    def missing_s(self, missing: Container[str]) -> dict[str, float]:
+        """Return the wall time of each missing trial by its ID: the first one of a group has its deployment too."""
+        steps = [step for step in self.steps if step.trial.id in missing]
+        first = {step.group_index: step.trial.id for step in reversed(steps)}
+        return {
+            step.trial.id: step.duration_s
+            + self.deployments_s[step.group_index] * (first[step.group_index] == step.trial.id)
+            for step in steps
+        }
 
 
 def plan(campaign: Campaign) -> Plan:
@@ -61,20 +73,22 @@ def plan(campaign: Campaign) -> Plan:
     window.
     """
     steps: list[PlannedTrial] = []
-    for trial in campaign.trials:
-        workload = drivers.workload(trial.workload)
-        moved_bytes = workload.moved_bytes(trial.clients_count)
-        speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
-        measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
-        if workload.directions != ("write",):
-            loading_s += min(loading_s, moved_bytes / speed)
-        duration_s = loading_s + 2 * campaign.settle_s + TRIAL_S
-        optional = campaign.until is not None and trial.repetition > campaign.least_count
-        steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional))
+    for index, group in enumerate(campaign.groups):
+        for before, trial in zip((None, *group), group, strict=False):
+            workload = drivers.workload(trial.workload)
+            moved_bytes = workload.moved_bytes(trial.clients_count)
+            speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
+            measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
+            # a read behind its own write finds what that wrote, as `execution.layouts` has it
+            if workload.directions != ("write",) and not (before and follows(before, trial)):
+                loading_s += min(loading_s, moved_bytes / speed)
+            duration_s = loading_s + 2 * campaign.settle_s + TRIAL_S
+            optional = campaign.until is not None and trial.repetition > campaign.least_count
+            steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional, index))
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
     return Plan(
         tuple(steps),
-        sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups),
+        tuple(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups),
     )
 
 

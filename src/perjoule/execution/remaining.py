@@ -17,12 +17,11 @@ TRUST_RATIO = 0.1  # of the plan, as time that went by as planned: one slow firs
 
 
 def account_of(plan: Plan, missing: Container[str]) -> "Remaining":
-    """Return the account of the missing trials of a plan; each takes its share of the deployments too."""
-    share_s = plan.deployments_s / max(1, len(plan.steps))
-    steps = [step for step in plan.steps if step.trial.id in missing]
+    """Return the account of the missing trials of a plan."""
+    missing_s = plan.missing_s(missing)
+    steps = [step for step in plan.steps if step.trial.id in missing_s]
     return Remaining(
-        {step.trial.id: step.duration_s + share_s for step in steps},
-        {step.trial.id: replace(step.trial, repetition=1).id for step in steps if step.optional},
+        missing_s, {step.trial.id: replace(step.trial, repetition=1).id for step in steps if step.optional}
     )
 
 

@@ -16,19 +16,17 @@ TAKE_DOWN_S = 10.0
 
 def beforehand(plan: Plan, trials: Sequence[Trial]) -> str:
     """Say how many trials fit into the time for which their hosts are lent; "" if all do."""
-    ids = {trial.id for trial in trials}
-    steps = [step for step in plan.steps if step.trial.id in ids]
+    missing_s = plan.missing_s({trial.id for trial in trials})
     testbeds = map(drivers.testbed, {trial.testbed.label: trial.testbed for trial in trials}.values())
     lease_s = min((testbed.lease_s for testbed in testbeds if isinstance(testbed, Leased)), default=math.inf)
-    share_s = plan.deployments_s / max(1, len(plan.steps))
     fitting_count, took_s = 0, TAKE_DOWN_S
-    for step in steps:
-        took_s += step.duration_s + share_s
+    for trial_s in missing_s.values():
+        took_s += trial_s
         fitting_count += took_s <= lease_s
-    if fitting_count == len(steps):
+    if fitting_count == len(missing_s):
         return ""
     return (
-        f"the allocation lasts {seconds_text(lease_s)}: about {fitting_count} of {len(steps)} trials fit, "
+        f"the allocation lasts {seconds_text(lease_s)}: about {fitting_count} of {len(missing_s)} trials fit, "
         "and `perjoule resume` continues in the next one"
     )
 

@@ -275,6 +275,17 @@ def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
     assert slow.duration_s > fast.duration_s
 
 
+def test_the_plan_writes_no_files_for_reads_that_find_those_of_their_own_write() -> None:
+    behind, apart = (
+        campaign.plan(campaign.parse(f'order = "{order}"\n{TEXT}')) for order in ("shuffled", "written")
+    )
+    assert {step.trial.id for step in behind.steps} == {step.trial.id for step in apart.steps}
+    # with as many bytes per second, a file is written in the time in which it is read
+    reads = [step for step in apart.steps if step.trial.workload.options["operation"] == "read"]
+    assert len(reads) == len(apart.steps) / 2
+    assert apart.duration_s - behind.duration_s == pytest.approx(sum(step.loading_s for step in reads))
+
+
 # Faults
 
 
