@@ -85,6 +85,8 @@ class Probed:
         "perjoule measure /mnt/nas --meter nas=kasa://10.0.0.52 --meter here=rapl:",
         "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
+        "perjoule measure /usb --meter \\",
+        "    'csv:log.csv?value=W&unit=W&semantics=average&grade=wall'",
         "perjoule measure /nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
         "sudo perjoule measure /dev/disk/by-id/ID --overwrite ID --meter kasa://plug",
         "perjoule measure /nas --on n[1-4] --meter kasa://plug --meter n1=kasa://p1",
