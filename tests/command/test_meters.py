@@ -54,7 +54,7 @@ def simulated(path: Path, *words: str) -> Generator[Path]:
 def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml", "--waveform", "constant", "--high", "42") as plug:
         assert re.search(
-            r"shelly power +total +42.00 W",
+            r"shelly power +total +42.00 +42.00 ",
             perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"),
         )
         tested = perjoule("test", str(plug), "--for", "3 s", "--set", "rate=5 Hz", "--against", str(plug))

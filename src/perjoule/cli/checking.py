@@ -12,7 +12,7 @@ from perjoule.campaign.plan import Plan, short_loads
 from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
-from perjoule.cli.terminal.display import out, show_findings, show_missing
+from perjoule.cli.terminal.display import out, show_findings, show_missing, show_table
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check, Meter
@@ -20,6 +20,7 @@ from perjoule.execution import attached, footprint, readiness, resources, time_l
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import bytes_text, counted, seconds_text
+from perjoule.results.table import Table
 
 
 @click.command(
@@ -150,10 +151,11 @@ def _duration_text(plan: Plan) -> str:
 
 def _list(plan: Plan) -> None:
     out.print()
-    for number, step in enumerate(plan.steps, start=1):
-        out.print(
-            f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}"
-        )
+    rows = (
+        (str(number), step.trial.text, bytes_text(step.moved_bytes), seconds_text(step.duration_s))
+        for number, step in enumerate(plan.steps, start=1)
+    )
+    show_table(Table(("", "trial", "moves", "takes"), tuple(rows), ("trial",)))
 
 
 def _show_hosts(campaign: Campaign) -> None:

@@ -30,7 +30,7 @@ from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import counted, seconds_text
 from perjoule.papers import published
-from perjoule.results.table import table
+from perjoule.results.table import best_first, table
 from perjoule.summary import summary
 from perjoule.tuning import folder as tuning
 
@@ -231,7 +231,8 @@ def _show(asked: Campaign, results: store.Results) -> None:
         return
     numbers = summary(results)
     whole = f"perjoule show {shlex.quote(str(results.folder))} --wide"
-    show(table(numbers.cells), numbers.cells, numbers.scales, whole=whole)
+    cells = best_first(numbers.cells)
+    show(table(cells), cells, numbers.scales, whole=whole)
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:

@@ -16,7 +16,7 @@ from perjoule.cli.terminal.outputs import OutputFolder, require_file
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
 from perjoule.results.limitations import doubted_trials, limitations
-from perjoule.results.table import table
+from perjoule.results.table import best_first, table
 from perjoule.views.content import Content
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def show_command(
     if doubts:
         _show_doubts(content)
     if not flags and not doubts:
-        show(table(content.cells), content.cells, content.summary.scales, wide=wide, whole="--wide")
+        cells = best_first(content.cells)
+        show(table(cells), cells, content.summary.scales, wide=wide, whole="--wide")
         for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")
         if any(cell.doubts for cell in content.cells):

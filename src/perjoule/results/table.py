@@ -244,6 +244,26 @@ def table(cells: Sequence[Cell]) -> Table:
     return Table(headers, tuple(rows))
 
 
+def best_first(cells: Sequence[Cell]) -> list[Cell]:
+    """Put the rows of each load together, by the number of clients, and the best of those first: in work per
+    joule, or else in rate; a row without it last.
+    """
+    by_load: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        by_load.setdefault((cell.workload, cell.direction), []).append(cell)
+    return [cell for of_load in by_load.values() for cell in _ranked(of_load)]
+
+
+def _ranked(cells: Sequence[Cell]) -> list[Cell]:
+    measured = {name for cell in cells for name in cell.metrics}
+    keys = [key for key in (*PER_JOULE, IDLE[0], *RATES) if key in measured][:1]
+
+    def rank(cell: Cell) -> tuple[float, ...]:
+        return cell.clients_count, *(-cell.metrics[key].mean if key in cell.metrics else inf for key in keys)
+
+    return sorted(cells, key=rank)
+
+
 def _usual(cells: Sequence[Cell], measured: Container[str]) -> Iterator[tuple[str, Text]]:
     """Return the columns that every table has; where nothing was loaded, only those with a value."""
     still = bool(cells) and all(cell.direction == "idle" for cell in cells)

@@ -8,8 +8,7 @@ import click
 from perjoule.campaign.making.meter_line import meter_line
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import duration
-from perjoule.cli.terminal.display import err, out, show_line
-from perjoule.cli.terminal.tables import laid_out
+from perjoule.cli.terminal.display import err, show_line, show_table
 from perjoule.model.format import number
 from perjoule.model.units import counted, seconds_text
 from perjoule.monitoring import announced
@@ -74,13 +73,7 @@ def _show(meters: Sequence[AnnouncedMeter]) -> None:
         )
         for meter in meters
     )
-    layout = laid_out(Table(_WORDS, rows, words=_WORDS), out.width)
-    for line in layout.headers:
-        out.print(line, style="bold", soft_wrap=True)
-    for line in layout.rows:
-        out.print(line, soft_wrap=True)
-    if layout.common:
-        show_line(f"in all rows: {layout.common}")
+    show_table(Table(_WORDS, rows, words=_WORDS))
     for meter in meters:
         if meter.trouble:
             show_line(f"{meter_line(meter.table)}: {meter.trouble}; {meter.fix}".removesuffix("; "))

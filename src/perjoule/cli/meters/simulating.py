@@ -93,6 +93,6 @@ def simulate(
     truth = Waveform(waveform, low_w, high_w, period_s)
     behaviour = simulators.Behaviour(truth, tuple(faults), share_ratio if faults else 0.0, seed)
     with simulators.serve(kind, behaviour, address=address, port=port) as table, suppress(KeyboardInterrupt):
-        out.print(table_text(table))
+        out.print(table_text(table), soft_wrap=True)  # each line as it goes into a campaign
         for _ in ticks(duration_s, 0.5):
             pass

@@ -17,7 +17,6 @@ from perjoule.cli.terminal.display import out
 from perjoule.monitoring import recorder
 
 WATCHED_COUNT = 5000  # samples kept of each channel while watching
-WIDTH = 40  # of the bars, in characters
 
 
 @click.command(
@@ -41,7 +40,7 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
         json_output.print_json("meters list", {"meters": tables})
         return
     for table in tables:
-        out.print(table_text(table) + "\n")
+        out.print(table_text(table) + "\n", soft_wrap=True)  # each line as it goes into a campaign
     if not tables:
         out.print("no meter found on this machine" + (f" or at {', '.join(addresses)}" if addresses else ""))
 
@@ -64,7 +63,7 @@ def watch(names: tuple[str, ...], overrides: tuple[str, ...], duration_s: float)
         suppress(KeyboardInterrupt),
     ):
         for _ in ticks(duration_s, 0.25):
-            live.update(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
+            live.update(plot(memory.series(), time.monotonic(), width=out.width, span_s=60.0))
     if not out.is_terminal:
-        out.print(plot(memory.series(), time.monotonic(), width=WIDTH, span_s=60.0))
+        out.print(plot(memory.series(), time.monotonic(), width=out.width, span_s=60.0))
     tell(doubts)

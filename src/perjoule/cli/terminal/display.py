@@ -3,19 +3,18 @@
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import IO, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table as RichTable
 
 from perjoule.cli.exits import CLOSED_PIPE
-from perjoule.cli.terminal.tables import laid_out, wrapped_at_words
+from perjoule.cli.terminal.tables import TableLines, laid_out, wrapped_at_words
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
@@ -115,13 +114,14 @@ _SPARE = (
 )
 
 
+_FINDING = ("", "where", "found", "fix")  # of the table of checks
 _MARKS = {"–": "", "1": " !"}  # by how many doubts a row has; more have two
 
 
-def show_line(line: str, column: int | None = None) -> None:
+def show_line(line: str, column: int | None = None, style: str = "") -> None:
     """Print a line; on a terminal, continue long lines indented, or at a column."""
     indent_count = len(line) - len(line.lstrip()) + 2 if column is None else column
-    out.print("\n".join(wrapped_at_words(line, out.width, " " * indent_count)), soft_wrap=True)
+    out.print("\n".join(wrapped_at_words(line, out.width, " " * indent_count)), style=style, soft_wrap=True)
 
 
 def show_checks(checks: Sequence[Check]) -> None:
@@ -129,18 +129,26 @@ def show_checks(checks: Sequence[Check]) -> None:
     ordered = sorted(checks, key=lambda check: (not check.ok, check.needed))
     for check, after in zip_longest(ordered, ordered[1:]):
         mark, style = _mark(check)
-        out.print(f"{mark} {check.name}: {check.detail}", style=style)
+        show_line(f"{mark} {check.name}: {check.detail}", 5, style)
         if not check.ok and check.fix and (after is None or after.fix != check.fix):
             show_line(f"     {check.fix}")
 
 
 def show_findings(checks: Sequence[Check]) -> None:
-    """Print checks as a table: those that passed first, the most urgent last."""
-    rich = RichTable("", "where", "found", "fix", box=None, header_style="bold", pad_edge=False)
-    for check in sorted(checks, key=lambda check: (not check.ok, check.needed)):
-        mark, style = _mark(check)
-        rich.add_row(mark.strip(), check.name, check.detail, "" if check.ok else check.fix, style=style)
-    out.print(rich)
+    """Print checks as a table, or as `show_checks` does where it doesn't fit: those that passed first, the most
+    urgent last.
+    """
+    ordered = sorted(checks, key=lambda check: (not check.ok, check.needed))
+    marks = [_mark(check) for check in ordered]
+    rows = tuple(
+        (mark.strip(), check.name, check.detail, "" if check.ok else check.fix)
+        for check, (mark, _) in zip(ordered, marks, strict=True)
+    )
+    table = Table(_FINDING, rows, _FINDING)
+    if laid_out(table, out.width).headers:
+        show_table(table, styles=[style for _, style in marks])
+    else:
+        show_checks(ordered)
 
 
 def show_missing(checks: Sequence[Check]) -> None:
@@ -156,6 +164,38 @@ def _mark(check: Check) -> tuple[str, str]:
     return ("ok  ", "green") if check.ok else (("no  ", "red") if check.needed else ("less", "yellow"))
 
 
+def show_table(
+    table: Table,
+    console: Console = out,
+    *,
+    spare: Sequence[str] = (),
+    apart: Container[int] = (),
+    styles: Sequence[str] = (),
+) -> TableLines:
+    """Print a table, words on the left and numbers on the right, and below it what is the same in all rows.
+
+    Args:
+        table: what to print.
+        console: where.
+        spare: headers of the columns that may be left out, first to last.
+        apart: indices of the rows with an empty line above.
+        styles: of each row; none is plain.
+
+    Returns: what was printed.
+    """
+    layout = laid_out(table, console.width, spare)
+    for line in layout.headers:
+        console.print(line, style="bold", soft_wrap=True)
+    for index, lines in enumerate(layout.by_row):
+        if index in apart and layout.headers:
+            console.print()
+        for line in lines:
+            console.print(line, style=styles[index] if styles else None, soft_wrap=True)
+    if layout.common:
+        show_line(f"in all rows: {layout.common}")
+    return layout
+
+
 def show(
     table: Table, cells: Sequence[Cell], scales: Sequence[float], *, wide: bool = False, whole: str = ""
 ) -> None:
@@ -169,17 +209,18 @@ def show(
         whole: the command that shows all columns; without one, none is left out of a narrow terminal.
     """
     console = _unwrapped if wide else out
-    layout = laid_out(_marked(table), console.width, _SPARE if whole else ())
-    for line in layout.headers:
-        console.print(line, style="bold", soft_wrap=True)
-    for line in layout.rows:
-        console.print(line, soft_wrap=True)
-    if layout.common:
-        show_line(f"in all rows: {layout.common}")
+    layout = show_table(_marked(table), console, spare=_SPARE if whole else (), apart=_new_loads(cells))
     if layout.hidden:
         show_line(f"not shown for lack of width: {', '.join(layout.hidden)}; `{whole}` shows all")
     for note in notes(cells, scales):
         show_line(note)
+
+
+def _new_loads(cells: Sequence[Cell]) -> set[int]:
+    """Return the rows with which a block of another load begins, if a load has several rows."""
+    loads = [(cell.workload, cell.direction) for cell in cells]
+    new = {index for index, (before, load) in enumerate(pairwise(loads), 1) if load != before}
+    return new if len(new) + 1 < len(loads) else set()
 
 
 def _marked(table: Table) -> Table:

@@ -19,7 +19,8 @@ _GAP = 2  # between columns
 _DIGITS = re.compile(r"\d+")
 # before what may stand below a number: a range and what follows it, then any interval
 _FOLDS = (re.compile(r" (?=\()|(?<=\)) (?=±)"), re.compile(r" (?=[±(])"))
-_THOUSANDS, _JOINT = re.compile(r"(?<=\d) (?=\d{3}(?!\d))"), "\u00a0"
+# spaces within a number: before its thousands and its per cent
+_WITHIN, _JOINT = re.compile(r"(?<=\d) (?=\d{3}(?!\d)|%)"), "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,14 @@ class TableLines:
     """Lines to print, none longer than the width unless a number alone is."""
 
     headers: tuple[str, ...]  # none above records
-    rows: tuple[str, ...]
+    by_row: tuple[tuple[str, ...], ...]  # the lines of each row
     common: str = ""  # the columns that are the same in all rows
     hidden: tuple[str, ...] = ()  # headers of the columns that are left out
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The lines of all rows."""
+        return tuple(line for lines in self.by_row for line in lines)
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class _Column:
 
     @property
     def _pieces(self) -> Iterator[str]:
-        cells = (_THOUSANDS.sub(_JOINT, line) if self.of_words else line for line in self._lines)
+        cells = (_WITHIN.sub(_JOINT, line) if self.of_words else line for line in self._lines)
         return (piece for cell in cells for piece in (cell.split(" ") if self.of_words else (cell,)))
 
     def folded(self, fold: re.Pattern[str]) -> "_Column":
@@ -81,8 +87,8 @@ class _Column:
 
 
 def wrapped_at_words(text: str, width: int, indent: str = "") -> list[str]:
-    """Wrap a text at its spaces, but not within a number of thousands, "13 400"; later lines are indented."""
-    joined = _THOUSANDS.sub(_JOINT, text)
+    """Wrap a text at its spaces, but not within a number, "13 400" or "63 %"; later lines are indented."""
+    joined = _WITHIN.sub(_JOINT, text)
     lines = wrap(joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_JOINT, " ") for line in lines]
 
@@ -119,7 +125,7 @@ def laid_out(table: Table, width: int, spare: Sequence[str] = ()) -> TableLines:
     if rest and _total(column.least for column in rest) <= width:
         same = ", ".join(f"{column.header} {column.cells[0].strip()}" for column in common)
         return replace(_grid(_widened(rest, width)), common=same, hidden=tuple(hidden))
-    return TableLines((), tuple(_records(columns, width)))
+    return TableLines((), tuple(map(tuple, _records(columns, width))))
 
 
 def _total(widths: Iterator[int]) -> int:
@@ -170,7 +176,7 @@ def _grid(columns: Sequence[_Column]) -> TableLines:
         _beside(columns, [column.lines(column.cells[index]) for column in columns])
         for index in range(len(columns[0].cells))
     )
-    return TableLines(tuple(_beside(columns, above)), tuple(line for lines in rows for line in lines))
+    return TableLines(tuple(_beside(columns, above)), tuple(map(tuple, rows)))
 
 
 def _beside(columns: Sequence[_Column], cells: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -183,16 +189,16 @@ def _beside(columns: Sequence[_Column], cells: Sequence[Sequence[str]]) -> Itera
         yield (" " * _GAP).join(parts).rstrip()
 
 
-def _records(columns: Sequence[_Column], width: int) -> Iterator[str]:
+def _records(columns: Sequence[_Column], width: int) -> Iterator[list[str]]:
     """Print each row as a record, with an empty line between two."""
     names_width = max(cell_len(column.header) for column in columns) + _GAP
     for index in range(len(columns[0].cells)):
-        if index:
-            yield ""
+        record = [""] if index else []
         for column in columns:
             cell = column.cells[index].strip()
             room = max(width - names_width, column.least)
             lines = wrapped_at_words(cell, room) if column.of_words else [cell]
             for number, line in enumerate(lines or [""]):
                 name = "" if number else column.header
-                yield f"{name}{' ' * (names_width - cell_len(name))}{line}".rstrip()
+                record.append(f"{name}{' ' * (names_width - cell_len(name))}{line}".rstrip())
+        yield record

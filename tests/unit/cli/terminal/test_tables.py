@@ -81,10 +81,12 @@ def test_a_range_stands_below_its_number_before_a_column_goes_or_rows_become_rec
     assert layout == TableLines(
         ("file system          MiB/s  % TPP     n",),
         (
-            "CephFS          74.3 ± 6.6  66.76  4",
-            "GlusterFS      120.2        53.99  8 !!",
-            "             (100.9–121.6)",
-            "                    ± 0.48",
+            ("CephFS          74.3 ± 6.6  66.76  4",),
+            (
+                "GlusterFS      120.2        53.99  8 !!",
+                "             (100.9–121.6)",
+                "                    ± 0.48",
+            ),
         ),
     )
 
@@ -117,12 +119,12 @@ def test_words_are_wrapped_only_at_spaces_and_to_the_width_that_is_there() -> No
         assert re.sub(r"\s+", " ", " ".join(line[6:] for line in layout.rows[:-1])) == words
 
 
-def test_a_number_of_thousands_is_not_broken() -> None:
-    text = "6 400 (5 750 to 7 180) kWh in 5 years, now 1 080 USD"
+def test_a_number_of_thousands_or_per_cent_is_not_broken() -> None:
+    text = "6 400 (5 750 to 7 180) kWh in 5 years, now 1 080 USD, in 94 % of the draws"
     for width in range(12, 60):
         lines = wrapped_at_words(text, width, "  ")
         assert " ".join(line.strip() for line in lines) == text
-        assert not any(re.match(r"\s*\d{3}\b", line) for line in lines)
+        assert not any(re.match(r"\s*(\d{3}\b|%)", line) for line in lines)
     table = Table(("W", "cost"), (("1", text),), ("cost",))
     assert not any(re.match(r"\s*\d{3}\b", line) for line in laid_out(table, 24).rows)
 
