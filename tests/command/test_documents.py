@@ -152,7 +152,12 @@ def logs(folder: Path, demo: Demo) -> None:
     shutil.copy(joined / "sadf.json", folder / "storage-1-sadf.json")
     rows = [f"2026-11-21 15:{44 + (40 + n) // 60}:{(40 + n) % 60:02},{40 + n % 2}" for n in range(40)]
     (folder / "lmg.csv").write_text("\n".join(["Time,P1", *rows, ""]))
+    submissions(folder)
+
+
+def submissions(folder: Path) -> None:
     old(folder / "submission-688")
+    shutil.copytree(TRANSCRIPTS / "imported" / "mlperf", folder / "closed" / "HPE")
 
 
 # What a document takes for granted: the reader's own files.
@@ -161,7 +166,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "audit.md": lambda folder, demo: (
         measured(folder / "results" / "mine", "repetitions = 2"),
         shutil.copy(SOURCES / "papers" / "published" / "cubieboard.toml", folder / "mine.toml"),
-        old(folder / "submission-688"),
+        submissions(folder),
     ),
     "claims.md": lambda folder, demo: (folder / "acme.toml").write_text(
         "\n".join(

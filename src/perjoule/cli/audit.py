@@ -28,6 +28,7 @@ _SHOWN = 4  # places for one reason
         "perjoule audit all --strict",
         "perjoule audit results/demo --json",
         "perjoule audit submission-688/  # of IO500",
+        "perjoule audit closed/ACME/  # of MLPerf Storage",
         "perjoule audit sbc-reviews  # boards at a wall plug",
     ),
 )
@@ -40,8 +41,8 @@ _SHOWN = 4  # places for one reason
 @click.option("--all", "everything", is_flag=True, help="Also list what agrees.")
 @json_output.option
 def audit_command(target: str, strict: bool, everything: bool, as_json: bool) -> None:
-    """Recompute every derived number of a paper, a results folder, or submissions to IO500, and check it
-    against physical bounds.
+    """Recompute every derived number of a paper, a results folder, or submissions to IO500 or MLPerf Storage,
+    and check it against physical bounds.
 
     Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
     """
@@ -67,10 +68,15 @@ def _audited(target: str) -> dict[str, Sequence[AuditVerdict]]:
             next="name a paper without a path, as `perjoule papers` lists it",
         )
     if target not in published.names() and Path(target).is_dir():
+        from perjoule.importing.mlperf_audit import submitted_to_mlperf
         from perjoule.importing.submissions import submitted
 
-        if not (Path(target) / CAMPAIGN).exists() and (submissions := submitted(Path(target))):
-            return dict(submissions)
+        folder = Path(target)
+        of_lists = (
+            {} if (folder / CAMPAIGN).exists() else {**submitted(folder), **submitted_to_mlperf(folder)}
+        )
+        if of_lists:
+            return dict(of_lists)
         return {target: _of_results(Path(target))}
     return {target: audit(paper_named(target))}
 

@@ -34,6 +34,7 @@ _path = click.Path(path_type=Path)
         "perjoule import results/lab run/ --filesystem lustre --role oss-1=storage",
         "perjoule import results/lab client-1=a.json client-2=b.json",
         "perjoule import results/io500 submission-688/",
+        "perjoule import results/mlperf closed/ACME/ --timezone UTC",
         "perjoule import results/lab ior.json --power power.csv --covers servers \\",
         "  --set value=watts --set unit=W --set grade=wall --set window='1 s' \\",
         "  --set semantics='window mean'",
@@ -88,11 +89,12 @@ def import_command(
     """Import what other tools measured into the results folder INTO, joined by the time of day.
 
     Reads fio, rados bench and sadf as JSON, IOR as JSON or text, elbencho as JSON or CSV, mdtest's text,
-    folders of IO500 and power logs, each recognised by its content. A client is named after its file, or by
+    folders of IO500 and MLPerf Storage, and power logs, each recognised by its content. A client is named after its file, or by
     CLIENT=FILE. See `perjoule docs import`.
     """
     from perjoule import importing
     from perjoule.importing.missing import damaged, missing
+    from perjoule.importing.mlperf_power import rated
     from perjoule.importing.power import logs
     from perjoule.importing.sources import sources, why_not
     from perjoule.importing.submissions import score_text
@@ -124,6 +126,8 @@ def import_command(
         for source in read_sources:
             if source.format == "io500" and brought.records:
                 out.print(f"{source.path.name}: {score_text(submission(source.texts()))}", soft_wrap=True)
+        for line in rated(read_sources):
+            out.print(line, soft_wrap=True)
         for line in damaged(brought):
             out.print(f"damaged: {line}", style="yellow", soft_wrap=True)
         for line in missing(brought):

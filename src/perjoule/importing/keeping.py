@@ -19,7 +19,7 @@ from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
 from perjoule.workloads.imported import MANIFEST, RunPart, joined, manifest
 
-LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
+LOCAL_TIMES = ("ior", "mdtest", "io500", "mlperf")  # formats whose times name no zone
 
 
 def keep(

@@ -6,7 +6,12 @@ from perjoule.importing import Brought
 from perjoule.model import Record, Series
 from perjoule.workloads.imported import DAMAGED
 
-WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that report no latencies
+WITHOUT = {
+    "mdtest": "mdtest",
+    "ior": "IOR",
+    "io500": "IO500",
+    "mlperf": "MLPerf Storage",
+}  # tools that report no latencies
 WITHOUT_PERCENTILES = {"rados": "rados bench", "elbencho": "elbencho"}
 
 

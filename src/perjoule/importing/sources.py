@@ -1,4 +1,6 @@
-"""The files at the paths that a user names: each file's format by its content, never by its name."""
+"""The files at the paths that a user names: each file's format by its content, never by its name. What a folder
+holds together, a submission to IO500 or a run of MLPerf Storage, is known by its files' names, too.
+"""
 
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -6,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perjoule.importing import mlperf_folders
 from perjoule.machine import portable, untrusted
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.workloads.imported import IO500_FILES, Told, dated
@@ -13,7 +16,7 @@ from perjoule.workloads.imported import IO500_FILES, Told, dated
 COUNTERS = "sadf"
 FORMATS = (
     "fio, rados bench and sadf as JSON, IOR as JSON or text, elbencho as JSON or CSV, mdtest as text, folders of "
-    "IO500"
+    "IO500 and MLPerf Storage"
 )
 ADVICE = f"known formats: {FORMATS}; name a power log with --power"
 _UNREAD = {  # what files of these tools are that can't be read, and how they could
@@ -24,6 +27,9 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^OPERATION +RESULT TYPE +FIRST DONE": "the text of elbencho: write JSON (`elbencho --jsonfile`)",
     r"^ISO Date,Label,Phase,RuntimeMS,": "elbencho's live statistics: import its results (`elbencho --jsonfile`)",
+    r"^time,Total,": "a sensor of nvme-energy-bench, whose times count from a start that no file dates: import its results.json",
+    r'"save_checkpoint_|"load_checkpoint_': "a checkpoint of MLPerf Storage: only its training runs are read",
+    r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
 ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
@@ -154,6 +160,14 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         if _io500(path):
             yield _submission(path, clients, zone)
             return
+        if mlperf_folders.is_run(path):
+            files = mlperf_folders.files_of(path)
+            for file in files.values():
+                require_portable(file)
+            yield Source(path, "mlperf", files, Told(path.name, clients, zone))
+            return
+        if mlperf_folders.is_submission(path):
+            path = path / mlperf_folders.RESULTS
         for child in sorted(path.iterdir()):
             if not child.name.startswith("."):
                 yield from _below(child, clients, zone)

@@ -161,6 +161,9 @@ IDLE = ("usable_bytes_per_w", "idle_w")
 CHECKPOINTS, LOAD_CPU = "checkpoints_count", "load_cpu_s"
 SAMPLES, EPOCHS, ACCELERATOR = "samples_count", "epochs_count", "accelerator_ratio"
 COMPUTE_WALL = "compute_wall_s"
+# What submissions to MLPerf Storage state
+ACCELERATORS, BENCHMARK_RATE = "accelerators_count", "benchmark_samples_per_s"
+NAMEPLATE_W, DESIGN_W = "nameplate_w", "design_w"
 # What events cost, in short: on the first screen of a report.
 EVENT_COSTS = (
     "event_before_bytes_per_s",
@@ -219,6 +222,13 @@ ENTRIES = (
     Metric(ACCELERATOR, "% AU", PERCENT, "accelerator utilisation: compute time / time, without the first batch of an epoch",
            "higher"),
     Metric(COMPUTE_WALL, "compute s, wall", S, "compute time of a batch, wall time"),
+    Metric(ACCELERATORS, "accelerators", ONE, "emulated accelerators of an imported training run"),
+    Metric(BENCHMARK_RATE, "samples/s stated", Unit("samples/s", "1/s"),
+           "samples/s as MLPerf Storage's summary states them: mean over epochs of the sum of the accelerators' own rates"),
+    Metric(NAMEPLATE_W, "W nameplate", W,
+           "sum of the ratings of all power supplies of servers and switches, as a submission's system description "
+           "states them: nameplate, not measured, without clients"),
+    Metric(DESIGN_W, "W design", W, "the same of the least number of power supplies that must be active"),
     Metric(LOAD_CPU, "load CPU s", S, "CPU time of the load's own programs", "lower"),
     *(
         Metric(f"{peak}_{key}_ev", f"{title} {text}", _GEV, f"{text} of the {title} peak as fitted")

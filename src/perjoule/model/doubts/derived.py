@@ -42,6 +42,17 @@ class DerivedDoubts(Kind):
         )
 
     @doubt
+    def nominal_samples(self, *, deviating: bool) -> str:
+        """DLIO counts samples. Bytes are those of the configuration's mean sample."""
+        mean = "mean " if deviating else ""
+        return f"DLIO counts no bytes: they are samples times the {mean}size in its configuration"
+
+    @doubt
+    def fits_in_memory(self) -> str:
+        """DLIO found that a host's share of the data set fits in its memory. Read more than caches hold."""
+        return "DLIO notes that a host's data fit in its memory: from the second epoch on, a cache may have served them"
+
+    @doubt
     def iterations_unordered(self) -> str:
         """mdtest reports iterations by highest and lowest. Their order is not known; run it with -v."""
         return "mdtest does not report which of its iterations was first"

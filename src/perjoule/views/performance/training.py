@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from perjoule.measures.checkpoint import PER_CHECKPOINT, STALL
+from perjoule.measures.nameplate import PER_NAMEPLATE_W
 from perjoule.measures.training import COMPUTE, PER_EPOCH, RATE
 from perjoule.model import Cell
-from perjoule.model.metrics import ACCELERATOR, LOAD_CPU, metric_of
+from perjoule.model.metrics import ACCELERATOR, BENCHMARK_RATE, DESIGN_W, LOAD_CPU, NAMEPLATE_W, metric_of
 from perjoule.results.table import PLACE, Table, cell_text, place
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
+STATED = (BENCHMARK_RATE, NAMEPLATE_W, DESIGN_W, PER_NAMEPLATE_W.key)  # of submissions alone
 EPOCH = (RATE.key, "throughput_bytes_per_s", ACCELERATOR, COMPUTE.key, PER_EPOCH.key, LOAD_CPU)
 CHECKPOINT = (STALL.key, "throughput_bytes_per_s", PER_CHECKPOINT.key, LOAD_CPU)
 
@@ -22,7 +24,8 @@ def _table(cells: Sequence[Cell], having: str, keys: Sequence[str]) -> Table:
 
 
 def _epochs(content: Content) -> Table:
-    return _table(content.cells, RATE.key, EPOCH)
+    of_submissions = [key for key in STATED if any(key in cell.metrics for cell in content.cells)]
+    return _table(content.cells, RATE.key, (*EPOCH, *of_submissions))
 
 
 def _checkpoints(content: Content) -> Table:
@@ -37,7 +40,8 @@ VIEW = View(
             _epochs,
             "Epochs",
             note="AU: accelerator utilisation as MLPerf Storage defines it, the time in which accelerators compute by the "
-            "time, without the first batch of an epoch. None of it is a result of MLPerf.",
+            "time, without the first batch of an epoch. None of it is a result of MLPerf. Of an imported submission, "
+            "rates count the time between epochs, which the stated one leaves out; nameplates are no measurement.",
         ),
         Shown(
             _checkpoints,

@@ -1,6 +1,7 @@
 """A run of another tool, imported with `perjoule import`; it can't be run again. fio, IOR, mdtest, IO500,
-rados bench, elbencho: https://fio.readthedocs.io, https://ior.readthedocs.io, https://io500.org,
-https://docs.ceph.com, https://github.com/breuner/elbencho
+rados bench, elbencho, MLPerf Storage: https://fio.readthedocs.io, https://ior.readthedocs.io,
+https://io500.org, https://docs.ceph.com, https://github.com/breuner/elbencho,
+https://github.com/mlcommons/storage
 """
 
 import json
@@ -18,7 +19,7 @@ from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
-from perjoule.workloads.imported import elbencho, fio, io500, ior, ior_text, mdtest, rados
+from perjoule.workloads.imported import elbencho, fio, io500, ior, ior_text, mdtest, mlperf, rados
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.io500 import (
     BANDWIDTHS,
@@ -28,6 +29,19 @@ from perjoule.workloads.imported.io500 import (
     dated,
     recomputed,
     submission,
+)
+from perjoule.workloads.imported.mlperf import (
+    CONFIG,
+    EPOCH_FILES,
+    OVERRIDES,
+    SUMMARY,
+    Component,
+    SystemPower,
+    TrainingRun,
+    is_system,
+    is_training,
+    system_power,
+    training_run,
 )
 from perjoule.workloads.imported.run import (
     DAMAGED,
@@ -41,20 +55,29 @@ from perjoule.workloads.imported.run import (
 
 __all__ = [
     "BANDWIDTHS",
+    "CONFIG",
     "DAMAGED",
+    "EPOCH_FILES",
     "FORMATS",
     "IO500_FILES",
     "MANIFEST",
+    "OVERRIDES",
     "RATES",
+    "SUMMARY",
+    "Component",
     "Imported",
     "ImportedRun",
     "RunPart",
     "Submission",
     "SubmittedPhase",
+    "SystemPower",
     "Told",
+    "TrainingRun",
     "check_zone",
     "dated",
     "documents",
+    "is_system",
+    "is_training",
     "joined",
     "local_zone",
     "manifest",
@@ -62,7 +85,9 @@ __all__ = [
     "read",
     "recomputed",
     "submission",
+    "system_power",
     "told_files",
+    "training_run",
 ]
 
 EXAMPLE = """
@@ -74,7 +99,7 @@ transfer = "4 KiB"
 details = "32 in flight, direct"
 """
 
-Format = Literal["fio", "ior", "mdtest", "io500", "rados", "elbencho"]
+Format = Literal["fio", "ior", "mdtest", "io500", "rados", "elbencho", "mlperf"]
 
 MANIFEST = "imported.json"
 IO500_FILES = (io500.RESULT, io500.SUMMARY)  # one of them identifies the folder
@@ -100,6 +125,7 @@ FORMATS: Mapping[str, Callable[[Texts, Told], tuple[ImportedRun, ...]]] = {
     "io500": io500.runs,
     "rados": _single(rados.runs),
     "elbencho": _single(elbencho.runs),
+    "mlperf": mlperf.runs,
 }
 
 
@@ -209,6 +235,7 @@ def joined(runs: Sequence[ImportedRun]) -> Outcome:
         results=tuple(result for outcome in outcomes for result in outcome.results),
         doubts=tuple(dict.fromkeys(doubt for outcome in outcomes for doubt in outcome.doubts)),
         series=tuple(series for outcome in outcomes for series in outcome.series),
+        measured=outcomes[0].measured if len(outcomes) == 1 else {},
     )
 
 
