@@ -20,6 +20,7 @@ KNOWING = {
     "simulators": "each stands for the device of one meter",
     "importing": "what it reads was written by tools, some of which a workload runs, too",
     "campaign/defaults.py": "the drivers that a campaign gets without naming them",
+    "cli/pages/permitted.py": "the page of the words that drivers pass on to programs",
     "cli/terminal/display.py": "looks for the stream that is shown, on no driver",
     "cli/exchange.py": "reads what `import` is given, with the workload that stands for it",
     "cli/terminal/inputs.py": "lists the user's inventory for the testbed that has an option for one",

@@ -20,7 +20,7 @@ SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "clien
 COUNTED = ("cpu", "switches", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy")
 OF_SUFFIX = {
     "_bytes_per_s": "B/s", "_bytes_per_j": "B/J", "_s_per_byte": "s/B", "_per_event_j": "J", "_per_s": "1/s", "_per_j": "1/J",
-    "_bytes_per_w": "B/W", "_w_per_byte": "W/B", "_hz": "1/s",
+    "_per_nameplate_w": "B/s/W", "_bytes_per_w": "B/W", "_w_per_byte": "W/B", "_hz": "1/s",
     "_bytes": "B", "_js": "J s", "_ratio": "1", "_count": "1", "_j": "J", "_w": "W", "_s": "s", "_ev": "eV",
 }  # fmt: skip
 
@@ -124,7 +124,8 @@ def test_a_unit_is_what_its_symbol_says(unit):
     above, _, below = unit.symbol.partition("/")
     above_parts = [above] if above in OF_SYMBOL else above.split()
     factor = prod(OF_SYMBOL[part] for part in above_parts)
-    assert unit.per == pytest.approx(factor / prod(OF_SYMBOL[part] for part in below.split("-")), rel=1e-12)
+    below_parts = re.split("[-/]", below)
+    assert unit.per == pytest.approx(factor / prod(OF_SYMBOL[part] for part in below_parts), rel=1e-12)
 
 
 def test_labels_are_unique_and_definitions_complete():

@@ -663,9 +663,8 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
         for role, n in many.items()
     ]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
-    if (
-        path.stem == "green-storage"
-    ):  # which changes the virtual testbed for two file systems: `reproduce --testbed`
+    # which change the virtual testbed for some file systems: `reproduce --testbed`
+    if path.stem in ("green-storage", "hep-pc"):
         tables = document["filesystem"].unwrap()
         alike = [table for table in tables if "cluster" not in table.get("testbed", {})]
         document["filesystem"] = [{key: table[key] for key in table if key != "testbed"} for table in alike]

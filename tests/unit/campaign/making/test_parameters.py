@@ -312,7 +312,7 @@ def hep(study: Study) -> Iterator[Parameter]:
 
 def hep_pc(study: Study) -> Iterator[Parameter]:
     printed = study.printed
-    load = drivers.workload(study.asked.trials[0].workload)
+    load: Any = drivers.workload(study.asked.trials[0].workload)
     yield Parameter(load.size_bytes, printed("uncompressed"), "it is 96 MiB in 48 files")
     yield Parameter(load.files_count, printed("files"), "instead of 259.9 GB in 644")
     yield Parameter("made", "measured", "the campaign creates the data set")
