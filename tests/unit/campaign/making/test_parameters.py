@@ -317,8 +317,8 @@ def hep_pc(study: Study) -> Iterator[Parameter]:
     yield Parameter(load.files_count, printed("files"), "instead of 259.9 GB in 644")
     yield Parameter("made", "measured", "the campaign creates the data set")
     read_ratio = printed("read_size") / printed("uncompressed")
-    shares = tuple(round(ratio, 2) for ratio in (load.moved_bytes(1) / load.size_bytes, read_ratio))
-    yield Parameter(*shares, f"Of it {shares[0]:.0%} are read, not {shares[1]:.0%}".replace("%", " %"))
+    ours, theirs = round(load.moved_bytes(1) / load.size_bytes, 2), round(read_ratio, 2)
+    yield Parameter(ours, theirs, f"Of it {ours:.0%} are read, not {theirs:.0%}".replace("%", " %"))
     given = study.paper.configurations
     yield Parameter(load.compression == "none", "uncompressed" in str(given["hep"]["files"]))
     yield Parameter(load.compression, given["pc"]["files"], "those of the paper's PC were")
