@@ -142,10 +142,10 @@ def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
 
 
 def test_without_memory_it_is_one_sentence(tmp_path: Path) -> None:
-    """Programs and libraries take 225 MiB of addresses with one thread, the file 250 MiB more."""
+    """Programs and libraries take 190 MiB of addresses with one thread, the file 120 MiB more."""
     (tmp_path / "x.json").write_bytes(b"[" + b"1.5," * (4 * 1024**2 - 1) + b"1]")
     words = ["predict", tmp_path / "x.json", "--on", "odroid-hc4"]
-    assert "not enough memory" in told(*words, code=3, before=limited(resource.RLIMIT_AS, 350 * 1024**2))
+    assert "not enough memory" in told(*words, code=3, before=limited(resource.RLIMIT_AS, 280 * 1024**2))
 
 
 @pytest.mark.parametrize(

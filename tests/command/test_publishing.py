@@ -589,7 +589,8 @@ def test_the_table_of_the_readme_is_what_show_prints_of_our_list(tmp_path: Path)
     with zipfile.ZipFile(bundle) as opened:
         opened.extractall(tmp_path)
     shown = CliRunner().invoke(cli, ["show", str(tmp_path)], terminal_width=200).output
-    headers, *rows = (re.split(r" {2,}", line.strip()) for line in table.splitlines())
-    whole_headers, *whole = (re.split(r" {2,}", line.strip()) for line in shown.splitlines()[: len(rows) + 1])
+    headers, *rows = (re.split(r" {2,}", line.strip()) for line in table.splitlines() if line)
+    printed = [line for line in shown.splitlines() if line][: len(rows) + 1]
+    whole_headers, *whole = (re.split(r" {2,}", line.strip()) for line in printed)
     places = [whole_headers.index(header) for header in headers]
     assert rows == [[row[place] for place in places] for row in whole]

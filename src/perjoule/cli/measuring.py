@@ -11,8 +11,9 @@ import click
 from perjoule import campaign, store
 from perjoule.campaign.making.first import boundary_of
 from perjoule.cli import exits, parameters
-from perjoule.cli.parameters import Listening, examples
-from perjoule.cli.parameters import live as live_page
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import Listening
+from perjoule.cli.serving import live as live_page
 from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.consent import confirmed
 from perjoule.cli.terminal.display import err, out, show, show_line

@@ -1,11 +1,7 @@
 """Arguments, options and examples that several commands share, and their shell completion."""
 
-import functools
 import os
-import time
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +9,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from perjoule.cli.terminal.outputs import OutputFile, OutputFolder
-from perjoule.model.units import seconds
 
 HELP_WIDTH = 110
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
@@ -151,67 +146,3 @@ junit = click.option(
 )
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")
-
-
-def duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float:
-    """Read a time with its unit; infinite if absent."""
-    try:
-        return inf if text is None else seconds(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-ADDRESS = "127.0.0.1"
-address = click.option(
-    "--address", metavar="ADDRESS", default=ADDRESS, show_default=True, help="Address to listen on."
-)
-port = click.option(
-    "--port",
-    metavar="PORT",
-    default=0,
-    type=click.IntRange(0, 65535),
-    help="Port to listen on; a free one by default.",
-)
-for_a_time = click.option(
-    "--for",
-    "duration_s",
-    metavar="TIME",
-    callback=duration,
-    help='Duration, such as "60 s"; until Ctrl-C by default.',
-)
-
-
-@dataclass(frozen=True)
-class Listening:
-    """Where a page is served; port 0 takes a free one."""
-
-    address: str
-    port: int
-
-
-def live(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that measures --live, and --address and --port of its page; it gets `live`: where to
-    serve it, or None.
-    """
-
-    @click.option(
-        "--live", is_flag=True, help="Serve a live page on this machine while it runs; see `perjoule watch`."
-    )
-    @address
-    @port
-    @functools.wraps(command)
-    def with_page(*, live: bool, address: str, port: int, **options: object) -> None:
-        listening = Listening(address, port)
-        if not live and listening != Listening(ADDRESS, 0):
-            raise click.UsageError("--address and --port are those of the live page: add --live")
-        command(live=listening if live else None, **options)
-
-    return with_page
-
-
-def ticks(duration_s: float, step_s: float) -> Generator[float]:
-    """Wait in steps, and yield the time left."""
-    end_s = time.monotonic() + duration_s
-    while (left_s := end_s - time.monotonic()) > 0:
-        yield left_s
-        time.sleep(min(step_s, left_s))

@@ -2,22 +2,25 @@
 
 import shlex
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from perjoule import store
-from perjoule.cli import exits, parameters, views
+from perjoule import store, views
+from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show, show_line
 from perjoule.cli.terminal.outputs import OutputFolder, require_file
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
-from perjoule.results.limitations import doubted_trials, limitations
+from perjoule.results.limitations import doubted_trials, limitations, simulated_notes
 from perjoule.results.table import best_first, table
+from perjoule.summary import summary
 from perjoule.views.content import Content
+from perjoule.views.view import Flag
 
 if TYPE_CHECKING:
     from perjoule.figures.columns import Column
@@ -26,6 +29,36 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 
 # `report` and `verify` are imported where they are used: that takes longer than `--help`, completion and an
 # error should.
+
+
+def with_views(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option of each view."""
+    for flag in reversed(views.flags()):
+        command = click.option(f"--{flag.name}", is_flag=True, help=flag.help)(command)
+    return command
+
+
+def chosen_views(given: Mapping[str, bool]) -> list[Flag]:
+    """Return the options that were given, of the parameters of a command `with_views`."""
+    return [flag for flag in views.flags() if given[flag.name.replace("-", "_")]]
+
+
+def show_views(flag: Flag, content: Content, *, wide: bool = False) -> None:
+    """Print the tables that have rows, with all columns if `wide`. Raises MachineError: none has."""
+    folder = str(content.results.folder)
+    tables = [tables.lay(content) for view in views.every() if view.flag == flag for tables in view.tables]
+    if not any(laid.rows for laid in tables):
+        raise MachineError(flag.none, where=folder, next=flag.advice)
+    for laid in tables:
+        if laid.rows:
+            show(laid, (), (), wide=wide, whole="--wide")
+    beside = (
+        f"{results.folder.name}: {note}"
+        for results in content.beside
+        for note in simulated_notes(summary(results).cells)
+    )
+    for line in (*simulated_notes(content.cells), *beside, *flag.notes(content)):
+        show_line(line)
 
 
 @click.command(
@@ -39,7 +72,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
     ),
 )
 @parameters.folder
-@views.options
+@with_views
 @click.option(
     "--with",
     "others",
@@ -57,11 +90,11 @@ def show_command(
     folder: Path, others: tuple[Path, ...], wide: bool, doubts: bool, as_json: bool, **wanted: bool
 ) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
-    flags = views.chosen(wanted)
+    flags = chosen_views(wanted)
     if as_json and (flags or doubts):
         raise CampaignError("--json prints all views at once", next="leave out the other options")
     if others and not as_json and not any(flag.beside for flag in flags):
-        comparing = ", ".join(f"--{flag.name}" for flag in views.comparing())
+        comparing = ", ".join(f"--{flag.name}" for flag in views.flags() if flag.beside)
         raise CampaignError("--with DIR changes nothing here", next=f"it goes with {comparing}")
     content = Content(measured(folder), tuple(map(measured, others)))
     if as_json:
@@ -70,7 +103,7 @@ def show_command(
         json_output.print_json("show", as_data(content))
         return
     for flag in flags:
-        views.show_views(flag, content, wide=wide)
+        show_views(flag, content, wide=wide)
     if doubts:
         _show_doubts(content)
     if not flags and not doubts:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule.cli import parameters
-from perjoule.cli.parameters import Listening, address, examples, for_a_time, port, ticks
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import Listening, address, for_a_time, port, ticks
 from perjoule.cli.terminal.display import err, out
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import seconds_text

@@ -3,7 +3,8 @@
 import click
 
 from perjoule import drivers
-from perjoule.cli.parameters import completing, duration
+from perjoule.cli.parameters import completing
+from perjoule.cli.serving import duration
 from perjoule.model.units import SECONDS, quantity
 
 

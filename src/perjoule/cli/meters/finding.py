@@ -6,7 +6,8 @@ from math import isfinite
 import click
 
 from perjoule.campaign.making.meter_line import meter_line
-from perjoule.cli.parameters import duration, examples
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import duration
 from perjoule.cli.terminal.display import err, show_line, show_table
 from perjoule.model.format import number
 from perjoule.model.units import counted, seconds_text

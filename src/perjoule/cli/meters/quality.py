@@ -12,7 +12,8 @@ from perjoule import campaign
 from perjoule.cli.meters._parameters import chosen, half_a_minute, overrides
 from perjoule.cli.meters._plot import covered, named
 from perjoule.cli.meters._printing import tell
-from perjoule.cli.parameters import examples, ticks
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import ticks
 from perjoule.cli.terminal.display import err, out
 from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.energy import alignment

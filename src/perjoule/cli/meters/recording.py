@@ -9,8 +9,9 @@ from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.meters._parameters import chosen, overrides, signed
 from perjoule.cli.meters._printing import tell
-from perjoule.cli.parameters import address, duration, examples, for_a_time, port, ticks
+from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
+from perjoule.cli.serving import address, duration, for_a_time, port, ticks
 from perjoule.cli.terminal.display import err, out
 from perjoule.cli.terminal.outputs import OutputFile, require_file
 from perjoule.execution.clocks import clock_sync

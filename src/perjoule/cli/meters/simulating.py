@@ -7,7 +7,8 @@ import click
 
 from perjoule import campaign, simulators
 from perjoule.cli.meters._printing import table_text
-from perjoule.cli.parameters import address, completing, duration, examples, for_a_time, port, ticks
+from perjoule.cli.parameters import completing, examples
+from perjoule.cli.serving import address, duration, for_a_time, port, ticks
 from perjoule.cli.terminal.display import out
 from perjoule.model.errors import CampaignError
 from perjoule.model.waveform import Shape, Waveform

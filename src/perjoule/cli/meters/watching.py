@@ -10,7 +10,8 @@ from perjoule import campaign
 from perjoule.cli.meters._parameters import chosen, overrides
 from perjoule.cli.meters._plot import plot
 from perjoule.cli.meters._printing import complete, table_text, tell
-from perjoule.cli.parameters import examples, for_a_time, ticks
+from perjoule.cli.parameters import examples
+from perjoule.cli.serving import for_a_time, ticks
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out
 from perjoule.monitoring import recorder

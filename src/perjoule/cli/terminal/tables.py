@@ -89,7 +89,9 @@ class _Column:
 def wrapped_at_words(text: str, width: int, indent: str = "") -> list[str]:
     """Wrap a text at its spaces, but not within a number, "13 400" or "63 %"; later lines are indented."""
     joined = _WITHIN.sub(_JOINT, text)
-    lines = wrap(joined, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = wrap(
+        joined, max(width, 1), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     return [line.replace(_JOINT, " ") for line in lines]
 
 
