@@ -48,8 +48,8 @@ def test_every_page_and_every_driver_is_there(site: Path) -> None:
 
 
 def test_a_page_that_names_what_the_code_lays_out_links_it(site: Path) -> None:
-    text = (site / "how-to" / "fio.html").read_text(encoding="utf-8")
-    assert re.search(r'href="\.\./reference/permitted\.html"[^>]*><code[^>]*>.*?permitted', text)
+    text = (site / "explanations" / "threat-model.html").read_text(encoding="utf-8")
+    assert re.search(r'href="\.\./reference/permitted\.html"[^>]*><span[^>]*><code[^>]*>.*?permitted', text)
     assert "mirror beneath: zfs" in (site / "reference" / "platforms.html").read_text(encoding="utf-8")
     assert 'href="reference/metrics.html"' in (site / "README.html").read_text(encoding="utf-8")
 
