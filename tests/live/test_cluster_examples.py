@@ -99,6 +99,7 @@ SHORT = {
     ),
     "green-storage": Short(({"size": "8 MiB"},), 1),
     "hep": Short(tuple({"size": "16 MiB"} for _ in range(3))),
+    "hep-pc": Short(({"size": "16 MiB", "files": 16},), 0),  # the boards: the PC is a machine of its own
     "idle": Short(({"duration": "3 s", "least_gap": "1 s"},)),
     "mixed-users": Short(({"window": "4 s", "only": ["", "analysis"]},), top={"shrink": 8}),
     "nas": Short(FIO),
