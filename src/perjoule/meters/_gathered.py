@@ -2,7 +2,8 @@
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -46,3 +47,27 @@ class GatheredEnergy:
             self._energy_j[:] = 0.0
             self._length_s = 0.0
             return taken
+
+
+@contextmanager
+def gathering(
+    name: str, count: int, add: Callable[[GatheredEnergy], None], stop: threading.Event
+) -> Generator[GatheredEnergy]:
+    """Have a thread of this name `add` the joules of `count` channels during the block, until `stop` is set,
+    which the end of the block does. What it raises the next reader gets.
+    """
+    sums = GatheredEnergy(count)
+
+    def run() -> None:
+        try:
+            add(sums)
+        except Exception as error:
+            sums.fail(error)
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield sums
+    finally:
+        stop.set()
+        thread.join()

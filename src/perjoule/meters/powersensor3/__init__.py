@@ -20,7 +20,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._gathered import GatheredEnergy
+from perjoule.meters._gathered import GatheredEnergy, gathering
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
@@ -149,26 +149,18 @@ def _whole(port: Any, count: int, deadline: Deadline) -> bytes:
 @contextmanager
 def _listening(port: Any, feeds: Sequence[Sequence[Pair]]) -> Generator[GatheredEnergy]:
     """Listen in a thread, for the line holds samples of a tenth of a second at most."""
-    sums, stop, heard = GatheredEnergy(len(feeds)), threading.Event(), Frames()
+    stop, heard = threading.Event(), Frames()
 
-    def listen() -> None:
-        try:
-            while not stop.wait(_REST_S):
-                port.timeout = _LOOK_S
-                received = port.read(max(1, min(port.in_waiting, CHUNK_BYTES)))
-                came_s = time.monotonic()
-                levels, length_s = heard.levels(received)
-                if len(length_s):
-                    added_j = [sum(float(pair.power_w(levels) @ length_s) for pair in feed) for feed in feeds]
-                    sums.add(added_j, float(length_s.sum()), came_s)
-        except Exception as error:
-            sums.fail(error)
+    def listen(sums: GatheredEnergy) -> None:
+        while not stop.wait(_REST_S):
+            port.timeout = _LOOK_S
+            received = port.read(max(1, min(port.in_waiting, CHUNK_BYTES)))
+            came_s = time.monotonic()
+            levels, length_s = heard.levels(received)
+            if len(length_s):
+                added_j = [sum(float(pair.power_w(levels) @ length_s) for pair in feed) for feed in feeds]
+                sums.add(added_j, float(length_s.sum()), came_s)
 
-    thread = threading.Thread(target=listen, name="powersensor3", daemon=True)
     port.write(frames.START)
-    thread.start()
-    try:
+    with gathering("powersensor3", len(feeds), listen, stop) as sums:
         yield sums
-    finally:
-        stop.set()
-        thread.join()

@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._address import LineOrHost, is_path
-from perjoule.meters._gathered import GatheredEnergy
+from perjoule.meters._gathered import GatheredEnergy, gathering
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._outlets import WithOutlets, require_fed
 from perjoule.meters.smartpower3.lines import Lines, SentLine, interval_s, passed_s
@@ -174,28 +174,20 @@ def _adding(
 
     A time in which lines are missing ends it: its watts are not known.
     """
-    sums = GatheredEnergy(1 + len(OUTPUTS))
 
-    def add() -> None:
-        try:
-            before, end_s = next(heard)
-            for line, came_s in heard:
-                length_s = passed_s(before, line)
-                if length_s > MISSING_INTERVALS * apart_s + HELD_UP_S:
-                    raise ValueError(
-                        f"{length_s:g} s between two lines by its clock: some are missing, or it began anew"
-                    )
-                before, end_s = line, min(came_s, end_s + length_s * (1 + DRIFT_RATIO))
-                sums.add([power_w * length_s for power_w in line.power_w], length_s, end_s)
-        except StopIteration:
+    def add(sums: GatheredEnergy) -> None:
+        first = next(heard, None)
+        if first is None:  # stopped before
             return
-        except Exception as error:
-            sums.fail(error)
+        before, end_s = first
+        for line, came_s in heard:
+            length_s = passed_s(before, line)
+            if length_s > MISSING_INTERVALS * apart_s + HELD_UP_S:
+                raise ValueError(
+                    f"{length_s:g} s between two lines by its clock: some are missing, or it began anew"
+                )
+            before, end_s = line, min(came_s, end_s + length_s * (1 + DRIFT_RATIO))
+            sums.add([power_w * length_s for power_w in line.power_w], length_s, end_s)
 
-    thread = threading.Thread(target=add, name="smartpower3", daemon=True)
-    thread.start()
-    try:
+    with gathering("smartpower3", 1 + len(OUTPUTS), add, stop) as sums:
         yield sums
-    finally:
-        stop.set()
-        thread.join()
