@@ -72,12 +72,10 @@ def _audited(target: str) -> dict[str, Sequence[AuditVerdict]]:
         from perjoule.importing.submissions import submitted
 
         folder = Path(target)
-        of_lists = (
-            {} if (folder / CAMPAIGN).exists() else {**submitted(folder), **submitted_to_mlperf(folder)}
-        )
-        if of_lists:
-            return dict(of_lists)
-        return {target: _of_results(Path(target))}
+        submissions: dict[str, Sequence[AuditVerdict]] = {}
+        if not (folder / CAMPAIGN).exists():
+            submissions = {**submitted(folder), **submitted_to_mlperf(folder)}
+        return submissions or {target: _of_results(folder)}
     return {target: audit(paper_named(target))}
 
 

@@ -18,11 +18,8 @@ from perjoule.papers.published import PrintedNumber
 from perjoule.workloads.imported import SUMMARY, TrainingRun, training_run
 
 LEAST_RATIOS = {"unet3d": 0.9, "resnet50": 0.9, "bert": 0.9, "cosmoflow": 0.7}  # of utilisation, by rule
-LEAST_RUNS, LEAST_STEPS, LEAST_MEMORIES = (
-    5,
-    500,
-    5.0,
-)  # of a result, an epoch, a data set; Submission_guidelines.md
+# of a result, an epoch, a data set; Submission_guidelines.md
+LEAST_RUNS, LEAST_STEPS, LEAST_MEMORIES = 5, 500, 5.0
 ROUNDED_RATIO = 0.01  # by which a data set may miss these, because it has whole files
 UNEVEN_RATIO = 0.05  # by which accelerators may end apart
 EXACT_RATIO = 1e-9  # of floating-point numbers
@@ -30,6 +27,7 @@ _SAMPLES, _AU, _IO = (
     f"train_{name}"
     for name in ("throughput_mean_samples_per_second", "au_mean_percentage", "io_mean_MB_per_second")
 )
+Runs = Mapping[Path, TrainingRun | str]  # by their folders: a run, or why it can't be read
 _RUN = "each run that the report lists is here"
 
 
@@ -45,32 +43,39 @@ def submitted_to_mlperf(folder: Path) -> dict[str, tuple[AuditVerdict, ...]]:
         listed = [source for source in sources([str(folder)], "UTC")[0] if source.format == "mlperf"]
     except CampaignError:
         return {}
+    runs = {source.path: _read(source) for source in listed}
     verdicts: dict[str, list[AuditVerdict]] = {}
     counts: Counter[str] = Counter()
-    for source in listed:
-        name, judged = _of_source(source, folder)
+    for path, run in runs.items():
+        name, judged = _of_run(path, run, folder)
         verdicts.setdefault(name, []).extend(judged)
         counts[name] += 1
     for name, runs_count in counts.items():
         verdicts[name].append(_enough(runs_count, name))
     audited = {name: tuple(judged) for name, judged in verdicts.items()}
     for path in sorted(folder.rglob(REPORT)):
-        audited[str(path.relative_to(folder))] = audit_report(path, listed)
+        audited[str(path.relative_to(folder))] = audit_report(path, runs)
     for path in (folder, *sorted(path.parent for path in folder.rglob(RESULTS))):
         if is_submission(path):
             audited |= {str(at.relative_to(folder.parent)): judged for at, judged in systems(path) if judged}
     return audited
 
 
-def _of_source(source: Source, folder: Path) -> tuple[str, tuple[AuditVerdict, ...]]:
-    """Return the result that a run belongs to, and the verdicts on it."""
-    place = str(source.path.relative_to(folder)) if source.path != folder else source.path.name
+def _read(source: Source) -> TrainingRun | str:
+    """Return a run, or why it can't be read."""
     try:
-        run = training_run(source.texts(), "UTC")
+        return training_run(source.texts(), "UTC")
     except UNEXPECTED as error:
-        name = f"{_system(source.path)}: unreadable"
-        return name, (AuditVerdict("unchecked", "", place, "the run", cause=words(error)),)
-    return f"{_system(source.path)}: {run.accelerators_count} x {run.workload}", audit_run(run, place)
+        return words(error)
+
+
+def _of_run(path: Path, run: TrainingRun | str, folder: Path) -> tuple[str, tuple[AuditVerdict, ...]]:
+    """Return the result that a run belongs to, and the verdicts on it."""
+    place = str(path.relative_to(folder)) if path != folder else path.name
+    if isinstance(run, str):
+        name = f"{_system(path)}: unreadable"
+        return name, (AuditVerdict("unchecked", "", place, "the run", cause=run),)
+    return f"{_system(path)}: {run.accelerators_count} x {run.workload}", audit_run(run, place)
 
 
 def _system(path: Path) -> str:
@@ -187,7 +192,7 @@ def _unchecked(run: TrainingRun, place: str) -> Iterator[AuditVerdict]:
         )  # fmt: skip
 
 
-def audit_report(path: Path, listed: Sequence[Source]) -> tuple[AuditVerdict, ...]:
+def audit_report(path: Path, runs: Runs) -> tuple[AuditVerdict, ...]:
     """Judge the report of a result by its own numbers and by the runs beside it. Raises MachineError."""
     place = path.name
     try:
@@ -201,21 +206,17 @@ def audit_report(path: Path, listed: Sequence[Source]) -> tuple[AuditVerdict, ..
     rates = [_number(rate, "rate", "samples/s", 1.0, place, name) for name, rate in rates_listed.items()]
     subject = _number(mean, "rate", "samples/s", 1.0, place, "overall mean")
     recipe = Recipe("the mean of the runs", subject, tuple(rates), lambda v: _mean([v(n) for n in rates]))
-    return (*(judge([recipe], [subject, *rates]) if rates else ()), *_listed_runs(path, rates_listed, listed))
+    return (*(judge([recipe], [subject, *rates]) if rates else ()), *_listed_runs(path, rates_listed, runs))
 
 
-def _listed_runs(
-    path: Path, rates_listed: Mapping[str, float], listed: Sequence[Source]
-) -> Iterator[AuditVerdict]:
+def _listed_runs(path: Path, rates_listed: Mapping[str, float], runs: Runs) -> Iterator[AuditVerdict]:
     """Find the summary of each run that a report lists, by its rate."""
-    beside: dict[str, float] = {}
-    for source in listed:
-        if path.parent in source.path.parents:
-            try:
-                run = training_run(source.texts(), "UTC")
-            except UNEXPECTED:
-                continue  # is named where runs are audited
-            beside[str(source.path.relative_to(path.parent))] = run.samples_per_s
+    beside = {
+        str(at.relative_to(path.parent)): run.samples_per_s
+        for at, run in runs.items()
+        if path.parent in at.parents
+        and isinstance(run, TrainingRun)  # others are named where runs are audited
+    }
     unmatched = dict(beside)
     for name, rate in rates_listed.items():
         here = next(
