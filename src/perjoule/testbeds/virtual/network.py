@@ -142,7 +142,7 @@ def ethernet_bytes(net_dev: str) -> tuple[int, int]:
     """Read received and sent bytes of all of a host's networks from the text of /proc/PID/net/dev.
 
     Raises:
-        ValueError: there is none.
+        ValueError: it has no network.
     """
     bytes_of = [tuple(map(int, numbers)) for numbers in _ETHERNET.findall(net_dev)]
     if not bytes_of:
