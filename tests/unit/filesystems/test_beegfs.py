@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs import client as clients
 from perjoule.filesystems.beegfs import parse as words
+from perjoule.filesystems.beegfs.cluster import BeegfsCluster
 from perjoule.filesystems.beegfs.versions import ALL, EIGHT, SEVEN, ReleaseSeries
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import transcript
@@ -221,6 +223,31 @@ def test_the_secret_itself_is_in_no_argument_list(series: ReleaseSeries) -> None
     assert any(str(word) in " ".join(command) for word in (SECRET, ROOM / "client.conf"))
     assert f"connAuthFile = {SECRET}" in series.client("10.0.0.9", SECRET, "native").splitlines()
     assert "tuneFileCacheType = native" in series.client("10.0.0.9", SECRET, "native").splitlines()
+
+
+def test_a_client_of_7_needs_no_helper_daemon() -> None:
+    assert {"logType = syslog", "sysMountSanityCheckMS = 0"} <= set(
+        SEVEN.client("10.0.0.9", SECRET, "buffered").splitlines()
+    )
+
+
+def test_a_mounted_file_system_is_empty_and_its_facts_are_those_of_the_file_that_was_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = Machine("client-1", "client")
+    cluster = BeegfsCluster(beegfs(), Hosts((*machines(4).all, client)))
+    for step in ("_furnish", "_manage", "_prepare", "_wait_well", "wait_listening", "targets"):
+        monkeypatch.setattr(cluster, step, lambda *_: ())
+    monkeypatch.setattr(cluster, "_serve", lambda _: Mock(process=Mock(output=lambda: said("7-storage.log"))))
+    monkeypatch.setattr(cluster.daemons, "retry", lambda _, action, **__: action())
+    cluster.series = SEVEN
+    entries = [said("7-entry-file.txt")]  # of a file that is there once
+    monkeypatch.setattr(cluster, "ask", lambda command, **_: entries.pop() if command == "entry" else "")
+    cluster.serve()
+    cluster.configure()
+    facts = cluster.report()
+    assert (facts["pattern"], facts["chunk_bytes"], facts["stripe_targets_count"]) == ("RAID0", 512 * 1024, 4)
+    assert client.ran == [["rm", "--", "/of/client-1/beegfs/mnt/.perjoule"]]
 
 
 def test_options_are_read_as_people_write_them() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEAST_CHUNK_BYTES = 64 * 1024
 FOLDERS_COUNT = 67_000  # that a metadata server makes for itself, rounded up from 66 068 of 7.4.6
+FIRST_FILE = "/.perjoule"  # shows the pattern of the root directory's files, until a client can remove it
 POLL_S = 0.2  # between two calls of the tool
 BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that can be tried
 
@@ -97,8 +98,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         if self._groups["meta"]:
             self._mirror_root()
         # Fails until the metadata servers have heard of targets that mirror each other.
-        self.daemons.retry("a first file", lambda: self.ask("create", path="/.perjoule"), every_s=POLL_S)
+        self.daemons.retry("a first file", lambda: self.ask("create", path=FIRST_FILE), every_s=POLL_S)
         self._wait_well()
+        self._first_file = self.entry(FIRST_FILE)
         self.note()
 
     def attach_all(self) -> None:
@@ -129,9 +131,14 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         client.put(configuration, room / "client.conf")
         self.mount(client, place, "beegfs", "beegfs_nodev", f"cfgFile={room / 'client.conf'}")
 
+    def configure(self) -> None:
+        """Remove the file that showed the pattern: the tool can make one without a mount, but remove none."""
+        client = self.hosts.clients[0]
+        first_file = self.directories[client.name] / FIRST_FILE.lstrip("/")
+        client.run(["rm", "--", first_file], timeout_s=self.patience_s)
+
     def report(self) -> dict[str, Json]:
         """Return the daemons' reports, and the placement of a file."""
-        root = self.entry("/.perjoule")
         versions = (words.version(daemon.process.output()) for daemon in self._daemons)
         return {
             "series": self.series.name,
@@ -147,9 +154,9 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
                 }
                 for kind, target in self.targets()
             ],
-            "pattern": root.pattern,
-            "chunk_bytes": root.chunk_bytes,
-            "stripe_targets_count": len(root.numbers),
+            "pattern": self._first_file.pattern,
+            "chunk_bytes": self._first_file.chunk_bytes,
+            "stripe_targets_count": len(self._first_file.numbers),
             "mirrors": [
                 f"{kind} {a}+{b}" for kind, groups in self._groups.items() for a, b in groups.values()
             ],
