@@ -6,9 +6,10 @@ a meter. One has the rule of emulation if it decides by scale and grade whose jo
 """
 
 import ast
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 CHOOSING = frozenset({"cover", "one_quantity", "parts_of", "candidates", "boundaries", "device_j"})
@@ -32,17 +33,12 @@ def counts(src: Path) -> Mapping[str, int]:
     trees = {path.relative_to(root): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
     numbers = {path: tree for path, tree in trees.items() if path.parts[0] in NUMBERS}
     siblings = {folder: _siblings(folder) for folder in {path.parent for path in root.rglob("*.py")}}
-    keys = {
-        key
-        for path, tree in trees.items()
-        for key in _defined(path, tree)
-        if key.isidentifier() and "_" in key
-    }
+    is_key = keys({text for path, tree in trees.items() for text in _defined(path, tree)})
     typed = [
-        key
+        text
         for path, tree in trees.items()
-        for key in (Counter(_texts(tree)) - _defined(path, tree)).elements()
-        if key in keys
+        for text in (Counter(_texts(tree)) - _defined(path, tree)).elements()
+        if is_key(text)
     ]
     lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
     return {
@@ -144,6 +140,16 @@ def _defined(path: Path, tree: ast.Module) -> Counter[str]:
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Metric"
     ]
     return Counter(text for call in calls if path.parts[0] == ENTRIES for text in _texts(call))
+
+
+def keys(defined: Collection[str]) -> Callable[[str], object]:
+    """Return what tells whether a text is a metric's key, from the texts of what defines metrics: words joined by
+    "_", where "{role}", say, stands for any; or such a key behind prefixes ("burst_", "gross_").
+    """
+    keys = [text for text in defined if re.fullmatch(r"(\{\w+\}|[a-z])\w*(_(\w|\{\w+\})+)+(?<!_)", text)]
+    patterns = [re.sub(r"\\{\w+\\}", r"\\w*", re.escape(key)) for key in keys]
+    prefixes = [text for text in defined if re.fullmatch(r"[a-z]\w*_", text)]
+    return re.compile(f"({'|'.join(prefixes)})*({'|'.join(patterns)})").fullmatch
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:

@@ -26,6 +26,29 @@ def test_a_folder_within_a_room_can_be_seen_at_once() -> None:
     assert COUNTS["siblings in the widest folder of a room, families aside"] <= 25
 
 
+def test_metrics_are_named_by_what_defines_them() -> None:
+    assert (
+        COUNTS["metric keys typed in code"] <= 60
+    )  # which counts options and fields of files of the same name, too
+
+
+IS_KEY = house.keys(
+    {"energy_j", "{boundary}mean_w", "cpu_{role}_s_per_byte", "burst_", "gross_", "_", "net", "_s"}
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["energy_j", "mean_w", "burst_gross_mean_w", "cpu_storage_s_per_byte", "cpu_client_s_per_byte"]
+)
+def test_a_key_is_counted(text: str) -> None:
+    assert IS_KEY(text)
+
+
+@pytest.mark.parametrize("text", ["_", "net", "_s", "burst_", "an energy_j", "clock_j"])
+def test_another_text_is_not_counted(text: str) -> None:
+    assert not IS_KEY(text)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

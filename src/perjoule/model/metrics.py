@@ -151,12 +151,12 @@ TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = (
     "locality_ratio",
     "network_locality_ratio",
 )
-# Work by the second and by the joule, of all loads and of idle ones.
-RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
-PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
-RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
+# Work by the second and by the joule: in bytes, or else in operations.
+THROUGHPUT, OPERATION_RATE = RATES = ("throughput_bytes_per_s", "operations_per_s")
+EFFICIENCY, OPERATIONS_PER_JOULE = PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")
+RANKED = (THROUGHPUT, EFFICIENCY)  # what there are winners by
 # what an idle file system has instead of these two: ranked, and plain
-IDLE = ("usable_bytes_per_w", "idle_w")
+USABLE, IDLE_POWER = IDLE = ("usable_bytes_per_w", "idle_w")
 # Of loads that are described as training jobs
 CHECKPOINTS, LOAD_CPU = "checkpoints_count", "load_cpu_s"
 SAMPLES, EPOCHS, ACCELERATOR = "samples_count", "epochs_count", "accelerator_ratio"
@@ -173,8 +173,8 @@ EVENT_COSTS = (
     "event_gained_bytes",
     "event_stalled_s",
 )
-DEFAULT = (*RANKED, RATES[1], PER_JOULE[1], IDLE[0])  # tested for drift and ranked
-COMPARED = (*DEFAULT, IDLE[1])  # by default
+DEFAULT = (*RANKED, OPERATION_RATE, OPERATIONS_PER_JOULE, USABLE)  # tested for drift and ranked
+COMPARED = (*DEFAULT, IDLE_POWER)  # by default
 
 S, MS, W, J, J_S = Unit("s", "s"), Unit("ms", "s", 1e-3), Unit("W", "W"), Unit("J", "J"), Unit("J s", "J s")
 MEBIBYTES, MIB_PER_S, MIB_PER_J = Unit("MiB", "B", MIB), Unit("MiB/s", "B/s", MIB), Unit("MiB/J", "B/J", MIB)

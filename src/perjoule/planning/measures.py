@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.model.format import estimate
+from perjoule.model.metrics import ENERGY as OF_ENERGY
 from perjoule.model.metrics import IDLE as OF_IDLE
-from perjoule.model.metrics import RATES, Unit, metric_of
+from perjoule.model.metrics import IDLE_POWER, RATES, Unit, metric_of
 from perjoule.model.units import BYTES, JOULES, KG_PER_J, USD_PER_J
 
 SPEED, WATT = metric_of(RATES[0]).unit, metric_of(OF_IDLE[1]).unit
@@ -47,13 +48,13 @@ class Measure:
         return f"{self.unit.symbol} {self.qualifier}".rstrip()
 
 
-ENERGY = Measure("energy_j", KWH, "in all years", name="energy", objective=True)
+ENERGY = Measure(OF_ENERGY, KWH, "in all years", name="energy", objective=True)
 MONEY = Measure("money_usd", USD, "in all years", name="money", objective=True)
 CARBON = Measure("carbon_kg", KG_CO2, "in all years", name="carbon", objective=True)
 THROUGHPUT = Measure(RATES[0], SPEED, better="higher", name="throughput", objective=True)  # of the need's mix
 PURCHASE = Measure("purchase_usd", USD, "to buy", name="purchase")
 EMBODIED = Measure("embodied_kg", KG_CO2, "embodied", name="embodied")
-IDLE = Measure("idle_w", WATT, "idle", name="idle")
+IDLE = Measure(IDLE_POWER, WATT, "idle", name="idle")
 CAPACITY = Measure("capacity_bytes", TB, "of user data", "higher", name="capacity")
 READ = Measure("read_bytes_per_s", SPEED, better="higher")  # the most that could be read, sustained
 WRITE = Measure("write_bytes_per_s", SPEED, better="higher")

@@ -20,7 +20,7 @@ from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Direction, Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster
-from perjoule.model.metrics import METRICS, RANKED, Metric
+from perjoule.model.metrics import METRICS, POWER, RANKED, Metric
 from perjoule.prediction import Observation, Prediction, Target
 from perjoule.prediction.targets import fleet_of
 from perjoule.results.calibration import observed
@@ -29,7 +29,7 @@ from perjoule.store.records import to_json
 
 FORMAT = "perjoule pledge"
 _RATE, _WORK = (METRICS[key] for key in RANKED)
-_WATTS = METRICS["mean_w"]
+_WATTS = METRICS[POWER]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from perjoule.figures.prediction import Predicted, prediction
 from perjoule.figures.vega import Spec
 from perjoule.model.format import estimate, number, percent
-from perjoule.model.metrics import METRICS, RANKED
+from perjoule.model.metrics import EFFICIENCY, METRICS, POWER, RANKED, THROUGHPUT
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.elsewhere import band_factor
@@ -15,7 +15,7 @@ from perjoule.prediction.validation import LEVELS
 from perjoule.results.table import NAMES, Table
 
 _RATE, _WORK = (METRICS[key] for key in RANKED)
-_WATTS = METRICS["mean_w"]
+_WATTS = METRICS[POWER]
 _WORDS = {
     "clients": "another number of clients than measured",
     "redundancy": "another redundancy than measured",
@@ -85,7 +85,7 @@ def figure(target: Target, predictions: Sequence[Prediction]) -> Spec:
         Predicted(
             of.label, row.direction, row.clients_count, *(part / of.unit.per for part in triple), bound=bound
         )
-        for of, pick in ((_RATE, "throughput_bytes_per_s"), (_WORK, "efficiency_bytes_per_j"))
+        for of, pick in ((_RATE, THROUGHPUT), (_WORK, EFFICIENCY))
         for row in predictions
         for triple, bound in [
             (getattr(row, pick), row.bound_bytes_per_s / of.unit.per if of is _RATE else None)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from perjoule.model.format import number, percent
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import THROUGHPUT, metric_of
 from perjoule.prediction.elsewhere import band_factor, errors
 from perjoule.prediction.published import Published
 from perjoule.prediction.scores import published_score
 from perjoule.results.table import Table
 
-_RATE = metric_of("throughput_bytes_per_s")
+_RATE = metric_of(THROUGHPUT)
 _HEADERS = ("paper", "cluster", "file system", "redundancy", "direction", "clients", "by")
 _BASES = {
     "profile": "a profile that comes with perjoule; the range is its 90 % band, which knows the other clusters alone",

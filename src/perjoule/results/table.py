@@ -18,7 +18,23 @@ from perjoule.model.format import (
     with_interval,
     with_repetitions,
 )
-from perjoule.model.metrics import ENERGY, IDLE, PER_JOULE, POWER, RATES, metric_of
+from perjoule.model.metrics import (
+    DURABLE,
+    EDP_RATIO,
+    EFFICIENCY,
+    ENERGY,
+    IDLE,
+    IDLE_POWER,
+    OF_PEAK,
+    OPERATION_RATE,
+    OPERATIONS_PER_JOULE,
+    PER_JOULE,
+    POWER,
+    RATES,
+    THROUGHPUT,
+    USABLE,
+    metric_of,
+)
 from perjoule.statistics.modes import summarised_by_median
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -180,28 +196,28 @@ _STATISTICS: Mapping[Text, Callable[[Interval], float]] = {
 _BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle, rounded: _whole_middle}
 
 COLUMNS: tuple[tuple[str, Text], ...] = (
-    ("throughput_bytes_per_s", with_interval),
-    ("throughput_bytes_per_s", maximum),
-    ("tpp_ratio", mean),
-    ("mean_w", mean),
-    ("energy_j", mean),
-    ("efficiency_bytes_per_j", with_interval),
-    ("edp_ratio", mean),
+    (THROUGHPUT, with_interval),
+    (THROUGHPUT, maximum),
+    (OF_PEAK, mean),
+    (POWER, mean),
+    (ENERGY, mean),
+    (EFFICIENCY, with_interval),
+    (EDP_RATIO, mean),
 )
 # Of workloads that move no bytes; of idle file systems; of writes, until the clients' fsync has returned, and
 # how much the disks held by then.
 WHERE_MEASURED: tuple[tuple[str, Text], ...] = (
-    ("operations_per_s", with_interval),
-    ("operations_per_j", with_interval),
-    ("idle_w", with_interval),
-    ("usable_bytes_per_w", with_interval),
+    (OPERATION_RATE, with_interval),
+    (OPERATIONS_PER_JOULE, with_interval),
+    (IDLE_POWER, with_interval),
+    (USABLE, with_interval),
     ("usable_w_per_byte", mean),
     ("raw_w_per_byte", mean),
     ("burst_throughput_bytes_per_s", mean),
     ("burst_efficiency_bytes_per_j", mean),
     ("burst_operations_per_s", mean),
     ("burst_operations_per_j", mean),
-    ("durable_ratio", rounded),
+    (DURABLE, rounded),
 )
 
 

@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from math import isfinite
 
 from perjoule.model import Cell
+from perjoule.model.metrics import EDP_RATIO, WARM_UP_ROUNDS, metric_of, package_of
 from perjoule.model.metrics import METRICS as all_metrics
-from perjoule.model.metrics import metric_of, package_of
 from perjoule.model.units import clients_text
 from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
@@ -29,7 +29,7 @@ _NEW_IN_3 = frozenset(
         "shared",
         "doubts",
         "dynamic_*",
-        "edp_ratio",
+        EDP_RATIO,
         "cpu_*_s_per_byte",
         "*tpp_*",
         "*uncertainty*",
@@ -109,7 +109,7 @@ def _kind(name: str) -> str:
 def _same_cell(
     row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]
 ) -> Iterator[str]:
-    lacking |= _OF_ROUNDS_IN_3 if lacking and "warm_up_rounds_count" in stored.metrics else frozenset()
+    lacking |= _OF_ROUNDS_IN_3 if lacking and WARM_UP_ROUNDS in stored.metrics else frozenset()
     for column in (field.name for field in fields(Cell) if field.name != "metrics"):
         difference = differing(
             to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column

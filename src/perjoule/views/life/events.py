@@ -6,7 +6,7 @@ from math import isfinite
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
 from perjoule.model.format import any_number
-from perjoule.model.metrics import METRICS, STAGES, metric_of
+from perjoule.model.metrics import LATENCY, METRICS, STAGES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.results.table import PLACE, Table, heading, place, value_text
 from perjoule.views.content import Content
@@ -104,7 +104,7 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
     }
 
 
-_COLUMNS = (*(key for key, metric in METRICS.items() if metric.event), "latency_p99_s")
+_COLUMNS = (*(key for key, metric in METRICS.items() if metric.event), LATENCY)
 
 
 def events_table(cells: Sequence[Cell]) -> Table:

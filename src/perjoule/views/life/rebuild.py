@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.measures.rebuild import ENERGY
 from perjoule.model import Cell
 from perjoule.model.format import any_number
 from perjoule.model.metrics import METRICS, ROLES, metric_of
@@ -88,7 +89,6 @@ def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
 
 
 _COLUMNS = tuple(key for key, metric in METRICS.items() if metric.rebuild)
-_ENERGY = "rebuild_energy_per_byte_j"
 _BYTES = tuple(
     f"rebuild_{movement}_{{}}_bytes"
     for movement in ("network_received", "network_sent", "disk_read", "disk_written")
@@ -134,7 +134,7 @@ VIEW = View(
             "Rebuild",
             note="What failed disks held was rebuilt from redundancy. Network, disk read and disk written: bytes that data "
             "hosts received, read and wrote for that, by byte lost, beside what redundancy alone explains. "
-            f"{metric_of(_ENERGY).unit.symbol}: energy of the servers from the failure until healthy, by "
+            f"{metric_of(ENERGY.key).unit.symbol}: energy of the servers from the failure until healthy, by "
             "TiB lost; added: beyond what they drew before.",
         ),
         Shown(

@@ -5,9 +5,10 @@ from math import isfinite
 
 from perjoule import drivers
 from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
+from perjoule.measures.physics import PER_EVENT, RATE
 from perjoule.model import Cell, Record
 from perjoule.model.format import with_interval
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import ENERGY, LOCALITY, NET, NETWORK_LOCALITY, metric_of
 from perjoule.model.spectrum import TITLES, MassSpectrum, Peak
 from perjoule.model.units import JOULES
 from perjoule.results.table import Table
@@ -69,15 +70,9 @@ def _axis(title: str, kind: str) -> Spec:
 
 
 COLUMNS = (  # header, metric, what one unit of it is
-    *(
-        (metric.label, metric.key, metric.unit.per)
-        for metric in map(metric_of, ("events_per_s", "energy_per_event_j"))
-    ),
-    ("Wh/job", "energy_j", JOULES["Wh"]),  # a job is the analysis of the whole data set
-    *(
-        (metric.label, metric.key, metric.unit.per)
-        for metric in map(metric_of, ("locality_ratio", "network_locality_ratio"))
-    ),
+    *((metric.label, metric.key, metric.unit.per) for metric in (RATE, PER_EVENT[NET])),
+    ("Wh/job", ENERGY, JOULES["Wh"]),  # a job is the analysis of the whole data set
+    *((metric.label, metric.key, metric.unit.per) for metric in map(metric_of, (LOCALITY, NETWORK_LOCALITY))),
 )
 
 
@@ -90,7 +85,7 @@ def muons_table(cells: Sequence[Cell]) -> Table:
             *(_mass(cell, name) for name in TITLES),
         )
         for cell in cells
-        if "events_per_s" in cell.metrics
+        if RATE.key in cell.metrics
     ]
     headers = ("file system", "workload", "clients", *(column[0] for column in COLUMNS))
     return Table((*headers, *(f"{title} in GeV" for title in TITLES.values())), tuple(rows))

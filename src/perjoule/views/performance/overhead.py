@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, titled
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import THROUGHPUT, metric_of
 from perjoule.model.units import clients_text
 from perjoule.views.content import Content
 from perjoule.views.view import View
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perjoule.summary.traffic import Overhead
 
 
-RATE = metric_of("throughput_bytes_per_s").unit.symbol
+RATE = metric_of(THROUGHPUT).unit.symbol
 ALONE = {"color": "independent", "strokeDash": "independent"}
 PAIRS = {"write": ("network received", "disk written"), "read": ("network sent", "disk read")}
 

@@ -7,7 +7,7 @@ from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.format import number
-from perjoule.model.metrics import RATES, metric_of
+from perjoule.model.metrics import PEAK, RATES, THROUGHPUT, metric_of
 from perjoule.views.content import Content
 from perjoule.views.now import Now
 from perjoule.views.view import Live, View
@@ -21,17 +21,17 @@ def throughput(
     """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:
-        for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():
+        for peak in cell.metrics[PEAK].values if PEAK in cell.metrics else ():
             whose.setdefault(peak, {})[cell.filesystem] = None
     # what is far below the highest peak lies among marks and labels, and is told by the table's % TPP
     highest = max(whose, default=0.0)
     whose = {peak: names for peak, names in whose.items() if peak >= _LEAST_RATIO * highest}
-    unit = metric_of("tpp_bytes_per_s").unit
+    unit = metric_of(PEAK).unit
     apart = len({frozenset(names) for names in whose.values()}) > 1
     of = {peak: f" of {', '.join(names)}" if apart else "" for peak, names in whose.items()}
     return against_clients(
         cells,
-        "throughput_bytes_per_s",
+        THROUGHPUT,
         axis="all clients together",
         title="Throughput",
         notes=notes,

@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from perjoule.figures.vega import DASHES, FULL_WIDTH, Spec, titled
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import POWER, THROUGHPUT, metric_of
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
@@ -17,10 +17,10 @@ NAME = "timeline"
 
 LETTER = 6  # px of a phase's name
 ROOM = 1.06  # above the highest value
-RATE, POWER = metric_of("throughput_bytes_per_s").unit.symbol, metric_of("mean_w").unit.symbol
+RATE, WATTS = metric_of(THROUGHPUT).unit.symbol, metric_of(POWER).unit.symbol
 ROWS = {
     "rate": f"{RATE} by client",
-    "watts": f"{POWER} by component",
+    "watts": f"{WATTS} by component",
     "cpu": "cores used by host",
     "network": f"{RATE} sent by host",
 }

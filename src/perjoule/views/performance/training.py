@@ -6,14 +6,22 @@ from perjoule.measures.checkpoint import PER_CHECKPOINT, STALL
 from perjoule.measures.nameplate import PER_NAMEPLATE_W
 from perjoule.measures.training import COMPUTE, PER_EPOCH, RATE
 from perjoule.model import Cell
-from perjoule.model.metrics import ACCELERATOR, BENCHMARK_RATE, DESIGN_W, LOAD_CPU, NAMEPLATE_W, metric_of
+from perjoule.model.metrics import (
+    ACCELERATOR,
+    BENCHMARK_RATE,
+    DESIGN_W,
+    LOAD_CPU,
+    NAMEPLATE_W,
+    THROUGHPUT,
+    metric_of,
+)
 from perjoule.results.table import PLACE, Table, cell_text, place
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 STATED = (BENCHMARK_RATE, NAMEPLATE_W, DESIGN_W, PER_NAMEPLATE_W.key)  # of submissions alone
-EPOCH = (RATE.key, "throughput_bytes_per_s", ACCELERATOR, COMPUTE.key, PER_EPOCH.key, LOAD_CPU)
-CHECKPOINT = (STALL.key, "throughput_bytes_per_s", PER_CHECKPOINT.key, LOAD_CPU)
+EPOCH = (RATE.key, THROUGHPUT, ACCELERATOR, COMPUTE.key, PER_EPOCH.key, LOAD_CPU)
+CHECKPOINT = (STALL.key, THROUGHPUT, PER_CHECKPOINT.key, LOAD_CPU)
 
 
 def _table(cells: Sequence[Cell], having: str, keys: Sequence[str]) -> Table:

@@ -9,7 +9,7 @@ from perjoule.figures.clients import in_units, interval_text
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Interval
 from perjoule.model.format import number
-from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import FAIRNESS, LATENCY, PER_JOULE, RATES, SHARE, metric_of
 from perjoule.model.units import clients_text, seconds_text
 from perjoule.results.table import NAMES, Table, value_text
 from perjoule.views.content import Content
@@ -93,11 +93,6 @@ def _panel(mix: Users, axis: str) -> Spec:
         "data": {"values": means},
         "layer": [bars, spread, each],
     }
-
-
-SHARE = "share_ratio"
-LATENCY = "latency_p99_s"
-FAIRNESS = "fairness_ratio"
 
 
 def users_table(mixes: Sequence["Mix"]) -> Table:

@@ -6,11 +6,11 @@ from perjoule.figures.clients import against_clients
 from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import EDP_RATIO, metric_of
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
-EDP = metric_of("edp_ratio")
+EDP = metric_of(EDP_RATIO)
 
 
 def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:

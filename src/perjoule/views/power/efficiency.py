@@ -6,7 +6,7 @@ from perjoule.figures.clients import INTERVALS, against_clients
 from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
-from perjoule.model.metrics import PER_JOULE
+from perjoule.model.metrics import EFFICIENCY, PER_JOULE
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
@@ -17,7 +17,7 @@ def efficiency(
     """Draw `efficiency_bytes_per_j` of the cells."""
     return against_clients(
         cells,
-        "efficiency_bytes_per_j",
+        EFFICIENCY,
         axis="servers without switch",
         title="Energy efficiency",
         notes=notes,

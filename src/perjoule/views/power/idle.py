@@ -8,12 +8,12 @@ from perjoule.figures.stacked import stacked
 from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
 from perjoule.model.format import any_number, with_interval
-from perjoule.model.metrics import PIECES, ROLES, metric_of
+from perjoule.model.metrics import DURATION, PIECES, POWER, ROLES, metric_of
 from perjoule.results.table import NAMES, Table, heading, mean, value_text
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
-_UNIT = metric_of("mean_w").unit.symbol
+_UNIT = metric_of(POWER).unit.symbol
 
 
 def idle(cells: Sequence[Cell], *, notes: Sequence[str]) -> Spec:
@@ -42,9 +42,9 @@ def drawable(cells: Sequence[Cell]) -> bool:
 
 def _pieces_w(cell: Cell) -> Mapping[str, float]:
     """Return the mean watts of each piece; none of a cell that was loaded, or whose trials all failed."""
-    if cell.direction != "idle" or "duration_s" not in cell.metrics:
+    if cell.direction != "idle" or DURATION not in cell.metrics:
         return {}
-    duration_s = cell.metrics["duration_s"].mean
+    duration_s = cell.metrics[DURATION].mean
     keys = {piece: f"part_{piece}_j" for piece in PIECES}
     return {piece: cell.metrics[key].mean / duration_s for piece, key in keys.items() if key in cell.metrics}
 

@@ -8,7 +8,7 @@ from perjoule.figures.stacked import stacked
 from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
 from perjoule.model.format import any_number, number, percent, with_interval
-from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, PIECES, RATES, metric_of
+from perjoule.model.metrics import BOUNDARIES, DURATION, ENERGY, IDLE, PER_JOULE, PIECES, RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.results.limitations import omissions
 from perjoule.results.table import NAMES, PLACE, Table, cell_text, mean, place
@@ -41,9 +41,7 @@ def _pieces_j(cell: Cell, rate: str) -> Mapping[str, float]:
         return {}
     per = metric_of(rate).unit.per
     work = (
-        fmean(
-            a * b for a, b in zip(cell.metrics[rate].values, cell.metrics["duration_s"].values, strict=False)
-        )
+        fmean(a * b for a, b in zip(cell.metrics[rate].values, cell.metrics[DURATION].values, strict=False))
         / per
     )
     keys = {piece: f"part_{piece}_j" for piece in PIECES}
@@ -119,7 +117,7 @@ def split_table(cells: Sequence[Cell]) -> Table:
         if whole_j := sum(parts_j.values()):
             shares = (percent(parts_j[name] / whole_j, 1) if name in parts_j else "–" for name in names)
             rows.append((*place(cell), number(whole_j), *shares))
-    return Table((*PLACE, metric_of("energy_j").label, *(f"% {name}" for name in names)), tuple(rows))
+    return Table((*PLACE, metric_of(ENERGY).label, *(f"% {name}" for name in names)), tuple(rows))
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:

@@ -7,7 +7,16 @@ from perjoule.figures.clients import in_units
 from perjoule.figures.growth import Growth, growth
 from perjoule.figures.vega import Spec
 from perjoule.model.format import number
-from perjoule.model.metrics import RATES, metric_of
+from perjoule.model.metrics import (
+    ASKED_LOAD,
+    GAP,
+    PER_BYTE,
+    POWER,
+    PROPORTIONALITY,
+    REACHED_LOAD,
+    THROUGHPUT,
+    metric_of,
+)
 from perjoule.model.units import clients_text
 from perjoule.results.table import NAMES, Table, row_text, value_text
 from perjoule.views.content import Content
@@ -19,25 +28,23 @@ if TYPE_CHECKING:
 
 LOADS = (0, 25, 50, 75, 100)  # %
 _WHERE = ("file system", "workload", "clients")
-_RATE, _POWER = RATES[0], "mean_w"
-_PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
 
 
 def loads_table(proportionalities: Sequence["Proportionality"]) -> Table:
     """Lay out rate, power, gap to the ideal and energy per byte at each load."""
     columns = tuple(
-        metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE)
+        metric_of(key).label for key in (ASKED_LOAD, REACHED_LOAD, THROUGHPUT, POWER, GAP, PER_BYTE)
     )
     rows = [
         (
             *_place(curve),
-            number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
-            value_text(level.load, "load_ratio"),
-            row_text(level.cell, _RATE),
-            row_text(level.cell, _POWER),
-            value_text(level.gap, _GAP),
-            value_text(level.energy_per_byte, _PER_BYTE),
-            str(len(level.cell.metrics[_POWER].values)),
+            number(level.asked_ratio / metric_of(ASKED_LOAD).unit.per),
+            value_text(level.load, REACHED_LOAD),
+            row_text(level.cell, THROUGHPUT),
+            row_text(level.cell, POWER),
+            value_text(level.gap, GAP),
+            value_text(level.energy_per_byte, PER_BYTE),
+            str(len(level.cell.metrics[POWER].values)),
         )
         for curve in proportionalities
         for level in curve.levels
@@ -63,14 +70,14 @@ def proportionality_table(proportionalities: Sequence["Proportionality"]) -> Tab
 
 def curves(proportionalities: Sequence["Proportionality"]) -> list[Growth]:
     """Return the figure's data: power at each load, and the line in proportion to it."""
-    per, unit = metric_of("load_ratio").unit.per, metric_of(_POWER).unit
+    per, unit = metric_of(REACHED_LOAD).unit.per, metric_of(POWER).unit
     drawn: list[Growth] = []
     for curve in sorted(proportionalities, key=lambda curve: (curve.workload, curve.clients_count)):
         points = [
-            (level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in curve.levels
+            (level.load.mean / per, in_units(level.cell.metrics[POWER], unit.per)) for level in curve.levels
         ]
         top = points[-1]
-        ep = curve.numbers.get("proportionality_ratio")
+        ep = curve.numbers.get(PROPORTIONALITY)
         drawn.append(
             Growth(
                 panel=(
@@ -119,7 +126,7 @@ VIEW = View(
             style="last",
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
             "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve "
-            f"to load, 0 if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, "
+            f"to load, 0 if it does not depend on it. {metric_of(PER_BYTE).label} is of the servers, "
             "without switch and clients.",
         ),
     ),

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from perjoule.catalogue.coefficients import EFFICIENCY
 from perjoule.model import Cell
 from perjoule.model.format import estimate
-from perjoule.model.metrics import IDLE, PER_JOULE
+from perjoule.model.metrics import IDLE, PER_JOULE, POWER
 from perjoule.results.table import NAMES, PLACE, Table, heading, place, row_text, with_meter
 from perjoule.store.recalculated import Recalculation
 from perjoule.views.content import Content
 from perjoule.views.view import Shown, View
 
-MOVED = ("mean_w", *PER_JOULE, *IDLE)
+MOVED = (POWER, *PER_JOULE, *IDLE)
 NONE = Table((), ())
 
 
