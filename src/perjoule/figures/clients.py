@@ -7,7 +7,7 @@ from math import isfinite, log10
 
 from perjoule.figures.loads import load_names
 from perjoule.figures.printed import PaperNumber, columns
-from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, layered, titled
 from perjoule.model import Cell, Interval
 from perjoule.model.format import number
 from perjoule.model.metrics import Metric, metric_of
@@ -180,13 +180,7 @@ def _panel(
     for value, text in bounds:
         layers[:0] = _bound(value / metric.unit.per, text, y)
     heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
-    return {
-        "title": heading,
-        "width": PANEL_WIDTH,
-        "height": HEIGHT,
-        "data": {"values": means},
-        "layer": layers,
-    }
+    return layered(means, layers, PANEL_WIDTH, HEIGHT, title=heading)
 
 
 def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:

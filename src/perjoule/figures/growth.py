@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.figures.clients import colour, interval_text, shape
-from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, quantitative, titled
 from perjoule.model import Interval
 from perjoule.model.format import number
 
@@ -57,13 +57,12 @@ def _panel(
     lines = {name: [_points(g, getattr(g, name)) for g in growths] for name in ("ideal", "law")}
     top = 1.06 * max([row["one"] for row in each] + [row["y"] for rows in lines["ideal"] for row in rows])
     counts = sorted({n for growth in growths for n in growth.values})
-    x: Spec = {
-        "field": "servers",
-        "type": "quantitative",
-        "title": axis,
-        "axis": {"values": list(ticks or counts), "grid": False},
-        "scale": {"domain": [0, counts[-1]], "padding": MARGIN, "nice": False},
-    }
+    x = quantitative(
+        axis,
+        field="servers",
+        axis={"values": list(ticks or counts), "grid": False},
+        scale={"domain": [0, counts[-1]], "padding": MARGIN, "nice": False},
+    )
     y: Spec = {"type": "quantitative", "title": growths[0].axis, "scale": {"domain": [0, top], "nice": False}}
     tooltip = [
         {"field": "filesystem", "title": "file system"},

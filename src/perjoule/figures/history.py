@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, layered, quantitative, titled
 from perjoule.model.format import any_number
 
 HEIGHT = 130
@@ -50,12 +50,11 @@ def history(
 
 
 def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
-    x = {
-        "type": "quantitative",
-        "title": "campaign",
-        "scale": {"domain": [0.5, campaigns_count + 0.5], "nice": False},
-        "axis": {"tickMinStep": 1, "format": "d"},
-    }
+    x = quantitative(
+        "campaign",
+        scale={"domain": [0.5, campaigns_count + 0.5], "nice": False},
+        axis={"tickMinStep": 1, "format": "d"},
+    )
     y = {"type": "quantitative", "title": unit, "scale": {"zero": False}}
     top, bottom = max(mean.mean for mean in panel.means), min(mean.mean for mean in panel.means)
     most = WIDE * max(top - bottom, 0.05 * top)
@@ -114,13 +113,7 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
         },
     ]
     heading = {"text": panel.heading, "fontSize": 12, "anchor": "start"}
-    return {
-        "title": heading,
-        "width": PANEL_WIDTH,
-        "height": HEIGHT,
-        "data": {"values": means},
-        "layer": layers,
-    }
+    return layered(means, layers, PANEL_WIDTH, HEIGHT, title=heading)
 
 
 def _ends(mean: CampaignMean, most: float) -> Spec:

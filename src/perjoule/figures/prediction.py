@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, quantitative, titled
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,12 @@ def prediction(points: Sequence[Predicted], *, title: str, notes: Sequence[str])
 def _panel(panel: str, points: Sequence[Predicted]) -> Spec:
     names = list(dict.fromkeys(point.name for point in points))
     counts = sorted({point.clients_count for point in points})
-    x: Spec = {
-        "field": "clients",
-        "type": "quantitative",
-        "title": "clients",
-        "scale": {"domain": [0, 1.04 * counts[-1]], "nice": False},
-        "axis": {"format": "d", "tickMinStep": 1},
-    }
+    x = quantitative(
+        "clients",
+        field="clients",
+        scale={"domain": [0, 1.04 * counts[-1]], "nice": False},
+        axis={"format": "d", "tickMinStep": 1},
+    )
     y: Spec = {"type": "quantitative", "title": panel, "scale": {"zero": True}}
     rows = [
         {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, layered, tooltip_of
 
 ROW = 26
 
@@ -25,7 +25,7 @@ def stacked(
     y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": title}
     x["scale"] = {"domainMax": 1.08 * max(total["value"] for total in totals)}  # room for the text
-    tooltip = [{"field": "bar"}, {"field": "name", "title": "piece"}]
+    tooltip = tooltip_of(bar="", name="piece")
     tooltip += [{"field": field, "title": heading} for field, heading in fields.items()]
     bars: Spec = {
         "mark": {"type": "bar", "height": 16},
@@ -42,9 +42,4 @@ def stacked(
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    return {
-        "width": FULL_WIDTH - 150,
-        "height": {"step": ROW},
-        "data": {"values": rows},
-        "layer": [bars, text],
-    }
+    return layered(rows, [bars, text], FULL_WIDTH - 150, {"step": ROW})

@@ -151,3 +151,27 @@ def labels(names: Sequence[str], range_name: str, **legend: Any) -> Spec:
         "scale": {"domain": list(names), "range": range_name},
         "legend": legend or {},
     }
+
+
+def quantitative(title: str | None, **more: Any) -> Spec:
+    """Describe an axis of numbers."""
+    return {"type": "quantitative", "title": title, **more}
+
+
+def tooltip_of(**titles: str) -> list[Spec]:
+    """Describe a tooltip: its fields, each with its title, or "" where it is named as it is."""
+    return [
+        {"field": field, "title": title} if title else {"field": field} for field, title in titles.items()
+    ]
+
+
+def panel_title(text: str) -> Spec:
+    """Describe what stands above one of several panels."""
+    return {"text": text, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+
+
+def layered(
+    values: Sequence[Spec], layers: Sequence[Spec], width: object, height: object, **more: Any
+) -> Spec:
+    """Describe layers over the same rows."""
+    return {**more, "width": width, "height": height, "data": {"values": list(values)}, "layer": list(layers)}

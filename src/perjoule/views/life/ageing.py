@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perjoule import model
 from perjoule.figures.loads import load_names
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, ratio_intervals, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, quantitative, ratio_intervals, titled
 from perjoule.model import Cell, Record, Worn, value_at
 from perjoule.model.format import number, percent, span_text
 from perjoule.model.metrics import COMPARED, metric_of
@@ -42,21 +42,11 @@ def figure(worn: Sequence[Worn], *, notes: Sequence[str] = ()) -> Spec:
 
 def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequence[float]) -> Spec:
     label = metric_of(metric).label
-    x: Spec = {
-        "type": "quantitative",
-        "title": f"{label}, aged / new",
-        "scale": {"type": "log", "domain": list(domain), "nice": False},
-    }
+    x = quantitative(f"{label}, aged / new", scale={"type": "log", "domain": list(domain), "nice": False})
     both: Spec = {
         "y": {"field": "row", "type": "nominal", "title": None, "sort": None},
         "yOffset": {"field": "name", "scale": {"domain": list(names)}},
         "color": labels(names, "category", columns=1),
-    }
-    shape: Spec = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": "symbol"},
-        "legend": {},
     }
     fields = {"name": "aged", "new": "new", "row": "load", "text": "ratio"}
     tooltip = [{"field": field, "title": title} for field, title in fields.items()]
@@ -64,7 +54,12 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
         *ratio_intervals(x, both),
         {
             "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {**both, "x": {"field": "value", **x}, "shape": shape, "tooltip": tooltip},
+            "encoding": {
+                **both,
+                "x": {"field": "value", **x},
+                "shape": labels(names, "symbol"),
+                "tooltip": tooltip,
+            },
         },
     ]
     height = {"step": max(20, 9 * len(names)), "for": "position"}

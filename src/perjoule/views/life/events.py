@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, layered, panel_title, titled, tooltip_of
 from perjoule.model import Cell
 from perjoule.model.format import any_number
 from perjoule.model.metrics import LATENCY, METRICS, STAGES, metric_of
@@ -72,17 +72,7 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
         "xOffset": {"field": "name", "scale": {"domain": list(names)}},
         "color": labels(names, "category", columns=1),
     }
-    shape: Spec = {
-        "field": "name",
-        "type": "nominal",
-        "scale": {"domain": list(names), "range": "symbol"},
-        "legend": {},
-    }
-    tooltip = [
-        {"field": "name", "title": "file system"},
-        {"field": "stage"},
-        {"field": "text", "title": title},
-    ]
+    tooltip = tooltip_of(name="file system", stage="", text=title)
     layers: list[Spec] = [
         {
             "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
@@ -91,17 +81,10 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
         },
         {
             "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {**both, "y": y, "shape": shape, "tooltip": tooltip},
+            "encoding": {**both, "y": y, "shape": labels(names, "symbol"), "tooltip": tooltip},
         },
     ]
-    heading = {"text": title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
-    return {
-        "title": heading,
-        "width": PANEL_WIDTH - 40,
-        "height": HEIGHT,
-        "data": {"values": rows},
-        "layer": layers,
-    }
+    return layered(rows, layers, PANEL_WIDTH - 40, HEIGHT, title=panel_title(title))
 
 
 _COLUMNS = (*(key for key, metric in METRICS.items() if metric.event), LATENCY)

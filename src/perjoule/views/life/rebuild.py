@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, layered, panel_title, quantitative, titled, tooltip_of
 from perjoule.measures.rebuild import ENERGY
 from perjoule.model import Cell
 from perjoule.model.format import any_number
@@ -24,11 +24,7 @@ def rebuild(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
     rows = [row for cell in cells for key, label in WAYS.items() for row in _rows(cell, key, label)]
     names = list(dict.fromkeys(row["name"] for row in rows))
     largest = max(max(row["value"], row["high"] or 0, row["derived"] or 0) for row in rows)
-    x: Spec = {
-        "type": "quantitative",
-        "title": f"bytes by byte lost, {UNIT}",
-        "scale": {"domainMax": 1.15 * largest},
-    }
+    x = quantitative(f"bytes by byte lost, {UNIT}", scale={"domainMax": 1.15 * largest})
     y: Spec = {"field": "way", "type": "nominal", "title": None, "sort": list(WAYS.values())}
     panels = [_panel(name, [row for row in rows if row["name"] == name], x, y) for name in names]
     return titled({"vconcat": panels, "spacing": 18}, "What the rebuild of a failed disk moved", notes)
@@ -61,7 +57,7 @@ def _rows(cell: Cell, key: str, label: str) -> Sequence[Spec]:
 
 
 def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
-    tooltip = [{"field": "way"}, {"field": "text", "title": f"{UNIT} (derived)"}]
+    tooltip = tooltip_of(way="", text=f"{UNIT} (derived)")
     layers: list[Spec] = [
         {
             "mark": {"type": "bar", "height": 12},
@@ -78,14 +74,7 @@ def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
             "encoding": {"x": {**x, "field": "derived"}, "y": y},
         },
     ]
-    heading = {"text": name, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
-    return {
-        "title": heading,
-        "width": FULL_WIDTH - 150,
-        "height": {"step": 24},
-        "data": {"values": rows},
-        "layer": layers,
-    }
+    return layered(rows, layers, FULL_WIDTH - 150, {"step": 24}, title=panel_title(name))
 
 
 _COLUMNS = tuple(key for key, metric in METRICS.items() if metric.rebuild)

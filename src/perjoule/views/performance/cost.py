@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.figures.loads import load_names
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled, tooltip_of
 from perjoule.model import Cell
 from perjoule.model.format import any_number
 from perjoule.model.metrics import Metric, metric_of
@@ -54,11 +54,7 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
             "y": {"field": "bar", "type": "nominal", "title": None, "sort": None},
             "order": {"field": "order"},
             "color": labels(ROLES, "role"),
-            "tooltip": [
-                {"field": "bar"},
-                {"field": "name", "title": "role"},
-                {"field": "text", "title": title},
-            ],
+            "tooltip": tooltip_of(bar="", name="role", text=title),
         },
     }
 

@@ -7,7 +7,7 @@ Like figures 5.6 to 5.8 of "Benchmarking Storage Access Patterns: BeeGFS and Cep
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, titled
+from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, panel_title, quantitative, titled
 from perjoule.model.metrics import THROUGHPUT, metric_of
 from perjoule.model.units import clients_text
 from perjoule.views.content import Content
@@ -70,13 +70,6 @@ def _panel(trial: "Overhead") -> Spec:
             "tooltip": tooltip,
         },
     }
-    heading = {
-        "text": f"{trial.title}, {trial.direction}",
-        "fontSize": 12,
-        "anchor": "start",
-        "frame": "group",
-        "offset": 4,
-    }
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
     if use:
         use_tooltip = [
@@ -93,17 +86,19 @@ def _panel(trial: "Overhead") -> Spec:
             "encoding": {"x": _time(labelled=True), "y": y, "tooltip": use_tooltip},
         }
         stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [_window(trial), area]})
-    return {"title": heading, "vconcat": stack, "spacing": 6, "resolve": {"scale": {"x": "shared"} | ALONE}}
+    return {
+        "title": panel_title(f"{trial.title}, {trial.direction}"),
+        "vconcat": stack,
+        "spacing": 6,
+        "resolve": {"scale": {"x": "shared"} | ALONE},
+    }
 
 
 def _time(*, labelled: bool) -> Spec:
     title = "seconds since the first client's start" if labelled else None
-    return {
-        "field": "t",
-        "type": "quantitative",
-        "title": title,
-        "axis": {"labels": labelled, "ticks": labelled, "grid": False, "tickCount": 5},
-    }
+    return quantitative(
+        title, field="t", axis={"labels": labelled, "ticks": labelled, "grid": False, "tickCount": 5}
+    )
 
 
 def _y(title: str) -> Spec:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from perjoule.figures.vega import DASHES, FULL_WIDTH, Spec, titled
+from perjoule.figures.vega import DASHES, FULL_WIDTH, Spec, quantitative, titled, tooltip_of
 from perjoule.model.metrics import POWER, THROUGHPUT, metric_of
 from perjoule.views.content import Content
 from perjoule.views.view import View
@@ -120,11 +120,7 @@ def _phases() -> Spec:
 
 def _row(name: str, title: str, *, last: bool) -> Spec:
     stacked = name == "watts"
-    x: Spec = {
-        "field": "t",
-        "type": "quantitative",
-        "title": "seconds since the first client's start" if last else None,
-    }
+    x = quantitative("seconds since the first client's start" if last else None, field="t")
     x["axis"] = {"labels": last, "ticks": last, "grid": False}
     y: Spec = {"field": "value", "type": "quantitative", "title": title, "stack": "zero" if stacked else None}
     legend: Spec = {"orient": "top", "columns": 6, "symbolType": "square" if stacked else "stroke"}
@@ -160,7 +156,7 @@ def _row(name: str, title: str, *, last: bool) -> Spec:
         }
     at: Spec = {
         "x": {"field": "t", "type": "quantitative"},
-        "tooltip": [{"field": "name", "title": " "}, {"field": "t", "title": "s"}],
+        "tooltip": tooltip_of(name=" ", t="s"),
     }
     marks: Spec = {"data": {"name": "marks"}, "mark": {"type": "rule", "style": "bound"}, "encoding": at}
     return {"width": FULL_WIDTH, "height": 120, "layer": [window, lines, marks]}

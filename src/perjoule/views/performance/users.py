@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from perjoule.figures.clients import in_units, interval_text
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, layered, titled, tooltip_of
 from perjoule.model import Interval
 from perjoule.model.format import number
 from perjoule.model.metrics import FAIRNESS, LATENCY, PER_JOULE, RATES, SHARE, metric_of
@@ -58,12 +58,7 @@ def _panel(mix: Users, axis: str) -> Spec:
                 }
             )
             values += [{"user": user, "name": setting, "one": value} for value in interval.values]
-    tooltip = [
-        {"field": "user"},
-        {"field": "name", "title": "loads"},
-        {"field": "value", "title": "mean"},
-        {"field": "interval", "title": "95 % interval"},
-    ]
+    tooltip = tooltip_of(user="", name="loads", value="mean", interval="95 % interval")
     y: Spec = {"type": "quantitative", "title": axis}
     bars: Spec = {
         "mark": {"type": "bar", "width": {"band": 0.9}},
@@ -86,13 +81,7 @@ def _panel(mix: Users, axis: str) -> Spec:
             "xOffset": {"field": "name", "sort": list(WAYS), "scale": {"domain": list(WAYS)}},
         }
     heading = {"text": mix.title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 8}
-    return {
-        "title": heading,
-        "width": PANEL_WIDTH,
-        "height": 200,
-        "data": {"values": means},
-        "layer": [bars, spread, each],
-    }
+    return layered(means, [bars, spread, each], PANEL_WIDTH, 200, title=heading)
 
 
 def users_table(mixes: Sequence["Mix"]) -> Table:

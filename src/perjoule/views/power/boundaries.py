@@ -5,7 +5,7 @@ beside its own.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled, tooltip_of
 from perjoule.model.format import number
 from perjoule.views.content import Content
 from perjoule.views.view import View
@@ -51,12 +51,7 @@ def boundaries(
     }
     x["axis"] |= {"labelPadding": 4 + HEADING * max((column.count(", ") for column in columns), default=0)}
     x["scale"] = {"paddingInner": 0.08, "paddingOuter": 0}
-    tooltip = [
-        {"field": "row", "title": "channel"},
-        {"field": "covers"},
-        {"field": "grade"},
-        {"field": "text", "title": "power"},
-    ]
+    tooltip = tooltip_of(row="channel", covers="", grade="", text="power")
     grade = labels(
         list(dict.fromkeys(bar.grade for bar in bars)),
         "category",
@@ -74,7 +69,7 @@ def boundaries(
                 "y": y,
                 "y2": {"field": "y2"},
                 "color": labels(roles, "role"),
-                "tooltip": [{"field": "device"}, {"field": "name", "title": "role"}],
+                "tooltip": tooltip_of(device="", name="role"),
             },
         },
         {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
 from typing import TYPE_CHECKING
 
-from perjoule.figures.vega import FULL_WIDTH, PERCENT, THEMES, Spec, labels, titled
+from perjoule.figures.vega import FULL_WIDTH, PERCENT, THEMES, Spec, labels, quantitative, titled, tooltip_of
 from perjoule.model.calibration import calibrations
 from perjoule.model.format import number, uncertainty_text
 from perjoule.model.metrics import NET
@@ -52,12 +52,7 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         totals.append({"what": title, "text": f"{uncertainty_text(variance**0.5)} %"})
     order = list(budgets)
     y: Spec = {"field": "what", "type": "nominal", "title": None, "sort": order}
-    x: Spec = {
-        "field": "share",
-        "type": "quantitative",
-        "title": "share of the variance",
-        "axis": {"labelExpr": PERCENT, "tickCount": 5},
-    }
+    x = quantitative("share of the variance", field="share", axis={"labelExpr": PERCENT, "tickCount": 5})
     bars: Spec = {
         "mark": {"type": "bar", "size": 16},
         "encoding": {
@@ -67,11 +62,7 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
                 [*names, *([OTHERS] if any(row["name"] == OTHERS for row in rows) else [])], "component"
             ),
             "order": {"field": "order"},
-            "tooltip": [
-                {"field": "what"},
-                {"field": "name", "title": "term"},
-                {"field": "u", "title": "standard uncertainty"},
-            ],
+            "tooltip": tooltip_of(what="", name="term", u="standard uncertainty"),
         },
     }
     text: Spec = {

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perjoule import catalogue
-from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, layered, titled, tooltip_of
 from perjoule.model.format import number
 from perjoule.model.units import BYTES
 from perjoule.views.content import Content
@@ -29,41 +28,35 @@ def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Se
                 "scale": {"domain": [True, False], "range": "component"},
                 "legend": None,
             },
-            "tooltip": [{"field": "cluster"}, {"field": "text", "title": "TiB/W"}],
+            "tooltip": tooltip_of(cluster="", text="TiB/W"),
         },
     }
     text: Spec = {
         "mark": {"type": "text", "align": "left", "dx": 4},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    spec: Spec = {
-        "width": FULL_WIDTH,
-        "height": {"step": 30},
-        "data": {"values": rows},
-        "layer": [bars, text],
-    }
+    spec = layered(rows, [bars, text], FULL_WIDTH, {"step": 30})
     return titled(spec, "Capacity per watt", notes)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if any(
-        catalogue.servers(catalogue.cluster(name)) for name in content.clusters if name in catalogue.names()
-    ):
-        yield "capacity", _of_catalogue(content.clusters)
-
-
-def _of_catalogue(clusters: Sequence[str]) -> Spec:
+    from perjoule import catalogue
     from perjoule.energy.efficiency import capacity_bytes_per_idle_w
 
+    if not content.clusters:
+        return
     every = {name: catalogue.cluster(name) for name in catalogue.names()}
     with_servers = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
+    if not any(name in with_servers for name in content.clusters):
+        return
     values = {c.title: capacity_bytes_per_idle_w(c) / BYTES["TiB"] for c in with_servers.values()}
-    highlighted = with_servers[clusters[0]].title if clusters[0] in with_servers else ""
+    first = content.clusters[0]
+    highlighted = with_servers[first].title if first in with_servers else ""
     notes = [
         "raw capacity of the data disks per watt that the servers draw idle, without switch; from the "
         "catalogue"
     ]
-    return capacity(values, highlighted=highlighted, notes=notes)
+    yield "capacity", capacity(values, highlighted=highlighted, notes=notes)
 
 
 VIEW = View(rank=240, figures=_figures)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, layered, quantitative, titled, tooltip_of
 from perjoule.model import DRIVE, PartEnergy
 from perjoule.model.format import any_number, number
 from perjoule.model.units import clients_text
@@ -36,18 +36,8 @@ def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
         notes = [*notes, f"the {len(drawn)} of {len(joules_known)} parts with the most joules"]
     largest_j = max((row["value"] for row in rows), default=0.0)
     y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
-    x: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "title": "energy in J",
-        "scale": {"domainMax": 1.25 * largest_j},
-    }
-    tooltip = [
-        {"field": "bar"},
-        {"field": "meter"},
-        {"field": "name", "title": "grade"},
-        {"field": "text", "title": "energy"},
-    ]
+    x = quantitative("energy in J", field="value", scale={"domainMax": 1.25 * largest_j})
+    tooltip = tooltip_of(bar="", meter="", name="grade", text="energy")
     bars: Spec = {
         "mark": {"type": "bar", "height": 14},
         "encoding": {
@@ -62,12 +52,7 @@ def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
         "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "text"}},
     }
-    spec: Spec = {
-        "width": FULL_WIDTH - 150,
-        "height": {"step": ROW},
-        "data": {"values": rows},
-        "layer": [bars, text],
-    }
+    spec = layered(rows, [bars, text], FULL_WIDTH - 150, {"step": ROW})
     return titled(spec, "One trial's joules by device", notes)
 
 
@@ -103,9 +88,7 @@ def _number(value: float | None) -> str:
 
 
 def parts_table(metered: Sequence["MeteredTrial"]) -> Table:
-    """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest
-    bound.
-    """
+    """Lay out the joules of each measured part of hosts: the mean over repetitions, or the largest bound."""
     rows: dict[tuple[str, ...], list[PartEnergy]] = {}
     for trial in metered:
         for part in trial.parts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule.figures.clients import HEIGHT, colour, panel_title
 from perjoule.figures.loads import load_names
-from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, quantitative, titled
 from perjoule.model.units import clients_text
 from perjoule.views.content import Content
 from perjoule.views.now import Now
@@ -71,12 +71,7 @@ def _panel(
         "median": {"style": ["paper"]},
         "outliers": {"size": 14, "opacity": 0.5},
     }
-    of_mean: Spec = {
-        "aggregate": "mean",
-        "field": "watts",
-        "type": "quantitative",
-        "title": of_watts["title"],
-    }
+    of_mean = quantitative(of_watts["title"], aggregate="mean", field="watts")
     name, watts = ("y", "x") if lying else ("x", "y")
     mean: Spec = {
         "mark": {"type": "point", "shape": "diamond", "size": 60, "filled": True, "style": ["ink", "mean"]},

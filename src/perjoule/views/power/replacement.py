@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, ratio_intervals, titled
+from perjoule.figures.vega import (
+    FULL_WIDTH,
+    Spec,
+    layered,
+    panel_title,
+    quantitative,
+    ratio_intervals,
+    titled,
+)
 from perjoule.model import Interval, Replacement
 from perjoule.model.format import number, span_text
 from perjoule.results.table import NAMES, Table
@@ -45,11 +53,10 @@ def _panel(
     domain: Sequence[float],
 ) -> Spec:
     rows = [_row(*row) for row in rows_of]
-    x: Spec = {
-        "type": "quantitative",
-        "title": "power at the same throughput, 1 = the server's",
-        "scale": {"type": "log", "domain": list(domain), "nice": False},
-    }
+    x = quantitative(
+        "power at the same throughput, 1 = the server's",
+        scale={"type": "log", "domain": list(domain), "nice": False},
+    )
     y: Spec = {
         "field": "row",
         "type": "nominal",
@@ -74,21 +81,8 @@ def _panel(
             },
         },
     ]
-    heading = {
-        "text": f"instead of {server}",
-        "fontSize": 12,
-        "anchor": "start",
-        "frame": "group",
-        "offset": 4,
-    }
     height = {"step": max(16, 7 * len(names)), "for": "position"}
-    return {
-        "title": heading,
-        "width": FULL_WIDTH - 200,
-        "height": height,
-        "data": {"values": rows},
-        "layer": layers,
-    }
+    return layered(rows, layers, FULL_WIDTH - 200, height, title=panel_title(f"instead of {server}"))
 
 
 def _row(replaced: Replacement, power: Interval, whole_ratio: Interval) -> Spec:
@@ -108,9 +102,7 @@ def _row(replaced: Replacement, power: Interval, whole_ratio: Interval) -> Spec:
 
 
 def replacement_table(replacements: Sequence[Replacement]) -> Table:
-    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative
-    power.
-    """
+    """Lay out how many low-power machines replace a server, in fractions and whole, and their power."""
     rows = tuple(
         (
             replaced.server,
