@@ -1,13 +1,22 @@
 """The counts of `setup/house.py`, and what they must be."""
 
 import ast
+import sys
+from typing import Any
 
+import numpy as np
 import pytest
 
+from perjoule.model import Channel, Series
+from perjoule.store import open_results
 from places import ROOT
 from setup import house
+from setup.walk import SOURCE, Walk, walked
 
 COUNTS = house.counts(ROOT / "src")
+
+
+GOLDEN = ROOT / "tests/unit/store/golden/2026-11-26T1432"
 
 
 @pytest.mark.parametrize(
@@ -87,6 +96,30 @@ def test_a_rule_of_emulation_is_found(text: str, found: bool) -> None:
 )
 def test_the_scale_of_a_record_is_found(text: str, found: bool) -> None:
     assert house.scales(ast.parse(text)) == found
+
+
+def test_series_go_a_short_way_to_points() -> None:
+    walk = walked(open_results(GOLDEN))
+    assert walk.visits_count == 1
+    assert len(walk.files) <= 15 and walk.returns_count <= 15
+    assert {"measures/points.py", "trial/counters.py", "energy/power.py"} <= {*walk.files}
+
+
+def test_a_way_that_comes_back_is_counted() -> None:
+    texts = {
+        "there.py": "def into(series): back(series)",
+        "here.py": "def back(series): pass\ndef go(s): into(s)",
+    }
+    names: dict[str, Any] = {}
+    for file, text in texts.items():
+        exec(compile(text, SOURCE / file, "exec"), names)
+    walk = Walk()
+    series = Series(Channel("usb", "", "all", "power", "W", "average", "wall"), *np.zeros((3, 2)))
+    sys.setprofile(walk.enter)
+    names["go"]((series,))
+    names["go"]("no series")
+    sys.setprofile(None)
+    assert (walk.files, walk.returns_count) == (["here.py", "there.py"], 1)
 
 
 MOST_COUNT = 12

@@ -68,9 +68,7 @@ def work(load: "Load") -> Work:
 
 
 def measure(load: "Load") -> Numbers:
-    """Return the energies of the headline window, and those of its processors and disks by their own
-    meters.
-    """
+    """Return the energies of the headline window, and of processors and disks by their own meters."""
     from perjoule.energy.power import joules
 
     numbers = of_window(load.reading, *load.window, work(load))

@@ -82,9 +82,7 @@ def storing(load: "Load") -> Work:
 
 
 def capacities_bytes(record: Record) -> tuple[float, ...]:
-    """Return the capacity of the disks of each data host by the catalogue; empty if a host has no disk
-    there.
-    """
+    """Return the capacity of each data host's disks by the catalogue; empty if a host has none there."""
     node_of = _nodes(record)
     holders = [node_of.get(name) for name in data_hosts(record)]
     each = [sum(disk.capacity_bytes.value for disk in node.disks) if node else 0.0 for node in holders]

@@ -6,11 +6,11 @@ last ones may be late. CPU time is that of the window in which bytes moved: prog
 report after it, at a cost that a load of twice the bytes has only once, and idle daemons work all the time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from perjoule.energy.hosts import hardware, roles
-from perjoule.model import Number, Numbers, Quantity, Record, Series
+from perjoule.model import Number, Numbers, Quantity
 from perjoule.model.doubts import Doubt
 from perjoule.model.metrics import BYTE_PER_BYTE, MS_PER_MIB, PERCENT, Metric
 
@@ -61,34 +61,32 @@ def measure(load: "Load") -> Numbers:
     began_s, ended_s = load.window
     counts = Numbers()
     if load.moved_bytes:
-        counts = overhead(load.record, load.reading.series, began_s, ended_s, load.moved_bytes)
+        counts = overhead(load.reading, began_s, ended_s, load.moved_bytes)
     return Numbers(
         {**counts.by_key, **Numbers.plain(disk_use(load.reading, began_s, ended_s)).by_key}, counts.doubts
     )
 
 
-def overhead(
-    record: Record, series: Sequence[Series], began_s: float, ended_s: float, user_bytes: int
-) -> Numbers:
+def overhead(reading: "Reading", began_s: float, ended_s: float, user_bytes: int) -> Numbers:
     """Divide the counts of each role's hosts by the users' bytes, in the window in which these moved.
 
     Only the clients that loaded count as clients; "servers" are all hosts except clients. If a host lacks a
     counter, its role has no such metric.
     """
-    from perjoule.trial.counters import edges_error, total, window
+    from perjoule.trial.counters import edges_error, window
 
     values: dict[str, float] = {}
     doubts: dict[Doubt, None] = {}
     unsure: list[str] = []
-    moving = window(record, began_s, ended_s)
-    for role, names in roles(record).items():
+    moving = window(reading.record, began_s, ended_s)
+    for role, names in roles(reading.record).items():
         for quantity, metric in COUNTED.items():
-            counted = total(series, quantity, names, *((began_s, ended_s) if quantity == CPU else moving))
+            counted = reading.total(quantity, names, *((began_s, ended_s) if quantity == CPU else moving))
             doubts |= dict.fromkeys(counted.doubts if counted.value is None else ())
             if counted.value is None:
                 continue
             if quantity == CPU:
-                error_s = edges_error(series, quantity, names, began_s, ended_s)
+                error_s = edges_error(reading.series, quantity, names, began_s, ended_s)
                 if error_s > max(MOST_UNSURE_RATIO * counted.value, LEAST_CORES * (ended_s - began_s)):
                     unsure.append(role)
                     continue
@@ -108,16 +106,16 @@ def disk_use(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
     bytes read and written over the rate of the catalogue's disks. On emulated hosts only the second is
     meaningful: requests wait for the cap above the device.
     """
-    from perjoule.trial.counters import ACCESS, total
+    from perjoule.trial.counters import ACCESS
 
-    series, values = reading.series, dict[str, float]()
+    values: dict[str, float] = {}
     for role, names in roles(reading.record).items():
         if role == "servers":
             continue
-        if (busy_s := total(series, "disk_busy", names, began_s, ended_s).value) is not None:
+        if (busy_s := reading.total("disk_busy", names, began_s, ended_s).value) is not None:
             values[BUSY.of(role).key] = busy_s / (len(names) * (ended_s - began_s))
         limits = disk_limits(reading, names)
-        moved = [total(series, quantity, names, began_s, ended_s).value for quantity in ACCESS]
+        moved = [reading.total(quantity, names, began_s, ended_s).value for quantity in ACCESS]
         shares = (
             [m / limit for m, limit in zip(moved, limits, strict=True) if m is not None] if limits else []
         )

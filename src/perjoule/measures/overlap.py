@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from perjoule.energy.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.energy.hosts import data_hosts
-from perjoule.model import ClientResult, Numbers, Quantity, Record, Series
+from perjoule.model import ClientResult, Numbers, Quantity
 from perjoule.model.doubts import APART, Doubt
 from perjoule.model.metrics import MIB_PER_S, Metric
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
+    from perjoule.trial.reading import Reading
 
 COMMON = Metric("common_throughput_bytes_per_s", "common MiB/s", MIB_PER_S, "bytes moved while all clients ran / that time",
                 "higher", together=True)  # fmt: skip
@@ -54,7 +55,7 @@ def common_rate(load: "Load") -> float | None:
     if any(r.user for r in results) or not load.together:
         return None
     began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
-    logged = {s.channel.host: s for s in load.reading.series if s.channel.quantity == "goodput"}
+    logged = load.reading.by_host("goodput")
     common_bytes = 0.0
     for result in results:
         if result.host not in logged:
@@ -75,20 +76,21 @@ def common_rate(load: "Load") -> float | None:
     return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
 
 
-def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+def doubts(reading: "Reading") -> Iterator[Doubt]:
     """Name the clients that did not load together; several users come and go on purpose and have doubts of
     their own.
     """
-    results = record.outcome.results if record.outcome else ()
+    outcome = reading.record.outcome
+    results = outcome.results if outcome else ()
     if any(r.user for r in results):
         return
     for direction in ("write", "read"):
         clients = [r for r in results if r.direction == direction]
         if len(clients) > 1:
-            yield from _apart(clients, record, series)
+            yield from _apart(clients, reading)
 
 
-def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+def _apart(clients: Sequence[ClientResult], reading: "Reading") -> Iterator[Doubt]:
     spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
     shortest_s = min(r.ended_s - r.began_s for r in clients)
     if spread_s > SPREAD_RATIO * shortest_s:
@@ -104,24 +106,22 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
             host=last.host,
             later_s=last.ended_s - first.ended_s,
             client=first.host,
-            signs="; ".join((*_stalled(last, series), *_uneven(clients, record, series))),
+            signs="; ".join((*_stalled(last, reading), *_uneven(clients, reading))),
         )
 
 
-def _stalled(result: ClientResult, series: Sequence[Series]) -> Iterator[str]:
+def _stalled(result: ClientResult, reading: "Reading") -> Iterator[str]:
     """Return for how long a client moved nothing, by its own log."""
-    for log in series:
-        if log.channel.quantity == "goodput" and log.channel.host == result.host:
-            inside = (log.t_s > result.began_s) & (log.t_s <= result.ended_s) & (log.value == 0)
-            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (
-                result.ended_s - result.began_s
-            ):
-                yield f"it transferred nothing for {stalled_s:.3g} s"
+    if (log := reading.by_host("goodput").get(result.host)) is not None:
+        inside = (log.t_s > result.began_s) & (log.t_s <= result.ended_s) & (log.value == 0)
+        stalled_s = float(log.duration_s[inside].sum())
+        if stalled_s >= STALL_RATIO * (result.ended_s - result.began_s):
+            yield f"it transferred nothing for {stalled_s:.3g} s"
 
 
-def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
+def _uneven(clients: Sequence[ClientResult], reading: "Reading") -> Iterator[str]:
     """Name a data host that served far more than its even share."""
-    served = served_bytes(clients, record, series)
+    served = served_bytes(clients, reading)
     if len(served) < 2:
         return
     busiest = max(served, key=lambda host: served[host])
@@ -132,9 +132,7 @@ def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Se
         yield f"{busiest} {verb} {100 * share:.0f} % of the bytes, where {even}"
 
 
-def served_bytes(
-    results: Sequence[ClientResult], record: Record, series: Sequence[Series]
-) -> Mapping[str, float]:
+def served_bytes(results: Sequence[ClientResult], reading: "Reading") -> Mapping[str, float]:
     """Return what each data host without a load received (write) or sent (read) while one direction's clients
     loaded.
 
@@ -144,11 +142,7 @@ def served_bytes(
 
     quantity: Quantity = "network_received" if results[0].direction == "write" else "network_sent"
     span = min(r.began_s for r in results), max(r.ended_s for r in results)
-    hosts = data_hosts(record) - {r.host for r in results}
-    moved = {
-        s.channel.host: amount(s, *span).value
-        for s in series
-        if s.channel.quantity == quantity and s.channel.host in hosts
-    }
+    hosts = data_hosts(reading.record) - {r.host for r in results}
+    moved = {host: amount(s, *span).value for host, s in reading.by_host(quantity).items() if host in hosts}
     known_bytes = {host: value for host, value in moved.items() if value is not None}
     return known_bytes if known_bytes.keys() == hosts and any(known_bytes.values()) else {}

@@ -5,13 +5,13 @@ exhausted machine.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perjoule.catalogue import Cluster
 from perjoule.energy.efficiency import peak_bytes_per_s
 from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
 from perjoule.measures import interference, overlap, stragglers
 from perjoule.measures.overlap import BOUND_RATIO
-from perjoule.model import ClientResult, Doubt, Numbers, Record, Series
+from perjoule.model import ClientResult, Doubt, Numbers
 from perjoule.model.doubts import APART, CACHE, MACHINE
+from perjoule.model.hardware import Cluster
 from perjoule.trial.windows import windows
 
 if TYPE_CHECKING:
@@ -28,23 +28,21 @@ def measure(load: "Load") -> Numbers:
 
 
 def doubts(reading: "Reading") -> tuple[Doubt, ...]:
-    """Return the doubts about a valid trial, each in one sentence; those about meters are in
-    `energy.power`.
-    """
-    record, series = reading.record, reading.series
+    """Return the doubts about a valid trial; those about meters are in `energy.power`."""
+    record = reading.record
     if record.outcome is None or not record.outcome.results:
         return ()
     served = loaded_servers(record)
     return tuple(
         dict.fromkeys(
             [
-                *overlap.doubts(record, series),
-                *stragglers.doubts(record, series),
+                *overlap.doubts(reading),
+                *stragglers.doubts(reading),
                 *_mixed(record.outcome.results),
                 *_bounds(reading, [r for r in record.outcome.results if r.host not in served]),
-                *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
-                *_machine(record, series),
-                *interference.doubts(record, series),
+                *_cached(reading, [r for r in record.outcome.results if r.direction == "read"]),
+                *_machine(reading),
+                *interference.doubts(reading),
             ]
         )
     )
@@ -104,9 +102,10 @@ def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: C
             yield CACHE.above_disks(host=r.host, above_ratio=rate / most - 1, direction=r.direction)
 
 
-def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
-    from perjoule.trial.counters import total, window
+def _cached(reading: "Reading", reads: Sequence[ClientResult]) -> Iterator[Doubt]:
+    from perjoule.trial.counters import window
 
+    record = reading.record
     read_bytes = sum(r.moved_bytes for r in reads)
     # `measures.amplification` compares then, and more closely
     if not read_bytes or record.amplification is not None:
@@ -115,24 +114,23 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     clients = frozenset(r.host for r in reads)
     servers = roles(record).get("servers", frozenset[str]())
     if servers and not loaded_servers(record):
-        received = total(series, "network_received", clients, *span).value
+        received = reading.total("network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
             yield CACHE.of_clients(received_ratio=received / read_bytes)
-    fetched = total(series, "disk_read", servers or clients, *span).value
+    fetched = reading.total("disk_read", servers or clients, *span).value
     if fetched is not None and fetched < CACHED_RATIO * read_bytes:
         yield CACHE.of_servers(fetched_ratio=fetched / read_bytes, servers=bool(servers))
 
 
-def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+def _machine(reading: "Reading") -> Iterator[Doubt]:
     """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
-    from perjoule.trial.counters import total
-
+    record = reading.record
     assert record.outcome is not None
     count = cores_count(record)
     if not record.cluster or count is None or record.traits.reality == "real":
         return  # they have cores of their own
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
-    used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
+    used_s = reading.total("cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
     available_s = count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         yield MACHINE.busy(used_ratio=min(1.0, used_s / available_s))

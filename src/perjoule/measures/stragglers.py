@@ -7,12 +7,16 @@ request waits for several hosts, only the slow one is busy all the time.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from perjoule.energy.hosts import data_hosts, loading
-from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model import ClientResult, Quantity, Series
 from perjoule.model.doubts import SLOW_HOST, Doubt
 from perjoule.model.units import seconds_text
 from perjoule.trial.windows import Windows, windows
+
+if TYPE_CHECKING:
+    from perjoule.trial.reading import Reading
 
 LEAST_S = 1.0  # five readings of counters at their usual rate: shorter differences say nothing
 WORK_RATIO = 0.1  # of the bytes of the host with the most: who moved less had next to nothing to do
@@ -60,49 +64,41 @@ def work(counter: Series, began_s: float, ended_s: float) -> HostWork | None:
     return HostWork(total_bytes, float(np.interp(MOST_RATIO * total_bytes, sums, times_s)))
 
 
-def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+def doubts(reading: "Reading") -> Iterator[Doubt]:
     """Name each data host that was far slower than the others, with what shows it; several users come and
     go on purpose.
     """
-    results = record.outcome.results if record.outcome else ()
+    outcome = reading.record.outcome
+    results = outcome.results if outcome else ()
     if any(r.user for r in results):
         return
     for direction, counters in _MOVED.items():
         if moved := [r for r in results if r.direction == direction]:
-            yield from _named(record, series, counters, moved)
+            yield from _named(reading, counters, moved)
 
 
 def _named(
-    record: Record,
-    series: Sequence[Series],
-    counters: Sequence[tuple[Quantity, str]],
-    results: Sequence[ClientResult],
+    reading: "Reading", counters: Sequence[tuple[Quantity, str]], results: Sequence[ClientResult]
 ) -> Iterator[Doubt]:
-    span = windows(record, results)
+    span = windows(reading.record, results)
     signs_of: dict[str, list[str]] = {}
     for quantity, verb in counters:
-        works = _works(record, series, quantity, results, span)
+        works = _works(reading, quantity, results, span)
         if len(works) > 1:
-            for host, sign in (*_longer(works, span, verb), *_busy(works, span, record, series, quantity)):
+            for host, sign in (*_longer(works, span, verb), *_busy(works, span, reading, quantity)):
                 signs_of.setdefault(host, []).append(sign)
     for host in sorted(signs_of):
         yield SLOW_HOST.straggler(host=host, signs="; ".join(signs_of[host]))
 
 
 def _works(
-    record: Record,
-    series: Sequence[Series],
-    quantity: Quantity,
-    results: Sequence[ClientResult],
-    span: Windows,
+    reading: "Reading", quantity: Quantity, results: Sequence[ClientResult], span: Windows
 ) -> Mapping[str, HostWork]:
     """Return the work of the data hosts that had some; of none if a counter is missing, or hardly saw the
     load.
     """
-    names = data_hosts(record) - loading(record)
-    counters = {
-        s.channel.host: s for s in series if s.channel.quantity == quantity and s.channel.host in names
-    }
+    names = data_hosts(reading.record) - loading(reading.record)
+    counters = {host: s for host, s in reading.by_host(quantity).items() if host in names}
     worked = {
         host: shown_work
         for host in sorted(counters)
@@ -136,7 +132,7 @@ def _longer(works: Mapping[str, HostWork], span: Windows, verb: str) -> Iterator
 
 
 def _busy(
-    works: Mapping[str, HostWork], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
+    works: Mapping[str, HostWork], span: Windows, reading: "Reading", quantity: Quantity
 ) -> Iterator[tuple[str, str]]:
     """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in
     the network.
@@ -144,11 +140,7 @@ def _busy(
     from perjoule.energy.amount import amount
 
     of: Quantity = "disk_busy" if quantity.startswith("disk") else "cpu"
-    busy_s = {
-        s.channel.host: amount(s, span.began_s, span.ended_s).value
-        for s in series
-        if s.channel.quantity == of
-    }
+    busy_s = {host: amount(s, span.began_s, span.ended_s).value for host, s in reading.by_host(of).items()}
     costs = {
         host: own_s / host_work.moved_bytes
         for host, host_work in works.items()
@@ -156,7 +148,7 @@ def _busy(
     }
     if costs.keys() != works.keys():
         return
-    cores = {host.name: host.cpu_capacity_cores for host in record.hosts}
+    cores = {host.name: host.cpu_capacity_cores for host in reading.record.hosts}
     for host, usual in medians_of_others(costs).items():
         capacity = cores.get(host)
         # a daemon may have one thread

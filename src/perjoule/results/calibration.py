@@ -24,6 +24,7 @@ from perjoule.prediction.validation import least_count
 from perjoule.store import Results
 from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
+from perjoule.trial.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,12 @@ def on(record: Record, cluster: Cluster | None) -> Record:
 
 def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
     """Return the bytes of the busiest data host over the mean, by direction, as counters saw them."""
-    series = results.series(record)
+    reading = Reading(record, results.series(record))
     loads = record.outcome.results if record.outcome else ()
     imbalance: dict[Direction, float] = {}
     directions: set[Direction] = {load.direction for load in loads}
     for direction in sorted(directions):
-        served = served_bytes([load for load in loads if load.direction == direction], record, series)
+        served = served_bytes([load for load in loads if load.direction == direction], reading)
         if served:
             imbalance[direction] = max(served.values()) * len(served) / sum(served.values())
     return imbalance

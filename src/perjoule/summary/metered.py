@@ -12,7 +12,6 @@ from perjoule.trial.energies import Energies, energies
 from perjoule.trial.parts import parts
 from perjoule.trial.reading import Reading
 from perjoule.trial.same_devices import Unexplained, unexplained
-from perjoule.trial.windows import windows
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ def metered(reading: Reading) -> MeteredTrial | None:
         direction: energies(reading, window.began_s, window.ended_s, loaded=direction != "idle")
         for direction, window in reading.windows.items()
     }
-    span = windows(record, record.outcome.results)
-    began_s, ended_s = span.began_s, span.ended_s
+    began_s, ended_s = reading.span.began_s, reading.span.ended_s
     key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
     covered = items(reading.powers, reading.metering.roles.cluster, switch=True)
     bars: list[Bar] = []

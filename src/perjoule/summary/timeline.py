@@ -11,7 +11,6 @@ from perjoule.model import WRITE_BACK, Channel, Record, healthy_since
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import components_w, means
-from perjoule.trial.windows import windows
 
 STEPS_COUNT = 100
 RATE = metric_of(RATES[0]).unit
@@ -19,9 +18,7 @@ RATE = metric_of(RATES[0]).unit
 
 @dataclass(frozen=True)
 class Timeline:
-    """Rates on one time grid: `t_s` are the middles of its steps, 0 is the first client's start; None is a
-    gap.
-    """
+    """Rates on one time grid: `t_s` are its steps' middles from the first client's start; None is a gap."""
 
     t_s: Sequence[float]
     duration_s: float  # of the headline window
@@ -36,8 +33,7 @@ class Timeline:
 def timeline(reading: Reading) -> Timeline:
     """Lay out a valid trial on one time grid."""
     record, dilation = reading.record, reading.dilation
-    assert record.outcome is not None
-    span = windows(record, record.outcome.results)
+    span = reading.span
     first_s, last_s = span.began_s, span.ended_s
     phases = [p for p in record.phases if p.name in ("baseline", "measure", WRITE_BACK, "tail")]
     begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])

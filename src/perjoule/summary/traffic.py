@@ -13,14 +13,11 @@ from perjoule.summary.timeline import RATE, STEPS_COUNT, rounded
 from perjoule.trial.counters import ACCESS
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import summed
-from perjoule.trial.windows import windows
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """One trial's storage hosts together, on one time grid: `t_s` are the middles of its steps; None is a
-    gap.
-    """
+    """One trial's storage hosts together, on one time grid: `t_s` are its steps' middles; None is a gap."""
 
     title: str
     direction: Literal["write", "read"]
@@ -35,9 +32,7 @@ class Overhead:
 def overhead(reading: Reading, direction: Literal["write", "read"]) -> Overhead | None:
     """Return the network and disk traffic of one trial's storage hosts over time, if they counted it."""
     record, dilation = reading.record, reading.dilation
-    assert record.outcome is not None
-    span = windows(record, record.outcome.results)
-    first_s, last_s = span.began_s, span.ended_s
+    first_s, last_s = reading.span.began_s, reading.span.ended_s
     tail_s = max([last_s, *(p.ended_s for p in record.phases if p.name == "tail")])
     edges_s = np.linspace(first_s, tail_s, STEPS_COUNT // 2 + 1)
     writes: tuple[Quantity, Quantity] = ("network_received", "disk_written")

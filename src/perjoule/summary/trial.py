@@ -15,7 +15,6 @@ from perjoule.summary.timeline import Timeline, timeline
 from perjoule.summary.traffic import Overhead, overhead
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import net_power_w
-from perjoule.trial.windows import windows
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,5 @@ def _period_s(series: Series) -> float:
 
 
 def _power_samples(reading: Reading) -> list[float]:
-    assert reading.record.outcome is not None
-    span = windows(reading.record, reading.record.outcome.results)
-    return [float(w) for w in net_power_w(reading, span.began_s, span.ended_s) if isfinite(w)]
+    watts = net_power_w(reading, reading.span.began_s, reading.span.ended_s)
+    return [float(w) for w in watts if isfinite(w)]

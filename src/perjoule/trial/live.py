@@ -84,9 +84,7 @@ def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, LiveBound
 
 
 def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] | None:
-    """Add up the last power samples of the servers: the watts with their grade; None if no grade covers
-    them.
-    """
+    """Add up the servers' last power samples: the watts with their grade; None if no grade covers them."""
     if net := boundaries(latest, of).get("net"):
         watts = net.watts(latest)
         return None if watts is None else (watts, net.grade)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from perjoule.energy.hosts import roles
 from perjoule.model import ClientResult, Direction, Numbers, Quantity, Record
-from perjoule.trial.counters import Total, total, window
+from perjoule.trial.counters import Total, window
 from perjoule.trial.reading import Reading
 from perjoule.trial.windows import Windows
 
@@ -99,7 +99,7 @@ class Load:
 
     def total(self, quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Total:
         """Add up a counter over hosts in a window; None (without a doubt) if one of them lacks it."""
-        return total(self.reading.series, quantity, hosts, began_s, ended_s)
+        return self.reading.total(quantity, hosts, began_s, ended_s)
 
     def around(self, began_s: float, ended_s: float) -> tuple[float, float]:
         """Extend a window over the idle ones around the load, for counts per byte."""

@@ -16,9 +16,10 @@ from perjoule.energy.hosts import cluster_names, data_hosts, loading, roles, ser
 from perjoule.energy.metering import Metering
 from perjoule.energy.power import Boundaries, BoundaryParts, added
 from perjoule.energy.samples import Floats
-from perjoule.model import Channel, ClientResult, Direction, Record, Series
+from perjoule.model import Channel, ClientResult, Direction, Quantity, Record, Series
 from perjoule.model.doubts import Doubt
 from perjoule.trial.counted_twice import counted_twice
+from perjoule.trial.counters import Total, total
 from perjoule.trial.windows import Windows, windows
 
 T = TypeVar("T", float, Floats)
@@ -81,6 +82,12 @@ class Reading:
         return {direction: windows(self.record, results) for direction, results in self.loads.items()}
 
     @cached_property
+    def span(self) -> Windows:
+        """The windows of all loads of a valid trial together."""
+        assert self.record.outcome is not None
+        return windows(self.record, self.record.outcome.results)
+
+    @cached_property
     def metering(self) -> Metering:
         """The choice of channels, by the longest load's headline window."""
         longest = max(self.windows.values(), key=lambda span: span.length_s, default=None)
@@ -123,6 +130,14 @@ class Reading:
     def series_of(self, channel: Channel) -> Series:
         """Return the series of a channel."""
         return self._of[channel]
+
+    def by_host(self, quantity: Quantity) -> Mapping[str, Series]:
+        """Return the series of a quantity, by host."""
+        return {channel.host: series for channel, series in self._of.items() if channel.quantity == quantity}
+
+    def total(self, quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Total:
+        """Add up a counter over hosts in a window; None (without a doubt) if one of them lacks it."""
+        return total(self.series, quantity, hosts, began_s, ended_s)
 
     def signed(self, channels: Signed) -> SignedSeries:
         """Return the series of channels."""

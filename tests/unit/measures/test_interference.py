@@ -14,6 +14,7 @@ from perjoule.meters.system import System, machine_channel
 from perjoule.model import Phase
 from perjoule.monitoring.recorder import Memory
 from perjoule.testbeds._machine import ThisMachine, kernel_thread_s, working_s
+from perjoule.trial.reading import Reading
 from typed import as_written
 
 CORES = {"cores_count": 2}
@@ -38,30 +39,39 @@ def shared(made, *, machine, own=0.02, hosts=0.2, kernel=0.0):
 
 def test_what_hosts_perjoule_and_kernel_threads_do_not_explain_is_of_strangers(made):
     record = made.record(environment=CORES)
-    assert interference.cpu_ratio(record, shared(made, machine=1.72, kernel=0.1)) == pytest.approx(0.3)
+    assert interference.cpu_ratio(Reading(record, shared(made, machine=1.72, kernel=0.1))) == pytest.approx(
+        0.3
+    )
     (point,) = points(record, shared(made, machine=1.72, kernel=0.1))
     assert point.metrics["strangers_cpu_ratio"] == pytest.approx(0.3)
     assert DOUBT in point.doubts
 
 
 def test_strangers_take_no_more_than_the_machine_has_whatever_its_counters_say(made):
-    (doubt,) = interference.doubts(made.record(environment=CORES), shared(made, machine=3.4))
+    (doubt,) = interference.doubts(Reading(made.record(environment=CORES), shared(made, machine=3.4)))
     assert doubt == DOUBT.replace("30 %", "100 %")
 
 
 @pytest.mark.parametrize(("machine", "kernel"), [(1.02, 0.0), (1.2, 0.0), (1.5, 0.3)])
 def test_a_machine_with_nothing_but_the_trial_and_its_kernel_is_not_doubted(made, machine, kernel):
     assert not list(
-        interference.doubts(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel))
+        interference.doubts(
+            Reading(made.record(environment=CORES), shared(made, machine=machine, kernel=kernel))
+        )
     )
 
 
 def test_without_the_machines_time_nothing_is_known_of_strangers(made):
     record, series = made.record(environment=CORES), shared(made, machine=1.9)
     for lacking in ("machine", "perjoule", "kernel"):
-        assert interference.cpu_ratio(record, [s for s in series if s.channel.component != lacking]) is None
-    assert interference.cpu_ratio(record, [s for s in series if s.channel.host != "storage-1"]) is None
-    assert interference.cpu_ratio(made.record(), series) is None
+        assert (
+            interference.cpu_ratio(Reading(record, [s for s in series if s.channel.component != lacking]))
+            is None
+        )
+    assert (
+        interference.cpu_ratio(Reading(record, [s for s in series if s.channel.host != "storage-1"])) is None
+    )
+    assert interference.cpu_ratio(Reading(made.record(), series)) is None
 
 
 def test_on_a_host_that_is_the_whole_machine_the_load_is_ours_when_it_has_ended(made):
@@ -85,7 +95,7 @@ def test_on_a_host_that_is_the_whole_machine_the_load_is_ours_when_it_has_ended(
             kernel,
             made.counter("client-1", "cpu", cores),
         ]
-        return interference.cpu_ratio(record, series)
+        return interference.cpu_ratio(Reading(record, series))
 
     assert ratio(1.0) == pytest.approx(0.0)
     assert ratio(1.6) == pytest.approx(0.3)

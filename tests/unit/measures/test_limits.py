@@ -212,13 +212,17 @@ def test_hosts_that_use_95_percent_of_a_machine_are_its_end(made, ratio, told):
 
 @pytest.mark.parametrize(("spread_s", "told"), [(0.47, False), (0.49, True)])
 def test_clients_that_start_a_twentieth_apart_are_reported(made, spread_s, told):
-    found = list(overlap.doubts(made.record(moved=made.results((10.0, 20.0), (10.0 + spread_s, 20.0))), []))
+    found = list(
+        overlap.doubts(Reading(made.record(moved=made.results((10.0, 20.0), (10.0 + spread_s, 20.0))), []))
+    )
     assert bool(found) == told
 
 
 @pytest.mark.parametrize(("last_s", "told"), [(24.9, False), (25.1, True)])
 def test_clients_that_overlap_for_less_than_two_thirds_of_the_time_are_reported(made, last_s, told):
-    found = " ".join(overlap.doubts(made.record(moved=made.results((10.0, 20.0), (10.0, last_s))), []))
+    found = " ".join(
+        overlap.doubts(Reading(made.record(moved=made.results((10.0, 20.0), (10.0, last_s))), []))
+    )
     assert (f"client-2 ended {last_s - 20:.3g} s after client-1" in found) == told
 
 
@@ -294,8 +298,8 @@ def test_a_tenth_of_a_machine_for_strangers_is_too_much(made, ratio, told):
         cpu("perjoule", 0.2),
         cpu("kernel", 0.0),
     ]
-    assert interference.cpu_ratio(record, series) == pytest.approx(ratio)
-    assert bool(list(interference.doubts(record, series))) == told
+    assert interference.cpu_ratio(Reading(record, series)) == pytest.approx(ratio)
+    assert bool(list(interference.doubts(Reading(record, series)))) == told
 
 
 @pytest.mark.parametrize(("count", "told"), [(4, True), (5, False)])

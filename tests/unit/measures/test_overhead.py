@@ -118,7 +118,7 @@ def test_disks_that_the_catalogue_does_not_have_leave_no_limit_for_the_bytes_of_
 
 def test_servers_are_all_hosts_but_clients(made) -> None:
     series = [made.counter(h.name, "network_received", 10.0) for h in made.record().hosts]
-    metrics = overhead(made.record(), series, 10.0, 20.0, 1000).metrics
+    metrics = overhead(Reading(made.record(), series), 10.0, 20.0, 1000).metrics
     assert metrics["network_received_storage_ratio"] == pytest.approx(0.208)
     assert metrics["network_received_servers_ratio"] == pytest.approx(0.312)
     assert metrics["network_received_client_ratio"] == pytest.approx(0.208)
@@ -131,7 +131,7 @@ def test_a_counter_is_doubted_where_it_gives_no_metric(made, reset_w, refused) -
     sent = made.series(
         channel, [9, 12, 11, 15, 18, 25], [0, 300, 200, 600 - reset_w, 900 - reset_w, 1600 - reset_w]
     )
-    cost = overhead(made.record(moved=made.results((10.0, 20.0))), [sent], 10.0, 20.0, 1000)
+    cost = overhead(Reading(made.record(moved=made.results((10.0, 20.0))), [sent]), 10.0, 20.0, 1000)
     assert ("network_sent_client_ratio" in cost.metrics, bool(cost.doubts)) == (not refused, refused)
 
 
@@ -213,7 +213,7 @@ def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the
         [9, 10, 11, 25],
         [0, 0, 300, 1000],
     )
-    cost = overhead(record, [sent], 13.0, 20.0, 1000)
+    cost = overhead(Reading(record, [sent]), 13.0, 20.0, 1000)
     assert cost.metrics["network_sent_client_ratio"] == pytest.approx((300 + 700 * 9 / 14) / 1000)
 
 
@@ -227,7 +227,7 @@ def test_cpu_time_is_that_of_the_window_in_which_bytes_moved(made) -> None:
     """
     record = made.record(moved=made.results((14.0, 20.0)), tail_s=10.0)
     t_s = [9.0, 11.0, 14.0, 20.0, 22.0, 30.0]
-    cost = overhead(record, [reading(made, t_s, [0.0, 0.0, 3.0, 3.6, 5.6, 5.6])], 14.0, 20.0, 1000)
+    cost = overhead(Reading(record, [reading(made, t_s, [0.0, 0.0, 3.0, 3.6, 5.6, 5.6])]), 14.0, 20.0, 1000)
     assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx(0.6 / 1000)
     assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.0, abs=1e-12)
     assert cost.omitted == {}
@@ -239,11 +239,11 @@ def test_what_a_step_at_the_edge_counts_may_all_be_of_the_load_or_none_of_it(mad
     """
     record = made.record(moved=made.results((14.0, 20.0)))
     t_s, value = [9.0, 13.0, 15.0, 19.0, 21.0, 30.0], [0.0, 0.0, 0.8, 2.8, 3.0, 3.0]
-    cost = overhead(record, [reading(made, t_s, value)], 14.0, 20.0, 1000)
+    cost = overhead(Reading(record, [reading(made, t_s, value)]), 14.0, 20.0, 1000)
     assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx(2.5 / 1000)
     assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.5 / 1000)
     # 0.2 s before it by an even pace, 0.6 s in it
-    lopsided = overhead(record, [reading(made, t_s, value)], 13.5, 20.0, 1000)
+    lopsided = overhead(Reading(record, [reading(made, t_s, value)]), 13.5, 20.0, 1000)
     assert lopsided.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.7 / 1000)
 
 
@@ -255,7 +255,7 @@ def test_cpu_time_is_omitted_where_readings_do_not_tell_it_from_what_is_beside_i
         reading(made, [9.0, 15.0, 30.0], value),
         reading(made, [9.0, 15.0, 30.0], value, quantity="network_sent"),
     ]
-    cost = overhead(record, series, 12.0, 17.0, 1000)
+    cost = overhead(Reading(record, series), 12.0, 17.0, 1000)
     assert ("cpu_client_s_per_byte" in cost.metrics) == known
     assert [("client" in words) for words in cost.omitted.values()] == ([] if known else [True])
     assert "network_sent_client_ratio" in cost.metrics
@@ -266,7 +266,9 @@ def test_steady_rounds_are_not_charged_with_the_bytes_of_those_before_them(made)
     assert record.outcome is not None
     sent = reading(made, [9.0, 10.0, 20.0, 25.0], [0, 0, 1000, 1000], quantity="network_sent")
     part = replace(record, outcome=replace(record.outcome, sustained=True))
-    assert overhead(part, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(1.0)
-    assert overhead(record, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(
-        1000 / 600
-    )
+    assert overhead(Reading(part, [sent]), 14.0, 20.0, 600).metrics[
+        "network_sent_client_ratio"
+    ] == pytest.approx(1.0)
+    assert overhead(Reading(record, [sent]), 14.0, 20.0, 600).metrics[
+        "network_sent_client_ratio"
+    ] == pytest.approx(1000 / 600)

@@ -198,10 +198,10 @@ def test_bytes_that_hosts_served_are_those_of_their_counters_while_clients_loade
         made.counter("storage-2", "network_sent", 10, ended_s=45),
     ]
     record = made.record(moved=moved)
-    assert served_bytes(moved, record, both) == {
+    assert served_bytes(moved, Reading(record, both)) == {
         "storage-1": pytest.approx(900),
         "storage-2": pytest.approx(100),
     }
-    assert served_bytes(moved, record, both[:1]) == {}
+    assert served_bytes(moved, Reading(record, both[:1])) == {}
     written = made.results((10.0, 20.0), direction="write")
-    assert served_bytes(written, made.record(moved=written), both) == {}
+    assert served_bytes(written, Reading(made.record(moved=written), both)) == {}
