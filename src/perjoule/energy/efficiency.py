@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from perjoule import catalogue
-from perjoule.catalogue import Cluster
 from perjoule.energy.hosts import data_hosts, hardware, loading, served_outside
 from perjoule.model import Record
+from perjoule.model.hardware import Cluster
 
 
 def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
     """Return the raw capacity of the data disks per watt of the servers' idle power, without the switch."""
+    from perjoule import catalogue
+
     return catalogue.capacity_bytes(cluster) / catalogue.idle_w(cluster, switch=False)
 
 
@@ -40,7 +41,9 @@ def peak_bytes_per_s(record: Record) -> float | None:
     )
     if record.data_hosts and len(nodes) < max(1, len(counts)):
         return None
-    servers_bytes_per_s = catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
+    from perjoule.catalogue import tpp_bytes_per_s
+
+    servers_bytes_per_s = tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
     clients_bytes_per_s = network_bytes_per_s(record, loaded) if (loaded := sorted(loading(record))) else None
     return (
         servers_bytes_per_s if clients_bytes_per_s is None else min(servers_bytes_per_s, clients_bytes_per_s)

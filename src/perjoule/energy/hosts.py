@@ -4,10 +4,9 @@ energy, overhead.
 
 from collections.abc import Mapping
 
-from perjoule import catalogue
-from perjoule.catalogue import Cluster
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Cluster
 
 
 def hardware(record: Record) -> Cluster | None:
@@ -16,6 +15,8 @@ def hardware(record: Record) -> Cluster | None:
     """
     if record.hardware is not None or not record.cluster:
         return record.hardware
+    from perjoule import catalogue
+
     try:
         return catalogue.cluster(record.cluster)
     except CampaignError:  # results of a perjoule whose catalogue had more

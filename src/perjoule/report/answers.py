@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from perjoule.model import Cell
 from perjoule.model.metrics import EVENT_COSTS, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, listed
-from perjoule.papers import published
 from perjoule.report.methods import GRADES
 from perjoule.results.claims import graded
 from perjoule.results.table import load_text, pair_texts, row_text, with_meter
@@ -33,7 +32,7 @@ class WorkloadAnswer:
 def question(content: Content) -> str:
     """Return what the campaign asked."""
     if content.claims:
-        return f"Do the claims of “{published.paper(content.reproduces).title}” hold here?"
+        return f"Do the claims of “{content.paper.title}” hold here?"
     systems = list(dict.fromkeys(cell.filesystem for cell in content.cells))
     if not systems:
         return "Nothing was measured: no trial is valid."

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
-from perjoule.machine.disks import lack_of
 from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
 
 FULL = (ENOSPC, EDQUOT)
@@ -106,6 +105,8 @@ def spoken(path: Path) -> Generator[None]:
         culprit = path / str(error.filename or "")  # which may be relative to an open folder
         place = user_paths(str(culprit))
         if error.errno in FULL:
+            from perjoule.machine.disks import lack_of
+
             next = "free space, or remove files, then run `perjoule resume`"
             raise MachineError(lack_of(culprit), where=place, next=next) from error
         if error.errno in LOST:

@@ -13,8 +13,6 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from perjoule import drivers
-from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Doubt, Json, Outcome, Record, Spec, Traits, Trial, TrialEvent
 from perjoule.model.errors import PerjouleError, WorkloadError
@@ -60,6 +58,8 @@ def declared(trial: Trial) -> Traits:
     """Return the traits of a trial as its drivers declare them today, for a record that was stored without
     them.
     """
+    from perjoule import drivers
+
     return drivers.traits(
         _known(drivers.testbed, trial.testbed),
         _known(drivers.filesystem, trial.filesystem),
@@ -80,6 +80,8 @@ def _known(build: Callable[[Spec], T], spec: Spec) -> T | None:
 
 def with_time(record: Record) -> Record:
     """Mark a trial whose load took no time as failed, as a new one would be; in older records it is valid."""
+    from perjoule.drivers.protocols import require_time
+
     try:
         require_time(record.outcome.results if record.outcome else ())
     except WorkloadError as error:

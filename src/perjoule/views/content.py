@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from perjoule.model import Campaign, Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
-from perjoule.papers import published
 from perjoule.results.limitations import simulated_notes
 from perjoule.store import Results
 from perjoule.store.recalculated import Recalculation, recalculation_of
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from perjoule.papers.claims import Judged
     from perjoule.papers.comparison import NumberComparison
     from perjoule.papers.facts import MeasuredMetric, NumberPair
+    from perjoule.papers.published import Paper
     from perjoule.statistics.proportionality import Proportionality
     from perjoule.statistics.scaling import Scaling
     from perjoule.statistics.users import Mix
@@ -204,11 +204,19 @@ class Content:
     @cached_property
     def reproduces(self) -> str:
         """The paper whose study it repeats; "" if none."""
-        return (
-            self.campaign.reproduces
-            if self.campaign and self.campaign.reproduces in published.names()
-            else ""
-        )
+        name = self.campaign.reproduces if self.campaign else ""
+        if not name:
+            return ""
+        from perjoule.papers import published
+
+        return name if name in published.names() else ""
+
+    @cached_property
+    def paper(self) -> "Paper":
+        """That paper, where there is one."""
+        from perjoule.papers import published
+
+        return published.paper(self.reproduces)
 
     @cached_property
     def _facts(self) -> "tuple[MeasuredMetric, ...]":
@@ -222,7 +230,7 @@ class Content:
         """That paper's numbers, each with the measured one."""
         from perjoule.papers.facts import beside
 
-        return beside(published.paper(self.reproduces), self._facts) if self.reproduces else ()
+        return beside(self.paper, self._facts) if self.reproduces else ()
 
     @cached_property
     def comparisons(self) -> "tuple[NumberComparison, ...]":
@@ -230,18 +238,14 @@ class Content:
         from perjoule.papers.comparison import held
 
         wholes = [pair for pair in self.pairs if pair.measured.quantity != "share"]
-        return (
-            held(published.paper(self.reproduces), wholes, self.records, self.cells)
-            if self.reproduces
-            else ()
-        )
+        return held(self.paper, wholes, self.records, self.cells) if self.reproduces else ()
 
     @cached_property
     def claims(self) -> "tuple[Judged, ...]":
         """That paper's claims, judged here."""
         from perjoule.papers.claims import judged
 
-        return judged(published.paper(self.reproduces), self._facts) if self.reproduces else ()
+        return judged(self.paper, self._facts) if self.reproduces else ()
 
     @cached_property
     def at_scale(self) -> str:

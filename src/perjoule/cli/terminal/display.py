@@ -8,18 +8,20 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from perjoule.cli.exits import CLOSED_PIPE
 from perjoule.cli.terminal.tables import TableLines, laid_out, wrapped_at_words
-from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
 from perjoule.results.limitations import in_rows, omissions, simulated_notes
 from perjoule.results.table import Table
+
+if TYPE_CHECKING:
+    from perjoule.drivers.protocols import Check
 
 
 class _Stream:
@@ -124,7 +126,7 @@ def show_line(line: str, column: int | None = None, style: str = "") -> None:
     out.print("\n".join(wrapped_at_words(line, out.width, " " * indent_count)), style=style, soft_wrap=True)
 
 
-def show_checks(checks: Sequence[Check]) -> None:
+def show_checks(checks: Sequence["Check"]) -> None:
     """Print the checks of this machine: those that passed first, the most urgent last, each with its fix."""
     ordered = sorted(checks, key=lambda check: (not check.ok, check.needed))
     for check, after in zip_longest(ordered, ordered[1:]):
@@ -134,7 +136,7 @@ def show_checks(checks: Sequence[Check]) -> None:
             show_line(f"     {check.fix}")
 
 
-def show_findings(checks: Sequence[Check]) -> None:
+def show_findings(checks: Sequence["Check"]) -> None:
     """Print checks as a table, or as `show_checks` does where it doesn't fit: those that passed first, the most
     urgent last.
     """
@@ -151,7 +153,7 @@ def show_findings(checks: Sequence[Check]) -> None:
         show_checks(ordered)
 
 
-def show_missing(checks: Sequence[Check]) -> None:
+def show_missing(checks: Sequence["Check"]) -> None:
     """Warn of what this machine lacks, one line for each fix."""
     names: dict[tuple[str, str], list[str]] = {}
     for check in checks:
@@ -160,7 +162,7 @@ def show_missing(checks: Sequence[Check]) -> None:
         out.print(f"missing on this machine: {', '.join(alike)} ({detail}); {fix}", style="yellow")
 
 
-def _mark(check: Check) -> tuple[str, str]:
+def _mark(check: "Check") -> tuple[str, str]:
     return ("ok  ", "green") if check.ok else (("no  ", "red") if check.needed else ("less", "yellow"))
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from perjoule.drivers.protocols import Check
 from perjoule.model.doubts import Doubt
+
+if TYPE_CHECKING:
+    from perjoule.drivers.protocols import Check
 
 VERSION = 2  # of all formats: raised when a key changes its meaning or goes; new keys may come without
 
@@ -51,7 +53,7 @@ def plain(value: object) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def checks(all_checks: Sequence[Check]) -> list[dict[str, object]]:
+def checks(all_checks: Sequence["Check"]) -> list[dict[str, object]]:
     """Return checks of this machine and of hosts, with what was found."""
     return [
         {"name": check.name, "ok": check.ok, "needed": check.needed, "detail": check.detail, "fix": check.fix}

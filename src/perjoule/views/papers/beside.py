@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 
 from perjoule.figures import comparison as figure
 from perjoule.figures.vega import Spec
-from perjoule.papers import published
-from perjoule.papers.published import Paper
 from perjoule.results.limitations import simulated_notes
 from perjoule.results.table import Table
 from perjoule.views.content import Content
@@ -14,6 +12,7 @@ from perjoule.views.view import Shown, View
 
 if TYPE_CHECKING:
     from perjoule.papers.comparison import NumberComparison
+    from perjoule.papers.published import Paper
 
 
 NOTE = (
@@ -24,7 +23,7 @@ NOTE = (
 )
 
 
-def drawing(paper: Paper, comparisons: Sequence["NumberComparison"], title: str) -> Spec:
+def drawing(paper: "Paper", comparisons: Sequence["NumberComparison"], title: str) -> Spec:
     """Draw both series."""
     from perjoule.results.paper_comparison import cells_of, unit_of
 
@@ -44,7 +43,7 @@ def drawing(paper: Paper, comparisons: Sequence["NumberComparison"], title: str)
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if content.comparisons:
         title = f"Measured here and in {content.reproduces}"
-        yield "beside", drawing(published.paper(content.reproduces), content.comparisons, title)
+        yield "beside", drawing(content.paper, content.comparisons, title)
 
 
 def _table(content: Content) -> Table:
@@ -56,7 +55,7 @@ def _table(content: Content) -> Table:
 def _lines(content: Content) -> Sequence[str]:
     from perjoule.results.paper_comparison import bounds_lines, lines
 
-    bounds = bounds_lines(published.paper(content.reproduces), content.cells) if content.reproduces else ()
+    bounds = bounds_lines(content.paper, content.cells) if content.reproduces else ()
     return [*lines(content.comparisons), *bounds]
 
 

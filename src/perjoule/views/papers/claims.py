@@ -1,6 +1,5 @@
 """A paper's claims, and whether each holds here."""
 
-from perjoule.papers import published
 from perjoule.results.table import Table
 from perjoule.views.content import Content
 from perjoule.views.view import Shown, View
@@ -15,8 +14,7 @@ def _table(content: Content) -> Table:
 def _intro(content: Content) -> str:
     from perjoule.results.claims import counts
 
-    paper = published.paper(content.reproduces)
-    return f"{paper.authors}: {paper.title}. {counts(content.claims)}"
+    return f"{content.paper.authors}: {content.paper.title}. {counts(content.claims)}"
 
 
 VIEW = View(

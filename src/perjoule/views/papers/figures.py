@@ -12,9 +12,6 @@ from perjoule.figures.vega import Spec
 from perjoule.model.format import number
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import listed
-from perjoule.papers import published
-from perjoule.papers.published import Figure, PrintedNumber
-from perjoule.papers.published.paper import Fact
 from perjoule.results.table import Table, with_meter
 from perjoule.views.content import Content
 from perjoule.views.papers.beside import drawing
@@ -28,6 +25,8 @@ from perjoule.views.view import View
 if TYPE_CHECKING:
     from perjoule.papers.claims import Judged
     from perjoule.papers.facts import NumberPair
+    from perjoule.papers.published import Figure, PrintedNumber
+    from perjoule.papers.published.paper import Fact
 
 
 PREFIX = "paper-"  # of the names of these figures
@@ -53,7 +52,7 @@ class Reprint:
     """One of the paper's figures, and its claims about the same quantity as judged here."""
 
     name: str  # of the drawing
-    figure: Figure
+    figure: "Figure"
     claims: tuple["Judged", ...]
 
 
@@ -70,7 +69,7 @@ def reprints(content: Content, drawn: Mapping[str, Spec]) -> tuple[Reprint, ...]
     )
 
 
-def _is_about(judged: "Judged", figure: Figure) -> bool:
+def _is_about(judged: "Judged", figure: "Figure") -> bool:
     """Whether a claim has the figure's quantity, and no fact that contradicts what it shows."""
     among = judged.claim.among
     alike = all(among.get(fact, value) == value for fact, value in figure.shows.items())
@@ -103,10 +102,10 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
             yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
 
 
-def _over_time(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
+def _over_time(content: Content, figure: "Figure") -> Iterator[tuple[str, Spec]]:
     """Draw a curve of which the paper prints no points: ours alone, of the figure's file system."""
     directions = _OVER_TIME[figure.quantity]
-    configurations = published.paper(content.reproduces).configurations
+    configurations = content.paper.configurations
     kind = configurations.get(str(figure.shows.get("configuration")), {}).get("filesystem")
     labels = {of.label for of in (record.trial.filesystem for record in content.records) if of.kind == kind}
     trials = [trial for trial in content.overheads if trial.direction in directions]
@@ -115,12 +114,12 @@ def _over_time(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
         yield _name(figure), overhead(trials, notes=notes)
 
 
-def _shown(content: Content, figure: Figure) -> Iterator[tuple[str, Spec]]:
+def _shown(content: Content, figure: "Figure") -> Iterator[tuple[str, Spec]]:
     """Draw the printed numbers of a figure beside ours."""
-    ids = {number.id for number in published.paper(content.reproduces).shown(figure)}
+    ids = {number.id for number in content.paper.shown(figure)}
     if comparisons := [of for of in content.comparisons if of.pair.number.id in ids]:
         title = f"{figure.place}: {figure.caption}"
-        yield _name(figure), drawing(published.paper(content.reproduces), comparisons, title)
+        yield _name(figure), drawing(content.paper, comparisons, title)
 
 
 def _said(printed: Sequence[PaperNumber]) -> str:
@@ -145,11 +144,11 @@ def _keys(pair: "NumberPair") -> tuple[str, str]:
     return pair.measured.metric, pair.measured.durable
 
 
-def _figures(content: Content) -> tuple[Figure, ...]:
-    return published.paper(content.reproduces).figures if content.reproduces else ()
+def _figures(content: Content) -> "tuple[Figure, ...]":
+    return content.paper.figures if content.reproduces else ()
 
 
-def _name(figure: Figure) -> str:
+def _name(figure: "Figure") -> str:
     return PREFIX + figure.place.lower().replace(" ", "-")
 
 
@@ -161,7 +160,7 @@ def tables(content: Content) -> dict[str, Table]:
         return {}
     pair_of = {pair.number.id: pair for pair in content.pairs}
     places: dict[str, list[PrintedNumber]] = {}
-    paper = published.paper(content.reproduces)
+    paper = content.paper
     for entry in paper.numbers:
         if entry.place in paper.tables:
             places.setdefault(entry.place, []).append(entry)
@@ -172,7 +171,7 @@ def tables(content: Content) -> dict[str, Table]:
     }
 
 
-def _table(printed: Sequence[PrintedNumber], pair_of: Mapping[str, "NumberPair"]) -> Table:
+def _table(printed: "Sequence[PrintedNumber]", pair_of: Mapping[str, "NumberPair"]) -> Table:
     columns = list(dict.fromkeys(map(_column, printed)))
     facts = list(dict.fromkeys(fact for entry in printed for fact in _row(entry)))
     rows: list[tuple[tuple[str, ...], dict[str, PrintedNumber]]] = []
@@ -193,22 +192,18 @@ def _table(printed: Sequence[PrintedNumber], pair_of: Mapping[str, "NumberPair"]
     return Table((*name_headers, *headers), laid, name_headers)
 
 
-def _column(entry: PrintedNumber) -> str:
+def _column(entry: "PrintedNumber") -> str:
     return f"{entry.quantity} of {entry.own['of']}" if "of" in entry.own else entry.quantity
 
 
-def _row(number: PrintedNumber) -> dict[str, Fact]:
-    """Return the facts that tell a row from others: its own, and its configuration's file system and
-    cluster.
-    """
+def _row(number: "PrintedNumber") -> "dict[str, Fact]":
+    """Return a row's facts: its own, and its configuration's file system and cluster."""
     given = {fact: number.facts[fact] for fact in ("filesystem", "cluster") if fact in number.facts}
     return given | {fact: value for fact, value in number.own.items() if fact not in ("configuration", "of")}
 
 
-def _texts(from_paper: PrintedNumber | None, pair_of: Mapping[str, "NumberPair"]) -> tuple[str, str, str]:
-    """Print a number as in the paper, the measured one of the same statistic, and the mean with its
-    interval.
-    """
+def _texts(from_paper: "PrintedNumber | None", pair_of: Mapping[str, "NumberPair"]) -> tuple[str, str, str]:
+    """Print a number as in the paper, ours of the same statistic, and the mean with its interval."""
     if from_paper is None:
         return "–", "–", "–"
     if from_paper.id not in pair_of:

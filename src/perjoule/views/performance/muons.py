@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from perjoule import drivers
 from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
 from perjoule.measures.physics import PER_EVENT, RATE
 from perjoule.model import Cell, Record
@@ -107,6 +106,8 @@ def _mass(cell: Cell, name: str) -> str:
 
 def mass_spectrum(results: Results, records: Sequence[Record]) -> MassSpectrum | None:
     """Read the spectrum of the first valid analysis again; all others of the same data set have the same."""
+    from perjoule import drivers
+
     for record in records:
         if record.outcome:
             try:

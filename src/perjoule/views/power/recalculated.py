@@ -5,7 +5,6 @@ and now.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from perjoule.catalogue.coefficients import EFFICIENCY
 from perjoule.model import Cell
 from perjoule.model.format import estimate
 from perjoule.model.metrics import IDLE, PER_JOULE, POWER
@@ -20,6 +19,8 @@ NONE = Table((), ())
 
 def coefficients_table(recalculation: Recalculation) -> Table:
     """Lay out each coefficient that has another value, with both."""
+    from perjoule.catalogue.coefficients import EFFICIENCY
+
     rows = tuple(
         (
             cluster,
