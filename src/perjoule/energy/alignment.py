@@ -56,9 +56,7 @@ class Drift:
 
 
 def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
-    """Plan the times at which a load is switched, in seconds from its start: on at the first, off at the
-    last.
-    """
+    """Plan when a load is switched, in seconds from its start: on at the first, off at the last."""
     dice = random.Random(seed)
     edges_s = [0.0]
     while edges_s[-1] < duration_s or len(edges_s) % 2:
@@ -104,9 +102,7 @@ def offset(
 
 
 def drift(before: Offset, after: Offset | None = None) -> Drift:
-    """Join the offsets of two patterns to a line over time; with a single one the offset is taken as
-    constant.
-    """
+    """Join the offsets of two patterns to a line over time; that of a single one is taken as constant."""
     if after is None or after.at_s <= before.at_s:
         return Drift(before.at_s, before.offset_s, before.uncertainty_s)
     apart_s = after.at_s - before.at_s

@@ -83,9 +83,7 @@ def step(values: Floats) -> float:
 
 
 def _noise(value: Floats) -> float:
-    """Return the median of absolute differences of neighbours, as the standard deviation of a normal
-    noise.
-    """
+    """Return the median absolute difference of neighbours, as the standard deviation of a normal noise."""
     return float(np.median(np.abs(np.diff(value)))) / 0.6745 / sqrt(2)
 
 

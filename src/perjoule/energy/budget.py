@@ -88,9 +88,7 @@ class Budget:
 
     @property
     def shared_j(self) -> float:
-        """Half of the 95 % interval of the errors that repetitions on the same meter share, and so do not
-        show.
-        """
+        """Half of the 95 % interval of the errors that repetitions on one meter share, and do not show."""
         return expanded([term for term in self.terms if term.shared])
 
     @property

@@ -275,9 +275,7 @@ def _better(energy: Boundaries, before_it: Boundaries) -> bool:
 def parts_of(
     grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]
 ) -> BoundaryParts:
-    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in
-    `coverage.items`.
-    """
+    """Find the channels of one grade that make up hosts' boundaries; `cluster` as in `coverage.items`."""
     metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(channels, cluster, switch=switched)

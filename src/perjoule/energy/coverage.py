@@ -102,9 +102,7 @@ def _wholes(channels: Sequence[Channel]) -> Iterator[tuple[Channel, ...]]:
 
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
-    """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () if
-    none do.
-    """
+    """Find channels that add up to a target: the fewest subtractions, then the fewest channels; or ()."""
     ordered = sorted(among, key=lambda item: (-len(item.devices), item.channel.name))
     by_device: dict[str, list[Item]] = {}
     for item in ordered:

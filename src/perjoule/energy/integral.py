@@ -143,9 +143,7 @@ class Integral:
         return np.where(np.isnan(step_s), amount, stepped), into_s
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Return how far into each piece power steps, from which rate to which; NaN if the rate is
-        constant.
-        """
+        """Return how far into each piece power steps, from which rate to which; NaN where it is constant."""
         if self._count > KEPT_COUNT:
             return self._step(index)
         step_s, before, after = self._steps

@@ -68,9 +68,7 @@ class Metering:
 
 
 def together(several: Sequence[BoundaryParts]) -> BoundaryParts:
-    """Add up the channels of boundaries that have no host in common; the worst of their grades is that of
-    the sum.
-    """
+    """Add up the channels of boundaries without a common host; the sum has the worst of their grades."""
     if len(several) == 1:
         return several[0]
     meter = "+".join(dict.fromkeys(parts.meter for parts in several))

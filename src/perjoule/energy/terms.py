@@ -3,17 +3,20 @@
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
 stated number   u * T, of a number that stands for a part and was not measured with the load
 resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
-noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), r by idle
-time if that is longer
-                than the window
+noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), with r by
+                idle time if that is longer than the window
 under-sampling  between two samples that differ by D a jump may be anywhere: D*T/sqrt(12) each,
-dP*T*sqrt(edges/12) in all edges           an edge of the window cuts a piece of which only the sum is known:
-L f (1-f), times the difference of the rates around request         a polled reading was taken at any moment
-of its request of r: r / sqrt(12), independently of the others delay           the same if a meter always
-reads as early or late in a request: as if the window were shifted by r / sqrt(12) latency, clock  the change
-of the energy if the meter's clock were shifted by this update          a counter's reading was new at any
-time in the period before it, or since the reading before: P*p/sqrt(12) gaps            missing time counts
-with the mean of the rest
+                dP*T*sqrt(edges/12) in all
+edges           an edge of the window cuts a piece of which only the sum is known: L f (1-f), times the
+                difference of the rates around
+request         a polled reading was taken at any moment of its request of r: r / sqrt(12), independently of
+                the others
+delay           the same if a meter always reads as early or late in a request: as if the window were shifted
+                by r / sqrt(12)
+latency, clock  the change of the energy if the meter's clock were shifted by this
+update          a counter's reading was new at any time in the period before it, or since the reading before:
+                P*p/sqrt(12)
+gaps            missing time counts with the mean of the rest
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -17,9 +17,7 @@ FIX = ".venv/bin/pip install 'perjoule[figures]'"
 
 
 def installed() -> bool:
-    """Whether anything can be drawn here: a host that only measures needs no figures, whose library is
-    large.
-    """
+    """Whether anything can be drawn here: a host that only measures needs no library of figures."""
     return find_spec("vl_convert") is not None
 
 

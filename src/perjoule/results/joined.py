@@ -12,9 +12,7 @@ from perjoule.results.table import NAMES, Table
 
 
 def joined_table(joined: Sequence[Joined]) -> Table:
-    """Lay out pledged predictions beside what was measured: a row for each metric that was, and at least
-    one.
-    """
+    """Lay out pledged predictions beside measurements: a row for each measured metric, and at least one."""
     headers = (
         *("file system", "redundancy", "direction", "clients", "never measured before", "metric"),
         *("predicted", "90 %", "measured", "n", "error", "held"),

@@ -30,9 +30,7 @@ def close(stored: float, again: float, scale: float = 0.0) -> bool:
 
 
 def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> str:
-    """Return where two JSON values first differ, with both values in full; "" if they differ by rounding
-    only.
-    """
+    """Return where two JSON values first differ, with both in full; "" if only by rounding."""
     match stored, again:
         case (bool(), _) | (_, bool()) | (int(), int()):
             same = stored == again and type(stored) is type(again)
@@ -75,9 +73,7 @@ def _both(stored: dict[str, Json], again: dict[str, Json], name: str, path: str)
 
 
 def differing_rows(stored: Series, again: Series) -> str:
-    """Return which sample of two series first differs, with both in full; "" if they differ by rounding
-    only.
-    """
+    """Return the first sample that differs in two series, with both in full; "" if only by rounding."""
     ours, theirs = stored.rows(), again.rows()
     if len(ours) != len(theirs):
         return f"{len(ours)} samples are stored and {len(theirs)} recomputed"

@@ -110,9 +110,7 @@ def in_rows(before: str, cells: Sequence[Cell], *, omitted: bool) -> list[str]:
 
 
 def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the note that belongs to every table and figure of simulated numbers; none if all were
-    measured.
-    """
+    """Return the note below every table and figure of simulated numbers; none if all were measured."""
     having = [cell for cell in cells if cell.metrics]
     which = [cell for cell in having if cell.reality == "simulated"]
     rows = "" if len(which) == len(having) else f": {rows_text(which, len(having))}"

@@ -26,9 +26,7 @@ MOST_RATIO = 1e-7  # of watts, by which they may differ: a window's length is kn
 
 
 def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]:
-    """Yield "" for each modelled channel that follows from counters, and a sentence for each that does
-    not.
-    """
+    """Yield "" for each modelled channel that follows from counters, a sentence for each that does not."""
     cluster = record.hardware
     if cluster is None:
         return

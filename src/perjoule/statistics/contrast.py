@@ -57,9 +57,7 @@ Term = tuple[float, Sample]  # a weight and what it weighs
 
 @dataclass(frozen=True)
 class Estimate:
-    """A difference of mean logarithms; without degrees of freedom (a single repetition) its error is
-    unknown.
-    """
+    """A difference of mean logarithms; without degrees of freedom (one repetition) its error is unknown."""
 
     value: float
     scatter: float  # variances

@@ -41,9 +41,7 @@ class TimedValue:
 
 @dataclass(frozen=True)
 class Trend:
-    """Drift from the first trial to the last, relative, with its 95 % interval; and the correlation of lag
-    1.
-    """
+    """Relative drift from the first trial to the last, with its 95 % interval; the correlation of lag 1."""
 
     drift_ratio: float
     drift_low_ratio: float

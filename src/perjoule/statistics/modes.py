@@ -93,9 +93,7 @@ def quantile(count: int) -> float:
 
 
 def unseen(count: int, share: float = RARE_SHARE) -> float:
-    """Return the probability that none of this many repetitions falls into a mode that has this share of
-    them.
-    """
+    """Return the probability that none of this many repetitions falls into a mode with this share."""
     return (1 - share) ** count
 
 

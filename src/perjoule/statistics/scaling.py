@@ -197,9 +197,7 @@ def _rational(values: Values, names: Sequence[str], widening: float) -> ScalingL
 
 
 def _doubts(values: Values) -> tuple[str, ...]:
-    """Test the lack of fit of the power law: the residuals of the means against the scatter of
-    repetitions.
-    """
+    """Test the power law's lack of fit: the residuals of the means against the scatter of repetitions."""
     n, y = _flat(values)
     law, repeated = power_law(values), len(y) - len(values)
     scatter = sum(

@@ -42,9 +42,7 @@ class Step:
 
 @dataclass(frozen=True)
 class StepLevel:
-    """Observations between steps: first and last (included), and the geometric mean with its 95 %
-    interval.
-    """
+    """Observations between steps: first and last (included), geometric mean with its 95 % interval."""
 
     first: int
     last: int

@@ -70,9 +70,7 @@ class Finding:
 
 
 def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Find the best by each metric that ranks file systems: by operations for workloads that move no
-    bytes.
-    """
+    """Find the best by each metric that ranks file systems: by operations where no bytes are moved."""
     judge = Judge(cells)
     still = [cell for cell in cells if RATES[0] not in cell.metrics]
     cells_of = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]

@@ -48,9 +48,7 @@ def summary(
 
 
 def report_is_current(results: Results) -> bool:
-    """Whether the folder's report was written from the numbers as they are now, and has not been changed
-    since.
-    """
+    """Whether the folder's report is of the numbers as they are now, and unchanged since."""
     return _kept.read(_kept.place(results, "report"), _kept.digest_with_report(results), bool) is True
 
 

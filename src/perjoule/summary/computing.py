@@ -55,9 +55,7 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
 def cells_of(
     campaign: Campaign | None, records: Sequence[Record], points: Sequence[Point]
 ) -> tuple[Cell, ...]:
-    """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop
-    rule.
-    """
+    """Compute cells with the campaign's weight of the delay, and the widening by its stop rule."""
     weight = campaign.edp_weight if campaign else 1
     return cells(records, points, edp_weight=weight, widening=campaign_widening(campaign))
 
@@ -81,9 +79,7 @@ def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ..
 
 
 def _recalculated(results: Results) -> tuple[Doubt, ...]:
-    """Say that watts were modelled again after the trials, and which samples of them the counters only
-    bound.
-    """
+    """Say that watts were modelled again after the trials, and which samples counters only bound."""
     recalculation = recalculation_of(results.folder)
     if recalculation is None:
         return ()

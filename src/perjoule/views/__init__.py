@@ -49,9 +49,7 @@ def every() -> tuple[View, ...]:
 
 @cache
 def members() -> tuple[tuple[families.Member, View], ...]:
-    """Return the views, each with its module: those of perjoule, then those of other packages that can be
-    used.
-    """
+    """Return the views, each with its module: perjoule's, then usable ones of other packages."""
     pairs: list[tuple[families.Member, View]] = []
     for member, view in families.usable(
         families.VIEWS, lambda member: (member, _view(member, [view for _, view in pairs]))

@@ -15,9 +15,7 @@ _OF_FINDING = ("among", "workload", "direction", "clients_count", "metric", "bes
 
 
 def as_data(content: Content) -> dict[str, object]:
-    """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI
-    units.
-    """
+    """Return a results folder's rows with all of their metrics, and what is derived, in SI units."""
     return {
         "scales": content.summary.scales,
         "doubts": content.doubts,

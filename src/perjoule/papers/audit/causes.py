@@ -27,9 +27,7 @@ LEAST_DIGITS = 3  # fewer are too easily alike
 
 
 def likely(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> str:
-    """Name the first slip that explains a printed number, of those that leave most of it right; "" if none
-    does.
-    """
+    """Name the first slip that explains a printed number and leaves most of it right; "" if none does."""
     ways = (
         _bound_causes(recipe, recipes, numbers)
         if recipe.relation in ("at most", "at least")

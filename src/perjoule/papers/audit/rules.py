@@ -175,9 +175,7 @@ def repeats(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator
 
 
 def efficiency(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
-    """Efficiency = throughput / power, energy = power x duration, energy-delay product = energy x
-    duration.
-    """
+    """Efficiency = throughput / power, energy = power x duration, EDP = energy x duration."""
     ways: dict[str, tuple[str, str, str, Callable[[Span, Span], Span]]] = {
         "efficiency": ("throughput", "power", "efficiency = throughput / power", lambda a, b: a / b),
         "energy": ("power", "duration", "energy = power x duration", lambda a, b: a * b),
