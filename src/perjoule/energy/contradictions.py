@@ -70,15 +70,11 @@ def unlikely(
     idle_w = sum(
         node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in catalogued
     )
-    above_w = sum(
-        node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks) for node in catalogued
+    peak_w = sum(
+        node.board.idle_w.value + node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks)
+        for node in catalogued
     )
-    mean_w, peak_w, channels, cluster_name = (
-        net.value_j / length_s,
-        idle_w + above_w,
-        names(signed),
-        record.cluster,
-    )
+    mean_w, channels, cluster_name = net.value_j / length_s, names(signed), record.cluster
     if mean_w < LEAST_IDLE_RATIO * idle_w:
         yield METERS.below_idle(
             channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, idle_w=idle_w

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
+from perjoule.energy.contradictions import names
 from perjoule.measures.points import points
 from perjoule.model import HostFact, Specification
 from readings import servers_energy
@@ -139,12 +140,27 @@ def test_processors_that_draw_more_than_their_servers_are_a_doubt(made):
         assert ("processors (RAPL) are more than" in words(numbers(made, series))) == doubted
 
 
-@pytest.mark.parametrize(("power_w", "doubted"), [(1.5, True), (6.0, False), (60.0, True)])
+@pytest.mark.parametrize(
+    ("power_w", "doubted"),
+    [(1.5, True), (2.95, True), (3.05, False), (6.0, False), (39.6, False), (39.8, True), (60.0, True)],
+)
 def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w, doubted):
+    """A board of 4.3 W and two disks of 0.85 W, idle: half of 6 W. At work 4.3 + 3.61 + 2 x 2.66 W: three times
+    13.23 W.
+    """
     hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
     clients = tuple(HostFact(name, "client", "") for name in CLIENTS)
     hardware = catalogue.cluster("odroid-hc4")
     record = replace(made.record(cluster="odroid-hc4"), hosts=(*hosts, *clients), hardware=hardware)
     (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
     assert ("by the catalogue: check unit and covers" in words(point)) == doubted
+    assert ("which draw 39.7 W at most by the catalogue" in words(point)) == (power_w > 39.7)  # three hosts
     assert "energy_j" in point.metrics
+
+
+def test_three_channels_are_named_and_the_others_counted(made):
+    each = tuple((1, made.channel(f"s-{n}")) for n in range(1, 6))
+    assert names(each[:3]) == "meter:s-1/all/power + meter:s-2/all/power + meter:s-3/all/power"
+    assert names(each) == f"{names(each[:3])} and 2 more"
+    assert names(each[:4]) == f"{names(each[:3])} and 1 more"
+    assert names((each[0], (-1, each[1][1]))) == "meter:s-1/all/power - meter:s-2/all/power"
