@@ -154,6 +154,11 @@ def test_averages_over_an_unknown_time_give_energy_only_when_steady():
     unsteady = amount(series("average", t_s, 100 + 30 * np.sin(t_s)), 10, 50)
     assert unsteady.value is None
     assert any("unless they are steady" in doubt for doubt in unsteady.doubts)
+    for apart_w, steady in ((19.5, True), (20.5, False)):  # a fifth of the mean
+        taking_turns = amount(
+            series("average", t_s[:100], 100 + apart_w * (np.arange(100) % 2 - 0.5)), 10, 40
+        )
+        assert (taking_turns.value is not None) is steady
 
 
 @pytest.mark.parametrize("period_s", [0.3, 0.64, 0.7, 5.0])

@@ -233,3 +233,36 @@ def test_a_moment_within_a_gap_has_what_there_was_before_it(made):
     )
     assert until_j == pytest.approx([175, 175, 175, 175, 175, 200])
     assert covered_s == pytest.approx([3.5, 3.5, 3.5, 3.5, 3.5, 4.0])
+
+
+def test_a_long_series_keeps_one_sum_of_64_pieces(made):
+    """So a day of a fast meter is not kept twice."""
+    for count, kept_count in ((100_000, 100_000), (100_001, -(-100_000 // 64) + 1)):
+        series, until_j = long(made, "instantaneous", count)
+        prepared = Integral(series)
+        assert len(prepared._blocks) == len(prepared._blocks_s) == kept_count
+        assert prepared._blocks[-1] == pytest.approx(until_j[-1])
+
+
+@pytest.mark.parametrize(("gap_s", "covered"), [(2.9, True), (3.1, False)])
+def test_a_distance_of_more_than_three_usual_ones_is_a_gap(made, gap_s, covered):
+    """Samples every second, and one that is late."""
+    t_s = np.concatenate((np.arange(0.0, 11.0), 10.0 + gap_s + np.arange(11.0)))
+    ends_s = np.array([t_s[-1]])
+    curve = Integral(made.stating("instantaneous", t_s, 50.0))
+    assert curve.usual_s == 1.0
+    assert curve.until(ends_s)[1][0] == pytest.approx(20 + (gap_s if covered else 0))
+    # of meters that count or average, nothing is missed
+    assert Integral(made.stating("counter", t_s, 50 * t_s)).until(ends_s)[1][0] == pytest.approx(20 + gap_s)
+
+
+@pytest.mark.parametrize(("gap_s", "covered"), [(0.66, True), (0.68, False)])
+def test_two_thirds_of_a_second_are_no_gap_however_fast_the_meter(made, gap_s, covered):
+    t_s = np.concatenate((np.arange(0.0, 1.05, 0.1), 1.0 + gap_s + np.arange(0.0, 1.05, 0.1)))
+    curve = Integral(made.stating("instantaneous", t_s, 50.0))
+    assert curve.until(np.array([t_s[-1]]))[1][0] == pytest.approx(2 + (gap_s if covered else 0))
+
+
+def test_one_sample_has_no_usual_distance(made):
+    assert Integral(made.stating("instantaneous", [3.0], [50.0])).usual_s == 0.0
+    assert Integral(made.stating("instantaneous", [3.0, 5.0], [50.0, 50.0])).usual_s == 2.0

@@ -346,3 +346,53 @@ def test_a_clock_that_is_behind_is_named(made, behind_s, told):
     series = replace(plain, asked_s=np.full(len(t_s), np.nan), arrived_s=t_s)
     words = " ".join(amount(series, 110, 190).doubts)
     assert ("dated 100 s or more before they arrived: the meter's clock is behind" in words) == told
+
+
+@pytest.mark.parametrize(
+    ("late_s", "least_s"),
+    [
+        ((4.99, 4.99, 4.99), None),
+        ((5.01, 5.3, 7.0), 5.01),
+        ((4.9, 8.0, 8.0), None),
+        ((np.nan, 6.0, 6.5), 6.0),
+    ],
+)
+def test_a_clock_is_behind_if_all_samples_arrive_more_than_five_seconds_after_their_dates(
+    made, late_s, least_s
+):
+    series = made.stating("window mean", np.arange(3.0), 50.0, 1.0)
+    arrived_s = series.t_s + np.array(late_s)
+    found = in_order(replace(series, asked_s=arrived_s, arrived_s=arrived_s))
+    (words,) = [str(fault.doubt(count=1)) for fault in found.faults] or [""]
+    assert ("meter's clock is behind" in words) == (least_s is not None)
+    if least_s is not None:
+        assert f"dated {least_s:.3g} s or more before" in words
+        assert len(found.faults[0].began_s) == np.isfinite(late_s).sum()
+
+
+@pytest.mark.parametrize(("early_s", "ahead_s"), [(0.0, 0.0), (0.0099, 0.0), (0.0101, 0.0101), (0.2, 0.2)])
+def test_a_clock_is_ahead_by_the_most_that_is_over_a_hundredth_of_a_second(made, early_s, ahead_s):
+    series = made.stating("window mean", np.arange(4.0), 50.0, 1.0)
+    arrived_s = series.t_s + np.array([0.5, -early_s, -early_s / 2, np.nan])
+    found = in_order(replace(series, asked_s=arrived_s, arrived_s=arrived_s))
+    assert found.ahead_s == pytest.approx(ahead_s)
+    assert len(found.faults) == (ahead_s > 0)
+    assert in_order(replace(series, asked_s=None, arrived_s=None)).ahead_s == 0.0
+
+
+@pytest.mark.parametrize(("apart_ratio", "known"), [(0.98e-7, False), (1.05e-7, True), (-1.05e-7, True)])
+def test_all_bits_are_set_to_a_ten_millionth(made, apart_ratio, known):
+    """As a program may have multiplied it, in single precision."""
+    value = np.array([50.0, 4294967295.0 * (1 + apart_ratio), 50.0])
+    found = in_order(made.stating("instantaneous", np.arange(3.0), value))
+    assert (len(found.value) == 3) is known
+
+
+def test_a_request_that_took_no_time_says_nothing_of_when(made):
+    series = made.stating("instantaneous", np.arange(3.0), 50.0)
+    asked_s, arrived_s = np.arange(3.0) - 0.1, np.arange(3.0) + np.array([0.1, 0.2, np.nan])
+    found = in_order(replace(series, asked_s=asked_s, arrived_s=arrived_s))
+    assert found.request_s is not None
+    assert list(found.request_s) == pytest.approx([0.2, 0.3, 0.0])
+    assert in_order(series).request_s is None
+    assert in_order(replace(series, asked_s=None)).request_s is None

@@ -159,6 +159,8 @@ def test_what_says_nothing_of_the_load_names_no_host(made):
     users = trial(made)
     outcome = replace(users.outcome, results=tuple(replace(r, user="a") for r in users.outcome.results))
     assert named(replace(users, outcome=outcome), slow) == []
+    some = replace(outcome, results=(users.outcome.results[0], *outcome.results[1:]))
+    assert named(replace(users, outcome=some), slow) == []
     little = reads(made, [(10, 20, 79)], [(10, 14, 800)])  # a tenth of the others' would be something
     assert named(trial(made, moved_bytes=500), little) == []
     assert named(trial(made, moved_bytes=500), reads(made, [(10, 20, 81)], [(10, 14, 800)]))

@@ -139,7 +139,7 @@ def test_each_source_states_boundary_grade_and_license() -> None:
     ("text", "complaint"),
     [
         ("title = ", "x.toml: not TOML"),
-        ("title = 'x'", "Field required"),
+        ("title = 'x'", "x.toml: reference: Field required"),
         (
             "title='x'\nreference='x'\nboundary='wall'\ngrade='metered'\nlicense='x'\n[[series]]\nload='CPU'\n"
             "what='x'\nshare=[0.1]\nwatts=[1,2]",

@@ -246,6 +246,11 @@ def test_less_is_better_of_joules_seconds_and_watts() -> None:
         contrast(one_after_the_other((100.0, 101.0, 99.0), (120.0, 121.0, 119.0))), less_is_better=True
     )
     assert (found.sign, found.word) == (1, "worse")
+    fewer = Verdict(
+        contrast(one_after_the_other((120.0, 121.0, 119.0), (100.0, 101.0, 99.0))), less_is_better=True
+    )
+    assert (fewer.sign, fewer.word) == (-1, "better")
+    assert replace(fewer, less_is_better=False).word == "worse"
 
 
 def cell(name, values, *, metric=RATE, **words):

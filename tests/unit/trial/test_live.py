@@ -70,6 +70,13 @@ def test_a_client_that_also_serves_has_no_boundary_apart() -> None:
     assert watts(latest, "s-1") == {"net": (20.0, "modelled"), "all": (20.0, "modelled")}
 
 
+def test_clients_that_hold_data_store_unless_all_hosts_are_clients() -> None:
+    assert hosts("c-1", servers=SERVERS | {"c-1"}).storing == {"c-1"}
+    assert hosts("c-1").storing == frozenset()
+    clients = {"c-1": "client", "c-2": "client"}
+    assert roles({"c-1"}, ["c-2"], clients, Dilation(1.0)).storing == frozenset()
+
+
 def test_clients_of_servers_that_nobody_named_are_not_the_servers() -> None:
     latest = {channel("c-1", "board"): 30.0, channel("c-2", "board"): 31.0, channel("", "switch"): 8.0}
     outside = hosts("c-1", "c-2", servers=frozenset())

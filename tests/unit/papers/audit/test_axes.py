@@ -86,6 +86,16 @@ def test_the_audit_finds_the_fit_within_the_bounds():
     ]
 
 
+def test_storage_nodes_at_work_take_idle_power_and_what_their_boards_and_disks_add():
+    """40.9 W, and four nodes of a board (3.61 W more) and two disks (0.85 to 2.66 W) behind supplies of
+    80 %.
+    """
+    at_work_w = 40.9 + 4 * (3.61 + 2 * (2.66 - 0.85)) / 0.8
+    *_, at_work = axes.fit(published.paper("green-storage"))
+    assert at_work.what.startswith("power with storage nodes fully used")
+    assert float(at_work.printed.removesuffix(" W")) == pytest.approx(at_work_w, abs=0.051)
+
+
 @pytest.mark.parametrize(
     ("field", "wrong", "what"),
     [
