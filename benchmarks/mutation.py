@@ -6,13 +6,14 @@ made 10 % larger (an integer by 1), an operator replaced by its opposite, a comp
 Comparisons are inverted rather than changed from < to <=, because no value of a continuous quantity
 distinguishes those. Tests that are slow, or need root or real daemons (`tests/live`), are excluded.
 
-First, each mutant meets the tests near it: its own file's, and those that name most of what its file defines,
-for 10 s of CPU time. They are imported once; a fork of that process puts the changed code into the functions.
-What they don't notice, or no fork can change (constants, defaults), meets, on a copy of the package, all
-tests that run the changed line, or a line which names the changed constant or field, or the function whose
-default is changed. Coverage.py finds these once; they are kept in `build/mutation`, room by room, so what is
-interrupted goes on. After a change of the package, or of what tests share, all tests run again; after one of
-tests, these alone.
+First, each mutant meets the tests near it: its own file's, and those that import the file and name most of
+what it defines, for 10 s of CPU time. They are imported once; a fork of that process puts the changed code
+into the functions. What no fork can change (constants, fields, defaults) runs them on a copy of the package.
+
+What they don't notice meets, on a copy, all tests that run the changed line, or a line which names the changed
+constant or field, or the function whose default is changed. Coverage.py finds these once; they are kept in
+`build/mutation`, room by room, so what is interrupted goes on. After a change of the package, or of what tests
+share, all tests run again; after one of tests, these alone.
 
 A mutant that hangs is caught by its time, and named. One whose tests would take longer than --each runs the
 first of them only. When --minutes are over, what runs has survived so far, and what waits is left out.
@@ -69,6 +70,17 @@ STARTING_S = 60.0
 # how many files of tests are near a file, and how much CPU time a mutant has for them
 NEAR_COUNT = 6
 NEAR_S = 10.0
+# how pytest runs on a copy of the package
+ON_COPY = (
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+    "-m",
+    EVERY,
+)
 # What a mutant's process finds imported, though pytest can't rewrite what it finds so.
 READY = (
     "hypothesis",
@@ -344,13 +356,22 @@ def _apart(run: Run, plan: Plan, folder: Path) -> None:
 
 def copied(plan: Plan, folder: Path) -> None:
     """Run tests on a copy of the package with a change."""
-    package = folder / "perjoule"
-    shutil.copytree(PACKAGE, package)  # with what is compiled already
-    (package / plan.mutant.path).write_text(plan.mutant.text)
-    sys.path[0] = str(folder)
-    os.environ["PYTHONPATH"] = str(folder)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    os._exit(int(pytest.main([*options, "-m", EVERY, *plan.tests])))
+    sys.path[0] = os.environ["PYTHONPATH"] = str(_copy(plan, folder))
+    os._exit(int(pytest.main([*ON_COPY, *plan.tests])))
+
+
+def _anew(plan: Plan, folder: Path) -> None:
+    """Run the files of a mutant's tests on a copy of the package, in place of this process."""
+    files = dict.fromkeys(name.partition("::")[0] for name in plan.tests)
+    environment = {**os.environ, "PYTHONPATH": str(_copy(plan, folder))}
+    os.execve(sys.executable, [sys.executable, "-m", "pytest", *ON_COPY, *files], environment)
+
+
+def _copy(plan: Plan, folder: Path) -> Path:
+    """Put a copy of the package, with a change, into a folder, and return the folder."""
+    shutil.copytree(PACKAGE, folder / "perjoule")  # with what is compiled already
+    (folder / "perjoule" / plan.mutant.path).write_text(plan.mutant.text)
+    return folder
 
 
 class Near:
@@ -390,9 +411,9 @@ class Near:
         for name in sorted(items, key=lambda name: "heavy" in items[name].keywords):
             by_file.setdefault(name.partition("::")[0], []).append(name)
 
-        def swapped(plan: Plan, _: Path) -> None:
+        def swapped(plan: Plan, folder: Path) -> None:
             if not functions.swap(PACKAGE / plan.mutant.path, plan.mutant.text):
-                return
+                _anew(plan, folder)
             tests = [items[name] for name in plan.tests]
             for test, following in zip(tests, [*tests[1:], None], strict=True):
                 session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
@@ -426,24 +447,38 @@ def _progress(line: str) -> None:
 
 
 def near(path: str) -> list[str]:
-    """The files of tests that name most of what a file defines: its own place's first, at most NEAR_COUNT."""
+    """The files of tests that import a file, and name most of what it defines and of its keys: its own place's
+    first, at most NEAR_COUNT.
+    """
     module = Path(path.removesuffix("/__init__.py")).with_suffix("")
     own_file = str(Path("tests/unit", module.parent, f"test_{module.name.strip('_')}.py"))
     tree = ast.parse((PACKAGE / path).read_text())
     made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = {node.name for node in ast.walk(tree) if isinstance(node, made) and node.name[0] != "_"}
+    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    names |= {
+        text for text in texts if re.fullmatch(r"[a-z]+(_[a-z0-9]+)+", text)
+    }  # keys of what is measured
     room = f"tests/unit/{module.parts[0]}/"
-    ranks: dict[str, tuple[bool, int, bool]] = {}
-    for file, mentions in _mentions().items():
-        count = len(names & mentions)
+    above, name = re.escape(".".join(("perjoule", *module.parts[:-1]))), module.name
+    imported = re.compile(rf"{above}(\.| import .*\b){name}\b")
+    ranks: dict[str, tuple[bool, bool, int, bool]] = {}
+    for file, text in _texts().items():
+        count = len(names & _mentions(text))
         if file == own_file or count:
-            ranks[file] = (file == own_file, count, file.startswith(room))
+            imports = bool(imported.search(text))
+            ranks[file] = (file == own_file, imports, count, file.startswith(room))
     return sorted(ranks, key=lambda file: ranks[file], reverse=True)[:NEAR_COUNT]
 
 
 @cache
-def _mentions() -> dict[str, set[str]]:
-    return {str(file.relative_to(ROOT)): set(re.findall(r"\w+", file.read_text())) for file in test_files()}
+def _texts() -> dict[str, str]:
+    return {str(file.relative_to(ROOT)): file.read_text() for file in test_files()}
+
+
+@cache
+def _mentions(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def interval(caught_count: int, count: int) -> str:

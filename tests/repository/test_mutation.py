@@ -58,6 +58,53 @@ def test_what_runs_on_import_alone_is_held_against_the_tests_that_use_it(tmp_pat
         assert test in ran.tests(mutation.Mutant("one.py", line, "", ""))
 
 
+def test_tests_near_a_file_are_its_own_and_those_that_import_it_or_name_its_keys(tmp_path, monkeypatch):
+    package, tests = tmp_path / "src" / "perjoule", tmp_path / "tests" / "unit"
+    for folder in (package / "sums", tests / "sums", tests / "other", tmp_path / "tests" / "pipeline"):
+        folder.mkdir(parents=True)
+    (package / "sums" / "few.py").write_text(
+        'LEAST = "few_s"\n\n\ndef read():\n    ...\n\n\ndef few():\n    ...\n'
+    )
+    texts = {
+        "sums/test_few.py": "",
+        "other/test_import.py": "from perjoule.sums import few\n\nfew.few()\n",
+        "sums/test_key.py": "few_s = read(few)\n",
+        "sums/test_name.py": "few = read()\n",
+        "other/test_name.py": "few = read()\n",
+        "other/test_nothing.py": "from perjoule.sums import fewer\n",
+    }
+    for name, text in texts.items():
+        (tests / name).write_text(text)
+    for module in (mutation, _covering):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(mutation, "PACKAGE", package)
+    mutation._texts.cache_clear()
+    try:
+        assert mutation.near("sums/few.py") == [f"tests/unit/{name}" for name in texts][:-1]
+    finally:
+        mutation._texts.cache_clear()
+
+
+def test_a_constant_meets_its_tests_on_a_copy_of_the_package(tmp_path, monkeypatch):
+    package, copies = tmp_path / "src" / "perjoule", tmp_path / "copies"
+    package.mkdir(parents=True)
+    copies.mkdir()
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("LEAST = 2\n")
+    test = tmp_path / "test_one.py"
+    test.write_text("from perjoule.one import LEAST\n\n\ndef test_least():\n    assert LEAST == 2\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    monkeypatch.setattr(mutation, "PACKAGE", package)
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    plans = [
+        mutation.Plan(mutation.Mutant("one.py", 1, text, text), [f"{test.name}::test_least"], 1, 60.0)
+        for text in ("LEAST = 2", "LEAST = 3")
+    ]
+    found = {v.plan.mutant.change: v.by for v in mutation.verdicts(plans, mutation._anew, 2)}
+    assert found == {"LEAST = 2": "", "LEAST = 3": "a test"}
+    assert (package / "one.py").read_text() == "LEAST = 2\n"
+
+
 def test_tests_are_run_until_a_mutant_has_had_its_time():
     ran = mutation.Ran({}, {"test_a.py::a": 2.0, "test_a.py::b": 3.0, "test_b.py::c": 4.0})
     assert ran.seconds("test_a.py") == 5.0
