@@ -173,3 +173,53 @@ def test_a_record_can_not_store_an_objection_away_without_its_id(made) -> None:
     stored = (DERIVED.doubt(str(objection)),)
     (point,) = points(replace(record, doubts=stored), [])
     assert [doubt.id for doubt in point.doubts if doubt == objection] == [objection.id]
+
+
+@pytest.mark.parametrize(("rate", "told"), [(86.0, True), (87.0, False)])
+def test_nine_tenths_of_what_clients_read_come_over_the_network(made, rate, told):
+    """2000 B in all, counted for 10.4 s."""
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(c, "network_received", rate) for c in ("client-1", "client-2")]
+    found = " ".join(map(str, doubts(Reading(made.record(moved=moved), series))))
+    assert (f"they received {round(rate * 2 * 10.4 / 20)} % of the bytes" in found) == told
+
+
+@pytest.mark.parametrize(("rate", "told"), [(57.4, True), (58.0, False)])
+def test_nine_tenths_of_what_clients_read_come_from_disks(made, rate, told):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(h, "disk_read", rate) for h in ("storage-1", "storage-2", "metadata-1")]
+    found = " ".join(map(str, doubts(Reading(made.record(moved=moved), series))))
+    assert ("the servers' page cache served reads: the disks read 90 %" in found) == told
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.381, True), (0.379, False)])
+def test_a_machine_is_busy_from_95_percent_on(made, rate, told):
+    """Five hosts on two cores."""
+    series = [made.counter(h.name, "cpu", rate) for h in made.record().hosts]
+    record = made.record(cluster="odroid-hc4", environment={"cores_count": 2})
+    assert any("95 % of this machine's CPUs" in doubt for doubt in doubts(Reading(record, series))) == told
+
+
+@pytest.mark.parametrize(("ratio", "told"), [(1.015, False), (1.025, True)])
+def test_caps_are_kept_to_two_percent(made, ratio, told):
+    node = next(n for n in catalogue.cluster("odroid-hc4").nodes if n.role == "client")
+    hosts = tuple(replace(h, node=node.name) for h in made.record().hosts)
+    limit_bytes, tpp_bytes = (
+        int(rate * ratio * 10)
+        for rate in (
+            node.board.nic_bytes_per_s.value,
+            catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4")),
+        )
+    )
+    nic = made.record(moved=made.results((10.0, 20.0), moved_bytes=limit_bytes), cluster="odroid-hc4")
+    found = doubts(Reading(replace(nic, hosts=hosts), []))
+    assert any("what its network can carry" in doubt for doubt in found) == told
+    peak = made.record(moved=made.results((10.0, 20.0), moved_bytes=tpp_bytes), cluster="odroid-hc4")
+    assert any("theoretical peak" in doubt for doubt in doubts(Reading(peak, []))) == told
+    storing = made.record(
+        moved=made.results((10.0, 20.0), moved_bytes=int(ratio * 10 * 1.06e9)), cluster="odroid-hc4"
+    )
+    meta = next(n for n in catalogue.cluster("odroid-hc4").nodes if n.role == "metadata")  # two of 530 MB/s
+    hosts = tuple(replace(h, node=meta.name) for h in storing.hosts)
+    found = doubts(Reading(replace(storing, hosts=hosts, data_hosts=("client-1",)), []))
+    assert any("its disks can" in doubt for doubt in found) == told
