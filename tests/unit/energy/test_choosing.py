@@ -54,6 +54,15 @@ def test_a_sensor_on_the_disks_supply_comes_before_a_model(made):
     assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(120.0)
 
 
+def test_sensors_count_only_if_that_of_each_host_has_a_value(made):
+    sensors = [
+        made.steady(host, 6.0, component="disks", grade="component", meter="hall", ended_s=ended_s)
+        for host, ended_s in (("storage-1", 30.0), ("storage-2", 5.0))
+    ]
+    assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(80.0)
+    assert device_j(made.record(), [*series_of(made), *sensors], 1.0, 4.0) == pytest.approx(36.0)
+
+
 def test_a_sensor_of_the_real_machine_says_nothing_of_an_emulated_one(made):
     sensors = [
         made.steady(h, 6.0, component="disks", grade="component", meter="hall")
