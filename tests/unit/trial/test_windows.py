@@ -70,3 +70,14 @@ def test_scales_are_those_of_hosts_that_were_emulated(made):
     assert emulated_scales(records) == (0.2, 0.5)
     assert emulated_scales([replace(records[0], hosts=())]) == ()
     assert over(records[1], [], 10.0, 20.0).dilation.emulated(3.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("moved_bytes", "operations_count", "loads"), [(5, 0, True), (0, 5, True), (5, 5, True), (0, 0, False)]
+)
+def test_a_load_moved_bytes_or_did_something(made, moved_bytes, operations_count, loads):
+    moved = tuple(
+        replace(r, operations_count=operations_count)
+        for r in made.results((10.0, 20.0), moved_bytes=moved_bytes)
+    )
+    assert bool(Reading(made.record(moved=moved), ()).loads) is loads
