@@ -55,6 +55,14 @@ def test_the_power_of_the_servers_is_without_the_switch(made):
     assert len(net_power_w(over(made.record(), series[1:], 1.0, 5.0), 1.0, 5.0)) == 0
 
 
+def test_power_has_the_times_of_the_first_meter_that_counts(made):
+    """Every half a second, from 10 to 20 s, though other channels come first and are read every second."""
+    servers = [made.steady(host, watts) for host, watts in zip(SERVERS, (10.0, 20.0, 5.0), strict=True)]
+    beside = made.series(made.channel("client-1"), np.arange(31.0), 70.0)
+    watts = net_power_w(over(made.record(), [beside, *servers]), 10.0, 20.0)
+    assert watts == pytest.approx(np.full(20, 35.0))
+
+
 def test_power_is_by_the_meter_that_the_energy_is_of(made):
     """Two meters see the servers: the first in the alphabet reads a fifth more, and is known ten times
     worse.
