@@ -253,6 +253,7 @@ def test_a_mirror_of_a_host_counts_twice_where_its_kernel_has_it_and_is_a_doubt_
     assert not Path("/dev/md").exists() or not list(Path("/dev/md").glob("*pair*"))
 
 
+@pytest.mark.slow  # by day: test_cluster_faults.py
 @pytest.mark.usefixtures("cleaning")
 def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -499,32 +500,32 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     return [check for of in parts for check in of.checks()]
 
 
-# of a file system's loads, `make test` runs every third, of the next one every third from another; `make
-# slow` all
-DAY_SHARE = 3
-# by day other rows do the same
-BY_NIGHT = {"cephfs with sudo", "moosefs that grows", "cephfs that grows", "orangefs that grows"}
-
-
-def by_day(name: str) -> Loads:
-    """The loads of a row of the matrix that `make test` runs."""
-    _, workloads = MATRIX[name]
-    if len(workloads) < DAY_SHARE:
-        return {} if name in BY_NIGHT else workloads
-    row = [other for other, (_, loads) in MATRIX.items() if len(loads) >= DAY_SHARE].index(name)
-    return {
-        load: text for place, (load, text) in enumerate(workloads.items()) if (place + row) % DAY_SHARE == 0
-    }
-
-
-DAYS = {name: by_day(name) for name in MATRIX}
+# What `make test` runs; `make slow` runs every load on every file system. By day Ceph's servers are reached over
+# SSH in test_events.py.
+BY_DAY = {
+    "moosefs": ("fio in rounds", "fio at random"),
+    "glusterfs": ("mixed users",),
+    "orangefs": ("verified",),
+    "beegfs": ("verified",),
+    "nfs": ("verified",),
+    "nfs in user space": ("verified",),
+    "directory": ("a job file", "hep in parts"),
+    "local": ("fio's servers",),
+    "moosefs with MPI": ("ior", "mdtest"),
+    "directory without root": ("fio",),
+    "directory with MPI without root": ("mdtest",),
+    "moosefs with sudo": ("hep",),
+    "device": ("device",),
+    "glusterfs that grows": ("fio",),
+}
+DAYS = {name: {load: MATRIX[name][1][load] for load in loads} for name, loads in BY_DAY.items()}
 WHOLE = {name: workloads for name, (_, workloads) in MATRIX.items()}
 ROWS = [
-    *(pytest.param(name, "cluster", loads, id=f"{name}-cluster") for name, loads in DAYS.items() if loads),
+    *(pytest.param(name, "cluster", loads, id=f"{name}-cluster") for name, loads in DAYS.items()),
     *(
         pytest.param(name, "cluster", loads, id=f"{name}-cluster-whole", marks=pytest.mark.slow)
         for name, loads in WHOLE.items()
-        if loads != DAYS[name]
+        if loads != DAYS.get(name)
     ),
     *(
         pytest.param(name, "virtual", loads, id=f"{name}-virtual", marks=pytest.mark.slow)
@@ -537,22 +538,15 @@ ROWS = [
 MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
 
 
-def test_by_day_each_file_system_runs_some_loads_and_each_load_runs_on_two_file_systems() -> None:
-    """On two of those that can have it, which `make test` installs."""
-    installed = (
-        "moosefs",
-        "glusterfs",
-        "cephfs",
-        "nfs in user space",
-        "directory",
-        "local",
-        "directory without root",
-    )
-    assert {name for name, loads in DAYS.items() if not loads} == BY_NIGHT
-    assert all(len(DAYS[name]) >= 2 for name in installed)
-    counts = Counter(load for name in installed for load in DAYS[name])
-    assert {load for load in FILES if counts[load] < 2} == set()
-    assert counts["fio at random"] == 1  # of two that have it
+def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
+    """Each load by those that `make test` installs."""
+    kinds = {filesystem.partition('"')[2].partition('"')[0] for filesystem, _ in MATRIX.values()}
+    by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
+    assert kinds - by_day == {"cephfs", "rados"}
+    installed = {name: loads for name, loads in DAYS.items() if name not in ("orangefs", "beegfs", "nfs")}
+    loads = {load for name, found in installed.items() if "MPI" not in name for load in found}
+    assert loads == FILES.keys() | RANDOM.keys() | {"device"}
+    assert {load for name, found in DAYS.items() if "MPI" in name for load in found} == MPI.keys()
 
 
 @pytest.mark.parametrize(("name", "kind", "workloads"), ROWS)
