@@ -12,7 +12,7 @@ from perjoule import campaign, prediction
 from perjoule.campaign.making import calibration
 from perjoule.cli import cli
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]  # rates of capped disks, fitted
+pytestmark = pytest.mark.live
 
 
 def said(*words: object, code: int = 0) -> str:

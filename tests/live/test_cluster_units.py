@@ -21,7 +21,6 @@ from sshd import NEEDS_SSHD, USER, USER_NUMBER, Site, site_of, until
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.alone,  # `perjoule down` fails where runs beside it, of other tests, leave something
     NEEDS_SSHD,
 ]
 
@@ -168,6 +167,7 @@ def test_a_program_that_is_ended_ends_with_all_that_it_started_and_nothing_else_
     cleaned(site)
 
 
+@pytest.mark.usefixtures("cleaning")
 @BOTH
 def test_a_killed_controller_leaves_nothing(site: Site, user: str) -> None:
     running = held(site, "wait", user)
@@ -178,6 +178,7 @@ def test_a_killed_controller_leaves_nothing(site: Site, user: str) -> None:
     assert shown.wait(timeout_s=60) == 0, shown.output()
 
 
+@pytest.mark.usefixtures("cleaning")
 @BOTH
 def test_a_killed_keeper_leaves_a_unit_that_the_next_one_ends(site: Site, user: str) -> None:
     running = held(site, "wait", user)

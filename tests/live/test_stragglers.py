@@ -10,7 +10,7 @@ from perjoule.measures.points import points
 from perjoule.store import create, open_results
 from perjoule.testbeds.virtual.host import VirtualHost
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 SLOW = "storage-2"
 CAMPAIGN = """
@@ -37,7 +37,8 @@ kind = "system"
 """
 
 
-@pytest.mark.parametrize("factor", [1, 10])
+# Beside other tests any host may be slower.
+@pytest.mark.parametrize("factor", [pytest.param(1, marks=pytest.mark.alone), 10])
 def test_a_storage_host_with_a_tenth_of_the_others_disk_rate_is_named(
     factor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
