@@ -3,9 +3,10 @@
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import Chrome, complaints, show, wait_drawn
+from chromium import WIDTHS, Chrome, complaints, show, wait_drawn
 from measured import STEADY, changed, measured
+from once import once
 from perjoule.model.waveform import Waveform
 from perjoule.papers import facts as paper_facts
 from perjoule.papers import published
@@ -31,6 +33,7 @@ from perjoule.store import open_results
 from perjoule.views.content import Content
 from places import EXAMPLES
 
+PERJOULE = Path(sys.executable).with_name("perjoule")
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
 SPECIAL = {  # example -> figures that it has
     "events": ("power", "cost", "joules"),
@@ -74,23 +77,16 @@ rate = "50 Hz"
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report") / "results"
-    perjoule = Path(sys.executable).with_name("perjoule")
-    command = [
-        perjoule,
-        "demo",
-        "--simulate",
-        "--into",
-        folder,
-        "--set",
-        "settle=20 ms",
-        "--set",
-        "repetitions=2",
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    return folder / "report.html"
+    """The report of the demo, run once for all processes."""
+
+    def measure(folder: Path) -> None:
+        few = ["--set", "settle=20 ms", "--set", "repetitions=2"]
+        command = [PERJOULE, "demo", "--simulate", "--into", folder / "results" / "demo", *few]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+
+    return once(tmp_path_factory, "report", measure) / "results" / "demo" / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +105,18 @@ def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
     return browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a paper's study with numbers of the paper beside: what was simulated stands for what
-    it is called.
-    """
-    folder = tmp_path_factory.mktemp("reproduction")
-    perjoule, written = Path(sys.executable).with_name("perjoule"), folder / "green.toml"
-    first = [perjoule, "reproduce", "green-storage", "--simulate", "--repetitions", "2", "--write", written]
+    """The report of a paper's study with numbers of the paper beside, made once for all processes."""
+    return once(tmp_path_factory, "reproduction", reproduced) / "report.html"
+
+
+def reproduced(folder: Path) -> None:
+    """Reproduce it: what was simulated stands for what it is called."""
+    written = folder / "green.toml"
+    first = [PERJOULE, "reproduce", "green-storage", "--simulate", "--repetitions", "2", "--write", written]
     few = ["--set", "settle=20 ms", "--set", "clients=[1, 4]", "--shrink", "100000"]
-    for command in (first, [perjoule, "run", written, "--into", folder / "results", *few]):
+    for command in (first, [PERJOULE, "run", written, "--into", folder / "results", *few]):
         subprocess.run(command, check=True, capture_output=True, timeout=300)
     found = Content(open_results(folder / "results"))
     paper = published.paper(found.reproduces)
@@ -133,7 +131,6 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "report.html").write_text(
         page(changed(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results")
     )
-    return folder / "report.html"
 
 
 def test_nothing_is_cut_without_a_hint(seen: Chrome) -> None:
@@ -302,11 +299,12 @@ def test_nothing_is_requested_from_the_network_and_nothing_goes_wrong(browser: w
 
 
 def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(
-    browser: webdriver.Chrome, report: Path
+    browser: webdriver.Chrome, report: Path, tmp_path: Path
 ) -> None:
-    perjoule = Path(sys.executable).with_name("perjoule")
-    subprocess.run([perjoule, "report", report.parent.parent], check=True, capture_output=True, timeout=300)
-    browser.get((report.parent.parent / "index.html").as_uri())
+    campaigns = tmp_path / "campaigns"
+    shutil.copytree(report.parent, campaigns / "demo")
+    subprocess.run([PERJOULE, "report", campaigns], check=True, capture_output=True, timeout=300)
+    browser.get((campaigns / "index.html").as_uri())
     wait_drawn(browser)
     wide, there = browser.execute_script(
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
@@ -315,7 +313,7 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(
     for name in ("throughput", "efficiency"):
         assert len(browser.find_elements(By.CSS_SELECTOR, f"#{name} svg .role-mark path")) > 0, name
     link = browser.find_element(By.CSS_SELECTOR, "td a")
-    assert link.get_attribute("href") == report.as_uri()
+    assert link.get_attribute("href") == (campaigns / "demo" / "report.html").as_uri()
     heading = browser.find_element(By.CSS_SELECTOR, "th")
     heading.click()
     assert heading.get_attribute("aria-sort") == "ascending"
@@ -354,30 +352,45 @@ def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
     wait_drawn(browser)
 
 
-@pytest.fixture(scope="module")
-def special(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """The reports of campaigns with sections that no other has."""
-    folder, perjoule = tmp_path_factory.mktemp("special"), Path(sys.executable).with_name("perjoule")
-    few = ["--simulate", "--set", "settle=20 ms", "--set", "repetitions=2"]
-    for name in SPECIAL.keys() - {"failed"}:
-        command = [perjoule, "run", EXAMPLES / f"{name}.toml", "--into", folder / name, *few]
+@pytest.fixture
+def special(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a campaign with sections that no other has, run once for all processes."""
+    if name == "failed":
+        return once(tmp_path_factory, name, failed) / name / "report.html"
+
+    def measure(folder: Path) -> None:
+        few = ["--simulate", "--set", "settle=20 ms", "--set", "repetitions=2"]
+        command = [PERJOULE, "run", EXAMPLES / f"{name}.toml", "--into", folder / name, *few]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
+
+    return once(tmp_path_factory, f"special-{name}", measure) / name / "report.html"
+
+
+def failed(folder: Path) -> None:
+    """A campaign in which a disk fails, one drive of which has a meter."""
     with quarch.serve(Behaviour(Waveform("constant", high_w=6.0))) as table:
         drive = (
             f'kind = "quarch"\naddress = "{table["address"]}"\ndrives = {{"{quarch.MODULE}" = '
             f'"storage-1/nvme0"}}\n'
         )
         (folder / "failed.toml").write_text(f"{FAILED}[[meter]]\n{drive}")
-        command = [perjoule, "run", folder / "failed.toml", "--into", folder / "failed"]
+        command = [PERJOULE, "run", folder / "failed.toml", "--into", folder / "failed"]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-    return {name: folder / name / "report.html" for name in SPECIAL}
 
 
-@pytest.mark.parametrize("name", SPECIAL)
+def by_width() -> Iterator[object]:
+    """Each campaign by day in one of both widths, in turns."""
+    for number, name in enumerate(SPECIAL):
+        for place, (width, pixels) in enumerate(WIDTHS.items()):
+            night = [] if (number + place) % 2 else [pytest.mark.slow]
+            yield pytest.param(pixels, name, id=f"{width}-{name}", marks=night)
+
+
+@pytest.mark.parametrize(("browser", "name"), [*by_width()], indirect=["browser"])
 def test_sections_that_only_some_campaigns_have_are_as_readable(
-    browser: webdriver.Chrome, special: Mapping[str, Path], report: Path, name: str
+    browser: webdriver.Chrome, special: Path, report: Path, name: str
 ) -> None:
-    browser.get(special[name].as_uri())
+    browser.get(special.as_uri())
     wait_drawn(browser)
     for _ in ("light", "dark"):
         for check in ("clipped", "overlaps", "pale", "inaccessible"):
