@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,11 @@ OUTSIDE = {
     "perjoule resume results/moosefs-calibrated": "an interrupted calibration: tests/live/test_calibrate.py",
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
+# How `make test` shortens a campaign; `make slow` runs it as it stands.
+SHORTER = {
+    "perjoule demo --simulate": "--set repetitions=1 --set 'settle=20 ms'",
+    "perjoule demo --simulate --into results/tried --set 'settle=20 ms' --set repetitions=2": "--set repetitions=1",
+}
 # until Ctrl-C, or for a time
 ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")
 CODES = {"perjoule audit all --strict": 1}
@@ -73,9 +78,10 @@ def elsewhere(command: str) -> list[str]:
     return [beginning for beginning in OUTSIDE if command.startswith(beginning)]
 
 
-def run(command: str, folder: Path) -> None:
+def run(command: str, folder: Path, shorter: str = "") -> None:
     words, _, into = command.partition(" '>' ")
     argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(words)[1:]]
+    argv += shlex.split(shorter)
     argv += ["--for", "1 s"] if command.startswith(ENDLESS) else []
     environment = {**os.environ, "COLUMNS": "120"}
     done = subprocess.run(
@@ -199,10 +205,19 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "document", [d for d in DOCUMENTS if commands(d)], ids=lambda d: str(d.relative_to(ROOT))
-)
-def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Path, demo: Demo) -> None:
+def cases() -> Iterator[object]:
+    """Each document, and by night those again of which a campaign is shortened by day."""
+    for document in filter(commands, DOCUMENTS):
+        name = str(document.relative_to(ROOT))
+        yield pytest.param(document, SHORTER, id=name)
+        if not SHORTER.keys().isdisjoint(commands(document)):
+            yield pytest.param(document, {}, id=f"{name} as it stands", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("document", "shorter"), [*cases()])
+def test_commands_in_the_documents_do_what_they_say(
+    document: Path, shorter: Mapping[str, str], tmp_path: Path, demo: Demo
+) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for text in TABLES.findall(document.read_text()):
         if name := re.match(r'name = "(.+)"', text):
@@ -210,7 +225,7 @@ def test_commands_in_the_documents_do_what_they_say(document: Path, tmp_path: Pa
     PREPARED.get(document.name, lambda folder, demo: None)(tmp_path, demo)
     for command in commands(document):
         if not elsewhere(command):
-            run(command, tmp_path)
+            run(command, tmp_path, shorter.get(command, ""))
 
 
 def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path, demo: Demo) -> None:
@@ -240,6 +255,7 @@ def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path,
 def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists() -> None:
     written = [command for document in DOCUMENTS for command in commands(document)]
     assert {beginning for command in written for beginning in elsewhere(command)} == set(OUTSIDE)
+    assert SHORTER.keys() <= {*written}
     assert [
         path
         for reason in OUTSIDE.values()

@@ -17,6 +17,7 @@ from perjoule.results.likeness import MOMENTS
 from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
 
+FEW = ("--set", "repetitions=3", "--set", "settle=20 ms")
 NOISE_RATIO, ZERO = 1e-12, 1e-18
 CHANGE_RATIO = 1e-6
 FINDABLE = 1e-6  # of SI units: a thousandth of what the smallest number of the demo is
@@ -26,7 +27,7 @@ Place = tuple[str | int, ...]
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rounded") / "demo"
-    done = CliRunner().invoke(cli, ["demo", "--simulate", "--set", "repetitions=3", "--into", str(folder)])
+    done = CliRunner().invoke(cli, ["demo", "--simulate", *FEW, "--into", str(folder)])
     assert done.exit_code == 0, done.output
     return folder
 
