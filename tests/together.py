@@ -2,6 +2,7 @@
 there is room.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ def mark(tests: list[pytest.Item]) -> None:
                 functions[place].add_marker(
                     pytest.mark.xdist_group(f"{path.parent.name}-{path.stem}-{number}")
                 )
+
+
+# What waits for daemons and what computes, in turns; then what takes seconds, so that nothing long begins last.
+LAST = ("meters", "repository")
+
+
+def in_turns(tests: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Order tests for processes that take one group each: of each folder as many at any time as it has of
+    all, and some folders last.
+    """
+    folders: dict[str, list[pytest.Item]] = {}
+    for test in tests:
+        folders.setdefault(test.path.parent.name, []).append(test)
+    places = {
+        test: (folder in LAST, (number + 0.5) / len(among))
+        for folder, among in folders.items()
+        for number, test in enumerate(among)
+    }
+    return sorted(tests, key=places.__getitem__)
 
 
 def without_group(name: str) -> str:

@@ -3,14 +3,16 @@ shares a process.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
 
 from places import ROOT
-from together import groups, without_group
+from together import groups, in_turns, without_group
 
 # Instead of pytest: it prints the tests that it gets, and fails where it should.
 PYTEST = """#!/bin/sh
@@ -122,6 +124,33 @@ def test_what_a_fixture_of_a_file_made_is_made_in_one_process(tmp_path: Path) ->
     )
     assert ran.returncode == 0, ran.stdout
     assert len((tmp_path / "makers").read_text().split()) == 1
+
+
+class Placed(NamedTuple):
+    """A test by its file alone."""
+
+    path: Path
+
+
+def test_what_waits_and_what_computes_begin_in_turns_and_what_is_short_at_the_end() -> None:
+    counts = {"command": 2, "live": 4, "meters": 1}
+    among = [Placed(Path(folder) / f"test_{n}.py") for folder, count in counts.items() for n in range(count)]
+    ordered = in_turns(cast(list[pytest.Item], among))
+    assert [test.path.parent.name for test in ordered] == [
+        *("live", "command", "live") * 2,
+        "meters",
+    ]
+    assert [test.path for test in ordered if test.path.parent.name == "live"] == [
+        Path("live") / f"test_{n}.py" for n in range(4)
+    ]
+
+
+def test_by_day_each_driver_and_each_kind_of_event_is_tried_for_real() -> None:
+    """What a driver promises is held for every one, and none of these tests is left to `make slow`."""
+    for part in ("filesystem", "workload", "event"):
+        text = (ROOT / "tests" / "live" / f"test_{part}_contract.py").read_text()
+        assert "drivers.kinds(" in text
+        assert "slow" not in set(re.findall(r"mark\.(\w+)", text))
 
 
 @pytest.mark.parametrize(
