@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from measured import measured
 from perjoule import report
 from perjoule.machine import removal
@@ -116,10 +117,10 @@ def test_a_value_of_the_command_line_that_is_not_toml_is_text(value: str) -> Non
     ("name", "code"),
     [
         ("campaign.toml", 3),
-        ("journal.jsonl", 3),
+        pytest.param("journal.jsonl", 3, marks=pytest.mark.slow),
         ("record.json", 1),
-        ("series.parquet", 1),
-        ("table.json", 1),
+        pytest.param("series.parquet", 1, marks=pytest.mark.slow),
+        pytest.param("table.json", 1, marks=pytest.mark.slow),
     ],
 )
 def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
@@ -196,7 +197,13 @@ def test_no_device_is_replaced_by_a_bundle(results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "numbers", [[signal.SIGHUP], [signal.SIGINT] * 3, [signal.SIGSTOP, signal.SIGCONT]], ids=str
+    "numbers",
+    [
+        pytest.param([signal.SIGHUP], marks=pytest.mark.slow),
+        [signal.SIGINT] * 3,
+        pytest.param([signal.SIGSTOP, signal.SIGCONT], marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
     tmp_path: Path, numbers: list[signal.Signals]
@@ -491,7 +498,7 @@ def stopped(folder: Path, pause_s: float) -> Record:
     return the_trial(folder)
 
 
-@pytest.mark.parametrize("step_s", [3600, -3600])
+@pytest.mark.parametrize("step_s", [pytest.param(3600, marks=pytest.mark.slow), -3600])
 def test_a_clock_that_is_set_while_it_measures_changes_no_number(step_s: int, tmp_path: Path) -> None:
     (tmp_path / "ahead").write_text("0")
     with measuring(tmp_path / "results", sys.executable, "-c", AHEAD, tmp_path / "ahead") as process:
@@ -524,7 +531,9 @@ def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_p
         )
 
 
-@pytest.mark.parametrize("more_mib", [0, 1, 16])
+@pytest.mark.parametrize(
+    "more_mib", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(16, marks=pytest.mark.slow)]
+)
 def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: int, tmp_path: Path) -> None:
     with measuring(tmp_path / "results", PERJOULE) as process:
         most_bytes = addresses_bytes(process.pid) + more_mib * MIB
@@ -554,7 +563,9 @@ def test_a_campaign_names_no_configuration_of_ssh_because_that_runs_programs_her
     assert matched.exists()
 
 
-@pytest.mark.parametrize("where", ["theirs", "{here}/theirs", "/usr/../{here}/theirs"])
+@pytest.mark.parametrize(
+    "where", by_day(["theirs", "{here}/theirs", "/usr/../{here}/theirs"], "theirs", "{here}/theirs")
+)
 def test_a_campaign_names_no_programs_but_those_that_root_has_installed(where: str, tmp_path: Path) -> None:
     place = where.format(here=tmp_path)
     (tmp_path / "theirs" / "bin").mkdir(parents=True)

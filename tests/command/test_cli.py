@@ -200,7 +200,13 @@ def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "count"), [(signal.SIGINT, 1), (signal.SIGINT, 3), (signal.SIGTERM, 1), (signal.SIGHUP, 1)]
+    ("number", "count"),
+    [
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.slow),
+        (signal.SIGINT, 3),
+        (signal.SIGTERM, 1),
+        pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
     number: signal.Signals, count: int, tmp_path: Path

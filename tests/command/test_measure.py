@@ -91,6 +91,7 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
 LINES = re.compile(r"^  write .*$", re.MULTILINE)
 
 
+@pytest.mark.slow  # by day: one plug, above
 @pytest.mark.alone
 def test_two_plugs_of_one_machine_are_added_and_resume_and_run_print_what_measure_prints(
     tmp_path: Path, plug: str, other_plug: str

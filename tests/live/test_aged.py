@@ -78,6 +78,7 @@ def test_a_local_file_system_is_filled_in_its_own_file_and_nowhere_else(kind: st
         assert 0.5 * 512 * MIB < stored_bytes <= 513 * MIB
 
 
+@pytest.mark.slow  # by day: local ones are filled, above; tests/pipeline/test_aged.py compares and recomputes
 def test_a_campaign_compares_new_with_aged_and_its_joules_are_recomputed(tmp_path: Path) -> None:
     wanted = campaign.parse("""
         name = "aged"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from on_hosts import FILE_BYTES, checksum, hosts_of, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
@@ -30,19 +31,19 @@ def deployment() -> Iterator[tuple[Hosts, Mounted]]:
         yield hosts, mounted
 
 
-@pytest.mark.parametrize(
-    ("options", "holders_count"),
-    [
-        ({"copies": 3}, 3),
-        ({"erasure": "2+1"}, 3),
-        ({"erasure": "3+1", "osds_per_host": 2}, 4),
-        ({"erasure": "4+1", "classes": "together"}, 5),
-    ],
-    ids=["three copies", "2+1", "3+1", "4+1 on all hosts"],
-)
+REDUNDANCIES: dict[str, tuple[dict[str, Json], int]] = {
+    "three copies": ({"copies": 3}, 3),
+    "2+1": ({"erasure": "2+1"}, 3),
+    "3+1": ({"erasure": "3+1", "osds_per_host": 2}, 4),
+    "4+1 on all hosts": ({"erasure": "4+1", "classes": "together"}, 5),
+}
+
+
+@pytest.mark.parametrize("redundancy", by_day(REDUNDANCIES, "2+1"))
 def test_every_redundancy_gives_back_what_was_written_and_lies_on_as_many_hosts(
-    options: dict[str, Json], holders_count: int, verified: Callable[[Hosts, Mounted], Path]
+    redundancy: str, verified: Callable[[Hosts, Mounted], Path]
 ) -> None:
+    options, holders_count = REDUNDANCIES[redundancy]
     with hosts_of().hold(1) as hosts, cephfs(placement_groups=16, **options).mount(hosts) as mounted:
         verified(hosts, mounted)
         small = mounted.directories[hosts.clients[0].name] / "small"
@@ -147,6 +148,7 @@ def wait_until_something_listens(host: Host, port: int) -> None:
         assert time.monotonic() < until_s
 
 
+@pytest.mark.slow  # by day: a daemon that dies: test_faults.py, test_filesystem_contract.py
 def test_a_metadata_server_that_stands_by_takes_over() -> None:
     with hosts_of().hold(1) as hosts, cephfs(placement_groups=16, standby=True).mount(hosts) as mounted:
         running = {

@@ -275,6 +275,7 @@ def test_a_second_run_on_a_host_is_refused_and_the_first_continues(site: Site) -
     assert (site.records(), site.records("second")) == ([("valid", "")], [])
 
 
+@pytest.mark.slow  # by day: a server on virtual hosts: test_stragglers.py
 def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None:
     site.load = "[load]\nrw=write\nbs=64k\nsize=1m\nthinktime=30ms\n"
     slowing = site.hosts[STRUCK].spawn(["bash", "-c", PULSED], log=site.folder / "slowing.log")
@@ -286,7 +287,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
     assert re.search(rf"{APART}\d+ % of the time.*: {STRUCK} ended \S+ s after client-1", shown), shown
 
 
-@WITH_UNITS
+@UNITS_BY_NIGHT
 @pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(

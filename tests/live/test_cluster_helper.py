@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
@@ -34,10 +35,11 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+MOOSEFS, GLUSTERFS = 'kind = "moosefs"', 'kind = "glusterfs"'
 LOCAL = 'kind = "local"\ntype = "ext4"\nsize = "1 GiB"'
 
 
-@pytest.mark.parametrize("filesystem", ['kind = "moosefs"', 'kind = "glusterfs"', LOCAL])
+@pytest.mark.parametrize("filesystem", by_day([MOOSEFS, GLUSTERFS, LOCAL], GLUSTERFS))
 def test_a_campaign_runs_by_the_helper_with_what_doctor_printed(filesystem: str, open_folder: Path) -> None:
     (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
     lab = Lab(open_folder)

@@ -91,7 +91,8 @@ def hit(
     return found, record
 
 
-@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "moosefs"), BY_NIGHT])
+# By day it happens over SSH, and on virtual hosts in test_event_contract.py.
+@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS), BY_NIGHT])
 def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(
     name: str, tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_clients_of_orangefs_wait_for_a_killed_server_for_ten_seconds_and_then_g
     assert apart(costs).values.tolist() == []
 
 
+@pytest.mark.slow  # by day: each of the three in test_event_contract.py
 @pytest.mark.parametrize("filesystem", [MOOSEFS, pytest.param(ORANGEFS, marks=WITH_ORANGEFS)])
 def test_a_server_that_was_cut_off_and_slow_is_back(filesystem: str, tmp_path: Path) -> None:
     _, record = hit(tmp_path, filesystem, CUT, load=TOLERANT if filesystem == ORANGEFS else PACED)
@@ -181,7 +183,8 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("name", by_day(GROWING, "glusterfs by a group"))
+# By day test_event_contract.py adds one.
+@pytest.mark.parametrize("name", by_day(GROWING))
 def test_a_host_joins_and_takes_its_share(name: str, tmp_path: Path) -> None:
     filesystem, events = GROWING[name]
     load = STILL.replace(str(DATA_BYTES), str(MORE_BYTES)) if "rebalances" in name else STILL
@@ -295,6 +298,7 @@ def test_rados_bench_continues_whatever_happens_to_its_store_which_is_healthy_ag
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
 
+@pytest.mark.slow  # by day: the snapshot of CephFS, and test_event_contract.py
 def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

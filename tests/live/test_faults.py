@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import runner
@@ -115,18 +116,19 @@ def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on
     assert [notice.kind for notice in notices].count("kept") == 4
 
 
-@pytest.mark.parametrize(
-    ("filesystem", "program", "reason"),
-    [
-        ('kind = "moosefs"\ngoal = 2', "mfschunkserver", "storage-1: mfschunkserver ended"),
-        ('kind = "glusterfs"', "glusterfsd", "storage-1: the brick is offline"),
-        ('kind = "cephfs"\nplacement_groups = 16', "ceph-osd", "storage-1: osd.0 ended"),
-    ],
-    ids=["moosefs", "glusterfs", "cephfs"],
-)
+DYING = {
+    "moosefs": ('kind = "moosefs"\ngoal = 2', "mfschunkserver", "storage-1: mfschunkserver ended"),
+    "glusterfs": ('kind = "glusterfs"', "glusterfsd", "storage-1: the brick is offline"),
+    "cephfs": ('kind = "cephfs"\nplacement_groups = 16', "ceph-osd", "storage-1: osd.0 ended"),
+}
+
+
+# By day test_filesystem_contract.py has the last words of each file system's daemon.
+@pytest.mark.parametrize("name", by_day(DYING, "moosefs"))
 def test_a_server_that_dies_makes_a_trial_invalid_even_where_copies_carry_the_load_to_its_end(
-    filesystem: str, program: str, reason: str, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
+    filesystem, program, reason = DYING[name]
     (struck_one, other), notices = struck(tmp_path, filesystem, [send("KILL", program, 1), None])
     assert (struck_one.status, other.status) == ("failed", "valid")
     assert reason in struck_one.reason

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from on_hosts import checksum, hosts_of, received_bytes, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Hosts, Killable, Mounted, TellsHealth, Testbed, able
@@ -94,32 +95,24 @@ def test_a_host_that_is_not_allowed_can_not_mount(deployment: tuple[Hosts, Mount
     assert "Authentication failed" in process.output()
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "holders_count"),
-    [
-        ({"redundancy": 2}, "Disperse", 5),
-        ({"bricks_per_host": 2}, "Distributed-Disperse", 5),
-        ({"layout": "replicated", "hosts": 2}, "Replicate", 2),
-        ({"layout": "replicated", "hosts": 3, "replicas": 3}, "Replicate", 3),
-        ({"layout": "replicated", "bricks_per_host": 2}, "Distributed-Replicate", 2),
-        ({"layout": "arbiter", "hosts": 3}, "Replicate", 2),
-        ({"layout": "arbiter", "bricks_per_host": 3}, "Distributed-Replicate", 2),
-        ({"layout": "distributed"}, "Distribute", 1),
-    ],
-    ids=[
-        "3+2",
-        "2 x (4+1)",
-        "2 copies",
-        "3 copies",
-        "5 x 2 copies",
-        "2 copies, arbiter",
-        "5 x 2 copies, arbiter",
-        "distributed",
-    ],
-)
+LAYOUTS: dict[str, tuple[dict[str, Json], str, int]] = {
+    "3+2": ({"redundancy": 2}, "Disperse", 5),
+    "2 x (4+1)": ({"bricks_per_host": 2}, "Distributed-Disperse", 5),
+    "2 copies": ({"layout": "replicated", "hosts": 2}, "Replicate", 2),
+    "3 copies": ({"layout": "replicated", "hosts": 3, "replicas": 3}, "Replicate", 3),
+    "5 x 2 copies": ({"layout": "replicated", "bricks_per_host": 2}, "Distributed-Replicate", 2),
+    "2 copies, arbiter": ({"layout": "arbiter", "hosts": 3}, "Replicate", 2),
+    "5 x 2 copies, arbiter": ({"layout": "arbiter", "bricks_per_host": 3}, "Distributed-Replicate", 2),
+    "distributed": ({"layout": "distributed"}, "Distribute", 1),
+}
+
+
+# A volume of 4+1 is by day that of the tests above.
+@pytest.mark.parametrize("layout", by_day(LAYOUTS, "2 copies", "2 copies, arbiter"))
 def test_every_layout_gives_back_what_was_written_and_holds_it_on_as_many_hosts(
-    options: dict[str, Json], kind: str, holders_count: int, verified: Callable[[Hosts, Mounted], Path]
+    layout: str, verified: Callable[[Hosts, Mounted], Path]
 ) -> None:
+    options, kind, holders_count = LAYOUTS[layout]
     with hosts_of().hold(1) as hosts, glusterfs(**options).mount(hosts) as mounted:
         assert mounted.facts["type"] == kind
         path = verified(hosts, mounted)

@@ -143,6 +143,7 @@ def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everyw
     )
 
 
+@pytest.mark.slow  # by day: files on MooseFS, above
 def test_files_that_a_hash_places_are_analysed_where_they_lie_and_few_of_them_by_all_workers(
     tmp_path: Path,
 ) -> None:

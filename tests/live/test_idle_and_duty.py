@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.execution import runner
@@ -33,16 +34,11 @@ servers = 2
 disk = "xfs"
 disk_size = "4 GiB"
 """
-FILESYSTEMS = """
-[[filesystem]]
-kind = "moosefs"
-[[filesystem]]
-kind = "glusterfs"
-[[filesystem]]
-kind = "cephfs"
-placement_groups = 16
-osd_size = "1 GiB"
-"""
+FILESYSTEMS = {
+    "moosefs": 'kind = "moosefs"',
+    "glusterfs": 'kind = "glusterfs"',
+    "cephfs": 'kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"',
+}
 IDLE = """
 [[workload]]
 kind = "idle"
@@ -71,10 +67,13 @@ def measured(folder: Path, text: str) -> Results:
     return found
 
 
-def test_three_idle_file_systems_have_the_same_numbers_twice_with_clients_and_without(tmp_path: Path) -> None:
-    results = measured(tmp_path, TOP + FILESYSTEMS + IDLE)
+@pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
+def test_an_idle_file_system_has_the_same_numbers_twice_with_clients_and_without(
+    name: str, tmp_path: Path
+) -> None:
+    results = measured(tmp_path, f"{TOP}[[filesystem]]\n{FILESYSTEMS[name]}\n{IDLE}")
     cells = {(cell.filesystem, cell.workload): cell for cell in summary(results).cells}
-    assert len(cells) == 6
+    assert len(cells) == 2
     for cell in cells.values():
         means = {key: found.mean for key, found in cell.metrics.items()}
         assert cell.direction == "idle"
@@ -93,12 +92,13 @@ def test_three_idle_file_systems_have_the_same_numbers_twice_with_clients_and_wi
 
 # Not MooseFS's reads: its read-ahead fills the link with later data while a read waits for up to 3 s, as long
 # as this load.
+PACED = {"read": 'kind = "glusterfs"\nlayout = "distributed"', "write": 'kind = "moosefs"'}
+
+
 @pytest.mark.alone  # other tests leave the load less of the processor than an idle cluster takes
-@pytest.mark.parametrize(
-    ("operation", "filesystem"),
-    [("read", 'kind = "glusterfs"\nlayout = "distributed"'), ("write", 'kind = "moosefs"')],
-)
-def test_a_paced_load_reaches_its_share_for_real(operation: str, filesystem: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("operation", by_day(PACED, "write"))
+def test_a_paced_load_reaches_its_share_for_real(operation: str, tmp_path: Path) -> None:
+    filesystem = PACED[operation]
     results = measured(tmp_path, f"{TOP}[[filesystem]]\n{filesystem}\n{DUTY.format(operation=operation)}")
     cells = {round(cell.metrics["asked_load_ratio"].mean, 2): cell for cell in summary(results).cells}
     assert cells[0.25].metrics["load_ratio"].mean == pytest.approx(0.25, rel=0.1)

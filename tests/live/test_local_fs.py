@@ -186,7 +186,13 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
     ("kind", "options", "beneath", "data"),
     [
         ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB", "mirror": "md"}, "moosefs/chunks"),
-        ("glusterfs", {}, {"kind": "ext4", "block": "1 KiB"}, "glusterfs/brick-1"),
+        pytest.param(
+            "glusterfs",
+            {},
+            {"kind": "ext4", "block": "1 KiB"},
+            "glusterfs/brick-1",
+            marks=pytest.mark.slow,
+        ),
         ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
         pytest.param(
             "moosefs", {"goal": 2}, {"kind": "f2fs", "block": "4 KiB"}, "moosefs/chunks", id="moosefs-f2fs"

@@ -83,6 +83,7 @@ def measure(*words: str | Path, code: int) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow  # by day: one machine: tests/command/test_measure.py; what is refused, below
 def test_clients_load_together_and_the_nas_alone_has_the_joules(
     nas: Path, plugs: dict[str, str], ssh_config: Path, tmp_path: Path
 ) -> None:

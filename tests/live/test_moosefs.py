@@ -28,7 +28,7 @@ def deployment() -> Iterator[tuple[Hosts, Mounted]]:
         yield hosts, mounted
 
 
-@pytest.mark.parametrize("goal", [1, 4])
+@pytest.mark.parametrize("goal", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_every_goal_gives_back_what_was_written_on_as_many_hosts(
     goal: int, verified: Callable[[Hosts, Mounted], Path]
 ) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from sshd import NEEDS_SSHD, PERJOULE, on_loopback, toml, until
 
 # With nothing beside: what a busy machine takes to begin its write-back counts as writing, too.
@@ -148,7 +149,7 @@ def test_a_write_whose_keeper_stood_still_within_the_load_is_right_and_doubted(
     assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
 
 
-@pytest.mark.parametrize("where", ["ssh", "local"])
+@pytest.mark.parametrize("where", by_day(["ssh", "local"], "ssh"))
 def test_a_write_during_which_perjoule_stood_still_is_not_kept(
     where: str, lab: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_three_monitors_run_on_hosts_of_their_own_and_agree() -> None:
         mounted.alive()
 
 
+@pytest.mark.slow  # by day: pools are made and gone, above
 def test_a_pool_that_was_deleted_is_made_again_for_its_client_alone(tmp_path: Path) -> None:
     """As a benchmark does whose window has its pools in it: also where all are gone for a while."""
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import tomlkit
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
@@ -71,7 +72,7 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("gateways", ["metadata", "storage"])
+@pytest.mark.parametrize("gateways", by_day(["metadata", "storage"], "metadata"))
 def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateways(
     gateways: str, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateway
     assert verify(results).differences == ()
 
 
+@pytest.mark.slow  # by day: on virtual hosts, and test_workload_contract.py
 @NEEDS_SSHD
 def test_over_ssh_clients_put_and_get_the_same(tmp_path: Path) -> None:
     document = tomlkit.parse(CAMPAIGN.format(gateways="storage"))

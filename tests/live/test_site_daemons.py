@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import drivers
@@ -113,17 +114,16 @@ def test_a_glusterd_of_the_sites_own_is_named_and_never_probed() -> None:
         assert not (there.folder / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("filesystem", "port", "address", "family"),
-    [
-        ('kind = "moosefs"', 9421, "0.0.0.0", socket.AF_INET),
-        ('kind = "cephfs"\ncopies = 1', 3300, "::1", socket.AF_INET6),
-        ('kind = "nfs"\nclient = "fuse"', 2049, "127.0.0.1", socket.AF_INET),
-    ],
-)
-def test_a_port_that_somebody_has_is_named_by_doctor_and_nothing_is_made(
-    filesystem: str, port: int, address: str, family: int
-) -> None:
+TAKEN = {
+    "moosefs": ('kind = "moosefs"', 9421, "0.0.0.0", socket.AF_INET),
+    "cephfs": ('kind = "cephfs"\ncopies = 1', 3300, "::1", socket.AF_INET6),
+    "nfs": ('kind = "nfs"\nclient = "fuse"', 2049, "127.0.0.1", socket.AF_INET),
+}
+
+
+@pytest.mark.parametrize("name", by_day(TAKEN, "moosefs"))
+def test_a_port_that_somebody_has_is_named_by_doctor_and_nothing_is_made(name: str) -> None:
+    filesystem, port, address, family = TAKEN[name]
     with site(servers=1) as there:
         host = there.hosts.by_role("storage")[0]
         argv = [
@@ -166,6 +166,7 @@ def test_beside_a_sites_own_daemons_hosts_are_used_only_if_the_campaign_says_so(
         assert [record["status"] for record in records] == ["valid"]
 
 
+@pytest.mark.slow  # by day: daemons and a glusterd of the site, above
 def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_so() -> None:
     with site(servers=1) as there:
         etab = there.folder / "nfs" / "etab"
@@ -246,14 +247,17 @@ def test_whose_a_listener_is_follows_from_its_environment_or_its_session() -> No
             ports.require_free(host, [7001, 7003, 7004])
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [("glusterfs", 'layout = "distributed"'), ("cephfs", "copies = 1"), ("nfs", 'client = "fuse"')],
-)
-def test_a_deployment_waits_for_listeners_of_its_own_and_works(kind: str, options: str) -> None:
-    filesystem = drivers.build(
-        "filesystems", kind, {"glusterfs": {}, "cephfs": {}, "nfs": {"client": "fuse"}}[kind]
-    )
+LISTENING = {
+    "glusterfs": ('layout = "distributed"', {}),
+    "cephfs": ("copies = 1", {}),
+    "nfs": ('client = "fuse"', {"client": "fuse"}),
+}
+
+
+@pytest.mark.parametrize("kind", by_day(LISTENING, "nfs"))
+def test_a_deployment_waits_for_listeners_of_its_own_and_works(kind: str) -> None:
+    options, built = LISTENING[kind]
+    filesystem = drivers.build("filesystems", kind, built)
     assert isinstance(filesystem, FileSystem)
     if missing := lacking(filesystem.checks()):
         pytest.skip(missing)

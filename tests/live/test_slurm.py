@@ -154,6 +154,7 @@ def documented(page: str, begins: str) -> str:
     )
 
 
+@pytest.mark.slow  # by day: a job that perjoule asked for is cancelled, above
 def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_continues(
     lab: SlurmLab, home: Path
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_trial_in_which_the_job_was_suspended_is_not_kept(lab: SlurmLab, home:
     assert list((home / "results").rglob("record.json")) == []
 
 
+@pytest.mark.slow  # by day: the time limit in the middle of a trial
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
     file = campaign(
@@ -468,6 +470,7 @@ def watts(lab: SlurmLab, home: Path, *, nodes: Mapping[str, int], logs: Mapping[
         writer.join()
 
 
+@pytest.mark.slow  # by day: Slurm's energy of nodes beside that of servers, below
 def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(
     lab: SlurmLab, home: Path
 ) -> None:
@@ -547,6 +550,7 @@ def test_servers_outside_of_the_allocation_and_nodes_have_an_energy_each_and_one
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+@pytest.mark.slow  # by day: somebody else's Dask: test_cluster.py
 def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Path) -> None:
     """As root, as any script for sbatch here."""
     for library in LIBRARIES:

@@ -77,6 +77,7 @@ def test_a_reader_and_a_writer_share_a_client_and_each_is_held_against_itself_al
     assert verify(results).differences == ()
 
 
+@pytest.mark.slow  # by day: one and two servers over SSH: test_cluster.py
 def test_a_campaign_has_two_servers_and_then_four(tmp_path: Path) -> None:
     results = measured(tmp_path, f"servers = [2, 4]{HOSTS}{FIO}")
     assert {

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from day import by_day
 from oracle import shared
 from oracle.better import ratio
 from oracle.folder import Attempt, attempts
@@ -97,7 +98,7 @@ def _trial(attempt: Attempt) -> dict[str, float]:
     return {"value": value, "began_s": min(times_s), "ended_s": max(times_s)}
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", by_day(CASES, "one meter", "two meters"))
 def test_a_comparison_has_the_interval_of_the_second_calculation(folders: dict[str, Path], case: str) -> None:
     found = compared(folders[case])
     assert (found["method"], found["comparisons_count"]) == ("Welch", 1)
