@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import hypot
 
 from perjoule import catalogue
-from perjoule.catalogue import Cluster, Disk, Node, Value
+from perjoule.catalogue import Cluster, Drive, Node, Value
 from perjoule.catalogue.watts import Component, host_w
 from perjoule.model.units import MIB
 from perjoule.prediction.uncertain import moved
@@ -32,7 +32,7 @@ def before(cluster: Cluster) -> Cluster:
     """The cluster as it was fitted to 63.68 W less 56.36 W (decision 16)."""
     supply = {"supply efficiency": 5.6, "active of disk wd-black-1tb": -2.173}
 
-    def disk(one: Disk) -> Disk:
+    def disk(one: Drive) -> Drive:
         if one.technology != "hdd":
             return one
         return replace(

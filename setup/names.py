@@ -23,9 +23,8 @@ WORDS = (
     "wanted way what where whole word words"
 )
 VAGUE = frozenset(WORDS.split())
-# of all bindings, on the way to 0.015; like the next one it only falls (tests/repository/test_vague.py)
+# of all bindings, on the way to 0.015; it only falls (tests/repository/test_vague.py)
 MOST_RATIO = 0.0095
-MOST_REPEATED_COUNT = 1  # public class names that stand for several classes, on the way to none
 FORCED = frozenset({"self", "cls", "_", "__init__"})
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule import catalogue
-from perjoule.model.hardware import Board, Cluster, Disk, Value
+from perjoule.model.hardware import Board, Cluster, Drive, Value
 
 CAMPAIGN = """
 clients = 2
@@ -41,7 +41,7 @@ def otherwise(cluster: Cluster) -> Cluster:
     def board(one: Board) -> Board:
         return replace(one, idle_w=times(one.idle_w, 1.1), dynamic_w=times(one.dynamic_w, 1.7))
 
-    def disk(one: Disk) -> Disk:
+    def disk(one: Drive) -> Drive:
         return replace(one, idle_w=times(one.idle_w, 0.9), active_w=times(one.active_w, 1.3))
 
     nodes = tuple(

@@ -25,12 +25,12 @@ from perjoule.catalogue.totals import (
     tpp_bytes_per_s,
     with_drives,
 )
-from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Status, Value
+from perjoule.model.hardware import Board, Cluster, Drive, Node, Role, Status, Value
 
 __all__ = [
     "Board",
     "Cluster",
-    "Disk",
+    "Drive",
     "Node",
     "Role",
     "Status",

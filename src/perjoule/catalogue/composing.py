@@ -10,7 +10,7 @@ from perjoule.catalogue.coefficients import EFFICIENCY, coefficients
 from perjoule.catalogue.parts import BoardPart, DrivePart, MeanRatios, Network, State, of_mean, watts
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import percent
-from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
+from perjoule.model.hardware import Board, Cluster, Drive, Node, Role, Value
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ def _board(host: Drawer, feed: Feed) -> Board:
     )
 
 
-def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
+def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Drive:
     if drive.technology not in ("hdd", "ssd", "nvme", "sd"):
         fault = f'[drive.{name}]: technology "{drive.technology}" is not known'
         raise CampaignError(fault, next="write hdd, ssd, nvme or sd")
     idle_w, active_w = (_power(host, drive, state, feed) for state in ("idle", "active"))
     capacity, read, write = drive.capacity_bytes.plain, drive.read.plain, drive.write.plain
-    return Disk(
+    return Drive(
         name,
         drive.technology,
         capacity,
@@ -165,7 +165,7 @@ def _sum(base: Value, card: Value, how: str = "with a network card") -> Value:
     return Value(base.value + card.value, source, base.status, sigma, low, high, base.follows)
 
 
-def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
+def _behind(board: Board, disk: Drive, port: Value | None, count: int) -> Drive:
     """Return a disk behind its board's ports: with the lowest speed of these, and active power to match."""
     share = _scaled(port, 1 / count, f"shared by {count} disks") if port and count > 1 else port
     read, write = (

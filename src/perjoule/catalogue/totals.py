@@ -5,7 +5,7 @@ another speed.
 from dataclasses import replace
 
 from perjoule.model.errors import CampaignError
-from perjoule.model.hardware import Cluster, Disk, Node, Value
+from perjoule.model.hardware import Cluster, Drive, Node, Value
 
 
 def servers(cluster: Cluster) -> tuple[Node, ...]:
@@ -73,7 +73,7 @@ def sustained(cluster: Cluster) -> Cluster:
     Raises CampaignError: none of its disks states what it writes then, and its watts.
     """
 
-    def disk(fresh: Disk) -> Disk:
+    def disk(fresh: Drive) -> Drive:
         if fresh.sustained_write_bytes_per_s is None or fresh.sustained_w is None:
             return fresh
         return replace(fresh, write_bytes_per_s=fresh.sustained_write_bytes_per_s, active_w=fresh.sustained_w)
@@ -138,7 +138,7 @@ def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_r
     def times(value: Value, ratio: float) -> Value:
         return value if ratio == 1 else replace(value, value=value.value * ratio, sigma=value.sigma * ratio)
 
-    def disk(original: Disk) -> Disk:
+    def disk(original: Drive) -> Drive:
         read, write = (
             times(rate, disk_ratio) for rate in (original.read_bytes_per_s, original.write_bytes_per_s)
         )

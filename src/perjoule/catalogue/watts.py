@@ -10,7 +10,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.model.hardware import Board, Cluster, Disk, Node
+from perjoule.model.hardware import Board, Cluster, Drive, Node
 
 Component = Literal["board", "disks", "supply", "switch"]
 Amount = TypeVar("Amount", float, NDArray[np.float64])
@@ -41,7 +41,7 @@ def board_use_ratio(board: Board, power_w: Amount) -> Amount:
     return cast("Amount", highest)
 
 
-def disks_w(disks: tuple[Disk, ...], use_ratio: Amount) -> Amount:
+def disks_w(disks: tuple[Drive, ...], use_ratio: Amount) -> Amount:
     """Return the power of a host's disks at this share of their throughput."""
     watts = [d.idle_w.value + (d.active_w.value - d.idle_w.value) * use_ratio for d in disks]
     for disk in disks:
@@ -51,7 +51,7 @@ def disks_w(disks: tuple[Disk, ...], use_ratio: Amount) -> Amount:
     return sum(watts[1:], start=watts[0])
 
 
-def disks_use_ratio(disks: tuple[Disk, ...], power_w: Amount) -> Amount:
+def disks_use_ratio(disks: tuple[Drive, ...], power_w: Amount) -> Amount:
     """Return the share of their throughput at which disks have a power: `disks_w` the other way round."""
     more_w = power_w - sum(disk.idle_w.value for disk in disks)
     full_w = sum(disk.active_w.value - disk.idle_w.value for disk in disks)

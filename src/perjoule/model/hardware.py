@@ -30,7 +30,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Disk:
+class Drive:
     """A storage device."""
 
     name: str
@@ -74,7 +74,7 @@ class Node:
     role: Role
     count: int
     board: Board
-    disks: tuple[Disk, ...]
+    disks: tuple[Drive, ...]
 
 
 @dataclass(frozen=True)

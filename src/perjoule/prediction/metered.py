@@ -28,7 +28,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from perjoule.catalogue.watts import board_w, disks_w
-from perjoule.model.hardware import Board, Disk, Value
+from perjoule.model.hardware import Board, Drive, Value
 from perjoule.papers.published.metered import MeteredSeries, MeteredSource, sources
 from perjoule.prediction.validation import quantile_ratio
 
@@ -157,7 +157,7 @@ def _banded(made: list[MeteredPoint]) -> Iterator[MeteredPoint]:
 
 
 def _points(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
-    drive: Disk | None = None
+    drive: Drive | None = None
     for series in source.series:
         match series.load:
             case "reads":
@@ -196,12 +196,12 @@ def _line(x: Sequence[float], y: Sequence[float], places: tuple[int, int]) -> tu
     return y[low] - slope * x[low], slope
 
 
-def _reads(name: str, series: MeteredSeries) -> tuple[Disk, Iterator[MeteredPoint]]:
+def _reads(name: str, series: MeteredSeries) -> tuple[Drive, Iterator[MeteredPoint]]:
     rates, places = series.mib_per_s, thirds(series.mib_per_s)
     at_rest_w, per_rate = _line(rates, series.watts, places)
     most = max(rates)
     rate, active = _value(most), _value(at_rest_w + per_rate * most)
-    drive = Disk(name, "nvme", _value(0), rate, rate, _value(at_rest_w), active)
+    drive = Drive(name, "nvme", _value(0), rate, rate, _value(at_rest_w), active)
     constant_w = mean(series.watts[place] for place in places)
 
     def judged() -> Iterator[MeteredPoint]:
@@ -213,7 +213,7 @@ def _reads(name: str, series: MeteredSeries) -> tuple[Disk, Iterator[MeteredPoin
     return drive, judged()
 
 
-def _writes(name: str, series: MeteredSeries, drive: Disk, source: MeteredSource) -> Iterator[MeteredPoint]:
+def _writes(name: str, series: MeteredSeries, drive: Drive, source: MeteredSource) -> Iterator[MeteredPoint]:
     """Judge writes. A drive in its steady state that is asked without a pause is busy all the time, however
     few bytes get through.
     """
@@ -286,7 +286,7 @@ def _disks(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
     yield MeteredPoint(name, "idle", last_w, said_w, mean(idle_w[:-1]), said_w)
     step_w = series.watts[0] - last_w
     one = _value(1)
-    awake = Disk("all", "hdd", one, one, one, _value(last_w), _value(last_w + step_w), step_w=_value(step_w))
+    awake = Drive("all", "hdd", one, one, one, _value(last_w), _value(last_w + step_w), step_w=_value(step_w))
     for measured_w in series.watts[1:]:
         said_w = float(disks_w((awake,), 1.0))
         yield MeteredPoint(name, "scrub", measured_w, said_w, mean([last_w, series.watts[0]]), last_w, last_w)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from perjoule.model.hardware import Board, Cluster, Disk
+from perjoule.model.hardware import Board, Cluster, Drive
 from perjoule.prediction.bounds import Demand, Floats, Number
 
 Part = Literal["boards idle", "disks idle", "CPUs at work", "disks at work", "switch"]
@@ -72,7 +72,7 @@ def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
     )
 
 
-def _steps(boards: list[tuple[Board, int]], disks: list[Disk], supply: float) -> Steps | None:
+def _steps(boards: list[tuple[Board, int]], disks: list[Drive], supply: float) -> Steps | None:
     cpu_w = sum(board.step_w.value * count for board, count in boards if board.step_w)
     disks_w = sum(disk.step_w.value for disk in disks if disk.step_w)
     awake_mips = sum(board.mips.value / board.cores_count * count for board, count in boards)

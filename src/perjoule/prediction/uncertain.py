@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from perjoule.catalogue.coefficients import NO_LOAD
-from perjoule.model.hardware import Board, Cluster, Disk, Value
+from perjoule.model.hardware import Board, Cluster, Drive, Value
 
 
 def moved(cluster: Cluster) -> Mapping[str, Cluster]:
@@ -33,7 +33,7 @@ def moved(cluster: Cluster) -> Mapping[str, Cluster]:
 def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Cluster:
     """Return the cluster with every value changed, by the names that `Value.follows` uses."""
 
-    def disk(one: Disk) -> Disk:
+    def disk(one: Drive) -> Drive:
         return replace(
             one,
             read_bytes_per_s=change(f"read rate of disk {one.name}", one.read_bytes_per_s),
