@@ -4,7 +4,8 @@ Usage: .venv/bin/python setup/changelog.py [VERSION [DAY]]
 
 Without a version it prints what the next release says. With one, such as 0.2.0, "Unreleased" of CHANGELOG.md
 and all fragments become that version of today (or of DAY, 2027-01-31). Fragments are removed; files that name
-a release get version and day.
+a release get version and day. A fragment whose first line ends with a colon ("In scripts:") belongs to that
+group of its section.
 """
 
 import re
@@ -15,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 155
+BESIDES = "Besides:"  # the group of fragments that name none, where their section has groups
+GROUP = re.compile(r"^([^\s|-].*:)\n\n", re.MULTILINE)
 SECTIONS = {
     "change": "You may have to change something",
     "numbers": "Numbers that were wrong",
@@ -40,18 +43,41 @@ def fragments(root: Path = ROOT) -> list[Path]:
 
 
 def joined(unreleased: str, paths: list[Path]) -> str:
-    """Return the text of "Unreleased" with the fragments at the end of their sections."""
+    """Return the text of "Unreleased" with the fragments at the end of their groups, or sections."""
     head, *parts = re.split(r"^### (.*)\n", unreleased, flags=re.MULTILINE)
     texts = dict.fromkeys(SECTIONS.values(), "") | dict(zip(parts[::2], parts[1::2], strict=True))
-    for path in paths:
-        words = " ".join(path.read_text(encoding="utf-8").split())
-        entry = textwrap.fill(
-            f"- {words}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        section = SECTIONS[path.name.split(".")[1]]
-        texts[section] = f"{texts[section].rstrip()}\n{entry}\n"
-    sections = (f"### {title}\n\n{text.strip()}\n" for title, text in texts.items() if text.strip())
+    sections: list[str] = []
+    for key, title in SECTIONS.items():
+        text = _grown(texts.pop(title), [path for path in paths if path.name.split(".")[1] == key])
+        sections += [f"### {title}\n\n{text}\n"] if text else []
+    sections += [f"### {title}\n\n{text.strip()}\n" for title, text in texts.items()]
     return "\n".join(part for part in (f"{head.strip()}\n" if head.strip() else "", *sections) if part)
+
+
+def _grown(text: str, paths: list[Path]) -> str:
+    """Return a section with fragments at the end of the groups that they name."""
+    lead, *rest = GROUP.split(text)
+    groups = {"": lead} | dict(zip(rest[::2], rest[1::2], strict=True))
+    for path in paths:
+        first, _, more = path.read_text(encoding="utf-8").strip().partition("\n")
+        if not first.endswith(":"):
+            first, more = BESIDES if rest else "", f"{first} {more}"
+        group = next((name for name in groups if first and name.startswith(first[:-1])), first)
+        entry = textwrap.fill(
+            f"- {' '.join(more.split())}",
+            WIDTH,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        groups[group] = f"{groups.get(group, '').rstrip()}\n{entry}\n"
+    last = groups.pop(BESIDES, "")
+    groups |= {BESIDES: last} if last else {}
+    return "\n\n".join(
+        "\n\n".join(filter(None, (name, content.strip())))
+        for name, content in groups.items()
+        if content.strip()
+    )
 
 
 def cut(changelog: str, paths: list[Path], version: str, day: date) -> str:

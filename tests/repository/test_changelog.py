@@ -53,6 +53,19 @@ def test_fragments_join_what_is_unreleased_by_section(root: Path) -> None:
     assert '\nversion: 0.2.0\ndate-released: "2027-01-31"\n' in (root / "CITATION.cff").read_text()
 
 
+def test_a_fragment_joins_the_group_that_it_names_and_others_stand_last(root: Path) -> None:
+    grouped = "### New\n\nTo begin, one:\n\n| a | b |\n\n- Zero.\n\nMeters:\n\n- A: thing:\n"
+    (root / "CHANGELOG.md").write_text(TEXT.replace("### New\n\n- A thing.\n", grouped))
+    fragments = {"a": "More:\nMore.", "b": "To begin:\nFirst\none.", "c": "Meters:\nB."}
+    for name, text in fragments.items():
+        (root / "changelog.d" / f"{name}.new.md").write_text(text)
+    changelog.release(root, "0.2.0", DAY)
+    assert (root / "CHANGELOG.md").read_text().partition("### New\n\n")[2].partition("\n## ")[0] == (
+        "To begin, one:\n\n| a | b |\n\n- Zero.\n- First one.\n\nMeters:\n\n- A: thing:\n- B.\n\nMore:\n\n- More.\n\n"
+        "Besides:\n\n- Another thing.\n"
+    )
+
+
 def test_a_second_release_stands_above_the_first(root: Path) -> None:
     changelog.release(root, "0.2.0", DAY)
     (root / "changelog.d" / "more.fixed.md").write_text("More.")
