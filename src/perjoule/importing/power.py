@@ -1,5 +1,5 @@
-"""Power logs, joined by the time of day: CSV with declared columns, or the output of `perjoule meters
-record`.
+"""Power logs, joined by the time of day: CSV with declared columns, InfluxDB's line protocol, or the output of
+`perjoule meters record`.
 """
 
 import json
@@ -12,6 +12,7 @@ import numpy as np
 from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
+from perjoule.importing import line_protocol
 from perjoule.importing.sources import content_of, require_portable, text_of
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
@@ -112,9 +113,10 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     plain = meter.plain(content_of(path))
     if plain is not None:
         return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))
-    rows = np.array(
-        list(meter.samples(text_of(path, encoding=meter.encoding), UTC_CLOCK)), dtype=np.float64
-    ).reshape(-1, 3)
+    text = text_of(path, encoding=meter.encoding)
+    if line_protocol.is_it(text):
+        meter, text = line_protocol.table(text, meter)
+    rows = np.array(list(meter.samples(text, UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 
 
