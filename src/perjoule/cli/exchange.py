@@ -53,7 +53,7 @@ _path = click.Path(path_type=Path)
     multiple=True,
     type=_path,
     metavar="FILE",
-    help="A log of power: CSV, or TOML with [[meter]] tables.",
+    help="A log of power: CSV, line protocol, or TOML with [[meter]] tables.",
 )
 @click.option(
     "--set",
