@@ -127,7 +127,7 @@ class Need:
     """Storage hosts that may fail before data are lost."""
 
     durability_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None
-    """Chance that a year passes without a loss of data."""
+    """Chance that a year passes without a loss of data by failures of whole disks."""
 
     years: Annotated[float, Field(gt=0, le=50)] = 5.0
     """How long it runs."""

@@ -108,7 +108,7 @@ def about(row: Row) -> Iterator[str]:
     losses = row.values[measures.LOSSES]
     yield (
         f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by "
-        "failures of disks"
+        "failures of whole disks; sectors that can't be read when they are needed are not counted"
     )
     yield f"least to spare: {row.tightest} ({percent(row.spare_ratio)} %); {sure_text(row)}"
     yield from measured_lines(row)

@@ -56,6 +56,13 @@ def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(fo
     )  # its band allows for it all the same
 
 
+def test_losses_say_which_they_do_not_count(found) -> None:
+    (line,) = (line for line in about(found.pick(LEAST_REGRET)) if line.startswith("loses data "))
+    assert (
+        "failures of whole disks" in line and "sectors that can't be read" in line and "not counted" in line
+    )
+
+
 def test_others_of_these_servers_say_that_their_profile_may_be_as_wrong(found) -> None:
     best = found.pick(LEAST_REGRET)
     assert best.choice.filesystem == "glusterfs" and not best.contradicted
