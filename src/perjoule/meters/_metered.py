@@ -178,7 +178,9 @@ def source(meter: Metered, *parts: str) -> tuple[str, ...]:
     beside = {*(field.name for field in fields(Metered)), *HOW, *parts}
     chosen = ((field.name, getattr(meter, field.name), field.default) for field in fields(meter))
     kind = type(meter).__module__.rpartition(".")[2]
-    return (kind, *(str(value) for name, value, usual in chosen if name not in beside and value != usual))
+    differing = (value for name, value, usual in chosen if name not in beside and value != usual)
+    # fields of pydantic don't tell their default here: what is not set chooses nothing
+    return (kind, *(str(value) for value in differing if value is not None and value not in ({}, (), "")))
 
 
 def answer(label: str, ask: Callable[[], Iterable[MeterReading]]) -> Check:

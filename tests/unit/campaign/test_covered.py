@@ -120,6 +120,17 @@ def test_a_column_of_a_log_includes_its_rows():
     parsed(log + 'covers = ["storage-1"]\nonly = ["4"]', row)
 
 
+def test_a_meter_that_names_no_output_may_include_those_of_another():
+    shelly = f'kind = "shelly"\n{PLUGS["shelly"]}\n'
+    with pytest.raises(CampaignError) as refused:
+        parsed(shelly + 'covers = ["storage-1"]', shelly + 'covers = ["storage-2"]\noutput = 0\nname = "b"')
+    assert "the one of storage-1 includes the one of storage-2 (shelly 192.0.2.1)" in refused.value.what
+    parsed(
+        shelly + 'covers = ["storage-1"]\noutput = 0',
+        shelly + 'covers = ["storage-2"]\noutput = 1\nname = "b"',
+    )
+
+
 def test_one_outlet_by_two_quantities_feeds_one_thing():
     outlet = strip('"storage-1"', "outlet = 3")
     with pytest.raises(CampaignError, match="of storage-1 and of storage-2 would count the same watts twice"):
