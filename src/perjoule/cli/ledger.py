@@ -113,6 +113,7 @@ def _shipped(*, as_json: bool) -> None:
                     {**vars(score), "holds": score.holds, "verdict": score.verdict} for score in by_kind
                 ],
                 "published_watts_held_ratio": metered.whole_held_ratio(judged),
+                "published_watts_source_held_ratio": metered.source_held_ratio(judged),
             },
         )
         return

@@ -15,8 +15,9 @@ First loads and no-load ends are points of "CPU" and "supplies" that are shown a
 below half of what the two that calibrate give. Beside it a constant, the mean of the points that calibrate, and
 the line: the same model without its three terms.
 
-A band comes from errors of other points: of LARGE points or more of a source and kind each half, drawn once, makes
-the band of the other; fewer have the errors of the other sources with so few.
+A band comes from errors of other points: those of the same kind of all other machines, if they are LARGE or more.
+Else, of LARGE points or more of a machine and kind each half, drawn once, makes the band of the other; fewer have the
+errors of other sources whose machines have so few.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,6 +60,7 @@ class MeteredPoint:
     """One published value that the model was not calibrated with."""
 
     source: str
+    machine: str  # of the source
     kind: Kind
     measured_w: float
     predicted_w: float
@@ -139,21 +141,33 @@ def _score(kind: Kind, judged: Sequence[MeteredPoint]) -> KindScore:
 
 
 def _banded(made: list[MeteredPoint]) -> Iterator[MeteredPoint]:
-    """Give points their bands; of many alike each random half makes the band of the other."""
-    by_place: dict[tuple[str, Kind], list[MeteredPoint]] = {}
+    """Give points their bands, from errors of others alone."""
+    groups: dict[tuple[str, str, Kind], list[MeteredPoint]] = {}
     for point in made:
-        by_place.setdefault((point.source, point.kind), []).append(point)
-    few = [one for alike in by_place.values() if len(alike) < LARGE for one in alike]
-    for (source, _), alike in by_place.items():
-        if len(alike) >= LARGE:
-            order = np.random.default_rng(SEED).permutation(len(alike))
-            halves = [[alike[int(place)] for place in order[n::2]] for n in (0, 1)]
-            for half, other in (halves, halves[::-1]):
-                ratio = quantile_ratio([one.error for one in other], BAND_RATIO)
-                yield from (replace(one, band_ratio=ratio) for one in half)
-        else:
-            ratio = quantile_ratio([one.error for one in few if one.source != source], BAND_RATIO)
-            yield from (replace(one, band_ratio=ratio) for one in alike)
+        groups.setdefault((point.source, point.machine, point.kind), []).append(point)
+    few = [point for alike in groups.values() if len(alike) < LARGE for point in alike]
+    for (source, machine, kind), alike in groups.items():
+        elsewhere = [
+            point.error
+            for (of, another, its), points in groups.items()
+            if its == kind and (of, another) != (source, machine)
+            for point in points
+        ]
+        if len(elsewhere) < LARGE <= len(alike):
+            yield from _halves(alike)
+            continue
+        errors = elsewhere if len(elsewhere) >= LARGE else [of.error for of in few if of.source != source]
+        ratio = quantile_ratio(errors, BAND_RATIO)
+        yield from (replace(point, band_ratio=ratio) for point in alike)
+
+
+def _halves(alike: list[MeteredPoint]) -> Iterator[MeteredPoint]:
+    """Of many points each random half makes the band of the other."""
+    order = np.random.default_rng(SEED).permutation(len(alike))
+    halves = [[alike[int(place)] for place in order[n::2]] for n in (0, 1)]
+    for half, other in (halves, halves[::-1]):
+        ratio = quantile_ratio([point.error for point in other], BAND_RATIO)
+        yield from (replace(point, band_ratio=ratio) for point in half)
 
 
 def _points(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
@@ -208,7 +222,7 @@ def _reads(name: str, series: MeteredSeries) -> tuple[Drive, Iterator[MeteredPoi
         for place, (rate, measured_w) in enumerate(zip(rates, series.watts, strict=True)):
             if place not in places:
                 said_w = disks_w((drive,), rate / most)
-                yield MeteredPoint(name, "reads", measured_w, said_w, constant_w, said_w, at_rest_w)
+                yield MeteredPoint(name, name, "reads", measured_w, said_w, constant_w, said_w, at_rest_w)
 
     return drive, judged()
 
@@ -228,29 +242,44 @@ def _writes(name: str, series: MeteredSeries, drive: Drive, source: MeteredSourc
     for at_rate, measured_w in list(zip(series.mib_per_s, series.watts, strict=True))[WINDOW_COUNT:]:
         said_w = disks_w((written,), 1.0 if steady else at_rate / rate)
         line_w = idle_w + (fresh_w - idle_w) * at_rate / fresh_rate
-        yield MeteredPoint(name, series.load, measured_w, said_w, constant_w, line_w, idle_w)  # pyright: ignore[reportArgumentType]
+        yield MeteredPoint(name, name, series.load, measured_w, said_w, constant_w, line_w, idle_w)  # pyright: ignore[reportArgumentType]
 
 
 def _cpu(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
     places = thirds(series.share)
     at_rest_w, per_share = _line(series.share, series.watts, places)
     idle_w = series.idle_watts[0] if series.idle_watts else at_rest_w
-    step_w = max(0.0, at_rest_w - idle_w)
-    each_w = at_rest_w + per_share - idle_w
+    step_w, each_w = at_rest_w - idle_w, at_rest_w + per_share - idle_w
+    if step_w < 0:  # none, and the line from idle that is nearest to both
+        step_w, each_w = 0.0, _from_idle(series, places, idle_w)
     cores_count = 1000  # all shares keep it awake: a core works as soon as any load runs
     board = Board(
         name, cores_count, _value(1), _value(1), _value(idle_w), _value(each_w), step_w=_value(step_w)
     )
     constant_w = mean(series.watts[place] for place in places)
-    high = places[1]
+    high, machine = places[1], series.machine or name
     for place, (share, measured_w) in enumerate(zip(series.share, series.watts, strict=True)):
         if place not in places:
             first = bool(series.idle_watts) and share == min(series.share)
             line_w = idle_w + (series.watts[high] - idle_w) * share / series.share[high]
             said_w = float(board_w(board, share))
             yield MeteredPoint(
-                name, "first load" if first else "CPU", measured_w, said_w, constant_w, line_w, idle_w
+                name,
+                machine,
+                "first load" if first else "CPU",
+                measured_w,
+                said_w,
+                constant_w,
+                line_w,
+                idle_w,
             )
+
+
+def _from_idle(series: MeteredSeries, places: tuple[int, int], idle_w: float) -> float:
+    """Return watts over idle at the whole load, by least squares."""
+    shares = [series.share[place] for place in places]
+    more_w = [series.watts[place] - idle_w for place in places]
+    return sum(s * w for s, w in zip(shares, more_w, strict=True)) / sum(s * s for s in shares)
 
 
 def _supplies(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
@@ -264,7 +293,7 @@ def _supplies(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
         if place not in places:
             kind: Kind = "supplies, no-load end" if given_w < end_w else "supplies"
             yield MeteredPoint(
-                name, kind, measured_w, no_load_w + per_watt * given_w, constant_w, given_w / efficiency
+                name, name, kind, measured_w, no_load_w + per_watt * given_w, constant_w, given_w / efficiency
             )
 
 
@@ -275,7 +304,9 @@ def _another(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
         others = median(ratio for other, ratio in enumerate(ratios) if other != place)
         said_w = idle_w + others * (stress_w - idle_w)
         constant_w = mean(w for other, (_, _, w) in enumerate(rows) if other != place)
-        yield MeteredPoint(name, "another load", measured_w, said_w, constant_w, stress_w, idle_w)
+        yield MeteredPoint(
+            name, series.names[place], "another load", measured_w, said_w, constant_w, stress_w, idle_w
+        )
 
 
 def _disks(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
@@ -283,15 +314,26 @@ def _disks(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
     idle_w, last_w = series.idle_watts, series.idle_watts[-1]
     each_w = idle_w[1] - idle_w[0]
     said_w = idle_w[0] + each_w * series.disks[-1]
-    yield MeteredPoint(name, "idle", last_w, said_w, mean(idle_w[:-1]), said_w)
+    yield MeteredPoint(name, name, "idle", last_w, said_w, mean(idle_w[:-1]), said_w)
     step_w = series.watts[0] - last_w
     one = _value(1)
     awake = Drive("all", "hdd", one, one, one, _value(last_w), _value(last_w + step_w), step_w=_value(step_w))
     for measured_w in series.watts[1:]:
         said_w = float(disks_w((awake,), 1.0))
-        yield MeteredPoint(name, "scrub", measured_w, said_w, mean([last_w, series.watts[0]]), last_w, last_w)
+        yield MeteredPoint(
+            name, name, "scrub", measured_w, said_w, mean([last_w, series.watts[0]]), last_w, last_w
+        )
 
 
 def whole_held_ratio(judged: Sequence[MeteredPoint]) -> float:
     """Return the share of all points inside their bands."""
     return float(np.mean([one.held for one in judged]))
+
+
+def source_held_ratio(judged: Sequence[MeteredPoint]) -> float:
+    """Return the share of points inside their bands, each source counting alike."""
+    shares = [
+        mean(point.held for point in judged if point.source == source)
+        for source in dict.fromkeys(point.source for point in judged)
+    ]
+    return float(np.mean(shares))

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.model.format import percent
 from perjoule.papers.published.metered import sources
-from perjoule.prediction.metered import HELD_RATIO, KindScore, MeteredPoint, whole_held_ratio
+from perjoule.prediction.metered import (
+    HELD_RATIO,
+    KindScore,
+    MeteredPoint,
+    source_held_ratio,
+    whole_held_ratio,
+)
 from perjoule.results.table import Table
 
 _HEADERS = (
@@ -50,7 +56,8 @@ def metered_remarks(judged: Sequence[MeteredPoint]) -> Iterator[str]:
         "steady state and losses without load; verdict, of three points or more: fails, with a median above "
         f"{percent(HELD_RATIO)} %; as a constant, if one watt for all is as near"
     )
-    yield f"bands hold {percent(whole_held_ratio(judged), 1)} % of all {len(judged)} points"
+    held, alike = (percent(ratio(judged), 1) for ratio in (whole_held_ratio, source_held_ratio))
+    yield f"bands hold {held} % of all {len(judged)} points; {alike} %, if each source counts alike"
     for name, source in sources().items():
         year = f", {source.year}" if source.year else ""
         yield f"{name}: {source.title}, {source.boundary}, {source.grade}{year}; {source.reference}; {source.license}"

@@ -14,16 +14,21 @@ def _series(source: str, load: str) -> MeteredSeries:
     return next(one for one in sources()[source].series if one.load == load)
 
 
-def test_a_servers_step_is_the_share_of_dynamic_watts_that_specpower_shows() -> None:
-    """The line through 30 and 70 % of the load is 160 W without load: 73.6 of 475.6 W over idle."""
-    cpu = _series("specpower-r830", "CPU")
-    at = dict(zip(cpu.share, cpu.watts, strict=True))
-    slope = (at[0.7] - at[0.3]) / 0.4
-    share = (at[0.3] - 0.3 * slope - cpu.idle_watts[0]) / (at[1.0] - cpu.idle_watts[0])
+def test_a_servers_step_is_the_share_of_dynamic_watts_that_servers_under_specpower_show() -> None:
+    """What a tenth of the load adds, less a tenth of what all of it adds, is nine tenths of a step."""
+    shares: list[float] = []
+    for cpu in sources()["specpower"].series:
+        at = dict(zip(cpu.share, cpu.watts, strict=True))
+        (idle_w,) = cpu.idle_watts
+        shares.append(((at[0.1] - idle_w) / (at[1.0] - idle_w) - 0.1) / 0.9)
     server = catalogue.servers_by_name()["storage-2u12"]
     assert server.step_at_wall and server.dynamic_at_wall
-    assert share == pytest.approx(0.155, abs=0.001)
-    assert server.step_at_wall.value == pytest.approx(share * server.dynamic_at_wall.value, rel=0.01)
+    dynamic_w = server.dynamic_at_wall.value
+    assert len(shares) == 45
+    assert server.step_at_wall.value == pytest.approx(np.median(shares) * dynamic_w, abs=0.05)
+    assert server.step_at_wall.high == pytest.approx(np.quantile(shares, 0.95) * dynamic_w, abs=1.0)
+    assert server.step_at_wall.low <= 0.1  # W: of one server in four there is none
+    assert sum(share <= 0 for share in shares) / len(shares) == pytest.approx(0.25, abs=0.05)
 
 
 def test_an_ssd_without_a_maker_is_steady_as_the_one_that_was_metered() -> None:

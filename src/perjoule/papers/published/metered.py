@@ -40,6 +40,7 @@ class MeteredSeries(_Strict):
 
     load: Load
     what: str
+    machine: str = ""  # where a source has several
     watts: Watts
     mib_per_s: tuple[float, ...] = ()
     share: tuple[Annotated[float, Field(gt=0, le=1)], ...] = ()
