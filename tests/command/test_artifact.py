@@ -100,6 +100,7 @@ def test_the_appendix_has_the_numbers_of_the_results_and_what_is_known_of_the_me
         values = [value / 2**20 for value in row["metrics"][key]["values"]]
         middle = float(numbers[header].split(" ")[0])  # the median, where a busy machine scatters them
         assert any(middle == pytest.approx(value, rel=0.01) for value in (fmean(values), median(values)))
+    assert numbers["power"] == row["grade"] == "simulated"
     meters = {line[1]: dict(zip(tables[3], line, strict=True)) for line in tables[5:]}
     assert meters["constant"]["largest error"] == "standard uncertainty 1.13 W"
     assert meters["simulated"]["largest error"] == "not stated"

@@ -15,7 +15,7 @@ from perjoule.model.calibration import calibrations
 from perjoule.model.format import any_number, number
 from perjoule.model.units import bytes_text, counted, seconds_text
 from perjoule.report.methods import methods
-from perjoule.results.table import Table, table
+from perjoule.results.table import Table, best_first, table
 from perjoule.views.content import Content
 
 BUNDLE, CAMPAIGN, APPENDIX, REPLAY = "results.zip", "campaign.toml", "README.md", "replay.sh"
@@ -60,7 +60,7 @@ def appendix(content: Content, description: Description, bundle_bytes: int) -> s
     sections = (
         (f"# Artifact: {description.name}", _abstract(description)),
         ("## Check it without the hardware", _replay(bundle_bytes)),
-        ("## Results", f"{INTERVALS}\n\n{_table(table(content.cells))}"),
+        ("## Results", f"{INTERVALS}\n\n{_table(_graded(content))}"),
         ("## How it was measured", "\n\n".join(methods(content))),
         ("## Meters", _table(_meters(content))),
         ("## Software", "\n".join(_software(content.records))),
@@ -89,6 +89,14 @@ def _replay(bundle_bytes: int) -> str:
 
 Every checksum is compared, and every number computed again from the raw data. It ends in PASS, or in FAIL and the
 numbers that differ."""
+
+
+def _graded(content: Content) -> Table:
+    """The table of the results, with the grade of each row's power: grades are not ranked against each other."""
+    cells = best_first(content.cells)
+    plain = table(cells)
+    rows = tuple((*row, cell.grade or "–") for row, cell in zip(plain.rows, cells, strict=True))
+    return Table((*plain.headers, "power"), rows)
 
 
 def _meters(content: Content) -> Table:
@@ -146,15 +154,20 @@ def _software(records: Sequence[Record]) -> Iterator[str]:
 
 def _again(content: Content) -> Iterator[str]:
     """What a repetition needs, by what it took."""
+    if any(record.imported for record in content.records):
+        yield (
+            "The trials were imported, so perjoule can't run them again: repeat them with the programs above and their "
+            "options, and import what these print (`perjoule docs import`)."
+        )
+        return
     began_s, ended_s = window(content.records)
-    timed = any(record.phases for record in content.records)  # what was imported is not
     moved_bytes = sum(
         result.moved_bytes
         for record in content.records
         if record.outcome
         for result in record.outcome.results
     )
-    took = f", from first to last {seconds_text(ended_s - began_s)}" if timed else ""
+    took = f", from first to last {seconds_text(ended_s - began_s)}"
     yield (
         f"It took {counted(len(content.records), 'trial')}{took}, and moved {bytes_text(moved_bytes)}. Adapt hosts and "
         f"meters in `{CAMPAIGN}` to yours, then:"

@@ -229,7 +229,7 @@ def _order(content: Content, valid: Sequence[Record]) -> Iterator[str]:
         yield "For writes it ends with the last client's fsync."
     if content.campaign and content.campaign.quiet_s:
         yield f"After each load we waited up to {seconds_text(content.campaign.quiet_s)} for idle servers."
-    if not content.campaign:
+    if not content.campaign and not any(record.imported for record in content.records):
         yield "The campaign file has more; this release of perjoule doesn't read it."
 
 

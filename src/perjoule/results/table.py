@@ -6,7 +6,7 @@ from math import hypot, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perjoule.model import Cell, Interval, Point
+from perjoule.model import UNMETERED, Cell, Interval, Point
 from perjoule.model.format import (
     any_number,
     like,
@@ -43,6 +43,12 @@ if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
 Text = Callable[[Interval, float], str]  # prints an interval in a unit, by what one of it is in SI units
 NAMES = ("file system", "redundancy", "workload", "direction")  # of columns that hold words, in every table
 PLACE = ("file system", "workload", "direction", "clients")  # the headers above `place`
+_METERED = (
+    "wall",
+    "PDU",
+    "BMC",
+    "component",
+)  # grades of power in the order of blocks; then those of no meter
 
 
 @dataclass(frozen=True)
@@ -262,7 +268,7 @@ def table(cells: Sequence[Cell]) -> Table:
 
 def best_first(cells: Sequence[Cell]) -> list[Cell]:
     """Put the rows of each load together, by the number of clients, and the best of those first: in work per
-    joule, or else in rate; a row without it last.
+    joule, or else in rate; a row without it last. Each grade of power is ranked apart, what no meter read last.
     """
     by_load: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
@@ -275,9 +281,18 @@ def _ranked(cells: Sequence[Cell]) -> list[Cell]:
     keys = [key for key in (*PER_JOULE, IDLE[0], *RATES) if key in measured][:1]
 
     def rank(cell: Cell) -> tuple[float, ...]:
-        return cell.clients_count, *(-cell.metrics[key].mean if key in cell.metrics else inf for key in keys)
+        best = (-cell.metrics[key].mean if key in cell.metrics else inf for key in keys)
+        return cell.clients_count, 0 if set(keys) <= {*RATES} else _standing(cell), *best
 
     return sorted(cells, key=rank)
+
+
+def _standing(cell: Cell) -> int:
+    """Return the place of a row's grade among others of its load."""
+    grades = set(cell.grade.split("+"))
+    if cell.reality == "simulated" or not cell.grade or grades & UNMETERED:
+        return len(_METERED)
+    return max(_METERED.index(grade) if grade in _METERED else len(_METERED) for grade in grades)
 
 
 def _usual(cells: Sequence[Cell], measured: Container[str]) -> Iterator[tuple[str, Text]]:

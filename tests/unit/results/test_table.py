@@ -1,5 +1,6 @@
 """The pieces that tables share: headings with units, and what stands for a missing value."""
 
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -12,7 +13,7 @@ from perjoule.results.claims import claims_table
 from perjoule.results.joined import joined_table
 from perjoule.results.published import published_table
 from perjoule.results.scores import scores_table
-from perjoule.results.table import Table, heading, table, value_text
+from perjoule.results.table import Table, best_first, heading, table, value_text
 from perjoule.views.performance.winners import winners_table
 from perjoule.views.power.replacement import replacement_table
 
@@ -102,3 +103,27 @@ def test_the_share_on_disk_has_no_decimals_because_it_is_known_to_3_points(
 )
 def test_all_other_columns_hold_words(laid: Table, numbers: set[str]) -> None:
     assert {header for header in laid.headers if header not in laid.words} == numbers
+
+
+def test_a_grade_is_ranked_apart_and_what_no_meter_read_comes_last() -> None:
+    """The most work per joule of all is of a model, a simulation or a BMC."""
+    worth = {"wall": 1.0, "wall+modelled": 9.0, "BMC": 3.0, "modelled": 8.0, "": 7.0}
+    cells = [
+        Cell(
+            "m",
+            "fio",
+            "write",
+            1,
+            {"efficiency_bytes_per_j": Interval(each, each, each, (each,))},
+            grade=grade,
+        )
+        for grade, each in worth.items()
+    ]
+    better = replace(cells[0], metrics={"efficiency_bytes_per_j": Interval(2.0, 2.0, 2.0, (2.0,))})
+    simulated = replace(cells[0], reality="simulated", metrics=cells[1].metrics)
+    assert best_first([*cells, simulated, better])[:3] == [better, cells[0], cells[2]]
+    rates = [
+        replace(cell, metrics={"throughput_bytes_per_s": cell.metrics["efficiency_bytes_per_j"]})
+        for cell in cells
+    ]
+    assert best_first(rates)[0] == rates[1]  # a rate is nobody's watts

@@ -17,7 +17,7 @@ from perjoule.cli.exits import CLOSED_PIPE
 from perjoule.cli.terminal.tables import TableLines, laid_out, wrapped_at_words
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
-from perjoule.results.limitations import in_rows, omissions, simulated_notes
+from perjoule.results.limitations import in_rows, omissions, rows_text, simulated_notes
 from perjoule.results.table import Table
 
 if TYPE_CHECKING:
@@ -251,7 +251,9 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
         *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales),
     ]
     metered = [cell for cell in cells if cell.reality != "simulated"]
-    unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
-    lines += [f"power is {grade}, not measured" for grade in unmetered]
+    for grade in sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED):
+        rows = [cell for cell in metered if grade in cell.grade.split("+")]
+        where = "" if len(rows) == len(cells) else f": {rows_text(rows, len(cells))}"
+        lines.append(f"power is {grade}, not measured{where}")
     lines += in_rows("! doubt in", cells, omitted=False)
     return lines + omissions(cells)
