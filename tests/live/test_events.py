@@ -74,6 +74,7 @@ FILESYSTEMS = {
     "moosefs": MOOSEFS,
     "glusterfs": 'kind = "glusterfs"',
     "cephfs": 'kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"',
+    "seaweedfs": 'kind = "seaweedfs"\nreplication = "001"',
 }
 BY_NIGHT = pytest.param("orangefs", marks=[WITH_ORANGEFS, pytest.mark.slow])
 

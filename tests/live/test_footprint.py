@@ -58,6 +58,7 @@ def numbers(ports: Sequence[str]) -> set[int]:
         ("rados", {}),
         ("nfs", {"client": "fuse"}),
         ("orangefs", {}),
+        ("seaweedfs", {}),
     ],
 )
 def test_nothing_runs_listens_or_is_mounted_that_is_not_declared(

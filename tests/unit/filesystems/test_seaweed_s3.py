@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule.drivers.protocols import planned
-from perjoule.filesystems.seaweed_s3 import SeaweedS3, chunks, version, volumes
+from perjoule.filesystems._seaweed.parse import chunks, version, volumes
+from perjoule.filesystems.seaweed_s3 import SeaweedS3
 from perjoule.model.errors import CampaignError
 from places import ROOT, transcript
 from typed import as_written

@@ -1,0 +1,1 @@
+"""SeaweedFS, whether its clients use folders or buckets."""

@@ -1,0 +1,39 @@
+"""What `weed` and its shell print."""
+
+import re
+
+
+def version(text: str) -> str:
+    """Return the version from `weed version`."""
+    match = re.search(r"^version \S+ (\S+)", text)
+    return match[1] if match else text.strip()
+
+
+def volumes(text: str) -> dict[str, set[int]]:
+    """Return the volumes of each volume server that has any, by its address, from `volume.list`."""
+    held: dict[str, set[int]] = {}
+    server = ""
+    for line in text.splitlines():
+        if match := re.match(r" *DataNode (\S+):\d+ ", line):
+            server = match[1]
+        elif match := re.match(r" *volume Id:(\d+),", line):
+            held.setdefault(server, set()).add(int(match[1]))
+    return held
+
+
+def chunks(text: str) -> set[int]:
+    """Return the volumes that a file's chunks are in, from `fs.meta.cat`; none of a file with so many chunks
+    that their list is in chunks itself.
+    """
+    if re.search(r'"isChunkManifest": +true', text):
+        return set()
+    return {int(volume) for volume in re.findall(r'"volumeId": +(\d+)', text)}
+
+
+def thin(held: dict[str, set[int]], copies_count: int) -> list[int]:
+    """Return the volumes with too few copies, in order."""
+    counts: dict[int, int] = {}
+    for numbers in held.values():
+        for number in numbers:
+            counts[number] = counts.get(number, 0) + 1
+    return sorted(number for number, count in counts.items() if count < copies_count)
