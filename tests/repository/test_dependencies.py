@@ -24,6 +24,7 @@ PINS = {
 OUTSIDE = {  # imported where they are, and why they are not declared
     "perjoule_another": "the package of tests/another, imported by itself",
     "asyncssh": "of the Python that `benchmarks/fanout.py --tools` names",
+    "obstore": "of the Python that `benchmarks/s3_clients.py --tools` names",
     "pydantic_core": "a part of pydantic, which requires its version",
 }
 FOLDERS = ("tests", "setup", "benchmarks")
