@@ -40,7 +40,7 @@ class SeaweedS3(Seaweed):
     in_user_space: ClassVar = False  # nothing is mounted
     unable: ClassVar[Mapping[str, str]] = {
         "snapshot": "its clients use buckets, of which perjoule takes none",
-        "scrub": "it has no command that compares all data with their checksums",
+        "scrub": "its volume.scrub was not tried",
     }
 
     gateways: Literal["metadata", "storage"] = "metadata"
@@ -109,8 +109,9 @@ class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
             user.put(text, self._buckets[user.name].credentials, mode=0o600)
 
     def configure(self) -> None:
-        """Have each client put an object, with which its bucket gets volumes on all servers."""
+        """Have each client put an object, with which its bucket exists, and give it volumes on all servers."""
         each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+        self.level(bucket.name for bucket in self._buckets.values())
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "gateways": [host.name for host in self._gates]}

