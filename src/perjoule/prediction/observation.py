@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.energy.hosts import data_hosts, hardware, loading
-from perjoule.model import Direction, Flow, Point, Record, Redundancy
+from perjoule.model import Direction, Flow, Point, Record, Redundancy, value_at
 from perjoule.model.hardware import Cluster, Node
 from perjoule.model.metrics import POWER, RATES
 from perjoule.prediction.bounds import Fleet
@@ -62,7 +62,7 @@ def observations(
     if cluster is None or redundancy is None or amplification is None or outcome is None:
         return
     # two networks, of which the bytes are counted together, have no bound of one
-    if calls_count is None or record.events or "cluster_network" in record.trial.testbed.options:
+    if calls_count is None or record.events or value_at(record.facts, "testbed", "cluster_network"):
         return
     hosts = fleet(cluster, _held(record, cluster), clients_count=len(loading(record)), memory=_capped(record))
     for point in points:

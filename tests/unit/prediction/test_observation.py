@@ -125,8 +125,7 @@ def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
 
 
 def test_a_trial_with_two_networks_whose_bytes_are_counted_together_teaches_nothing(record):
-    testbed = replace(record.trial.testbed, options={"cluster_network": 1.0})
-    two = replace(record, trial=replace(record.trial, testbed=testbed))
+    two = replace(record, facts={**record.facts, "testbed": {"cluster_network": {"storage-1": "10.98.0.1"}}})
     assert list(observations(two, (_point(two),), EVEN)) == []
 
 

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Check, ClockOffset
+from perjoule.drivers.protocols.networks import cluster_address
 from perjoule.machine.scripts import BASH
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
@@ -41,6 +42,7 @@ from typed import as_written
 
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
+WITHIN = {**HOST, "cluster_address": "198.51.100.11"}  # of the servers' own network
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
 # a keeper ends all that bears its run's mark on this machine, where other tests run, too
 RUN = f"{os.getpid() % 10**8:08}"
@@ -624,6 +626,45 @@ def test_impossible_hosts_are_refused_before_any_is_reached(
 ) -> None:
     with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
         pass
+
+
+@pytest.mark.parametrize(
+    ("hosts", "what"),
+    [
+        ((WITHIN, {**HOST, "name": "storage-2"}), "storage-2 has no cluster_address, but storage-1 has"),
+        ((WITHIN, {**HOST, "name": "meta", "role": "metadata"}), "meta has no cluster_address"),
+        ((WITHIN, {**CLIENT, "cluster_address": "198.51.100.21"}), "client-1 is a client"),
+        (({**HOST, "cluster_address": "198.51.100.300"},), '"198.51.100.300" is not an IPv4 address'),
+    ],
+)
+def test_hosts_with_data_have_a_network_of_their_own_together_or_not_at_all(
+    hosts: tuple[dict[str, str], ...], what: str
+) -> None:
+    with pytest.raises((ValidationError, ValueError), match=what):
+        bed(*hosts, CLIENT)
+
+
+def test_addresses_in_the_servers_own_network_may_be_a_pattern_and_others_need_none() -> None:
+    racked = {**WITHIN, "name": "s[1-3]", "address": "192.0.2.[1-3]", "cluster_address": "198.51.100.[1-3]"}
+    held = bed(racked, {**HOST, "name": "monitor", "role": "management"}, CLIENT)
+    assert [(host.name, host.cluster_address) for host in held.hosts if host.cluster_address] == [
+        ("s1", "198.51.100.1"),
+        ("s2", "198.51.100.2"),
+        ("s3", "198.51.100.3"),
+    ]
+    assert {host.cluster_address for host in bed().hosts} == {""}
+
+
+def test_a_held_server_has_its_address_in_the_servers_own_network_and_the_record_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keepers run on this machine, instead of behind ssh."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
+    with bed(WITHIN, CLIENT, work=str(tmp_path / "work")).hold(1) as hosts:
+        assert [cluster_address(host) for host in hosts.all] == ["198.51.100.11", ""]
+        assert [host.address for host in hosts.all] == ["192.0.2.11", "192.0.2.21"]
+        assert hosts.facts["cluster_network"] == {"storage-1": "198.51.100.11"}
 
 
 def test_a_planned_host_has_its_own_name() -> None:

@@ -59,6 +59,7 @@ from perjoule.testbeds.cluster.machines import (
     is_nobodys,
     node_of,
     one_table_each,
+    require_one_network,
 )
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.scripts import HELPER
@@ -176,6 +177,11 @@ class SshCluster(
             )
         return self
 
+    @model_validator(mode="after")
+    def _connected(self) -> Self:
+        require_one_network(self.hosts)
+        return self
+
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
         machines = self._chosen(clients_count)
@@ -284,7 +290,8 @@ class SshCluster(
                 if not machine.login:
                     return MeteredHost(*identity)
                 folder, keeper, clock = next(ours)
-                return SshHost(*identity, folder, keeper, clock_doubt(machine.name, clock), keepers)
+                doubt, second = clock_doubt(machine.name, clock), machine.cluster_address
+                return SshHost(*identity, folder, keeper, doubt, keepers, cluster_address=second)
 
             hosts = tuple(map(host, everybody))
             if self.power:
@@ -297,6 +304,8 @@ class SshCluster(
             facts = self._facts(run, keepers, clocks) | {
                 "power": {machine.name: states[machine.name] for machine in machines}
             }
+            if within := {m.name: m.cluster_address for m in machines if m.cluster_address}:
+                facts["cluster_network"] = within
             yield Hosts(hosts, 1.0, hardware_of(list(nodes.values())), facts)
 
     @classmethod

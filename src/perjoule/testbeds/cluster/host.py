@@ -14,6 +14,7 @@ from perjoule.drivers.protocols import (
     LendsDevices,
     Process,
 )
+from perjoule.drivers.protocols.networks import HasClusterNetwork
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
@@ -35,7 +36,7 @@ _LONG_S = 600.0
 _MOST_TEXT_BYTES = 16 * MIB  # of a command's output; files have other limits
 
 
-class SshHost(Host, LendsDevices):
+class SshHost(Host, HasClusterNetwork, LendsDevices):
     """A real host, over SSH."""
 
     def __init__(
@@ -48,8 +49,11 @@ class SshHost(Host, LendsDevices):
         keeper: Keeper,
         doubt: Doubt | None,
         together: Sequence[Keeper] = (),
+        *,
+        cluster_address: str = "",
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
+        self.cluster_address = cluster_address
         self.mark = f"PERJOULE_HOST={directory.name}"
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
         self._line, self._probe = KeeperLine(keeper, directory, together), keeper.probe

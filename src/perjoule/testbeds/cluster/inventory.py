@@ -178,7 +178,7 @@ def _of_table(
 ) -> list[dict[str, object]]:
     texts = {
         key: value
-        for key in ("name", "address", "ssh")
+        for key in ("name", "address", "cluster_address", "ssh")
         if (value := table.get(key)) and isinstance(value, str)
     }
     name, count = texts.get("name", ""), table.pop("count", None)

@@ -63,6 +63,9 @@ class LabHost:
     """Its IP address in the network that file systems should use; by default ansible_host in the inventory,
     or what OpenSSH's
     configuration has for its name."""
+    cluster_address: Annotated[Destination | Literal[""], AfterValidator(_is_address), _Patterned] = ""
+    """A server's IP address in a network of servers alone, over which Ceph's OSDs copy; hosts with role
+    storage and metadata all have one, or none has."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
     node: NodeName = ""
@@ -95,6 +98,25 @@ def one_table_each(hosts: object, info: ValidationInfo) -> object:
     """Make one table of each host, as `tables` does, before they are validated."""
     file = info.data.get("inventory")
     return tables(hosts, inventory(file.text) if file else None, to_run=is_to_run(info))
+
+
+def require_one_network(machines: Sequence[LabHost]) -> None:
+    """Require that the storage hosts have a network of their own together or not at all.
+
+    Raises:
+        ValueError: a client is in it, or some hosts with data are and others aren't, which OSDs in it could not
+            reach.
+    """
+    within = [machine for machine in machines if machine.cluster_address]
+    for machine in within:
+        if machine.role == "client":
+            raise ValueError(f"{machine.name} is a client, and cluster_address is of servers alone")
+    beside = [m for m in machines if m.role in ("storage", "metadata") and m.login and m not in within]
+    if within and beside:
+        raise ValueError(
+            f"{beside[0].name} has no cluster_address, but {within[0].name} has (all hosts with role storage "
+            "or metadata have one, or none has)"
+        )
 
 
 def is_nobodys(address: str) -> bool:
