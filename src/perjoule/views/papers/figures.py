@@ -14,6 +14,7 @@ from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import listed
 from perjoule.results.table import Table, with_meter
 from perjoule.views.content import Content
+from perjoule.views.papers import processors
 from perjoule.views.papers.beside import drawing
 from perjoule.views.performance.overhead import overhead
 from perjoule.views.performance.throughput import throughput
@@ -44,6 +45,7 @@ _OVER_TIME: Mapping[str, tuple[str, ...]] = {
     "network received": ("write",),
     "network sent": ("read",),
     "disk use": ("write", "read"),
+    "share": ("write", "read"),  # of processors
 }
 
 
@@ -104,12 +106,18 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
 
 def _over_time(content: Content, figure: "Figure") -> Iterator[tuple[str, Spec]]:
     """Draw a curve of which the paper prints no points: ours alone, of the figure's file system."""
-    directions = _OVER_TIME[figure.quantity]
-    configurations = content.paper.configurations
+    paper, directions = content.paper, _OVER_TIME[figure.quantity]
+    configurations = paper.configurations
     kind = configurations.get(str(figure.shows.get("configuration")), {}).get("filesystem")
-    labels = {of.label for of in (record.trial.filesystem for record in content.records) if of.kind == kind}
+    systems = [record.trial.filesystem for record in content.records]
+    labels = {system.label for system in systems if kind in (None, system.kind)}
+    if figure.quantity == "share":
+        title = f"{figure.place}: {figure.caption}"
+        for spec in processors.drawing(content, labels, paper.shown(figure), title):
+            yield _name(figure), spec
+        return
     trials = [trial for trial in content.overheads if trial.direction in directions]
-    if trials := [trial for trial in trials if kind is None or trial.title in labels]:
+    if trials := [trial for trial in trials if trial.title in labels]:
         notes = [f"{figure.place}: {figure.caption}; {_said([])}", *content.notes]
         yield _name(figure), overhead(trials, notes=notes)
 

@@ -63,14 +63,14 @@ def _panel(trial: "Overhead") -> Spec:
         "data": {"values": rows},
         "mark": {"type": "line", "strokeWidth": 2},
         "encoding": {
-            "x": _time(labelled=not use),
+            "x": since_start(labelled=not use),
             "y": rate,
             "color": color,
             "strokeDash": dash,
             "tooltip": tooltip,
         },
     }
-    stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
+    stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [window(trial.duration_s), lines]}]
     if use:
         use_tooltip = [
             {"field": "value", "title": f"of {trial.use}", "format": ".0%"},
@@ -83,9 +83,9 @@ def _panel(trial: "Overhead") -> Spec:
         area: Spec = {
             "data": {"values": use},
             "mark": {"type": "area", "opacity": 0.5, "line": True},
-            "encoding": {"x": _time(labelled=True), "y": y, "tooltip": use_tooltip},
+            "encoding": {"x": since_start(labelled=True), "y": y, "tooltip": use_tooltip},
         }
-        stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [_window(trial), area]})
+        stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [window(trial.duration_s), area]})
     return {
         "title": panel_title(f"{trial.title}, {trial.direction}"),
         "vconcat": stack,
@@ -94,7 +94,8 @@ def _panel(trial: "Overhead") -> Spec:
     }
 
 
-def _time(*, labelled: bool) -> Spec:
+def since_start(*, labelled: bool) -> Spec:
+    """Encode the time axis of a panel."""
     title = "seconds since the first client's start" if labelled else None
     return quantitative(
         title, field="t", axis={"labels": labelled, "ticks": labelled, "grid": False, "tickCount": 5}
@@ -105,9 +106,10 @@ def _y(title: str) -> Spec:
     return {"field": "value", "type": "quantitative", "title": title}
 
 
-def _window(trial: "Overhead") -> Spec:
+def window(duration_s: float) -> Spec:
+    """Draw the headline window of a trial."""
     return {
-        "data": {"values": [{"begin": 0, "end": trial.duration_s}]},
+        "data": {"values": [{"begin": 0, "end": duration_s}]},
         "mark": {"type": "rect", "style": "window"},
         "encoding": {"x": {"field": "begin", "type": "quantitative"}, "x2": {"field": "end"}},
     }

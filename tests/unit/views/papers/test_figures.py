@@ -18,7 +18,9 @@ from perjoule.papers import published
 from perjoule.papers.claims import judged
 from perjoule.papers.facts import beside, measured
 from perjoule.statistics.intervals import interval
+from perjoule.summary.timeline import Timeline
 from perjoule.summary.traffic import Overhead
+from perjoule.summary.trial import TrialSummary
 from perjoule.views.papers import figures as paper_figures
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs"}
@@ -196,6 +198,7 @@ def test_curves_without_printed_points_are_ours_over_time_each_in_its_directions
         pairs=(),
         comparisons=(),
         overheads=tuple(overhead(label, direction) for label in labels for direction in ("write", "read")),
+        trials=(),
         notes=(),
         power={},
     )
@@ -219,3 +222,54 @@ def test_curves_without_printed_points_are_ours_over_time_each_in_its_directions
         "measured here"
     )
     assert "svg" in rendering.svg(drawn["paper-figure-5.8"])
+
+
+def test_cpu_use_is_a_share_of_what_each_server_may_use_beside_the_limit_that_the_paper_prints(
+    made: Any,
+) -> None:
+    def trial(label: str, kind: str, clients_count: int, cores: list[float | None]) -> tuple[Any, Any]:
+        workload = Driver("fio", {"operation": "write"}, "fio")
+        spec = Trial(
+            Driver("virtual", {}, "virtual"), Driver(kind, {}, label), workload, (), clients_count, 1
+        )
+        record = made.record(spec)
+        capacity = {"storage-1": 4.0, "storage-2": 2.0, "client-1": 1.0}
+        hosts = tuple(replace(host, cpu_capacity_cores=capacity.get(host.name)) for host in record.hosts)
+        used = {"storage-1": cores, "storage-2": [0.5, 0.25], "client-1": [1.0, 1.0]}
+        line = Timeline([0.5, 1.5], 2.0, {"cpu": used})
+        traffic = Overhead(label, "write", (0.5, 1.5), 2.0, (1.0, 1.0), (1.0, 1.0), (1.0, 1.0))
+        return replace(record, hosts=hosts), TrialSummary(timeline=line, overhead=traffic)
+
+    trials = [
+        trial("CephFS beneath ext4", "cephfs", 1, [9.0, 9.0]),  # fewer clients than the most
+        trial("CephFS beneath ext4", "cephfs", 2, [0.04, None]),
+        trial("CephFS beneath ext4", "cephfs", 2, [8.0, 8.0]),  # a second repetition
+        trial("MooseFS", "moosefs", 2, [8.0, 8.0]),
+    ]
+    own = content_of(
+        reproduces="access-patterns",
+        records=[record for record, _ in trials],
+        trials=trials,
+        most_count=2,
+        cells=[],
+        pairs=(),
+        comparisons=(),
+        overheads=(),
+        notes=(),
+        power={},
+    )
+    drawn = dict(paper_figures.drawings(own))
+    assert list(drawn) == ["paper-figure-5.5"]  # no BeeGFS was measured
+    (panel,) = drawn["paper-figure-5.5"]["concat"]
+    assert panel["title"]["text"] == "CephFS beneath ext4, write"
+    _, lines, limit = panel["layer"]
+    assert {(row["name"], row["t"], row["value"]) for row in lines["data"]["values"]} == {
+        ("storage-1", 0.5, 0.01),
+        ("storage-2", 0.5, 0.25),
+        ("storage-2", 1.5, 0.125),
+    }
+    assert limit["data"]["values"] == [{"value": 0.004, "name": "< 0.4 %, section 5.4"}]
+    assert drawn["paper-figure-5.5"]["title"]["subtitle"][0] == (
+        "dashed: printed of the average, < 0.4 %, section 5.4"
+    )
+    assert "svg" in rendering.svg(drawn["paper-figure-5.5"])
