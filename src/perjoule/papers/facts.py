@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from perjoule.measures.overhead import COUNTED, USE
 from perjoule.measures.whole import HIGHEST, LOWEST, MEAN
 from perjoule.model import Cell, Interval, Quantity, Record
-from perjoule.model.metrics import ENERGY, METRICS, OF_PEAK, POWER, PREFIXES, Metric, metric_of
+from perjoule.model.metrics import ENERGY, METRICS, OF_PEAK, POWER, PREFIXES, RATES, Metric, metric_of
 from perjoule.model.units import BYTES, exact_text
 from perjoule.papers.published import Paper, PrintedNumber, printed
 from perjoule.papers.published.paper import Fact
@@ -67,6 +67,16 @@ class MeasuredMetric:
     def interval(self) -> Interval:
         """Its repetitions and their mean."""
         return self.cell.metrics[self.metric]
+
+    @property
+    def ranked_by(self) -> tuple[float, ...]:
+        """The values by which a cell has the extreme one: of a share of the peak its throughputs, because few
+        clients have a lower peak.
+        """
+        of_share = metric_of(self.durable or self.metric).key == OF_PEAK
+        metrics = self.cell.metrics
+        keys = [_until_reported(metric_of(RATES[0]), self.cell)] if of_share else []
+        return next((metrics[key].values for key in keys if key in metrics), self.interval.values)
 
     @property
     def window(self) -> str:
@@ -163,7 +173,8 @@ def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Number
     Quantity, file system (of a number without one the load) and all facts of the number's own (direction,
     clients, transfer, ...) must match; so must the cluster, if the paper has numbers of the measured one. If
     several cells match (the paper does not state the number of clients), a maximum is compared with their
-    largest, a minimum with their smallest, and any other number with none.
+    largest, a minimum with their smallest, and any other number with none. The largest share of the peak is
+    that of the largest throughput.
     """
     return tuple(
         pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster"))
@@ -195,9 +206,7 @@ def _beside(
     if len(same_kind) == 1:
         yield NumberPair(number, same_kind[0])
     elif same_kind and extreme:
-        yield NumberPair(
-            number, extreme(same_kind, key=lambda measurement: extreme(measurement.interval.values))
-        )
+        yield NumberPair(number, extreme(same_kind, key=lambda measurement: extreme(measurement.ranked_by)))
 
 
 def same(key: str, first: Fact, second: Fact) -> bool:

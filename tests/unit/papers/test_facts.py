@@ -38,6 +38,7 @@ number = [
   { id = "tool", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "tool" },
   { id = "other", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "other" },
   { id = "bare", printed = "100 MiB/s", statistic = "mean", clients = 2, configuration = "none" },
+  { id = "share", quantity = "share", of = "TPP", printed = "50 %", statistic = "maximum of 5", configuration = "one" },
   { id = "power", quantity = "power", printed = "100 W", statistic = "mean", clients = 2, configuration = "one" },
 ]
 """
@@ -67,6 +68,26 @@ def test_a_number_stands_beside_the_one_cell_of_its_kind_and_a_maximum_beside_th
     alone = pairs(four)
     assert {id: pair.measured for id, pair in alone.items()} == {"any": four, "most": four}
     assert pairs(one(2, 1.0, filesystem="cephfs")).keys() == {"tool"}
+
+
+def test_the_largest_share_of_the_peak_is_that_of_the_largest_throughput():
+    """One client has the peak of its own network alone."""
+    shares = {1: (102.0, 0.92), 4: (259.0, 0.58)}
+
+    def share(clients, rate, ratio, *, written=False):
+        metrics = {"throughput_bytes_per_s": interval([rate, 1.0]), "tpp_ratio": interval([ratio, 0.01])}
+        if written:
+            metrics |= {f"burst_{key}": metrics[key] for key in list(metrics)}
+            metrics["throughput_bytes_per_s"] = interval([1.0, 1.0])  # all the same until disks hold it
+        cell = Cell("moosefs", "fio", "write" if written else "read", clients, metrics)
+        facts = {"filesystem": "moosefs", "direction": "write", "clients": clients, "of": "TPP"}
+        key = "burst_tpp_ratio" if written else "tpp_ratio"
+        return MeasuredMetric(key, facts, cell, durable="tpp_ratio" if written else "")
+
+    for written in (False, True):
+        found = pairs(*(share(clients, *of, written=written) for clients, of in shares.items()))
+        assert found["share"].measured.cell.clients_count == 4
+        assert found["share"].value == 0.58
 
 
 @pytest.mark.parametrize(
