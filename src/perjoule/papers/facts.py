@@ -52,6 +52,7 @@ class MeasuredMetric:
     cell: Cell
     simulated: bool = False  # nothing real was measured
     durable: str = ""
+    emulated: bool = False  # hosts of the campaign were
 
     @property
     def quantity(self) -> str:
@@ -128,6 +129,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
     """Return every cell's metrics with a paper's facts; metrics that papers have no word for are left out."""
     facts: dict[tuple[str, str], dict[str, Fact]] = {}
     simulated = all(record.traits.reality == "simulated" for record in records)
+    emulated = any(record.traits.reality == "emulated" for record in records)
     for record in records:
         trial = record.trial
         for name in filesystem_names(trial):
@@ -145,6 +147,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
             cell,
             simulated,
             metric.key if key != metric.key else "",
+            emulated,
         )
         for cell in cells
         for metric in METRICS.values()

@@ -44,10 +44,12 @@ def _judged(
         isinstance(cases, list) and len(cases) > 1 and among.claim.rule in _ORDERED
         for among, cases in zip(among_of, cases_of, strict=True)
     )
-    return tuple(
+    verdicts = (
         _believed(_verdict(among_of[n], cases_of[n], judge, several_count))
         for n in (range(len(paper.claims)) if only is None else only)
     )
+    emulated = any(measurement.emulated for measurement in measurements)
+    return tuple(_cautioned(verdict) if emulated else verdict for verdict in verdicts)
 
 
 def _among(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> Among:
@@ -131,6 +133,14 @@ def _believed(verdict: Judged) -> Judged:
     if not verdict.claim.unmodelled or "modelled" not in verdict.grade:
         return verdict
     return replace(verdict, verdict="can't tell", why=verdict.claim.unmodelled)
+
+
+def _cautioned(verdict: Judged) -> Judged:
+    """Add what emulated hosts lack of what decides the claim in the paper."""
+    if not verdict.cases_count or not verdict.claim.emulated:
+        return verdict
+    caution = f"emulated: {verdict.claim.emulated}"
+    return replace(verdict, why=f"{verdict.why}; {caution}" if verdict.why else caution)
 
 
 def _span(paper: Paper, id: str) -> Span:

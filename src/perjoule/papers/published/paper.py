@@ -197,6 +197,7 @@ class Claim:
     weights: tuple[int, ...] = ()
     needs: str = ""  # what a campaign would need, if none that comes with perjoule measures it
     unmodelled: str = ""  # why modelled watts can't tell
+    emulated: str = ""  # what decides it there and hardly counts on emulated hosts
 
     def allowed_count(self, count: int) -> int:
         """Return how many of its cases may be reversed."""

@@ -1,5 +1,6 @@
 """Each rule of claims at both sides of each verdict, with intervals computed again from their definition."""
 
+from dataclasses import replace
 from math import exp, log, sqrt
 from statistics import fmean, variance
 
@@ -321,6 +322,19 @@ def test_watts_that_the_paper_contradicts_tell_nothing_unless_they_were_measured
     assert (found.verdict, found.why, found.cases_count) == ("can't tell", "the paper implies others", 1)
     assert present(found.ratio).mean == pytest.approx(1.6)
     assert verdict(claim, both["wall"]).verdict == "holds here"
+
+
+def test_a_verdict_of_emulated_hosts_says_what_they_lack_and_one_of_real_hosts_does_not():
+    claim = (
+        'rule = "above"\namong = { quantity = "throughput" }\nwhich = { filesystem = "moosefs" }\n'
+        'than = { filesystem = "cephfs" }\nemulated = "disks don\'t seek"'
+    )
+    real = pair((80.0,), 50.0)
+    emulated = [replace(measurement, emulated=True) for measurement in real]
+    assert (verdict(claim, real).verdict, verdict(claim, real).why) == ("holds here", "")
+    found = verdict(claim, emulated)
+    assert (found.verdict, found.why) == ("holds here", "emulated: disks don't seek")
+    assert verdict(claim, emulated[:1]).why.count("disks") == 0  # nothing was judged
 
 
 def written(name, burst, durable):
