@@ -113,6 +113,8 @@ log_file =
 log_to_stderr = true
 log_flush_on_exit = true
 log_max_recent = 1
+# warnings and errors; 4 lists all its settings in each log, which is most of the bytes of a results folder
+debug_rocksdb = 3/3
 mon_cluster_log_to_file = false
 # a cluster this small would never be quiet, and has the placement groups of the campaign
 mon_allow_pool_size_one = true
