@@ -73,10 +73,25 @@ def test_show_has_all_metrics_of_all_rows(said: Said, results: Path) -> None:
     assert found["budgets"][0]["energy_j"] == pytest.approx(energy["mean"])
 
 
+def test_show_lists_failed_trials_with_the_id_of_the_error(said: Said, tmp_path: Path) -> None:
+    failing = '2 MiB"\nfail_at = 2\nfailure = "stable'
+    results = measured(tmp_path / "results", "repetitions = 2", size=failing)
+    _, record = results.records()
+    failed = said("show", results.folder)["failed"]
+    assert failed == [{"trial": record.trial.id, "id": "workload", "reason": record.reason}]
+
+
+def test_an_error_is_the_object_where_there_is_nothing_else_to_print(said: Said, tmp_path: Path) -> None:
+    found = said("show", tmp_path / "absent", code=1)
+    assert (found["format"], found["id"]) == ("perjoule error", "machine")
+    assert {*found} - {"format", "version"} == documented("error")
+    assert str(tmp_path / "absent") in found["where"]
+
+
 def test_show_prints_all_views_or_one(results: Path) -> None:
     done = CliRunner().invoke(cli, ["show", str(results), "--json", "--winners"])
     assert done.exit_code != 0
-    assert "--json prints all views at once" in str(done.exception)
+    assert json.loads(done.stdout)["id"] == "campaign"
 
 
 def test_a_check_lists_what_a_campaign_costs(said: Said) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from perjoule import drivers
 from perjoule.meters.gude import Gude, readings
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import LoginRefused
 from perjoule.simulators import gude as simulator
 from perjoule.simulators._behaviour import Behaviour
 from places import transcript
@@ -74,9 +74,9 @@ def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
         assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
         (tmp_path / "guess").write_text("guess\n")
-        with pytest.raises(MachineError, match="refused the login"):
+        with pytest.raises(LoginRefused):
             listen({**table, "password_file": str(tmp_path / "guess")}, any)
-        with pytest.raises(MachineError, match=r"refused the login.*set user and password_file"):
+        with pytest.raises(LoginRefused, match="set user and password_file"):
             listen({"kind": "gude", "address": table["address"]}, any)
 
 

@@ -17,7 +17,7 @@ from perjoule.meters._url import Place
 from perjoule.meters.redfish import Redfish, _specification
 from perjoule.meters.redfish import parse as words
 from perjoule.model import Spec
-from perjoule.model.errors import PerjouleError
+from perjoule.model.errors import LoginRefused, PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import redfish as simulator
 from perjoule.simulators._behaviour import Behaviour
@@ -128,7 +128,7 @@ def test_a_wrong_login_is_reported(listen, tmp_path):
     (tmp_path / "wrong").write_text("wrong")
     with simulator.serve(Behaviour(WAVE)) as options:
         for login in ("basic", "session"):
-            with pytest.raises(PerjouleError, match=r"refused the login.*password_file"):
+            with pytest.raises(LoginRefused, match="password_file"):
                 listen({**options, "password_file": str(tmp_path / "wrong"), "login": login}, lambda h: True)
 
 

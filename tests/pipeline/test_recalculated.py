@@ -29,7 +29,7 @@ from perjoule.exporting.recalculation import recalculated
 from perjoule.machine import removal
 from perjoule.meters.modelled import _Model
 from perjoule.model import Channel, Record, Series
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.errors import CampaignError, DiskFull, MachineError, PerjouleError
 from perjoule.model.hardware import Cluster
 from perjoule.results.modelled_watts import modelled
 from perjoule.results.verification import verify
@@ -375,7 +375,7 @@ def test_a_report_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(
     def fails(results: store.Results, page: Path) -> None:
         raise MachineError("the disk is full", where=str(page))
 
-    with pytest.raises(MachineError, match="the disk is full"):
+    with pytest.raises(DiskFull):
         recalculate(original, tmp_path / "again", fails)
     assert [path.name for path in tmp_path.iterdir()] == ["original"]
     (tmp_path / f"{PREFIX}abcdefgh").mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path as File
 from typing import Any, TypeGuard
 
 from perjoule.campaign.lines import Path, key_lines, line_of
-from perjoule.model.errors import CampaignError
+from perjoule.model.errors import CampaignError, FileRefused, KeyRefused
 from perjoule.model.validation import instead, neighbour
 
 Table = dict[str, Any]  # as tomllib gives it
@@ -51,7 +51,7 @@ class CampaignSource:
 
     def error(self, path: Path, fault: str, next: str = "") -> CampaignError:
         """Make the error for a wrong key."""
-        return CampaignError(fault, where=self.location(path), next=next)
+        return KeyRefused(fault, where=self.location(path), next=next)
 
 
 def text_of(
@@ -67,23 +67,23 @@ def text_of(
     except FileNotFoundError:
         near = _neighbour(path)
         meant = f'did you mean "{near}"?' if near else advice
-        raise CampaignError("no such file", where=str(path), next=meant) from None
+        raise FileRefused("no such file", where=str(path), next=meant) from None
     except IsADirectoryError:
-        raise CampaignError(
+        raise FileRefused(
             f"this is a folder, not a {kind} file", where=str(path), next="name a .toml file in it"
         ) from None
     except OSError as error:
-        raise CampaignError(
+        raise FileRefused(
             f"can't be read ({error.strerror})", where=str(path), next="check the path and its permissions"
         ) from None
     if len(content) > LONGEST_BYTES:
-        raise CampaignError(
+        raise FileRefused(
             f"this is larger than 1 MiB, the limit of a {kind} file", where=str(path), next="check the path"
         )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CampaignError(
+        raise FileRefused(
             f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path"
         ) from None
 
@@ -103,20 +103,20 @@ def _neighbour(path: File) -> str | None:
 def read_toml(text: str, name: str) -> tuple[Table, CampaignSource]:
     """Read TOML. Raises CampaignError with the line and column of an error."""
     if not text.strip():
-        raise CampaignError(
+        raise FileRefused(
             "the file is empty", where=name, next="`perjoule new local` writes a short campaign"
         )
     try:
         return tomllib.loads(text), CampaignSource(name, key_lines(text))
     except RecursionError:
-        raise CampaignError("this is nested too deeply", where=name, next="check the brackets") from None
+        raise FileRefused("this is nested too deeply", where=name, next="check the brackets") from None
     except ValueError as error:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         position = f"{name} line {place[1]} column {place[2]}" if place else name
         message = str(error)[: place.start()] if place else str(error)
         if place and (twice := _twice(message, text.splitlines()[int(place[1]) - 1])):
-            raise CampaignError(twice[0], where=f"{name} line {place[1]}", next=twice[1]) from None
-        raise CampaignError(
+            raise FileRefused(twice[0], where=f"{name} line {place[1]}", next=twice[1]) from None
+        raise FileRefused(
             f"this is not valid TOML: {message[:1].lower()}{message[1:]}",
             where=position,
             next="check quotes and brackets there (https://toml.io)",
@@ -159,7 +159,7 @@ def override(
     for text in overrides:
         key, equals, value_text = (part.strip() for part in text.partition("="))
         name, dot, option = (part.strip() for part in key.rpartition("."))
-        example = CampaignError(
+        example = KeyRefused(
             f'"{text}" changes nothing',
             where="--set",
             next="write it like filesystem.goal=2 or repetitions=1",
@@ -167,7 +167,7 @@ def override(
         if not equals or not key or (dot and not option):
             raise example
         if name not in options:
-            raise CampaignError(
+            raise KeyRefused(
                 f'nothing in this campaign is called "{name}"',
                 where=f"--set {text}",
                 next=instead(name, filter(None, options)),
@@ -176,7 +176,7 @@ def override(
         if not taking:
             known_keys = dict.fromkeys(known_key for keys in options[name] for known_key in keys)
             whose = f"no {name} {'of this campaign' if source.name else 'here'}" if name else "no campaign"
-            raise CampaignError(
+            raise KeyRefused(
                 f'{whose} has "{option}"',
                 where=f"--set {text}",
                 next=_advice(option, list(known_keys), options),

@@ -75,7 +75,7 @@ def _unread(stream: TextIO) -> bool:
 
 
 def _code(error: Exception | KeyboardInterrupt) -> int:
-    from perjoule.model.errors import CampaignError, Interrupted, MachineError, PerjouleError
+    from perjoule.model.errors import CampaignError, Interrupted, OutOfResources, PerjouleError
 
     match error:
         case PerjouleError():
@@ -93,9 +93,9 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
         case OSError():
             return _said(_of_system(error))
         case MemoryError() | ImportError() if isinstance(error, MemoryError) or UNMAPPED in str(error):
-            return _said(MachineError(NO_MEMORY, next="end other programs, or raise the limit (ulimit -v)"))
+            return _said(OutOfResources(NO_MEMORY, next="end other programs, or raise the limit (ulimit -v)"))
         case RuntimeError() if "can't start new thread" in str(error):
-            return _said(MachineError(NO_THREADS, next=MORE_THREADS))
+            return _said(OutOfResources(NO_THREADS, next=MORE_THREADS))
         case _:
             raise error
 
@@ -132,7 +132,7 @@ def warned(
 
 
 def _of_command_line(error: click.ClickException) -> "CampaignError":
-    from perjoule.model.errors import CampaignError
+    from perjoule.model.errors import CommandLineRefused
 
     problem, _, suggestions = re.sub(
         r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")
@@ -148,7 +148,7 @@ def _of_command_line(error: click.ClickException) -> "CampaignError":
         if near
         else f"see `{context.command_path if context else 'perjoule'} --help`"
     )
-    return CampaignError(f"{problem[:1].lower()}{problem[1:]}", next=advice)
+    return CommandLineRefused(f"{problem[:1].lower()}{problem[1:]}", next=advice)
 
 
 def _near(option: str, several: Sequence[str]) -> list[str]:
@@ -181,23 +181,19 @@ def place(path: Path) -> Generator[None]:
 
 
 def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
-    from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
+    from perjoule.model.errors import DiskFull, MachineError, OutOfResources, PortTaken, TooManyOpenFiles
 
     place = str(error.filename or path)
     if error.errno == errno.EADDRINUSE:
-        return MachineError(
-            "another program has this port", where=place, next="choose another one with --port"
-        )
+        return PortTaken("another program has this port", where=place, next="choose another one with --port")
     if error.errno in FULL:
         from perjoule.machine.disks import lack_of
 
-        return MachineError(
-            lack_of(Path(place)), where=place, next="free space, or remove files, and try again"
-        )
-    if error.errno in OPEN_FILES:
-        return too_many_open_files(place)
+        return DiskFull(lack_of(Path(place)), where=place, next="free space, or remove files, and try again")
+    if error.errno in TooManyOpenFiles.NUMBERS:
+        return TooManyOpenFiles(where=place)
     if error.errno == errno.EAGAIN:
-        return MachineError(NO_THREADS, next=MORE_THREADS)
+        return OutOfResources(NO_THREADS, next=MORE_THREADS)
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return MachineError(
         reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`"

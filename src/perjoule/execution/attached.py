@@ -9,7 +9,7 @@ from perjoule.drivers.protocols import Check, Mounted, NamesCluster, OfOthers, S
 from perjoule.model import Campaign, ClusterState, Outcome, Trial
 from perjoule.model.cluster_state import changes
 from perjoule.model.doubts import SHARED, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import ClusterDegraded, WorkloadError
 
 # Of others, below which they are not doubted: attributes and journals of our own files count as theirs.
 LEAST_BYTES = 1024**2
@@ -59,7 +59,7 @@ class ClusterWatch:
         if self._cluster:
             state = self._cluster.state()
             if state.lacks and not self._cluster.while_degraded:
-                raise WorkloadError(
+                raise ClusterDegraded(
                     f"the cluster is degraded: {state.lacks}",
                     next=HEAL,
                 )

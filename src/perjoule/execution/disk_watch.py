@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.execution.resources import existing
 from perjoule.machine.disks import reserve_bytes
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import DiskFull, PerjouleError
 from perjoule.model.units import bytes_text
 
 STOP_RATIO = 0.5  # of the reserve, below which a running campaign is stopped
@@ -40,7 +40,7 @@ def watched_disks(disks: Mapping[str, Space], period_s: float) -> Generator[None
     except KeyboardInterrupt:
         if not watch.said:
             raise
-        raise MachineError(watch.said, next="free space, then run `perjoule resume`") from None
+        raise DiskFull(watch.said, next="free space, then run `perjoule resume`") from None
     finally:
         watch.end()
 

@@ -26,7 +26,7 @@ from perjoule.drivers.protocols import (
 from perjoule.execution.steps import steps
 from perjoule.model import Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
-from perjoule.model.errors import PerjouleError, WorkloadError
+from perjoule.model.errors import EventFailed, PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
@@ -163,7 +163,7 @@ class Course:
                 self._under_way = event.text
                 then()
         except Exception as error:  # whatever it is, the trial did not go as the campaign says
-            self.failure = WorkloadError(f"{(event or events[0]).text} could not be done: {_said(error)}")
+            self.failure = EventFailed(f"{(event or events[0]).text} could not be done: {_said(error)}")
             self.failure.__cause__ = error
             return False
         finally:

@@ -13,7 +13,7 @@ from perjoule.execution.disk_watch import watched_disks
 from perjoule.execution.resources import stored_bytes
 from perjoule.machine.disks import reserve_bytes, space_bytes
 from perjoule.model import Trial
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import DiskFull
 from perjoule.model.units import bytes_text
 
 PERIOD_S = 2.0  # of the watch, where looking costs a process: 400 MB/s for the least reserve
@@ -49,7 +49,7 @@ def require(trials: Sequence[Trial], hosts: Hosts) -> None:
                 f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: "
                 f"{space}"
             )
-            raise MachineError(fault, where=host.name, next=_SPACE)
+            raise DiskFull(fault, where=host.name, next=_SPACE)
 
 
 def watched(trials: Sequence[Trial], hosts: Hosts) -> AbstractContextManager[None]:

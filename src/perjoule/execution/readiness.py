@@ -25,7 +25,7 @@ from perjoule.drivers.protocols import (
 from perjoule.execution import host_disks
 from perjoule.figures import rendering
 from perjoule.model import Campaign, Trial
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError, RequirementsMissing
 
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
 _TAKEN = "end it, or use hosts where nothing listens there"
@@ -214,6 +214,6 @@ def require(checked: Sequence[Check]) -> None:
             *dict.fromkeys(check.fix for check in first if check.fix),
             *(["`perjoule doctor --all`"] if more_count > 0 else []),
         ]
-        raise MachineError(
+        raise RequirementsMissing(
             faults + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes)
         )

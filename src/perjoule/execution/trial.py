@@ -32,7 +32,7 @@ from perjoule.model import (
     Record,
 )
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.errors import PausedError, PerjouleError, TransientError, WorkloadError
+from perjoule.model.errors import OutOfMemory, PausedError, PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
@@ -260,7 +260,7 @@ def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | Non
     if not killed:
         return None
     fault = "; ".join([*killed, *([str(failure)] if failure else [])])
-    error = TransientError(fault, next="raise memory of the testbed, or choose a smaller load")
+    error = OutOfMemory(fault)
     error.logs = failure.logs if isinstance(failure, WorkloadError) else {}
     return error
 
@@ -300,6 +300,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         events=ended.events,
         health=ended.health,
         states=ended.states,
+        reason_id=ended.failure.id if ended.failure else "",
         traits=drivers.traits(drivers.testbed(trial.testbed), filesystem, drivers.workload(trial.workload)),
     )
     return up.aged.of(made) if up and up.aged else made

@@ -18,7 +18,7 @@ from perjoule.machine.mounts import mounted_below
 from perjoule.machine.scripts import BASH, STAMPED
 from perjoule.model import WRITE_BACK, Outcome, Phase
 from perjoule.model.doubts import IN_FLIGHT, TIMES, Doubt
-from perjoule.model.errors import PausedError, WorkloadError
+from perjoule.model.errors import PausedError, ProgramFailed, UnexpectedOutput, WorkloadError
 from perjoule.model.metrics import POOLS
 from perjoule.model.units import seconds_text
 
@@ -146,7 +146,7 @@ def _synced(sync: Sync) -> _Done | Doubt:
         answered_s = time.monotonic()
         if completed.returncode:
             lines = completed.stderr.strip().splitlines() or ["it gave no reason"]
-            raise WorkloadError(f"sync ended with {completed.returncode}: {lines[-1]}", where=sync.host.name)
+            raise ProgramFailed(f"sync ended with {completed.returncode}: {lines[-1]}", where=sync.host.name)
         return _Done(sync.host, asked_s, answered_s, _stamps_utc_s(completed, sync.host))
     except WorkloadError as error:
         return IN_FLIGHT.not_written_back(error=str(error))
@@ -163,7 +163,7 @@ def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | Non
     except ValueError:
         began_utc_s = ended_utc_s = float("nan")
     if not (isfinite(began_utc_s) and isfinite(ended_utc_s)):
-        raise WorkloadError(f"unexpected output of sync: {completed.stdout[:60].strip()}", where=host.name)
+        raise UnexpectedOutput(f"unexpected output of sync: {completed.stdout[:60].strip()}", where=host.name)
     return (began_utc_s, ended_utc_s) if stamps else None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import DaemonEnded, NotAble, NotReady, WorkloadError
 
 ANSWER_S = 20.0  # of a host that was not lost
 
@@ -85,7 +85,7 @@ class Daemons:
             if (code := daemon.process.returncode) is not None:
                 daemon.host.run(["true"], timeout_s=ANSWER_S, check=False)
                 output = last_words(daemon.process.output(), 3)
-                raise TransientError(
+                raise DaemonEnded(
                     f"{daemon.name} ended with exit code {code}; it last said: {output}",
                     where=daemon.host.name,
                 )
@@ -112,7 +112,7 @@ class Daemons:
                 reason = f": {error}"
             self.alive()
             if time.monotonic() > until_s:
-                raise TransientError(f"{awaited} not reached within {self.patience_s:g} s{reason}")
+                raise NotReady(f"{awaited} not reached within {self.patience_s:g} s{reason}")
             time.sleep(every_s)
 
     def retry(self, awaited: str, work: Callable[[], object], *, every_s: float = 0.03) -> None:
@@ -132,9 +132,7 @@ class Daemons:
         """
         ended = [daemon for daemon in self._started if daemon.host is host and daemon not in spared]
         if not ended:
-            raise WorkloadError(
-                "no daemon of the file system runs here, so none can be killed", where=host.name
-            )
+            raise NotAble("no daemon of the file system runs here, so none can be killed", where=host.name)
         self._started = [daemon for daemon in self._started if daemon not in ended]
         self._killed += ended
         for daemon in ended:

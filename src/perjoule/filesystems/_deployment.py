@@ -35,7 +35,16 @@ from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
 from perjoule.machine.ports import listeners, listens, require_free
 from perjoule.model import Aged, Json
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import (
+    CampaignError,
+    MachineError,
+    MountFailed,
+    MountLost,
+    NotAble,
+    RedundancyLost,
+    TimeLimit,
+    WorkloadError,
+)
 
 if TYPE_CHECKING:
     from perjoule.filesystems._options import Deployed
@@ -215,7 +224,7 @@ class Deployment(
         """Start its servers on a further host, the last of `bearers`, and have them take their share of
         the data.
         """
-        raise WorkloadError(Growable.lack, where=host.name)
+        raise NotAble(Growable.lack, where=host.name)
 
     def age(self, target: Aged) -> Mapping[str, Json]:
         clients = [(client, self.directories[client.name]) for client in self.hosts.clients]
@@ -231,10 +240,10 @@ class Deployment(
         for client in self._mounting():
             by_kernel = client.name in self._attached and self._attached[client.name] is None
             if by_kernel and (lack := self.unattached(client)):
-                raise TransientError(lack, where=client.name)
+                raise MountLost(lack, where=client.name)
         if not self.hit and (lost := self.lost()):
             self.daemons.alive()  # the better reason, if one has just died
-            raise TransientError(f"redundancy was lost: {lost}", where=self.kind)
+            raise RedundancyLost(f"redundancy was lost: {lost}", where=self.kind)
 
     def up(self) -> None:
         """Start the servers until they are healthy."""
@@ -303,7 +312,7 @@ class Deployment(
             try:
                 daemon.process.wait(timeout_s=self.patience_s)
             except TimeoutError:
-                raise TransientError(
+                raise TimeLimit(
                     f"{daemon.name} did not end within {self.patience_s:g} s", where=client.name
                 ) from None
             self.daemons.drop(client, daemon.name)
@@ -367,9 +376,7 @@ class Deployment(
         completed = client.run(argv, timeout_s=self.patience_s, check=False)
         if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(
-                f"mount -t {kind} failed: {last_words(completed.stderr, 3)}", where=client.name
-            )
+            raise MountFailed(f"mount -t {kind} failed: {last_words(completed.stderr, 3)}", where=client.name)
 
     def bind(self, host: Host, folder: Path, path: Path) -> None:
         """Bind a folder to a system path until the end, on a host with its own mounts."""

@@ -12,7 +12,7 @@ from perjoule.filesystems._ageing import Ageing
 from perjoule.machine.each import each
 from perjoule.machine.mounts import device_check
 from perjoule.model import OPTIONS, Aged, Json, Redundancy
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import MountLost
 from perjoule.model.units import Bytes
 
 
@@ -91,4 +91,4 @@ class OnClients(Mounted, Ages, OfOthers):
         """Check that every client still has it. Raises TransientError."""
         for client, loss in zip(self._clients, each(self._clients, self._lost), strict=True):
             if loss:
-                raise TransientError(loss, where=client.name)
+                raise MountLost(loss, where=client.name)

@@ -5,7 +5,7 @@ Shared by parsers.
 
 import re
 
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput, WorkloadError
 
 
 def found(pattern: str, output: str, program: str) -> str:
@@ -20,6 +20,6 @@ def found(pattern: str, output: str, program: str) -> str:
 
 def unexpected(output: str, program: str) -> WorkloadError:
     """Return the error for output that is not understood."""
-    return WorkloadError(
+    return UnexpectedOutput(
         f"unexpected output: {' | '.join(output.splitlines())[:200] or 'nothing'}", where=program
     )

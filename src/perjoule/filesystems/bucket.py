@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Access, Bucket, Check, FileSystem, Hosts, Mounted, OffersBuckets
 from perjoule.machine import buckets
 from perjoule.model import OPTIONS
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.model.errors import MachineError, MountLost, NoAnswer, WorkloadError
 
 EXAMPLE = """\
 [[filesystem]]
@@ -144,6 +144,6 @@ class _Part(Mounted, OffersBuckets):
         try:
             count = buckets.ask(self._first, self._whole, "stored", mark, timeout_s=SHORT_S)["objects_count"]
         except WorkloadError as error:
-            raise TransientError(error.what, where=error.where, next=error.next) from None
+            raise NoAnswer(error.what, where=error.where, next=error.next) from None
         if count != 1:
-            raise TransientError(f"{mark} is gone from the bucket", where=self._whole.name)
+            raise MountLost(f"{mark} is gone from the bucket", where=self._whole.name)

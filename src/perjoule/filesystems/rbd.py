@@ -25,7 +25,7 @@ from perjoule.machine import mapped
 from perjoule.machine.each import each
 from perjoule.machine.mounts import kernel_check, require_mountable
 from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, MountFailed, WorkloadError
 from perjoule.model.units import Bytes, Seconds
 
 EXAMPLE = """\
@@ -135,9 +135,7 @@ class _Rbd(CephCluster):
         completed = client.run(argv, timeout_s=self.patience_s, check=False)
         if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(
-                f"rbd device map failed: {last_words(completed.stderr, 3)}", where=client.name
-            )
+            raise MountFailed(f"rbd device map failed: {last_words(completed.stderr, 3)}", where=client.name)
         self._mapped[client.name] = Path(completed.stdout.strip())
 
     def unattached(self, client: Host) -> str:

@@ -32,7 +32,7 @@ from perjoule.drivers.protocols import (
 )
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Aged, Json, Redundancy
-from perjoule.model.errors import CampaignError, TransientError
+from perjoule.model.errors import CampaignError, DaemonEnded
 from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero
 
 CLAIMED_BYTES = 1024 * MIB  # of space on each host with data
@@ -148,7 +148,7 @@ class SimulatedFileSystem(FileSystem):
         self.require_fit(hosts)
         if self.failure == "daemon":
             problem = 'a simulated daemon did not start, as configured; it last said: "goodbye"'
-            failure = TransientError(problem, where=hosts.metadata.name)
+            failure = DaemonEnded(problem, where=hosts.metadata.name)
             failure.logs = {f"{hosts.metadata.name}-simulated.log": "goodbye\n"}
             raise failure
         directories = {client.name: client.directory / "mounted" for client in hosts.clients}

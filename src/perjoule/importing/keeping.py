@@ -44,11 +44,11 @@ def keep(
                     [part_series.source.files[name] for name in part_series.files], attempt.raw / str(number)
                 )
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
-        outcome, failure, loaded = None, "", drivers.workload(trial.workload)
+        outcome, failure, loaded = None, None, drivers.workload(trial.workload)
         try:
             outcome = joined([part.run for part in load.source_runs])  # `verify` reads the files again
         except WorkloadError as error:
-            failure = error.what
+            failure = error
         series: list[Series] = []
         local = load.source_runs[0].source.format in LOCAL_TIMES
         if outcome is not None:
@@ -73,7 +73,8 @@ def keep(
         record = Record(
             trial=trial,
             status="valid" if outcome else "failed",
-            reason=failure,
+            reason=failure.what if failure else "",
+            reason_id=failure.id if failure else "",
             attempt=attempt.number,
             clock=Clock(moment_s, moment_s),
             scale=1.0,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perjoule.importing.sources import Source
 from perjoule.model import Json, Record, Spec
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import NotImported, WorkloadError
 from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.workloads.imported import ImportedRun, read, told_files
 
@@ -72,7 +72,7 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
         texts = source.texts()
         runs_read = read(source.format, texts, source.told)
     except WorkloadError as error:
-        raise WorkloadError(error.what, where=str(source.path), next=error.next) from error
+        raise NotImported(error.what, where=str(source.path), next=error.next) from error
     return tuple(
         SourceRun(source, number, run, told_files(source.format, run, texts))
         for number, run in enumerate(runs_read)

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from perjoule.importing.sources import sources
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import NotImported
 from perjoule.model.units import BYTES
 from perjoule.papers.audit import AuditVerdict, Recipe, Span, Values, exactly, judge
 from perjoule.papers.published import PrintedNumber
@@ -60,7 +60,7 @@ def submitted(folder: Path) -> dict[str, tuple[AuditVerdict, ...]]:
             try:
                 verdicts[str(source.path)] = audit_submission(submission(source.texts()))
             except ValueError as error:
-                raise WorkloadError(str(error), where=str(source.path)) from error
+                raise NotImported(str(error), where=str(source.path)) from error
     return verdicts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import PortTaken
 
 SHORT_S = 20.0
 # For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on
@@ -92,7 +92,7 @@ class Listener:
         """Raises MachineError: it is somebody else, whom nothing of ours may speak to."""
         if not self.ours:
             fault = f"{self.text}, which perjoule has not started, and so does not speak to"
-            raise MachineError(
+            raise PortTaken(
                 fault, where=host.name, next="measure on hosts where nothing listens there, or end it"
             )
 
@@ -113,7 +113,7 @@ def require_free(host: Host, ports: Collection[int]) -> None:
     """Raises MachineError: somebody listens on one of these ports, whom our programs would meet there."""
     if taken := listeners(host, ports):
         fault = "; ".join(listener.text for listener in taken)
-        raise MachineError(
+        raise PortTaken(
             fault, where=host.name, next="measure on hosts where nothing listens there, or end it"
         )
 

@@ -23,7 +23,7 @@ from perjoule.meters._scans import ScanFiles, Scans, Verdict, counts
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.model.errors import MachineError, NoAnswer, PerjouleError
 
 # a clock that moved by more than both together was set: no oscillator is that bad
 SET_S, DRIFT_RATIO = 0.05, 5e-4
@@ -180,7 +180,7 @@ class Sampled:
             if ended:
                 return line
             time.sleep(LOOK_S)
-        raise TransientError(
+        raise NoAnswer(
             f"its sensors can't be sampled ({self._program.output().strip() or 'no answer'})",
             where=self._host.name,
         )

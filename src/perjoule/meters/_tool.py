@@ -7,7 +7,7 @@ import resource
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import NoAnswer, TransientError
 from perjoule.model.units import MIB, bytes_text
 
 MOST_BYTES = MIB  # of a reading: a page of text at most
@@ -32,9 +32,7 @@ def printed(
                 resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
                 code = child.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                raise TransientError(
-                    f"{argv[0]} did not answer within {timeout_s:g} s", where=place
-                ) from None
+                raise NoAnswer(f"{argv[0]} did not answer within {timeout_s:g} s", where=place) from None
             finally:
                 child.kill()  # whatever interrupts us: leaving the block waits for its end
         if any(os.fstat(stream).st_size >= MOST_BYTES for stream in streams):

@@ -14,14 +14,14 @@ from typing import Any
 
 from perjoule.machine.untrusted import json_from
 from perjoule.meters._deadline import Deadline, TimedTls, connected
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import LoginRefused, MachineError
 from perjoule.model.units import bytes_text
 
 MOST_BYTES = 8 * 1024**2  # of an answer: an exporter's longest page has a tenth
 MOST_JSON_BYTES = 1024**2  # of JSON, which becomes many times as large in memory
 
 
-class LoginWanted(MachineError):
+class LoginWanted(LoginRefused):
     """The service wants a login, or another one; `challenge` is its WWW-Authenticate (RFC 9110, 11.6.1)."""
 
     challenge = ""

@@ -28,7 +28,7 @@ from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
 from perjoule.model.doubts import Doubt
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import MachineError, NoAnswer
 from perjoule.model.units import Hertz, Seconds
 
 EXAMPLE = """
@@ -205,7 +205,7 @@ class Ipmi(Placed):
                 " | ".join((complained or stdout).split("\n")).strip(" |")
                 or f"exit code {completed.returncode}"
             )
-            raise TransientError(f"ipmitool failed ({message})", where=f"meter {self.label}")
+            raise NoAnswer(f"ipmitool failed ({message})", where=f"meter {self.label}")
         return stdout
 
 

@@ -19,7 +19,7 @@ from perjoule.meters._metered import RATE, MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_WH, USER, Plug, number, table
 from perjoule.meters._url import LoginWanted
 from perjoule.model import OPTIONS, Grade, Json, Semantics
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import LoginRefused
 from perjoule.model.units import Hertz
 
 EXAMPLE = """
@@ -58,7 +58,7 @@ class Netio(Plug):
     def connect(self, extent: Boundary) -> Generator[Read]:
         """Poll its JSON.
 
-        Raises OSError, ValueError (no such output), MachineError (refused).
+        Raises OSError, ValueError (no such output), LoginRefused.
         """
         http = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
         power = self.power(extent, resolution_w=POWER_STEP_W)
@@ -69,7 +69,7 @@ class Netio(Plug):
                 answer = http.json(PATH)
             except LoginWanted as wanted:
                 advice = "set user and password_file, and enable reading by JSON in its M2M API protocols"
-                raise MachineError(wanted.what, where=wanted.where, next=advice) from None
+                raise LoginRefused(wanted.what, where=wanted.where, next=advice) from None
             power_w, energy_j = readings(answer, self.output)
             return [MeterReading(power, power_w), MeterReading(energy, energy_j)]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import PackageError, PerjouleError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,10 +44,6 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 class LeftOut(UserWarning):
     """A member of another package that is left out of a list, and why."""
-
-
-class PackageError(MachineError):
-    """A member of another package can't be used."""
 
 
 @dataclass(frozen=True)

@@ -192,6 +192,7 @@ class Record:
     health: tuple[Health, ...] = ()  # the file system's answers from the first event on
     # of a cluster that others run: before the load, and after it; (): it is ours, or nothing tells
     states: tuple[ClusterState, ...] = ()
+    reason_id: str = ""  # of the error; "" when valid, or where an older record has none
     version: int = FORMAT
 
     @property

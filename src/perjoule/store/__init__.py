@@ -26,7 +26,7 @@ from typing import Any, cast
 
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Json
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import FolderOfOthers, MachineError, NewerFormat
 from perjoule.model.records import FORMAT
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import spoken
@@ -70,7 +70,7 @@ def create(
             (folder / file).is_file() and (folder / file).read_text() == text for file, text in files.items()
         )
         if (results.campaign_text, results.overrides) != (campaign_text, overrides) or not same_files:
-            raise MachineError(
+            raise FolderOfOthers(
                 "this results folder belongs to another campaign",
                 where=str(folder),
                 next="choose another folder, or continue the one in it with `perjoule resume`",
@@ -84,7 +84,7 @@ def create(
         ours = {"campaign.toml", "journal.jsonl", "trials", *(Path(file).parts[0] for file in files)}
         foreign = place.names - ours - {f"{name}.partial" for name in ours | {"results.json"}}
         if foreign:
-            raise MachineError(
+            raise FolderOfOthers(
                 f'the folder is not empty (it holds "{min(foreign)}") and is not a results folder',
                 where=str(folder),
                 next="choose a new or empty folder",
@@ -134,10 +134,9 @@ def open_results(folder: Path) -> Results:
         if version is None:
             raise ValueError("it has no version")
         if version not in range(1, FORMAT + 1):
-            raise MachineError(
+            raise NewerFormat(
                 f"results of format version {version}, but this perjoule reads versions up to {FORMAT}",
                 where=str(folder),
-                next="use the perjoule that wrote it, or a newer one",
             )
         head = from_json(Head, cast("Json", stored))
     with spoken(folder / "campaign.toml"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
-from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
+from perjoule.model.errors import DiskFailed, DiskFull, FileDamaged, MachineError, TooManyOpenFiles
 
 FULL = (ENOSPC, EDQUOT)
 LOST = (EIO, ESTALE, ENOTCONN, ENODEV, ETIMEDOUT)  # of a disk, of NFS, of FUSE
@@ -108,15 +108,15 @@ def spoken(path: Path) -> Generator[None]:
             from perjoule.machine.disks import lack_of
 
             next = "free space, or remove files, then run `perjoule resume`"
-            raise MachineError(lack_of(culprit), where=place, next=next) from error
+            raise DiskFull(lack_of(culprit), where=place, next=next) from error
         if error.errno in LOST:
-            raise MachineError(
+            raise DiskFailed(
                 f"its file system failed ({(error.strerror or str(error)).lower()})",
                 where=place,
                 next="check its disk, or the mount and its server, then run `perjoule resume`",
             ) from error
-        if error.errno in OPEN_FILES:
-            raise too_many_open_files(place) from error
+        if error.errno in TooManyOpenFiles.NUMBERS:
+            raise TooManyOpenFiles(where=place) from error
         if error.errno == ENOLCK:
             advice = (
                 "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
@@ -131,11 +131,7 @@ def spoken(path: Path) -> Generator[None]:
             reason, where=place, next="choose a folder that you can write to, on a working disk"
         ) from error
     except ValueError as error:
-        raise MachineError(
-            f"the file is damaged: {error}",
-            where=str(path),
-            next="restore it from a copy, or move this attempt away",
-        ) from error
+        raise FileDamaged(f"the file is damaged: {error}", where=str(path)) from error
 
 
 def sync(path: Path) -> None:

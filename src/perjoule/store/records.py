@@ -85,7 +85,8 @@ def with_time(record: Record) -> Record:
     try:
         require_time(record.outcome.results if record.outcome else ())
     except WorkloadError as error:
-        return dataclasses.replace(record, status="failed", reason=str(error), outcome=None)
+        failed = {"status": "failed", "reason": str(error), "reason_id": error.id}
+        return dataclasses.replace(record, **failed, outcome=None)
     return record
 
 

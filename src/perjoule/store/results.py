@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from perjoule.machine import locks, removal
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Cell, Json, Record, Series, Trial
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import FolderInUse, MachineError
 from perjoule.model.records import FORMAT
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
@@ -92,10 +92,9 @@ class Results:
                 stack.callback(locks.close, lock)
                 ours = locks.taken(lock)
             if not ours:
-                raise MachineError(
+                raise FolderInUse(
                     f"{locks.holders(lock) or 'another perjoule'} is working on these results",
                     where=str(self.folder),
-                    next="wait for it, or stop it with Ctrl-C and run `perjoule resume`",
                 )
             self._held.append(place)
             stack.callback(self._held.pop)

@@ -13,7 +13,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Completed, Process
 from perjoule.machine.caches import DROP_ZFS
 from perjoule.machine.mirrors import loaded
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import NotStarted, ProgramFailed, TimeLimit, WorkloadError
 from perjoule.testbeds._spawn import spawn
 
 # What leads a program onto its host: words before its own, or how to pass all of them (to ssh, as one).
@@ -127,7 +127,7 @@ def run(
     try:
         code, out, err = captured(led(lead, arguments), (text or "").encode(), timeout_s=timeout_s, env=env)
     except OSError as error:
-        raise WorkloadError(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
+        raise NotStarted(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
     completed = Completed(arguments, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
     return judged(
         completed, where=where, check=check, led=bool(lead), late_s=timeout_s if code is None else None
@@ -143,13 +143,13 @@ def judged(
     if late_s is not None:
         message = _last_words(completed.stdout, completed.stderr)
         program, *_ = _program(completed.argv)
-        raise TransientError(f"{program} did not end within {late_s:g} s{message}", where=where)
+        raise TimeLimit(f"{program} did not end within {late_s:g} s{message}", where=where)
     code = completed.returncode
     refused = led and code != 0 and completed.stderr.startswith(_REFUSALS)
-    if refused or (check and code):
-        raise WorkloadError(
-            failure(completed, "could not be started" if refused else f"ended with {code}"), where=where
-        )
+    if refused:
+        raise NotStarted(failure(completed, "could not be started"), where=where)
+    if check and code:
+        raise ProgramFailed(failure(completed, f"ended with {code}"), where=where)
     return completed
 
 
@@ -256,9 +256,7 @@ class Program(Process):
             os.pwrite(stdin, (text or "").encode(), 0)
             self._child = Child(led(lead, arguments), stdin=stdin, stdout=out, stderr=out, env=env)
         except OSError as error:
-            raise WorkloadError(
-                f"{arguments[0]} could not be started ({error.strerror})", where=where
-            ) from None
+            raise NotStarted(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
         finally:
             os.close(stdin)
             os.close(out)

@@ -20,6 +20,11 @@ def as_data(content: Content) -> dict[str, object]:
         "scales": content.summary.scales,
         "doubts": content.doubts,
         "rows": [_row(cell) for cell in content.cells],
+        "failed": [
+            {"trial": record.trial.id, "id": record.reason_id, "reason": record.reason}
+            for record in content.records
+            if record.status == "failed"
+        ],
         "winners": [{name: getattr(finding, name) for name in _OF_FINDING} for finding in content.winners],
         "users": content.mixes,
         "scaling": content.scaling,

@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import Host
 from perjoule.machine.untrusted import UNEXPECTED, read_as, words
 from perjoule.model import Clock
 from perjoule.model.doubts import TIMES, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput
 from perjoule.workloads._start import clock_offsets_s
 
 SET_S = 0.05  # change of a clock during a run, above which it is a doubt
@@ -125,4 +125,4 @@ def reading(name: str, folder: Path) -> Generator[None]:
     try:
         yield
     except (OSError, *UNEXPECTED) as error:
-        raise WorkloadError(f"{name} can't be read: {words(error)}", where=str(folder)) from error
+        raise UnexpectedOutput(f"{name} can't be read: {words(error)}", where=str(folder)) from error

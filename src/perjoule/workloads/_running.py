@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import CachesOnServers, Host, Mounted, Process
 from perjoule.machine.each import each
 from perjoule.machine.scripts import BASH, REMOVE_OLD
 from perjoule.model.doubts import CACHE, Doubt
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import TimeLimit, WorkloadError
 from perjoule.model.units import seconds_text
 
 SHORT_S = 60.0  # for commands on one file
@@ -41,7 +41,7 @@ def codes(
         }
     except TimeoutError:
         late = ", ".join(name for name, process in running.items() if process.returncode is None)
-        raise TransientError(
+        raise TimeLimit(
             f"{tool} not finished within {seconds_text(time_limit_s)} on {late}{why}",
             next="raise time_limit, or check the file system's logs, kept with the trial",
         ) from None

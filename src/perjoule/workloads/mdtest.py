@@ -22,7 +22,7 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import json_of, read_as, text_of
 from perjoule.model import OPTIONS, ClientResult, Clock, InstalledFolder, Outcome
 from perjoule.model.doubts import TIMES
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
@@ -145,7 +145,7 @@ class MdTest(Workload):
                     f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and "
                     "reported no error"
                 )
-                raise WorkloadError(problem, where=client_of[lacking[0]])
+                raise MovedTooLittle(problem, where=client_of[lacking[0]])
             results = tuple(self._result(name, client_of, done_of, began_s) for name in ran.clients)
             shortest_s = min(result.ended_s - result.began_s for result in results)
             short = [TIMES.short_for_mdtest(shortest_s=shortest_s)] if shortest_s < SHORTEST_S else []

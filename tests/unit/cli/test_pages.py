@@ -8,6 +8,7 @@ import pytest
 from perjoule import campaign
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.cli.pages import LAID_OUT, laid_out
+from perjoule.model import errors
 from perjoule.model.doubts import KINDS
 from perjoule.model.metrics import BOUNDARIES, PIECES, ROLES, STAGES, entries
 
@@ -51,6 +52,13 @@ def test_the_list_of_doubts_has_a_line_for_each() -> None:
     assert [
         doubt.id for kind in KINDS for doubt in kind.templates if f"\n| `{doubt.id}` | " not in page
     ] == []
+
+
+def test_the_list_of_errors_has_each_below_its_exit_code() -> None:
+    _, *sections = laid_out("errors").split("\n## ")
+    listed = {(int(part[0]), id) for part in sections for id in re.findall(r"^\| `(.+?)` \| ", part, re.M)}
+    known_errors = {getattr(errors, name) for name in errors.__all__} - {errors.PerjouleError}
+    assert listed == {(error.exit_code, error.id) for error in known_errors}
 
 
 def test_the_keys_of_a_campaign_have_a_meaning_each_and_those_of_tables_inside() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perjoule.execution import disk_watch
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import DiskFull
 
 GIB = 1024**3
 
@@ -20,7 +20,7 @@ def test_a_disk_that_fills_up_stops_the_block_and_is_named(
         f"the disk of {tmp_path} is nearly full .2 GiB left.; stopped in time; free space, then run "
         "`perjoule resume`"
     )
-    with pytest.raises(MachineError, match=said), disk_watch.watched([tmp_path / "not" / "yet"]):
+    with pytest.raises(DiskFull, match=said), disk_watch.watched([tmp_path / "not" / "yet"]):
         time.sleep(2 * disk_watch.PERIOD_S)  # half of the reserve of 5 GiB, and more, is free
         disk["free"] = 2 * GIB
         for _ in range(1000):  # a signal that comes just before a sleep begins is handled after it
@@ -39,7 +39,7 @@ def test_a_folder_that_is_gone_ends_no_watch_of_the_others() -> None:
 
     disks = {"gone": gone, "the disk of storage-1": lambda: (2 * GIB, 100 * GIB)}
     with (
-        pytest.raises(MachineError, match="the disk of storage-1 is nearly full"),
+        pytest.raises(DiskFull, match="storage-1"),
         disk_watch.watched_disks(disks, 0.01),
     ):
         for _ in range(1000):

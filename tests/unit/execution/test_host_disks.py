@@ -11,7 +11,7 @@ from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import host_disks
 from perjoule.model import Campaign
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import DiskFull, TransientError
 from scripted import ScriptedHost
 
 GIB = 1024**3
@@ -53,7 +53,7 @@ def test_real_hosts_that_lack_room_for_their_share_are_named() -> None:
         "storage-2: its share of the data, 30.06 GiB, does not fit below .*: 35 GiB free, of which 5 GiB "
         "stay in reserve"
     )
-    with pytest.raises(MachineError, match=said):
+    with pytest.raises(DiskFull, match=said):
         host_disks.require(trials, hosts)
 
 
@@ -66,7 +66,7 @@ def test_a_disk_that_fills_up_on_a_host_stops_the_block_too(monkeypatch: pytest.
         r"the disk of storage-3 \(.*\) is nearly full .2 GiB left.; stopped in time; free space, then run "
         r"`perjoule resume`"
     )
-    with pytest.raises(MachineError, match=said), host_disks.watched(asked().trials, hosts):
+    with pytest.raises(DiskFull, match=said), host_disks.watched(asked().trials, hosts):
         time.sleep(2 * host_disks.PERIOD_S)
         full.free_bytes = 2 * GIB
         for _ in range(1000):

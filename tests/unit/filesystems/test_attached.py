@@ -18,7 +18,7 @@ from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.filesystems.directory import Directory
 from perjoule.model import ClusterState, Redundancy
 from perjoule.model.cluster_state import changes
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput, WorkloadError
 from places import ROOT, TESTS
 from scripted import ScriptedHost
 
@@ -129,7 +129,7 @@ def test_an_erasure_coded_pool_has_its_profiles_parts() -> None:
 def test_answers_that_are_not_cephs_are_an_error_and_never_health(
     change: Callable[[Any, Any], object],
 ) -> None:
-    with pytest.raises(WorkloadError, match="unexpected output"):
+    with pytest.raises(UnexpectedOutput):
         changed(change)
 
 
@@ -360,7 +360,7 @@ def test_what_moosefs_says_of_chunks_and_disks_is_told(old: str, new: str, lacks
 )
 def test_answers_that_are_not_moosefss_are_an_error(title: str) -> None:
     printed = (PRINTED / "moosefs.txt").read_text().replace(f"\n{title}", "\nother")
-    with pytest.raises(WorkloadError, match="unexpected output"):
+    with pytest.raises(UnexpectedOutput):
         moosefs.state(printed, "/mnt/me: 2\n", [], 1.0)
 
 

@@ -13,7 +13,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Hosts, OffersBuckets, able
 from perjoule.machine import buckets
 from perjoule.machine.processes import own
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import MachineError, MountLost
 from perjoule.testbeds.local import LocalHost
 from s3_store import BUCKET, REGION, SECRET, S3Store, credentials, s3_store
 
@@ -51,7 +51,7 @@ def test_it_writes_below_a_prefix_of_its_own_and_removes_that_alone(
         assert made == {f"{prefix}/owner", f"{prefix}/local/x"}
         assert SECRET not in json.dumps(dict(mounted.facts))
         del store.objects[f"{prefix}/owner"]
-        with pytest.raises(TransientError, match="is gone from the bucket"):
+        with pytest.raises(MountLost):
             mounted.alive()
     assert store.objects == before
     written = {target for method, target in store.requests if method in ("PUT", "DELETE")}

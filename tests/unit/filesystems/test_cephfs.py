@@ -23,7 +23,7 @@ from perjoule.filesystems._settings import as_facts, in_force
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, TransientError, UnexpectedOutput
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
 from typed import as_written
@@ -549,7 +549,7 @@ def test_a_striped_file_fills_whole_rows_and_an_empty_one_has_its_first_object()
     "text", ["1 2 stripe_unit=4", "1", "", "a b pool=c", "a b stripe_count=1 object_size=4 pool=c"]
 )
 def test_a_layout_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(WorkloadError, match=r"ceph\.file\.layout: unexpected output: "):
+    with pytest.raises(UnexpectedOutput, match=r"^ceph\.file\.layout"):
         answers.objects(text)
 
 

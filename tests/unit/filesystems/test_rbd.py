@@ -16,7 +16,7 @@ from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems.rbd import Rbd
 from perjoule.machine import mapped, mounts
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, MountFailed, TransientError, WorkloadError
 from perjoule.testbeds.cluster import scripts
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
@@ -150,7 +150,7 @@ def test_a_device_that_is_no_longer_the_clients_image_is_missed(hosts: Hosts) ->
 
 def test_a_map_that_fails_is_reported(hosts: Hosts) -> None:
     client_of(hosts).refusal = "no"
-    with pytest.raises(TransientError, match="client-1: rbd device map failed"), Rbd().mount(hosts):
+    with pytest.raises(MountFailed, match=r"^client-1"), Rbd().mount(hosts):
         pass
 
 

@@ -13,7 +13,7 @@ from perjoule import campaign
 from perjoule.drivers.protocols import Completed, Hosts
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.machine.ports import LISTENERS
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import PortTaken
 from scripted import ScriptedHost
 
 
@@ -55,7 +55,7 @@ def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_tou
     said: str, what: str
 ) -> None:
     hosts = Hosts((Taken("storage-1", said), ScriptedHost("client-1")))
-    with pytest.raises(MachineError, match=f"storage-1: {what}"), MooseFS().serve(hosts):
+    with pytest.raises(PortTaken, match=f"storage-1: {what}"), MooseFS().serve(hosts):
         pass
     (storage, _) = hosts.all
     assert isinstance(storage, Taken)

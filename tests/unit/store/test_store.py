@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perjoule import store
 from perjoule.machine import removal
 from perjoule.model import Channel
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import DiskFull, FileDamaged, FolderInUse, FolderOfOthers, MachineError
 from perjoule.store.samples import ParquetSink, read_series
 from typed import present
 
@@ -104,15 +104,15 @@ def test_creating_again_opens_what_is_there_and_refuses_another_campaign(results
     with results.hold():
         keep(results, made, made.trial())
     assert len(store.create(results.folder, TEXT, "demo").records()) == 1
-    with pytest.raises(MachineError, match="another campaign"):
+    with pytest.raises(FolderOfOthers):
         store.create(results.folder, TEXT + "# changed", "demo")
-    with pytest.raises(MachineError, match="another campaign"):
+    with pytest.raises(FolderOfOthers):
         store.create(results.folder, TEXT, "demo", ("seed=2",))
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(MachineError, match=r"thesis\.tex"):
+    with pytest.raises(FolderOfOthers, match=r"thesis\.tex"):
         store.create(tmp_path, TEXT, "demo")
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -165,7 +165,7 @@ def test_a_record_that_is_gone_or_damaged_is_reported(results, made):
         keep(results, made, made.trial())
     path = results.folder_of(results.records()[0]) / "record.json"
     path.write_text("{")
-    with pytest.raises(MachineError, match="damaged"):
+    with pytest.raises(FileDamaged):
         results.records()
     path.unlink()
     with pytest.raises(MachineError, match="no such file"):
@@ -177,7 +177,7 @@ def test_a_damaged_series_file_is_reported(results, made):
         keep(results, made, made.trial())
     record = results.records()[0]
     (results.folder_of(record) / "series.parquet").write_bytes(b"PAR1")
-    with pytest.raises(MachineError, match="damaged"):
+    with pytest.raises(FileDamaged):
         results.series(record)
 
 
@@ -366,7 +366,7 @@ def test_the_lock_of_a_results_folder_is_for_its_owner_alone(results):
 
 def test_only_one_perjoule_holds_a_folder(results):
     other = store.open_results(results.folder)
-    with results.hold(), pytest.raises(MachineError, match=f"process {os.getpid()}"), other.hold():
+    with results.hold(), pytest.raises(FolderInUse, match=f"process {os.getpid()}"), other.hold():
         pass
     with other.hold():
         pass
@@ -378,7 +378,7 @@ def test_a_table_is_stored_whole_and_read_again(results):
     assert results.table() == ()
     for damage in ("[]", "{}", "{", '{"cells": [{"colour": 1}]}'):
         (results.folder / "table.json").write_text(damage)
-        with pytest.raises(MachineError, match="damaged"):
+        with pytest.raises(FileDamaged):
             results.table()
 
 
@@ -388,7 +388,7 @@ def test_a_journal_line_that_can_not_be_written_is_taken_back(results, made, mon
         before = results.journal.read_bytes()
         write = os.write
         monkeypatch.setattr("perjoule.store.journal.os.write", lambda file, line: write(file, line[:20]))
-        with pytest.raises(MachineError, match="the disk is full"):
+        with pytest.raises(DiskFull):
             keep(results, made, made.trial(repetition=2))
     assert results.journal.read_bytes() == before
     assert len(list((results.folder / "trials").iterdir())) == 1
@@ -512,7 +512,7 @@ def test_a_disk_that_fills_up_while_samples_come_is_reported_and_nothing_is_kept
     with results.hold(), results.attempt(made.trial()) as attempt:
         for n in range(20_000):
             attempt.sink.append(made.channel(), n / 7, n / 3)
-        with pytest.raises(MachineError, match="the disk is full"):
+        with pytest.raises(DiskFull):
             attempt.keep(made.record())
     assert results.records() == ()
     assert list((results.folder / "trials").iterdir()) == []
@@ -525,6 +525,6 @@ def test_a_disk_that_is_full_from_the_start_is_reported_and_nothing_is_left(resu
         return opened(Path("/dev/full"), "wb", buffering=0) if mode == "xb" else opened(path, mode, **words)
 
     monkeypatch.setattr(Path, "open", full)
-    with results.hold(), pytest.raises(MachineError, match="the disk is full"), results.attempt(made.trial()):
+    with results.hold(), pytest.raises(DiskFull), results.attempt(made.trial()):
         pass
     assert list((results.folder / "trials").iterdir()) == []

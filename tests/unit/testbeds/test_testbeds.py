@@ -16,7 +16,7 @@ from perjoule import catalogue
 from perjoule.cli import cli
 from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.machine import locks, removal
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, NotStarted, TimeLimit
 from perjoule.model.units import MIB
 from perjoule.testbeds import _delay, _disk, _kernel, _process, local, virtual
 from perjoule.testbeds._delay import Delay
@@ -586,12 +586,12 @@ def test_this_machine_is_not_two_clients() -> None:
 
 
 def test_a_missing_program_is_reported() -> None:
-    with local.Local().hold(1) as hosts, pytest.raises(WorkloadError, match="no-such could not be started"):
+    with local.Local().hold(1) as hosts, pytest.raises(NotStarted, match="no-such"):
         hosts.all[0].run(["no-such"], timeout_s=5, check=False)
 
 
 def test_a_command_that_takes_too_long_dies_with_its_children() -> None:
-    with local.Local().hold(1) as hosts, pytest.raises(TransientError, match="waiting"):
+    with local.Local().hold(1) as hosts, pytest.raises(TimeLimit, match="waiting"):
         hosts.all[0].run(["sh", "-c", "echo waiting; sleep 81 & exec sleep 81"], timeout_s=0.5)
     assert _process.children(os.getpid()) == ()
 

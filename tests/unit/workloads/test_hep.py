@@ -20,7 +20,7 @@ from perjoule.energy.hosts import loaded_servers
 from perjoule.figures import rendering
 from perjoule.measures.points import points
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput, WorkloadError
 from perjoule.model.metrics import METRICS
 from perjoule.statistics.intervals import interval
 from perjoule.views.performance import muons
@@ -296,10 +296,10 @@ def test_a_peak_that_lies_elsewhere_is_a_doubt(raw: Path) -> None:
 def test_a_raw_folder_without_a_file_or_with_half_of_one_is_refused(raw: Path, name: str) -> None:
     whole = (raw / name).read_text()
     (raw / name).write_text(whole[: len(whole) // 2])
-    with pytest.raises(WorkloadError, match="raw output of the analysis can't be read"):
+    with pytest.raises(UnexpectedOutput):
         analysis().outcome(raw)
     (raw / name).unlink()
-    with pytest.raises(WorkloadError, match="raw output of the analysis can't be read"):
+    with pytest.raises(UnexpectedOutput):
         analysis().outcome(raw)
 
 

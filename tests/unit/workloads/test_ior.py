@@ -12,7 +12,15 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import (
+    MountLost,
+    MovedTooLittle,
+    ProgramFailed,
+    TimeLimit,
+    TransientError,
+    UnexpectedOutput,
+    WorkloadError,
+)
 from perjoule.model.units import MIB
 from perjoule.workloads._mpi import mpirun, ranks
 from perjoule.workloads.ior import report
@@ -79,7 +87,7 @@ def test_a_stonewalled_run_counts_what_was_moved() -> None:
     outcome = ior(**options, stonewall="1 s").outcome(SAID / "stonewall")
     assert [r.moved_bytes for r in outcome.results] == [198639616]
     assert outcome.doubts == ()
-    with pytest.raises(WorkloadError, match=r"IOR moved 189.4 MiB of 4 GiB and reported no error"):
+    with pytest.raises(MovedTooLittle, match=r"189.4 MiB of 4 GiB"):
         ior(**options).outcome(SAID / "stonewall")
 
 
@@ -124,7 +132,7 @@ def test_a_truncated_summary_is_refused(share: float, tmp_path: Path) -> None:
     shutil.copytree(SAID / "write", raw)
     text = (raw / "ior.json").read_text()
     (raw / "ior.json").write_text(text[: int(len(text) * share)])
-    with pytest.raises(WorkloadError, match="can't be read"):
+    with pytest.raises(UnexpectedOutput):
         ior(ranks=2).outcome(raw)
 
 
@@ -154,7 +162,7 @@ def test_a_full_disk_is_reported_with_iors_message() -> None:
 
 
 def test_a_mount_that_is_gone_is_transient() -> None:
-    with pytest.raises(TransientError, match="not connected"):
+    with pytest.raises(MountLost):
         ranks.check(
             "ior", 255, "ERROR: open64() failed, Transport endpoint is not connected, (aiori-POSIX.c:500)"
         )
@@ -164,7 +172,7 @@ def test_mpirun_starts_ranks_client_by_client_each_in_its_folder(tmp_path: Path)
     asked = (SAID / "orted.txt").read_text()
     second = Client(2)
     first = Client(1, code=None, asked={second.address: asked})
-    with pytest.raises(TransientError, match=r"ior not finished within 0.2 s on client-1"):
+    with pytest.raises(TimeLimit, match=r"0.2 s on client-1"):
         ior(ranks=2, time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
     (mpirun,) = first.started
     assert mpirun[: mpirun.index("mpirun")][:2] == ["env", "-i"]
@@ -183,7 +191,7 @@ def test_a_daemon_that_can_not_start_is_named(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mpirun, "STUCK_S", 0.0)
     second = Client(2, code=127, log="env: 'orted': No such file or directory")
     first = Client(1, code=None, asked={second.address: (SAID / "orted.txt").read_text()})
-    with pytest.raises(WorkloadError, match=r"client-2: MPI's daemon ended with 127: env: 'orted'"):
+    with pytest.raises(ProgramFailed, match=r"client-2: .*127: env: 'orted'"):
         ior().run([first, second], ScriptedMount(first, second), tmp_path)
 
 
@@ -309,7 +317,7 @@ def test_an_address_that_is_a_name_is_looked_up_by_another_client(tmp_path: Path
     first, second = Named(1, code=None), Named(2, code=None)
     first.address, second.address = names
     first.asked = {"10.0.0.2": (SAID / "orted.txt").read_text()}
-    with pytest.raises(TransientError, match="not finished within"):
+    with pytest.raises(TimeLimit):
         ior(time_limit="0.2 s").run([first, second], ScriptedMount(first, second), tmp_path)
     text = " ".join(first.started[0])
     assert "--host 10.0.0.1:1 " in text

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, MakesPools, Mounted, Pool, Process, Workload
 from perjoule.model import Json, Outcome
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import ProgramFailed, TimeLimit, TransientError, UnexpectedOutput, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads import rados
 from perjoule.workloads.rados import procedure, start
@@ -152,7 +152,7 @@ def test_a_truncated_report_is_refused(tmp_path: Path) -> None:
     for share in (0.0, 0.01, 0.5, 0.99):
         text = (SAID / "bench" / "client-1.json").read_text()
         (raw / "client-1.json").write_text(text[: int(len(text) * share)])
-        with pytest.raises(WorkloadError, match="can't be read"):
+        with pytest.raises(UnexpectedOutput):
             bench().outcome(raw)
 
 
@@ -173,7 +173,7 @@ def test_a_daemon_that_died_is_the_better_reason(tmp_path: Path) -> None:
 
 def test_a_store_that_blocks_ends_with_the_time_limit(tmp_path: Path) -> None:
     clients = [Client("client-1", 0), Client("client-2", None)]
-    with pytest.raises(TransientError, match=r"not finished within 1.1 s on client-2: a full OSD"):
+    with pytest.raises(TimeLimit, match=r"1.1 s on client-2: a full OSD"):
         bench(duration="1 s", time_limit="1.1 s").run(clients, Store(*clients), tmp_path)
 
 
@@ -193,7 +193,7 @@ def test_a_read_finds_its_objects_or_writes_them(tmp_path: Path) -> None:
     bench(operation="rand").prepare([there], Store(there), tmp_path)
     assert there.ran == [["stat", "perjoule-64-4194304"], ["drop caches"]]
     bare = Client("client-1", 1)
-    with pytest.raises(WorkloadError, match="rados bench failed"):
+    with pytest.raises(ProgramFailed):
         bench(operation="rand", in_flight=4).prepare([bare], Store(bare), tmp_path)
     assert bare.ran[-1][:7] == ["bench", "600", "write", "-t", "4", "--run-name", "perjoule"]
 

@@ -8,6 +8,7 @@ from importlib import import_module
 LAID_OUT = {
     "campaign": "Keys of a campaign",
     "doubts": "Doubts",
+    "errors": "Errors",
     "metrics": "Metrics",
     "permitted": "Words that a campaign may pass on",
 }

@@ -1,27 +1,47 @@
 """Output for scripts: `--json`. Every command prints one object; docs/reference/json.md describes it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
+from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from perjoule.model.doubts import Doubt
+from perjoule.model.errors import PerjouleError
 
 if TYPE_CHECKING:
     from perjoule.drivers.protocols import Check
 
+T = TypeVar("T")
+
 VERSION = 2  # of all formats: raised when a key changes its meaning or goes; new keys may come without
 
-option = click.option(
+PRINTED = "perjoule.json"  # in the context of a command that has printed its object
+_flag = click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Machine-readable output, in SI units; see `perjoule docs json`.",
 )
+
+
+def option(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command the option `--json`, with which an error that leaves nothing to print is the object."""
+
+    @wraps(command)
+    def reporting(*arguments: object, **values: object) -> T:
+        try:
+            return command(*arguments, **values)
+        except PerjouleError as error:
+            if values["as_json"] and not click.get_current_context().meta.get(PRINTED):
+                print_json("error", error.data)
+            raise
+
+    return _flag(reporting)
 
 
 def print_json(command: str, content: Mapping[str, object]) -> None:
@@ -32,6 +52,8 @@ def print_json(command: str, content: Mapping[str, object]) -> None:
         content: dataclasses, mappings, sequences and plain values. Numbers that JSON lacks, infinities and
             NaN, become null.
     """
+    if context := click.get_current_context(silent=True):
+        context.meta[PRINTED] = True
     document = {"format": f"perjoule {command}", "version": VERSION, **content}
     click.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 

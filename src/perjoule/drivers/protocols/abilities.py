@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from perjoule.drivers.protocols.host import Host
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import NotAble
 
 
 class Ability(ABC):
@@ -26,9 +26,7 @@ A = TypeVar("A", bound=Ability)
 def able(part: object, ability: type[A]) -> A:
     """Return a part as one that has an ability. Raises WorkloadError if it has not."""
     if not isinstance(part, ability):
-        raise WorkloadError(
-            ability.lack, where=part.name if isinstance(part, Host) else "", next=ability.advice
-        )
+        raise NotAble(ability.lack, where=part.name if isinstance(part, Host) else "", next=ability.advice)
     return part
 
 

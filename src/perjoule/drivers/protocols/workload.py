@@ -11,7 +11,7 @@ from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, Mounted
 from perjoule.drivers.protocols.host import Host
 from perjoule.model import ClientResult, Direction, Json, Outcome, Pattern
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import TooShort
 from perjoule.model.spectrum import MassSpectrum
 
 Need = Access | Literal["nothing"]
@@ -155,8 +155,7 @@ def require_time(results: Sequence[ClientResult]) -> None:
     Raises WorkloadError: one ended when it began, so it has no rate.
     """
     if (host := next((r.host for r in results if not r.ended_s > r.began_s), None)) is not None:
-        raise WorkloadError(
+        raise TooShort(
             "the load was too short for its tool to time",
             where=host,
-            next="increase its size or its duration",
         )

@@ -20,7 +20,7 @@ from perjoule.machine.programs import programs
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.machine.untrusted import words as unexpected_words
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput, WorkloadError
 
 COMMANDS = ("status", "osd dump", "osd tree", "df detail", "versions")
 STATUSES = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
@@ -132,7 +132,7 @@ def state(lines: Sequence[str], pool: str, asked_s: float) -> ClusterState:
             read_bytes=sum(int(stat["rd_bytes"]) for stat in stats),
         )
     except UNEXPECTED as error:
-        raise WorkloadError(f"unexpected output: {unexpected_words(error)}", where="ceph") from None
+        raise UnexpectedOutput(f"unexpected output: {unexpected_words(error)}", where="ceph") from None
 
 
 def _lacks(status: Any, dump: Any, groups: Mapping[str, int]) -> list[str]:

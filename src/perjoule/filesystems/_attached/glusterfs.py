@@ -17,7 +17,7 @@ from perjoule.filesystems._said import found, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import UnexpectedOutput, WorkloadError
 
 UP = "1"
 UNHEALED = "heals that are pending are unknown"
@@ -183,5 +183,5 @@ def _answer(xml: str) -> ElementTree.Element:
 def _text(element: ElementTree.Element, tag: str) -> str:
     text = element.findtext(tag)
     if text is None:
-        raise WorkloadError(f"unexpected output: no {tag} in {element.tag}", where="gluster")
+        raise UnexpectedOutput(f"unexpected output: no {tag} in {element.tag}", where="gluster")
     return text

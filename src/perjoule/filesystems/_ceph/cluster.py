@@ -30,7 +30,7 @@ from perjoule.filesystems._settings import Setting
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import MachineError, NoAnswer, NotReady
 from perjoule.model.units import MIB, bytes_text
 
 # A new store needs no check, and each time BlueStore closes its device it waits for a poll to end: 250 ms
@@ -361,9 +361,9 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
                 return reply["answers"]
             self.daemons.alive()
             if reply["error"]:
-                raise TransientError(reply["error"], where=place)
+                raise NoAnswer(reply["error"], where=place)
             if time.monotonic() > until_s:
-                raise TransientError(
+                raise NotReady(
                     f"{name} not reached within {patience_s:g} s; missing: {reply['missing']}", where=place
                 )
 

@@ -13,7 +13,7 @@ from perjoule.filesystems.beegfs.client import obstacle
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT_PORT, SERVERS, Argv
 from perjoule.machine.each import each
 from perjoule.model import Json
-from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, ProgramFailed
 from perjoule.model.units import MIB, bytes_text
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
                 f"{self.series.tool} {argv[0]} ended with exit code {completed.returncode}; it last said: "
                 f"{output}"
             )
-            raise WorkloadError(problem, where=host.name)
+            raise ProgramFailed(problem, where=host.name)
         return completed.stdout
 
     def targets(self) -> list[tuple[words.Kind, words.StorageTarget]]:

@@ -33,7 +33,7 @@ from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.machine.ports import listens
 from perjoule.model import OPTIONS, WHOLE_FILE, Json, Redundancy, passed_on
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, DaemonEnded, MachineError, TransientError, WorkloadError
 
 __all__ = ["EXAMPLE", "TUNING", "GlusterFS"]
 
@@ -414,7 +414,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         output = "nothing"
         with suppress(WorkloadError):
             output = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
-        return TransientError(f"the {service.name} is offline; it last said: {output}", where=host.name)
+        return DaemonEnded(f"the {service.name} is offline; it last said: {output}", where=host.name)
 
     def _log(self, host: Host, brick: Path | None) -> Path:
         """Return the log of a brick, or of its host's self-heal daemon."""

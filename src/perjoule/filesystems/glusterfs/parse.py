@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from perjoule.filesystems._said import found
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import NoAnswer
 
 # Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find
 # it unasked.
@@ -147,9 +147,9 @@ def _parsed(xml: str) -> ElementTree.Element:
     try:
         answer = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
-        raise TransientError(f"gluster returned XML that can't be parsed ({error})") from error
+        raise NoAnswer(f"gluster returned XML that can't be parsed ({error})") from error
     if _text(answer, "opRet") != "0":  # else a refusal would read as a volume without bricks
-        raise TransientError(f"gluster did not answer: {_text(answer, 'opErrstr') or 'no reason given'}")
+        raise NoAnswer(f"gluster did not answer: {_text(answer, 'opErrstr') or 'no reason given'}")
     return answer
 
 

@@ -37,7 +37,7 @@ from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, NoAnswer, WorkloadError
 from perjoule.model.units import SecondsOrZero, bytes_text
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
@@ -341,9 +341,7 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
             output, reason = "", error.what
         if reason:
             self.daemons.alive()  # the better reason, if one has just died
-            raise TransientError(
-                f"did not answer {client.name}: {reason}", where=f"mfsmaster on {master.name}"
-            )
+            raise NoAnswer(f"did not answer {client.name}: {reason}", where=f"mfsmaster on {master.name}")
         return output
 
     def _on_root(self, tool: str, *before: str, after: tuple[str, ...] = ()) -> str:

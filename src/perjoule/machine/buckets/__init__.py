@@ -13,7 +13,7 @@ from perjoule.drivers.protocols import Bucket, Check, Host
 from perjoule.machine.processes import Identity, alive, own
 from perjoule.machine.programs import programs
 from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import StoreRefused, WorkloadError
 
 PROGRAM = Path(__file__).with_name("engine.py")
 PROGRAM_NAME = "s3-engine.py"  # in a client's folder
@@ -91,4 +91,4 @@ def refused(text: str, where: str) -> WorkloadError:
     """Return the error of a program that failed, with advice if the store's answer is a known one."""
     reason = next((line for line in reversed(text.splitlines()) if line.strip()), "no output").strip()
     advice = next((advice for sign, advice in ADVICE.items() if sign in reason), "")
-    return WorkloadError(f"S3: {reason}", where=where, next=advice)
+    return StoreRefused(f"S3: {reason}", where=where, next=advice)

@@ -28,7 +28,7 @@ from perjoule.meters.nvme import answers
 from perjoule.meters.nvme.answers import NvmeDrive
 from perjoule.model import DRIVE, OPTIONS, Json, Specification, program_named
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.model.errors import MachineError, NoAnswer, PerjouleError
 from perjoule.model.units import Hertz, Seconds
 
 EXAMPLE = """
@@ -98,10 +98,10 @@ class Nvme(Placed):
             output = self._asked(command.argv)
             match = pattern.search(output)
             if match is None:
-                raise TransientError(f"nvme-cli printed {output.strip()!r}", where=f"meter {self.label}")
+                raise NoAnswer(f"nvme-cli printed {output.strip()!r}", where=f"meter {self.label}")
             numbers = [float(number) for number in match.groups()]
             if all(number != number for number in numbers):
-                raise TransientError("no drive answered", where=f"meter {self.label}")
+                raise NoAnswer("no drive answered", where=f"meter {self.label}")
             for sensor, number in zip(sensors, numbers, strict=True):
                 yield MeterReading(
                     sensor.channel,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perjoule.model.errors import MachineError, TransientError
+from perjoule.model.errors import MachineError, NoAnswer
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 NO_SUCH_NAME = 2
@@ -92,9 +92,9 @@ class Agent:
         try:
             problem, status, index, bound = await asyncio.wait_for(get, self._timeout_s)
         except TimeoutError:
-            raise TransientError(f"no answer within {self._timeout_s:g} s", where=self._where) from None
+            raise NoAnswer(f"no answer within {self._timeout_s:g} s", where=self._where) from None
         if problem:
-            raise TransientError(f"no answer ({problem})", where=self._where)
+            raise NoAnswer(f"no answer ({problem})", where=self._where)
         if int(status) == NO_SUCH_NAME:  # version 1 then says nothing of the others
             return [None] if len(oids) == 1 else [(await self._numbers([oid]))[0] for oid in oids]
         if status:

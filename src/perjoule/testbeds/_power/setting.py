@@ -10,7 +10,7 @@ from perjoule.drivers.protocols import Host, Offered
 from perjoule.machine import removal
 from perjoule.machine.scripts import BASH
 from perjoule.model import Json
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.model.errors import MachineError, PowerStateChanged, TransientError, WorkloadError
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.options import Power
@@ -149,9 +149,7 @@ class _Held:
                     f"{setting.option} was set to {setting.wanted}, but {setting.place} is "
                     f"{value or 'unreadable'}"
                 )
-                raise WorkloadError(
-                    problem, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)"
-                )
+                raise PowerStateChanged(problem, where=self.host.name)
 
 
 def _found(host: Host, power: Power) -> States:

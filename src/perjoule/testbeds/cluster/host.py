@@ -18,7 +18,14 @@ from perjoule.drivers.protocols.networks import HasClusterNetwork
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
+from perjoule.model.errors import (
+    CampaignError,
+    MachineError,
+    PerjouleError,
+    TransientError,
+    UnexpectedOutput,
+    WorkloadError,
+)
 from perjoule.model.units import MIB, bytes_text
 from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import DeviceClaim
@@ -163,7 +170,7 @@ class SshHost(Host, HasClusterNetwork, LendsDevices):
                     else Counters(t_s)
                 )
             except ValueError as error:
-                raise WorkloadError(str(error), where=self.name) from None
+                raise UnexpectedOutput(str(error), where=self.name) from None
 
         return read
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.model.errors import HostLost, MachineError, PerjouleError, RequirementsMissing, TransientError
 
 # What shells, sudo and srun print without bash, or where the program of that name is another shell or too
 # old.
@@ -52,17 +52,17 @@ class Login(ABC):
         """Return the error if the host has no bash that can be a keeper, by the message of its shell."""
         if OLD_BASH in message:
             line = next(line for line in message.splitlines() if OLD_BASH in line)
-            return MachineError(line, where=self.where, next="install a newer bash on it")
+            return RequirementsMissing(line, where=self.where, next="install a newer bash on it")
         if _OTHER_BASH.search(message):
-            return MachineError(
+            return RequirementsMissing(
                 "the program bash on it is another shell", where=self.where, next="apt install bash on it"
             )
         if _NO_BASH.search(message):
-            return MachineError("it has no bash", where=self.where, next="apt install bash on it")
+            return RequirementsMissing("it has no bash", where=self.where, next="apt install bash on it")
         return None
 
     def lost(self, why: str = "") -> TransientError:
         """Return the error for a connection that has ended."""
-        return TransientError(
+        return HostLost(
             f"the connection was lost ({why})" if why else "the connection was lost", where=self.where
         )

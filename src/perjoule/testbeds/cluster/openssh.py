@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.machine.scripts import BASH
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.errors import CampaignError, HostUnreachable, LoginRefused, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.scripts import HELPER
@@ -55,33 +55,57 @@ _BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissi
 # What it says, what that means, and what to do: the first that fits.
 _SAYINGS = (
     (
+        LoginRefused,
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key has changed",
         "find out why, then `ssh-keygen -R {key}`",
     ),
     (
+        LoginRefused,
         "Host key verification failed",
         "its host key is not known",
         "verify it, then accept it once with `ssh {host}`",
     ),
     (
+        LoginRefused,
         "sudo: a password is required",
         "sudo wants a password",
         "install what `perjoule doctor CAMPAIGN --sudoers` prints, allow sudo without a password, or log "
         "in as root (user)",
     ),
-    ("sudo: ", "sudo was refused ({line})", "change its sudoers, or log in as root (user)"),
-    ("perjoule-host: ", "{line}", "see journalctl -t perjoule on it"),
-    ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
+    (LoginRefused, "sudo: ", "sudo was refused ({line})", "change its sudoers, or log in as root (user)"),
+    (LoginRefused, "perjoule-host: ", "{line}", "see journalctl -t perjoule on it"),
     (
+        LoginRefused,
+        "Permission denied",
+        "it accepts none of our keys",
+        "check user and identity, or `ssh-copy-id {host}`",
+    ),
+    (
+        HostUnreachable,
         "Could not resolve hostname",
         "its host name can't be resolved",
         "set its address, or HostName in ssh's configuration",
     ),
-    ("No route to host", "there is no route to it", "check that it is on, and check its address"),
-    ("Network is unreachable", "there is no route to it", "check this machine's network, and its address"),
-    ("Connection refused", "no SSH server is listening there", "start sshd on it, or correct port"),
-    ("timed out", "it does not answer", "check that it is on, its address, and firewalls"),
+    (
+        HostUnreachable,
+        "No route to host",
+        "there is no route to it",
+        "check that it is on, and check its address",
+    ),
+    (
+        HostUnreachable,
+        "Network is unreachable",
+        "there is no route to it",
+        "check this machine's network, and its address",
+    ),
+    (
+        HostUnreachable,
+        "Connection refused",
+        "no SSH server is listening there",
+        "start sshd on it, or correct port",
+    ),
+    (HostUnreachable, "timed out", "it does not answer", "check that it is on, its address, and firewalls"),
 )
 
 
@@ -203,22 +227,20 @@ class Ssh(Login):
             "ssh printed nothing"
         ]
         if _BAD_FILE.search(message):
-            return MachineError(
+            return LoginRefused(
                 f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}"
             )
         behind = next((line for line in lines if _BEHIND in line), "")
         closed = not behind and any(line.startswith(_CROWDED) for line in lines)
-        for saying, fault, advice in _SAYINGS:
+        for kind, saying, fault, advice in _SAYINGS:
             if not (line := next((line for line in lines if saying in line), "")):
                 continue
             # the command that leads to the host said it, then ssh that it ended
             if closed and not line.startswith(_CROWDED):
                 failed = f"its ProxyJump or ProxyCommand failed: {line}"
-                return MachineError(failed, where=self.where, next=f"try `ssh {self.destination}`")
+                return HostUnreachable(failed, where=self.where, next=f"try `ssh {self.destination}`")
             message = fault.replace("{line}", line.removeprefix(saying))
-            return MachineError(
-                message, where=self.where, next=advice.format(host=self.destination, key=self.key)
-            )
+            return kind(message, where=self.where, next=advice.format(host=self.destination, key=self.key))
         advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if closed else ""
         fault = f"no connection: {behind or lines[-1]}"
-        return MachineError(fault, where=self.where, next=f"try `ssh {self.destination}`{advice}")
+        return HostUnreachable(fault, where=self.where, next=f"try `ssh {self.destination}`{advice}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import HostLost, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import archive
 from perjoule.testbeds.cluster.connection import KeeperLine
@@ -114,6 +114,4 @@ class SshProgram(_process.Program):
         ended = self._line.keeper.end(self._number)
         self._child.kill()
         if not ended:
-            raise TransientError(
-                "it is not known whether a program has ended", where=self._line.keeper.login.name
-            )
+            raise HostLost("it is not known whether a program has ended", where=self._line.keeper.login.name)

@@ -22,7 +22,7 @@ from perjoule.drivers.protocols.networks import HasClusterNetwork
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
 from perjoule.model.doubts import UNLIKE, Doubt
-from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, NotAble, WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _delay, _disk, _process, _put
 from perjoule.testbeds._delay import Delay
@@ -287,7 +287,7 @@ class VirtualHost(
         """Divide the caps of its disks."""
         capped = [self._cap(name, factor) for name in self._disks]
         if not any(capped):
-            raise WorkloadError("its disks have no caps, so they can't be slowed down", where=self.name)
+            raise NotAble("its disks have no caps, so they can't be slowed down", where=self.name)
 
     def seek(self, *, at_random: bool) -> None:
         """Delay the requests of a load at random, if its disks seek; if this kernel can't, such a load is

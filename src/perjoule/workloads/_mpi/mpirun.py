@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import ProgramFailed, WorkloadError
 from perjoule.workloads._mpi.ranks import OPEN_MPI, Ranks, check, environment, ipv4, network, room
 from perjoule.workloads._running import codes, last_words, stop
 
@@ -72,7 +72,7 @@ def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
             mpirun.wait(timeout_s=STUCK_S)  # it may be about to say why
         except TimeoutError:
             message = last_words(running[failed].output())
-            raise WorkloadError(
+            raise ProgramFailed(
                 f"MPI's daemon ended with {running[failed].returncode}: {message}", where=failed
             ) from None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import MountLost, ProgramFailed, WorkloadError
 from perjoule.workloads._running import last_words
 
 CLIENT = "PERJOULE_CLIENT"  # of each rank's environment: the name of its client
@@ -103,5 +103,5 @@ def check(program: str, returncode: int, log: str) -> None:
     )
     sentence = f"{program} failed (exit code {returncode}): {message}"
     if any(reason in message for reason in GONE):
-        raise TransientError(sentence, next="check the file system's logs, kept with the trial")
-    raise WorkloadError(sentence, next=f"{program}'s full output is kept with the trial")
+        raise MountLost(sentence)
+    raise ProgramFailed(sentence, next=f"{program}'s full output is kept with the trial")

@@ -12,7 +12,7 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Process
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
 from perjoule.model import Json
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import MountLost, ProgramFailed
 from perjoule.workloads._ranks.program import TRANSIENT
 from perjoule.workloads._running import codes, daemons_first, last_words, rooms, stop
 from perjoule.workloads._start import Gates
@@ -76,7 +76,7 @@ def together(
             stop(running.values())
         for name, code in ended.items():
             if code:
-                kind = TransientError if code == TRANSIENT else WorkloadError
+                kind = MountLost if code == TRANSIENT else ProgramFailed
                 raise kind(last_words(running[name].output()), where=loaded[name].name)
     return moment_s
 

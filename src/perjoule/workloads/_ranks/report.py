@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import json_of, read_as, text_of
 from perjoule.model import Channel, ClientResult, Outcome, Series
 from perjoule.model.doubts import TIMES
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.metrics import LOAD_CPU
 from perjoule.model.series import Floats
 from perjoule.model.units import bytes_text
@@ -90,7 +90,7 @@ class RankRecords:
             for number, rank in enumerate(ranks):
                 if rank.moved_bytes != rank_bytes:
                     moved, expected = bytes_text(rank.moved_bytes), bytes_text(rank_bytes)
-                    raise WorkloadError(f"rank {number} moved {moved} of {expected}", where=name)
+                    raise MovedTooLittle(f"rank {number} moved {moved} of {expected}", where=name)
 
     def outcome(self, engine: str, direction: Literal["write", "read"]) -> Outcome:
         """Return each client's result, from its start to the end of its last rank, and its goodput."""

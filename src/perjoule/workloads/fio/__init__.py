@@ -16,7 +16,7 @@ from perjoule.drivers.protocols import Host, Mounted
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.model.doubts import WORK
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.metrics import ERRORS
 from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import keep_doubts, noted, reading
@@ -185,7 +185,7 @@ class Fio(FioOptions):
         problem = (
             f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
         )
-        raise WorkloadError(problem, where=client)
+        raise MovedTooLittle(problem, where=client)
 
     def _file(self, client: Host, mounted: Mounted) -> Path:
         # What random writes leave has holes until all is written: it must never pass for a layout, nor what

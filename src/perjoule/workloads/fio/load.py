@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from perjoule.drivers.protocols import Host, Mounted
 from perjoule.machine.each import each
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import MountLost
 from perjoule.workloads._running import daemons_first
 from perjoule.workloads.fio import latencies, rounds, server
 from perjoule.workloads.fio.report import AVERAGED_S
@@ -151,7 +151,7 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
         if gone:
             mounted.alive()
             problem = f"the folder in the file system is gone ({mounted.directories[client.name]})"
-            raise TransientError(problem, where=client.name)
+            raise MountLost(problem, where=client.name)
 
 
 def _argv(

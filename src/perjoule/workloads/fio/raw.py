@@ -9,7 +9,7 @@ from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import read_as, text_of
 from perjoule.model import ClientResult, Outcome, Series
 from perjoule.model.doubts import WORK, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.units import bytes_text
 from perjoule.workloads._raw import RunClocks, prepared_doubts
 from perjoule.workloads.fio import job as file
@@ -50,7 +50,7 @@ class Raw:
         moved = {name: report.results(name, job, self.began_s[name]) for name, job in jobs.items()}
         for name in self.names:
             if not moved[name]:
-                raise WorkloadError("fio moved nothing and reported no error", where=name)
+                raise MovedTooLittle("fio moved nothing and reported no error", where=name)
         results = tuple(result for client_results in moved.values() for result in client_results)
         require_time(results)
         logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
@@ -134,7 +134,7 @@ class Raw:
         doubts = prepared_doubts(self.folder)
         for name in self.names:
             if not moved[name]:
-                raise WorkloadError("fio moved nothing and reported no error", where=name)
+                raise MovedTooLittle("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
         # a job file may put its logs elsewhere, or average them over another time
         own_logging = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {
@@ -166,7 +166,7 @@ class Raw:
         for name in self.names:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]
             if back_bytes != size_bytes:
-                raise WorkloadError(
+                raise MovedTooLittle(
                     f"fio read {bytes_text(back_bytes)} of {bytes_text(size_bytes)} back", where=name
                 )
         return prepared_doubts(self.folder, BACK)

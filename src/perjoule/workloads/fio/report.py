@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, cast
 from perjoule.machine.untrusted import check_size, json_at
 from perjoule.model import Channel, ClientResult, Series
 from perjoule.model.doubts import TIMES, Doubt
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import MountLost, ProgramFailed, UnexpectedOutput
 from perjoule.model.series import Floats
 from perjoule.workloads._running import last_words
 
@@ -112,9 +112,9 @@ def check(client: str, returncode: int, report: str, log: str, *, stopped: bool 
     if not errno and not missing and (returncode == 0 or (stopped and returncode == 128)):
         return
     if returncode == 0 and missing:
-        raise WorkloadError(f"{missing}: {words(report, log)}", where=client, next=KEPT)
+        raise UnexpectedOutput(f"{missing}: {words(report, log)}", where=client, next=KEPT)
     if returncode == 128 and not errno:
-        raise WorkloadError(f"fio was interrupted: {words(report, log)}", where=client, next=KEPT)
+        raise ProgramFailed(f"fio was interrupted: {words(report, log)}", where=client, next=KEPT)
     fail(client, returncode, errno, words(report, log))
 
 
@@ -127,8 +127,8 @@ def fail(client: str, returncode: int, errno: int, message: str) -> NoReturn:
     """Raise the error of a failed fio, with its message. Raises TransientError, WorkloadError."""
     problem = f"fio failed (exit code {returncode}, error {errno}): {message}"
     if errno in TRANSIENT_ERRNOS:
-        raise TransientError(problem, where=client, next="check the file system's logs, kept with the trial")
-    raise WorkloadError(problem, where=client, next=KEPT)
+        raise MountLost(problem, where=client)
+    raise ProgramFailed(problem, where=client, next=KEPT)
 
 
 def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import NotReady, UnexpectedOutput
 from perjoule.workloads._running import codes, last_words, stop
 from perjoule.workloads._start import Gates
 from perjoule.workloads.fio import report
@@ -127,7 +127,7 @@ def _wait_listening(host: Host, server: Process, port: int) -> None:
                 f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it "
                 f"last said: {message}"
             )
-            raise TransientError(problem, where=host.name)
+            raise NotReady(problem, where=host.name)
         time.sleep(0.02)
 
 
@@ -145,7 +145,7 @@ def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> 
         try:
             errno = int(report.job(text, name)["error"])
         except ValueError as error:
-            raise WorkloadError(
+            raise UnexpectedOutput(
                 f"{error} (exit code {code}): {message}", where=name, next=report.KEPT
             ) from error
         if errno:

@@ -23,7 +23,7 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.machine.untrusted import json_of
 from perjoule.model import OPTIONS, Direction, InstalledFolder, Json, Outcome
 from perjoule.model.doubts import UNLIKE
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import ProgramFailed, WorkloadError
 from perjoule.model.spectrum import MassSpectrum
 from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
@@ -233,7 +233,7 @@ class Hep(Workload):
         for name, code in ended.items():
             if code:
                 mounted.alive()
-                raise WorkloadError(
+                raise ProgramFailed(
                     f"the data set could not be made (exit code {code}): "
                     f"{last_words(running[name].output())}",
                     where=name,

@@ -14,7 +14,7 @@ from typing import TypeVar
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import DaemonEnded, NotReady, ProgramFailed, WorkloadError
 from perjoule.model.units import seconds_text
 from perjoule.workloads._running import last_words, stop
 
@@ -53,14 +53,12 @@ def job(
         while (result := ready()) is None:
             for name, process in running.items():
                 if process.returncode is not None:
-                    raise TransientError(
+                    raise DaemonEnded(
                         f"{name} ended while waiting for {name_awaited}: {last_words(process.output())}"
                     )
             if time.monotonic() > until_s:
                 what_now = f"{name_awaited} did not appear within {seconds_text(time_limit_s)}"
-                raise TransientError(
-                    what_now, next="raise time_limit, or check the logs in the trial's raw folder"
-                )
+                raise NotReady(what_now, next="raise time_limit, or check the logs in the trial's raw folder")
             time.sleep(LOOK_S)
         return result
 
@@ -110,7 +108,7 @@ def job(
             finally:
                 stop([worker_job])
         if code:
-            raise WorkloadError(
+            raise ProgramFailed(
                 f"the analysis failed (exit code {code}): {last_words(worker_job.output())}", where=first.name
             )
         after = {host.name: host.counters().network_received_bytes for host in workers}

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as, text_of
 from perjoule.model import OPTIONS, Direction, InstalledFolder, Outcome, Pattern
-from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.model.errors import MovedTooLittle, NotReady
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
 from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
@@ -209,7 +209,7 @@ class Ior(Workload):
                 problem = (
                     f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
                 )
-                raise WorkloadError(problem, where=str(folder))
+                raise MovedTooLittle(problem, where=str(folder))
             results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
             equal = moved_bytes == wanted_bytes or self.wear_out
             doubts = (*prepared, *ran.doubts({}), *report.doubts(log, results, equal=equal))
@@ -251,7 +251,7 @@ class Ior(Workload):
                     problem = (
                         f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
                     )
-                    raise TransientError(
+                    raise NotReady(
                         problem, where=client.name, next="check the file system's logs, kept with the trial"
                     )
                 time.sleep(LOOK_S)

@@ -34,7 +34,7 @@ from perjoule.model import (
     Spec,
 )
 from perjoule.model.doubts import TIMES, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.units import BYTES, MIB, SECONDS, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, daemons_first
@@ -221,7 +221,7 @@ class RadosBench(Workload):
                 made = report((folder / f"layout-{client.name}.json").read_text())[1]
                 if made < self.objects_count:
                     problem = f"rados wrote {made} of {self.objects_count} objects and reported no error"
-                    raise WorkloadError(problem, where=client.name)
+                    raise MovedTooLittle(problem, where=client.name)
                 self._mark(client, mounted)
         keep_doubts(folder, cold(clients, mounted))
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import ProgramFailed
 from perjoule.workloads._running import codes, last_words, rooms, stop
 from perjoule.workloads._start import BEGUN, WAIT, Gates
 
@@ -85,4 +85,4 @@ def together(
 def _check(client: str, returncode: int, log: str) -> None:
     if returncode != 0:
         message = last_words("\n".join(line for line in log.splitlines() if not line.startswith("hints =")))
-        raise WorkloadError(f"rados bench failed (exit code {returncode}): {message}", where=client)
+        raise ProgramFailed(f"rados bench failed (exit code {returncode}): {message}", where=client)

@@ -33,7 +33,7 @@ from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, json_of, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.doubts import TIMES, WORK, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle
 from perjoule.model.metrics import ENGINE_CPU, ERRORS, OBJECTS
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
@@ -150,7 +150,7 @@ class S3(Workload):
             self._load(bare, mounted, folder, LAYOUT, "put", self.time_limit_s, clock_offsets_s(bare))
             if short := [client.name for client in bare if not self._laid_out(client, mounted)]:
                 problem = "the store does not list all objects that it acknowledged"
-                raise WorkloadError(problem, where=", ".join(short))
+                raise MovedTooLittle(problem, where=", ".join(short))
         keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
@@ -268,13 +268,13 @@ class S3(Workload):
                     f"the store has {count} objects with {size_bytes} B, and acknowledged "
                     f"{result.operations_count} with {result.moved_bytes} B"
                 )
-                raise WorkloadError(problem, where=result.host)
+                raise MovedTooLittle(problem, where=result.host)
 
     def _require_same(self, results: Sequence[ClientResult], backs: Mapping[str, Mapping[str, Any]]) -> None:
         for result in results:
             if (count := backs[result.host]["operations"]) < result.operations_count:
                 problem = f"{count} of {result.operations_count} objects were read back"
-                raise WorkloadError(problem, where=result.host)
+                raise MovedTooLittle(problem, where=result.host)
 
     def _goodput(self, result: ClientResult, report: Mapping[str, Any]) -> Series:
         """Return one client's bytes per second over each second; their sum is exact."""

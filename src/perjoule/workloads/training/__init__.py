@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.model.metrics import ACCELERATOR, COMPUTE_WALL, EPOCHS, ERRORS, SAMPLES
 from perjoule.model.units import MIB, Bytes, Ratio, Seconds, SecondsOrZero, bytes_text
 from perjoule.workloads import _ranks as in_clients
@@ -227,7 +227,7 @@ class Training(Workload):
         short = moved_bytes != wanted_bytes if not errors_count else moved_bytes > wanted_bytes
         if samples_count + errors_count != wanted_count or short:
             amount = f"{samples_count} of {wanted_count} samples, {bytes_text(moved_bytes)} of "
-            raise WorkloadError(f"the accelerators read {amount}{bytes_text(wanted_bytes)}")
+            raise MovedTooLittle(f"the accelerators read {amount}{bytes_text(wanted_bytes)}")
 
     @property
     def _origin(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from perjoule.drivers.protocols import Bucket
 from perjoule.machine import buckets
 from perjoule.machine.buckets import engine
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import StoreRefused, WorkloadError
 from perjoule.testbeds.local import LocalHost
 from s3_store import BUCKET, KEY, REGION, SECRET, S3Store, credentials, refusal, s3_store
 
@@ -135,7 +135,7 @@ def test_what_is_not_what_was_asked_for_ends_the_load_or_is_counted_but_never_go
         return answer(target, store) if target.endswith("00000003") else None
 
     store.answer = fourth
-    with pytest.raises(WorkloadError, match=sentence.replace("(", r"\(")) as failure:
+    with pytest.raises(StoreRefused, match=sentence.replace("(", r"\(")) as failure:
         ask(tmp_path, bucket, "get", **LOAD)
     assert SECRET not in str(failure.value)
     report = ask(tmp_path, bucket, "get", **(LOAD | dict[str, Any](tolerate_errors=True)))
@@ -169,7 +169,7 @@ def test_keys_that_others_can_read_and_those_that_lack_are_refused_without_their
 
 def test_wrong_keys_and_a_store_that_is_away_say_so(tmp_path: Path, bucket: Bucket, keys: Path) -> None:
     keys.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = wrong\n")
-    with pytest.raises(WorkloadError, match=r"SignatureDoesNotMatch.*correct the keys"):
+    with pytest.raises(StoreRefused, match="SignatureDoesNotMatch"):
         ask(tmp_path, bucket, "stored")
     away = Bucket(BUCKET, "http://127.0.0.1:9", REGION, keys)
     with pytest.raises(WorkloadError, match=r"127.0.0.1:9: .*refused; check that"):

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from perjoule import campaign, drivers, store
 from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
-from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.errors import CampaignError, FolderOfOthers
 from perjoule.model.units import MIB
 from perjoule.summary.campaign import campaign_of
 from perjoule.workloads.fio import job as file
@@ -311,7 +311,7 @@ def test_the_files_text_is_the_request_and_goes_with_the_results(tmp_path: Path)
     assert again.trials == asked.trials
     other = campaign.read(tmp_path / "c.toml")
     assert {t.id for t in other.trials}.isdisjoint(t.id for t in asked.trials)
-    with pytest.raises(MachineError, match="another campaign"):
+    with pytest.raises(FolderOfOthers):
         store.create(moved, other.text, asked.name, asked.overrides, other.files)
 
 

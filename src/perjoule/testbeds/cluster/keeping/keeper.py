@@ -21,7 +21,7 @@ from typing import NamedTuple
 from perjoule.drivers.protocols import ClockOffset
 from perjoule.machine import removal
 from perjoule.machine.scripts import BASH
-from perjoule.model.errors import MachineError, PerjouleError, TransientError, WorkloadError
+from perjoule.model.errors import MachineError, PerjouleError, TransientError, UnexpectedOutput
 from perjoule.testbeds import _process
 from perjoule.testbeds._power.states import States, states
 from perjoule.testbeds.cluster import judge
@@ -311,7 +311,7 @@ class Keeper:
             try:
                 clocks.append(ClockOffset(clock_s(answer) - ours_s, half_s))
             except ValueError as error:
-                raise WorkloadError(str(error), where=self.login.where) from None
+                raise UnexpectedOutput(str(error), where=self.login.where) from None
         return min(clocks, key=lambda clock: clock.uncertainty_s)
 
     def _ask(self, number: int, line: str, content: bytes = b"") -> Future[ProgramAnswer]:
