@@ -373,7 +373,7 @@ def test_a_report_that_fails_leaves_nothing_and_what_a_killed_one_left_goes(
     original: Path, tmp_path: Path
 ) -> None:
     def fails(results: store.Results, page: Path) -> None:
-        raise MachineError("the disk is full", where=str(page))
+        raise DiskFull("the disk is full", where=str(page))
 
     with pytest.raises(DiskFull):
         recalculate(original, tmp_path / "again", fails)

@@ -579,13 +579,13 @@ def test_a_host_whose_connection_was_lost_is_waited_for(monkeypatch: pytest.Monk
     assert list(pool.regained(places, 0.0)) == []  # none was lost
     for place in places[:2]:
         pool.lose(place)
-    failures += [MachineError("it does not answer")] * 3
+    failures += [HostUnreachable("it does not answer")] * 3
     assert list(pool.regained(places, 60.0)) == [
         "n1 (10.0.0.1): it does not answer; waiting up to 1 min 0 s for it to come back"
     ]
     assert (made, list(kept)) == (["n1", "n2"], places[:2])
     pool.lose(places[2])
-    failures += [MachineError("it does not answer")] * 1000
+    failures += [HostUnreachable("it does not answer")] * 1000
     with pytest.raises(HostUnreachable):
         list(pool.regained(places, 0.0))
     failures.clear()
