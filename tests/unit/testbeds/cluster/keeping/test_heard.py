@@ -94,7 +94,7 @@ patch = pytest.MonkeyPatch()
 try:
 {textwrap.indent(text, "    ")}
 except PerjouleError as error:
-    print(type(error).__name__, error)
+    print(error.id, error)
 print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
@@ -123,7 +123,7 @@ print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str], tmp_path: Path) -> None:
     said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, **{ways!r})()")
     assert said == (
-        "MachineError h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its "
+        "machine h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its "
         "login shell"
     )
     assert most_bytes < MOST_BYTES
@@ -132,7 +132,7 @@ def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str]
 def test_what_a_host_says_on_stderr_does_not_fill_the_memory(tmp_path: Path) -> None:
     before = "head -c 2G /dev/zero | tr '\\0' x >&2; exit 255"
     said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, before={before!r})()")
-    assert said.startswith("MachineError h2 (there): no connection: ")
+    assert said.startswith("machine.host_unreachable h2 (there): no connection: ")
     assert most_bytes < MOST_BYTES
 
 
@@ -143,7 +143,9 @@ def test_an_answer_announces_no_more_than_a_keeper_sends(sizes: str, tmp_path: P
     host_that(room, patch, running={running!r})().run(["true"], timeout_s=60)
     """
     said, most_bytes = peak_bytes(tmp_path, code)
-    assert said.startswith("TransientError h2 (there): the connection was lost (unexpected answer: answer ")
+    assert said.startswith(
+        "transient.host_lost h2 (there): the connection was lost (unexpected answer: answer "
+    )
     assert most_bytes < MOST_BYTES
 
 
@@ -169,7 +171,7 @@ def test_a_command_that_prints_too_much_is_refused_before_it_is_text(tmp_path: P
     host.run(["findmnt"], timeout_s=60)
     """
     said, most_bytes = peak_bytes(tmp_path, code)
-    assert said == "WorkloadError h2: findmnt printed more than 16 MiB"
+    assert said == "workload h2: findmnt printed more than 16 MiB"
     assert most_bytes < MOST_BYTES
 
 
@@ -192,7 +194,7 @@ esac
 def test_what_comes_back_from_a_host_ends(size: str, tmp_path: Path) -> None:
     running = LONG.format(size=size, length=len(size) + 1)
     said, most_bytes = peak_bytes(tmp_path, FETCHED.format(running=running))
-    assert said.startswith("WorkloadError h2: what a program wrote did not come back whole ("), said
+    assert said.startswith("workload h2: what a program wrote did not come back whole ("), said
     assert most_bytes < MOST_BYTES
 
 
