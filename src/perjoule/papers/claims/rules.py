@@ -222,7 +222,12 @@ def _each(
         else "can't tell"
     )
     _, decides = max(against or each, key=lambda of: abs(of[1].estimate.value))
-    why = f"{open_count} of {count} cases are inconclusive" if verdict == "can't tell" else ""
+    of_all = (
+        f"{open_count} of {count} cases are inconclusive"
+        if count > 1
+        else "its interval has the limit inside"
+    )
+    why = of_all if verdict == "can't tell" else ""
     if against:
         why = f"{objection}: {_shown([case.words for case, _ in against])} ({len(against)} of {count} cases)"
     return Judged(claim, verdict, why, decides.ratio, decides.p, count)

@@ -367,6 +367,7 @@ def test_costs_by_the_byte_are_compared_within_a_cell():
 
     verdicts = [verdict(claim, costs(*both)).verdict for both in ((2.1, 2.0), (2.1, 1.2), (2.5, 2.0))]
     assert verdicts == ["holds here", "doesn't hold here", "can't tell"]
+    assert verdict(claim, costs(2.5, 2.0)).why == "its interval has the limit inside"  # not "1 of 1 cases"
 
 
 def test_a_part_is_compared_with_the_whole_where_a_side_of_a_claim_names_it():
