@@ -84,7 +84,7 @@ def _panel(use: CpuUse, limits: Sequence[Spec]) -> Spec:
         "scale": scale,
         "axis": axis,
     }
-    legend: Spec = {"orient": "top", "symbolType": "stroke", "title": None}
+    legend: Spec = {"orient": "top", "columns": 3, "symbolType": "stroke", "title": None}
     host: Spec = {"field": "name", "type": "nominal", "legend": legend}
     names = list(use.ratio_of)
     lines: Spec = {
