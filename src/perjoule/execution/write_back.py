@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.drivers.protocols import ClockOffset, Completed, Host, Hosts, Mounted
+from perjoule.drivers.protocols.disks import disk_folders
 from perjoule.machine.each import each
 from perjoule.machine.mounts import mounted_below
 from perjoule.machine.scripts import BASH, STAMPED
@@ -69,7 +70,8 @@ class _Done:
 
 
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
-    """Find what to sync: all mounts of each server, or the disks of clients that hold their own data.
+    """Find what to sync: all disks and mounts of each server, or the disks of clients that hold their own
+    data.
 
     Returns nothing if the hosts with the data are unknown. Raises WorkloadError: a host can't report its
     mounts.
@@ -79,7 +81,8 @@ def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
         places = (
             (host, path)
             for host in hosts.servers
-            for path in (host.directory, *mounted_below(host, host.directory))
+            for folder in disk_folders(host)
+            for path in (folder, *mounted_below(host, folder))
         )
         return tuple(Sync(host, ("sync", "-f", str(path))) for host, path in places)
     data_clients = (host for host in hosts.clients if host.name in holders)

@@ -25,7 +25,7 @@ from perjoule.drivers.protocols import (
     TellsHeld,
     Unmounts,
 )
-from perjoule.drivers.protocols.disks import disk_folder, disks_count, nth_name
+from perjoule.drivers.protocols.disks import disk_folder, disk_folders, disks_count, nth_name
 from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
 from perjoule.filesystems._settings import Setting, as_facts, in_force
@@ -285,7 +285,7 @@ class Deployment(
         with suppress(WorkloadError):  # a host that is gone has nothing left
             if bound:
                 host.run(["umount", "--lazy", "--quiet", *bound], timeout_s=SHORT_S, check=False)
-            folders = [disk_folder(host.directory, number) / self.kind for number in range(disks_count(host))]
+            folders = [folder / self.kind for folder in disk_folders(host)]
             host.run(["rm", "-rf", "--one-file-system", "--", *folders], timeout_s=SHORT_S)
 
     def remount(self) -> None:

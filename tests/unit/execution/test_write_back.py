@@ -11,6 +11,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.drivers.protocols import ClockOffset, Completed, Hosts
+from perjoule.drivers.protocols.disks import HasDisks
 from perjoule.execution.write_back import STAMPED, Sync, WrittenBack, late, syncs, write_back
 from perjoule.measures.points import points
 from perjoule.model import ClientResult, Outcome, Phase
@@ -76,6 +77,29 @@ def test_each_server_syncs_what_is_mounted_in_its_own_folder_and_nothing_else():
     assert write_back(wanted).phase is not None
     assert server.synced == [["sync", "-f", "/of/storage-1"], ["sync", "-f", "/of/storage-1/beneath"]]
     assert client.ran == []
+
+
+def test_each_disk_of_a_server_that_has_several_is_synced_with_what_is_mounted_on_it():
+    """A file system may have put all that was written on the last one."""
+
+    class TwoDisks(Server, HasDisks):
+        disks_count = 2
+
+        def answers(self, words):
+            if words[0] == "findmnt":
+                return 0, "/of/storage-1/beneath\n/of/storage-1.2/beneath\n/of/storage-1.3/beneath\n"
+            return super().answers(words)
+
+    server = TwoDisks("storage-1")
+    wanted = syncs(of(server), held("storage-1"))
+    server.ran.clear()
+    assert write_back(wanted).phase is not None
+    assert server.synced == [
+        ["sync", "-f", "/of/storage-1"],
+        ["sync", "-f", "/of/storage-1.2"],
+        ["sync", "-f", "/of/storage-1.2/beneath"],
+        ["sync", "-f", "/of/storage-1/beneath"],
+    ]
 
 
 def test_after_the_load_nothing_but_sync_runs():

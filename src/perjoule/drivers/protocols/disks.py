@@ -31,3 +31,8 @@ def disk_number(name: str) -> int:
 def disk_folder(directory: Path, number: int) -> Path:
     """Return where a host's disk is mounted whose first disk is mounted on its directory."""
     return directory.with_name(nth_name(directory.name, number))
+
+
+def disk_folders(host: Host) -> tuple[Path, ...]:
+    """Return where each of a host's disks is mounted."""
+    return tuple(disk_folder(host.directory, number) for number in range(disks_count(host)))
