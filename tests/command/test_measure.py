@@ -1,21 +1,29 @@
 """`perjoule measure`, through the installed command: the first number, what it keeps, and what it refuses."""
 
+import itertools
 import re
 import shlex
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from documents import commands
 from perjoule import campaign, simulators, store
+from perjoule.cli import cli
+from perjoule.execution.sizing import MeterSpeed
 from perjoule.model import Json
+from perjoule.model.errors import CampaignError
 from perjoule.model.waveform import Waveform
+from perjoule.monitoring import asking
 from places import ROOT
 
 PERJOULE = [sys.executable, "-m", "perjoule"]
@@ -75,6 +83,7 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
         r"  write +(\S+).* MiB/s +(\S+).* W +(\S+).* MiB/J +\(wall; this machine with its disks\)", said
     )
     assert line, said
+    assert "± ?" not in line[0] and "the meter's own error is not in these intervals" in said
     rate, watts, per_j = map(float, line.groups())
     assert watts == pytest.approx(50, rel=0.03)
     assert per_j == pytest.approx(rate / watts, rel=0.03)
@@ -86,6 +95,60 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
         "kind": "shelly", "address": f"127.0.0.1:{port}", "covers": ["local"],
     }  # fmt: skip
     assert [record.status for record in store.open_results(into).latest()] == ["valid"] * 2
+
+
+@contextmanager
+def logged(path: Path, period_s: float) -> Generator[None]:
+    """A plug whose program appends a line for each period: 8 to 9 W."""
+    stop = threading.Event()
+
+    def loop() -> None:
+        with path.open("a", buffering=1) as log:
+            log.write("time,W\n")
+            for number in itertools.count():
+                log.write(f"{datetime.now(UTC).isoformat()},{8 + number % 3 / 2}\n")
+                if stop.wait(period_s):
+                    return
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.alone
+def test_the_tutorials_line_of_a_log_that_grows_gives_mib_per_joule(tmp_path: Path) -> None:
+    (line,) = re.findall(r"--meter '(csv:log.csv\S.*?)'", TUTORIAL.read_text())
+    assert line.partition("&accuracy")[0] in (ROOT / "docs/reference/perjoule.1").read_text()
+    (tmp_path / "data").mkdir()
+    with logged(tmp_path / "log.csv", 0.1):
+        words = ["data", "--meter", line.replace("window=1 s", "window=100 ms") + "&rate=10 Hz"]
+        words += ["--operation", "write", "--seconds", "4", "--repetitions", "1", "--into", "out"]
+        said = measure(*words, within=tmp_path)
+    found = re.search(r"  write +(\S+).* MiB/s +(\S+).* W +(\S+).* MiB/J +\(wall; this machine", said)
+    assert found, said
+    rate, watts, per_j = map(float, found.groups())
+    assert "state it" not in said, "the line states the meter's error"
+    assert watts == pytest.approx(8.5, rel=0.03)
+    assert per_j == pytest.approx(rate / watts, rel=0.03)
+
+
+def test_powers_of_one_moment_a_second_apart_are_refused_before_a_load_with_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "csv:log.csv?value=W&unit=W&semantics=instantaneous&grade=wall"
+    asked = {line: MeterSpeed(0.0, 8.5, 8.5, 1.0, "wall", sparse=True)}
+    monkeypatch.setattr(asking, "asked", lambda meters, seconds: asked)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("time,W\n")
+    done = CliRunner().invoke(cli, ["measure", str(tmp_path), "--meter", line])
+    assert isinstance(done.exception, CampaignError)
+    assert "at most 0.667 s apart, and these are 1.00 s" in str(done.exception)
+    assert "semantics=window mean&window=1 s" in str(done.exception)
+    assert [*tmp_path.iterdir()] == [tmp_path / "log.csv"]
 
 
 LINES = re.compile(r"^  write .*$", re.MULTILINE)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from perjoule.energy import faults, standing
-from perjoule.energy.integral import BURST_S, GAP_FACTOR, Integral, integral
+from perjoule.energy.integral import GAP_FACTOR, SPARSE_S, Integral, integral
 from perjoule.energy.once import once
 from perjoule.energy.samples import Floats
 from perjoule.model import Channel, Series
@@ -63,8 +63,7 @@ def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
     if channel.semantics == "average":
         refused |= np.array([_unsteady(curve, *edges) for edges in edges_s.T], dtype=bool)
     if channel.semantics == "instantaneous":
-        # where an instantaneous meter errs by more than 1 %
-        refused |= _period_s(curve, edges_s[0], edges_s[1]) > BURST_S / 3
+        refused |= _period_s(curve, edges_s[0], edges_s[1]) > SPARSE_S
     refused |= _count(curve, edges_s[0], edges_s[1]) < _least_count(channel)
     if channel.semantics == "counter" and channel.quantity == "energy":
         refused |= np.array([standing.refused(curve, *edges) for edges in edges_s.T], dtype=bool)
@@ -131,8 +130,11 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
 
 
 def _unsteady(curve: Integral, began_s: float, ended_s: float) -> bool:
-    """Refuse averages over an unknown time unless the power was steady."""
-    _, value = curve.inside(began_s, ended_s)
+    return unsteady(curve.inside(began_s, ended_s)[1])
+
+
+def unsteady(value: Floats) -> bool:
+    """Whether powers, of shape (N,), vary too much for averages over an unknown time to give an energy."""
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
@@ -176,7 +178,7 @@ def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float
     if semantics == "average" and _unsteady(curve, began_s, ended_s):
         yield METERS.unsteady_averages(channel=name)
     period_s = float(_period_s(curve, np.array([began_s]), np.array([ended_s]))[0])
-    if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
+    if semantics in ("average", "instantaneous") and period_s > SPARSE_S:
         yield METERS.undersampled(channel=name, period_s=period_s, refused=semantics == "instantaneous")
     elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (
         least_count := _least_count(channel)

@@ -32,6 +32,9 @@ from perjoule.model.doubts import METERS
 GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
 # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
 BURST_S = 2.0
+SPARSE_S = (
+    BURST_S / 3
+)  # between two powers of one moment, above which an instantaneous meter errs by more than 1 %
 BLOCK_COUNT = 64  # pieces, of a series that is too long to keep the sums of all
 # samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
 KEPT_COUNT = 100_000
@@ -71,7 +74,7 @@ class Integral:
         judged = self._semantics == "counter" and samples is None
         self._rates, faults = _counter_rates(series, self.samples) if judged else (rates, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
-        self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, BURST_S / 3)
+        self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, SPARSE_S)
         self._block_count = 1 if self._count <= KEPT_COUNT else BLOCK_COUNT
         self._blocks, self._blocks_s = self._summed()
 

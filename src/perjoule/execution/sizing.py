@@ -11,7 +11,9 @@ from math import ceil, inf, isfinite, nan
 import numpy as np
 
 from perjoule.campaign.plan import UPDATES_COUNT
+from perjoule.energy.amount import unsteady
 from perjoule.energy.behaviour import powers
+from perjoule.energy.integral import SPARSE_S
 from perjoule.model import Series
 from perjoule.model.units import MIB
 
@@ -30,6 +32,8 @@ class MeterSpeed:
     idle_w: float
     update_s: float  # between two updates; inf if it delivers too little to know
     grade: str = ""  # of what decides
+    unsteady: bool = False  # averages over an unknown time that vary: they give no energy
+    sparse: bool = False  # powers of one moment, too far apart for an energy
 
     @property
     def least_s(self) -> float:
@@ -58,6 +62,12 @@ def meter_speed(series: Sequence[Series], asked_hz: float, looked_s: float = 0.0
         idle_w,
         _update_s(best, asked_hz, looked_s),
         best.channel.grade,
+        best.channel.semantics == "average" and unsteady(best.value[np.isfinite(best.value)]),
+        all(
+            of_channel.channel.semantics == "instantaneous"
+            and _update_s(of_channel, asked_hz, looked_s) > SPARSE_S
+            for of_channel in series
+        ),
     )
 
 
@@ -109,6 +119,19 @@ def size_bytes(
     slowest, fastest = min(speeds_bytes_per_s.values()), max(speeds_bytes_per_s.values())
     step_bytes = TRANSFER_BYTES * clients_count  # each client moves the same, in whole transfers
     return ceil(max(slowest * window_s, fastest * least_s) / step_bytes) * step_bytes
+
+
+def fitting_s(
+    speeds_bytes_per_s: Mapping[str, float], room_bytes: int, least_s: float, clients_count: int = 1
+) -> int:
+    """Return the longest window, in whole seconds, whose size fits into `room_bytes`; 0 if that is shorter than a second,
+    or than meters need.
+    """
+    step_bytes = TRANSFER_BYTES * clients_count
+    room_bytes -= room_bytes % step_bytes
+    window_s = int(room_bytes / min(speeds_bytes_per_s.values()))
+    fits = size_bytes(speeds_bytes_per_s, window_s, least_s, clients_count) <= room_bytes
+    return window_s if fits and window_s >= least_s else 0
 
 
 def duration_s(

@@ -1,11 +1,12 @@
 """How long a first measurement loads: recomputed from the definition in the documentation."""
 
+from dataclasses import replace
 from math import inf, isnan
 
 import numpy as np
 import pytest
 
-from perjoule.execution.sizing import duration_s, meter_speed, size_bytes
+from perjoule.execution.sizing import duration_s, fitting_s, meter_speed, size_bytes
 from perjoule.model import Channel, Series, Specification
 
 MIB = 2**20
@@ -67,6 +68,34 @@ def test_the_watts_of_a_counter_are_what_it_counted_between_steps_over_their_tim
 
 
 @pytest.mark.parametrize(
+    ("semantics", "period_s", "spread_w", "flaws"),
+    [
+        ("instantaneous", 0.5, 10.0, (False, False)),
+        ("instantaneous", 0.7, 0.0, (False, True)),  # more than a third of a burst of 2 s
+        ("window mean", 1.0, 10.0, (False, False)),
+        ("average", 1.0, 3.0, (False, False)),  # 15 % of 20 W
+        ("average", 1.0, 5.0, (True, False)),  # 25 %
+        ("counter", 1.0, 0.0, (False, False)),
+    ],
+)
+def test_a_meter_whose_powers_give_no_energy_is_known_before_a_load(
+    semantics: str, period_s: float, spread_w: float, flaws: tuple[bool, bool]
+) -> None:
+    channel = replace(power().channel, semantics=semantics, specification=Specification(period_s=period_s))
+    t_s = np.linspace(0, 19 * period_s, 20)
+    values = np.linspace(20 - spread_w / 2, 20 + spread_w / 2, 20)
+    values = np.cumsum(values) if semantics == "counter" else values
+    speed = meter_speed([Series(channel, t_s, np.zeros(20), values)], 2.0)
+    assert (speed.unsteady, speed.sparse) == flaws
+
+
+def test_a_meter_with_a_counter_is_not_too_sparse() -> None:
+    slow = power(period_s=5.0)
+    assert meter_speed([slow], 2.0).sparse
+    assert not meter_speed([slow, counter(step_j=3.6, period_s=60.0)], 2.0).sparse
+
+
+@pytest.mark.parametrize(
     ("write", "read", "window_s", "least_s", "expected_mib"),
     [
         (100, 100, 60.0, 10.0, 6000),  # both take a minute
@@ -108,3 +137,23 @@ def test_clients_move_the_same_each_in_whole_transfers() -> None:
 def test_the_whole_takes_each_windows_time_its_idle_time_before_and_after_and_four_seconds() -> None:
     rates = {"write": 100.0 * MIB, "read": 50.0 * MIB}
     assert duration_s(rates, 3000 * MIB, 3, 5.0) == pytest.approx(3 * (30 + 60 + 2 * (2 * 5 + 4)))
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "room_mib", "least_s", "longest_s"),
+    [
+        (100, 100, 4000, 10.0, 40),  # 100 MiB/s fill 4000 MiB in 40 s
+        (100, 250, 4000, 10.0, 40),  # the fastest takes 16 s of them
+        (100, 500, 4000, 10.0, 0),  # the fastest takes 8 s, too few for the meter
+        (100, 100, 900, 10.0, 0),  # 9 s
+        (10, 10, 103, 0.0, 10),  # 100 MiB in whole transfers; 103 MiB are not
+        (100, 100, 99, 0.0, 0),  # less than a second
+    ],
+)
+def test_the_longest_window_that_fits_leaves_the_fastest_direction_what_meters_need(
+    write: float, read: float, room_mib: int, least_s: float, longest_s: int
+) -> None:
+    speeds = {"write": write * MIB, "read": read * MIB}
+    assert fitting_s(speeds, room_mib * MIB, least_s) == longest_s
+    if longest_s:
+        assert size_bytes(speeds, longest_s, least_s) <= room_mib * MIB

@@ -19,9 +19,10 @@ from perjoule.cli.measuring import measured
 from perjoule.cli.meters._place import permitted, place_of
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal.display import err
-from perjoule.cli.terminal.few import show_part
+from perjoule.cli.terminal.few import MEANS, show_part
 from perjoule.cli.terminal.outputs import require_new
 from perjoule.drivers.protocols import Check, Meter, Testbed
+from perjoule.energy.integral import SPARSE_S
 from perjoule.execution import probe, readiness, sizing
 from perjoule.execution.sizing import MeterSpeed
 from perjoule.model import Campaign, Permit, Spec
@@ -86,7 +87,7 @@ class Probed:
         "perjoule measure /nas --meter kasa://10.0.0.52 --meter constant:'5 W +- 1 W'",
         "perjoule measure /usb --meter 'shelly://10.0.0.50?accuracy=1 %' --seconds 30",
         "perjoule measure /usb --meter \\",
-        "    'csv:log.csv?value=W&unit=W&semantics=average&grade=wall'",
+        "    'csv:log.csv?value=W&unit=W&semantics=window mean&window=1 s&grade=wall'",
         "perjoule measure /nas --meter shelly://10.0.0.51 --meter shelly://10.0.0.52",
         "sudo perjoule measure /dev/disk/by-id/ID --overwrite ID --meter kasa://plug",
         "perjoule measure /nas --on n[1-4] --meter kasa://plug --meter n1=kasa://p1",
@@ -181,7 +182,7 @@ def measure_command(
     if not meters:
         err.print("no --meter: throughput alone, without watts", style="yellow")
     asked, speeds = _metered(asked, built)
-    sized = _probed(asked, speeds, _window_s(speeds, window_s), location.room_bytes)
+    sized = _probed(asked, speeds, window_s, location.room_bytes)
     windows_count, clients_count = len(sized.rates) * repetitions, max(1, len(place.client_names))
     takes_s = sizing.duration_s(sized.rates, sized.size_bytes, repetitions, first.SETTLE_S)
     takes_s += (
@@ -237,6 +238,15 @@ def _metered(asked: Asked, built: Mapping[str, Meter]) -> tuple[Asked, Mapping[s
     speeds = asking.asked(built, IDLE_S if built else 0.0)
     for line, speed in speeds.items():
         show_part("meter", _speed_text(line, built[line], speed))
+        if speed.unsteady:
+            show_part("", f"it varies, and averages over an unknown time then give no energy: {MEANS}")
+        if speed.sparse:
+            raise CampaignError(
+                f"powers of one moment give an energy if they are at most {number(SPARSE_S)} s apart, and these are "
+                f"{number(speed.update_s)} s",
+                where=f"--meter {withheld(line)}",
+                next=MEANS,
+            )
     meters = first.supplied(asked.meters, {line: speed.grade for line, speed in speeds.items()})
     for whose, lines in _supplies(meters).items():
         sum_w = sum(speeds[line].idle_w for line in lines)
@@ -266,8 +276,14 @@ def _already(_meters: Mapping[str, Meter]) -> tuple[Check, ...]:
     return ()
 
 
-def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float, room: int) -> Probed:
-    """Load the place for seconds, and size the windows. Raises MachineError: there is no room."""
+def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], wanted_s: float | None, room: int) -> Probed:
+    """Load the place for seconds, and size the windows, by default shorter ones where room lacks.
+
+    Raises:
+        CampaignError: a meter has too few updates in a window.
+        MachineError: there is no room.
+    """
+    window_s = _window_s(speeds, wanted_s)
     trial = asked.campaign().trials[0]
     rates = probe.probed(
         drivers.testbed(trial.testbed),
@@ -278,21 +294,28 @@ def _probed(asked: Asked, speeds: Mapping[str, MeterSpeed], window_s: float, roo
         trial.clients_count,
     )
     least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
-    size_bytes = sizing.size_bytes(rates, window_s, least_s, trial.clients_count)
     files_count = 1 if asked.place.is_device else len(rates)  # each direction has a file of its own
-    if size_bytes * files_count > room:
-        fits_s = int(room / files_count / max(rates.values()))
-        more = "name a larger disk" if asked.place.is_device else "free space"
-        fewer = f"write --operation {min(rates, key=rates.__getitem__)} alone" if len(rates) > 1 else ""
-        raise MachineError(
-            f"windows of {seconds_text(window_s)} move {bytes_text(size_bytes)} in each direction at "
-            f"{' and '.join(map(_rate, rates.values()))}, and {bytes_text(room)} may be filled",
-            where=asked.place.path,
-            next=", or ".join(
-                filter(None, [f"write --seconds {fits_s}" if fits_s >= least_s else fewer, more])
-            ),
+    size_bytes = sizing.size_bytes(rates, window_s, least_s, trial.clients_count)
+    if size_bytes * files_count <= room:
+        return Probed(rates, size_bytes)
+    fitting_s = sizing.fitting_s(rates, room // files_count, least_s, trial.clients_count)
+    if fitting_s and wanted_s is None:
+        show_part(
+            "window", f"{fitting_s} s instead of {seconds_text(window_s)}: {bytes_text(room)} may be filled"
         )
-    return Probed(rates, size_bytes)
+        return Probed(rates, sizing.size_bytes(rates, fitting_s, least_s, trial.clients_count))
+    slowest = min(rates, key=rates.__getitem__)
+    alone = len(rates) > 1 and sizing.fitting_s({slowest: rates[slowest]}, room, least_s, trial.clients_count)
+    advice = (
+        f"write --seconds {fitting_s}" if fitting_s else f"write --operation {slowest} alone" if alone else ""
+    )
+    more = "name a larger disk" if asked.place.is_device else "free space"
+    raise MachineError(
+        f"windows of {seconds_text(window_s)} move {bytes_text(size_bytes)} in each direction at "
+        f"{' and '.join(map(_rate, rates.values()))}, and {bytes_text(room)} may be filled",
+        where=asked.place.path,
+        next=", or ".join(filter(None, [advice, more])),
+    )
 
 
 def _window_s(speeds: Mapping[str, MeterSpeed], wanted_s: float | None) -> float:

@@ -10,9 +10,19 @@ from perjoule.model.format import number
 from perjoule.model.metrics import ENERGY, PER_JOULE, POWER, RATES, metric_of
 from perjoule.model.units import counted
 from perjoule.results.limitations import in_rows, omissions
-from perjoule.results.table import with_meter
+from perjoule.results.table import row_text, with_meter
 from perjoule.store import Results
 from perjoule.summary import summary
+
+# of a meter whose powers give no energy: what its line may say instead
+MEANS = (
+    "if each number is the mean since the one before, write 'semantics=window mean&window=1 s'; else use its energy "
+    "counter, or another meter"
+)
+_NO_ENERGY = {
+    METERS.unsteady_averages(channel="").id,
+    METERS.undersampled(channel="", period_s=1.0, refused=True).id,
+}
 
 
 def show_part(word: str, text: str) -> None:
@@ -42,7 +52,9 @@ def _numbers(cell: Cell) -> Iterator[str]:
         if key not in cell.metrics:
             yield f"- {metric_of(key).unit.symbol}"
             continue
-        yield f"{with_meter(cell, key)} {metric_of(key).unit.symbol}"
+        # of the repetitions alone where the meter states no error, which a line below says
+        text = row_text(cell, key) if cell.unstated else with_meter(cell, key)
+        yield f"{text} {metric_of(key).unit.symbol}"
 
 
 def _whose(cell: Cell, boundary: PowerShown) -> Iterator[str]:
@@ -66,7 +78,8 @@ def _missing(cells: Sequence[Cell], metered: Sequence[str], remote: bool) -> Ite
         if remote and NAS not in metered:
             yield "watts: no meter shows the NAS; add --meter nas=URL, as in nas=shelly://192.168.1.50"
         elif silent := [doubt for cell in cells for doubt in cell.doubts if doubt.kind == METERS]:
-            yield f"watts: {silent[0]}; check the meter, then measure again"
+            advice = MEANS if silent[0].id in _NO_ENERGY else "check the meter, then measure again"
+            yield f"watts: {silent[0]}; {advice}"
         elif all(cell.grade == "" for cell in cells):
             yield (
                 "watts: the meters show parts alone, as a processor; add one of the whole "
