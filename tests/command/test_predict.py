@@ -82,8 +82,8 @@ def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: P
         "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not "
         "identify" in told
     )
-    assert "–" in next(line for line in told if line.split()[:2] == ["write", "1"])
-    assert "–" not in next(line for line in told if line.split()[:2] == ["write", "64"])
+    assert "– (" in next(line for line in told if line.split()[:2] == ["write", "1"])
+    assert "– (" not in next(line for line in told if line.split()[:2] == ["write", "64"])
     said(*words, "--figure", tmp_path / "f.svg")
     assert "at_once of moosefs" in (tmp_path / "f.svg").read_text()
 

@@ -42,6 +42,16 @@ def estimate(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
 
 
+def with_band(value: float, low: float, high: float) -> str:
+    """Print an estimate with its band, all with the decimals of its three digits: "2.02 (0.58–2.46)"."""
+    digits = max(0, 2 - floor(log10(value))) if value > NOTHING else 0
+    middle_text, *ends = (
+        estimate(end) if value >= 999.5 else f"{end:,.{digits}f}".replace(",", " ")
+        for end in (value, low, high)
+    )
+    return f"{middle_text} ({'–'.join(ends)})"
+
+
 def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = False) -> str:
     """Print a mean with half its 95 % interval; "?" for one repetition.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.figures.prediction import Predicted, prediction
 from perjoule.figures.vega import Spec
-from perjoule.model.format import estimate, number, percent
+from perjoule.model.format import estimate, number, percent, with_band
 from perjoule.model.metrics import EFFICIENCY, METRICS, POWER, RANKED, THROUGHPUT
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
@@ -26,36 +26,22 @@ _WORDS = {
 
 
 def table(predictions: Sequence[Prediction]) -> Table:
-    """Lay out predictions, a row each: value (if it is more than a range), 90 % band, bound and what sets
+    """Lay out predictions, a row each: value (if it is more than a range) with its 90 % band, bound and what sets
     it.
     """
     rate, watts, work = (metric.label for metric in (_RATE, _WATTS, _WORK))
-    headers = (
-        "direction",
-        "clients",
-        rate,
-        "90 %",
-        watts,
-        "90 %",
-        f"idle {watts}",
-        work,
-        "90 %",
-        f"bound {rate}",
-        "bottleneck",
-    )
+    banded = (f"{label} (90 %)" for label in (rate, watts, work))
+    headers = ("direction", "clients", *banded, f"bound {rate}", "bottleneck", f"idle {watts}")
     rows = tuple(
         (
             row.direction,
             str(row.clients_count),
-            _value(row, row.throughput_bytes_per_s[0] / _RATE.unit.per),
-            _band(row.throughput_bytes_per_s, _RATE.unit.per),
-            _value(row, row.mean_w[0]),
-            _band(row.mean_w, 1.0),
-            number(row.idle_w),
-            _value(row, row.efficiency_bytes_per_j[0] / _WORK.unit.per),
-            _band(row.efficiency_bytes_per_j, _WORK.unit.per),
+            _banded(row, row.throughput_bytes_per_s, _RATE.unit.per),
+            _banded(row, row.mean_w, 1.0),
+            _banded(row, row.efficiency_bytes_per_j, _WORK.unit.per),
             number(row.bound_bytes_per_s / _RATE.unit.per),
             row.bottleneck,
+            number(row.idle_w),
         )
         for row in predictions
     )
@@ -103,8 +89,10 @@ def _value(row: Prediction, value: float) -> str:
     return "–" if row.rests_on else number(value)
 
 
-def _band(triple: tuple[float, float, float], per: float) -> str:
-    return f"{number(triple[1] / per)} to {number(triple[2] / per)}"
+def _banded(row: Prediction, triple: tuple[float, float, float], per: float) -> str:
+    """Print a value with its band, or the band alone: "104 (26–111)", "– (26–111)"."""
+    text = with_band(*(end / per for end in triple))
+    return f"– {text.partition(' ')[2]}" if row.rests_on else text
 
 
 def remarks(target: Target, predictions: Sequence[Prediction], worth_count: int) -> Iterator[str]:

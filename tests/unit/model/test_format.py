@@ -15,6 +15,7 @@ from perjoule.model.format import (
     ratio_text,
     span_text,
     uncertainty_text,
+    with_band,
 )
 
 
@@ -64,6 +65,20 @@ def test_a_number_of_any_size_has_digits_that_count(value: float, text: str) -> 
 )
 def test_an_estimate_has_three_digits_in_groups(value: float, text: str) -> None:
     assert estimate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("band", "text"),
+    [
+        ((103.7, 25.55, 111.3), "104 (26–111)"),
+        ((2.02, 0.585, 2.46), "2.02 (0.58–2.46)"),
+        ((809.0, 625.0, 1084.0), "809 (625–1 084)"),
+        ((5083.0, 1127.0, 11_932.0), "5 080 (1 130–11 900)"),
+        ((0.0, 0.0, 3.0), "0 (0–3)"),
+    ],
+)
+def test_an_estimate_and_its_band_have_the_same_decimals(band: tuple[float, float, float], text: str) -> None:
+    assert with_band(*band) == text
 
 
 def test_an_interval_is_printed_with_the_digits_of_its_numbers_and_left_out_if_unknown() -> None:

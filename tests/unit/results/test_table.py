@@ -97,7 +97,10 @@ def test_the_share_on_disk_has_no_decimals_because_it_is_known_to_3_points(
         (published_table([]), {"clients", "predicted MiB/s", "range", "printed", "error"}),
         (replacement_table([]), {"machines", "power / server's", "whole machines"}),
         (scores_table({}), {"points", "median", "90 %", "bands hold", "watts: skill", "order: tau"}),
-        (prediction.table([]), {"clients", "MiB/s", "90 %", "W", "idle W", "MiB/J", "bound MiB/s"}),
+        (
+            prediction.table([]),
+            {"clients", "MiB/s (90 %)", "W (90 %)", "idle W", "MiB/J (90 %)", "bound MiB/s"},
+        ),
         (prediction.parameters_table(shipped("cephfs")), {"value", "90 %"}),
     ],
 )
