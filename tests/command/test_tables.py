@@ -97,6 +97,21 @@ def holds(table: Table, spare: Sequence[str], width: int) -> None:
     assert width < 1000 or not layout.hidden
 
 
+@pytest.mark.parametrize(
+    ("words", "header"),
+    [
+        ("predict cephfs --on odroid-hc4 --clients 1,4", "direction"),
+        (f"plan {EXAMPLES}/needs/archive.toml", "cluster"),
+    ],
+)
+def test_predictions_and_plans_are_tables_at_80_columns_and_no_records(
+    words: str, header: str, tables: list[tuple[Table, Sequence[str]]]
+) -> None:
+    lines = CliRunner().invoke(cli, words.split()).stdout.splitlines()
+    assert len(tables) == 1
+    assert len([line for line in lines if header in line.split()]) == 1, lines[:8]
+
+
 def test_every_table_of_a_command_is_laid_out_by_these_rules() -> None:
     files = [*(ROOT / "src/perjoule/cli").rglob("*.py")]
     assert [path.name for path in files if "rich.table" in path.read_text()] == []

@@ -89,6 +89,7 @@ class MeanRatios:
 class Network:
     """A network speed, and the card that gives it to a server; no card where it is on board."""
 
+    title: str = ""
     goodput: Rate
     card_behind_supply: Watts | None = None
     card_price: Money | None = None
@@ -100,6 +101,7 @@ class Network:
 class Switch:
     """A switch."""
 
+    title: str = ""
     network: str
     ports: Annotated[int, Field(ge=2, le=1024)]
     watts_at_wall: Watts

@@ -10,7 +10,7 @@ import click
 from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
-from perjoule.cli.terminal.display import err, out, show, show_line
+from perjoule.cli.terminal.display import err, out, show_line, show_table
 from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.cli.terminal.tables import wrapped_at_words
 
@@ -133,7 +133,9 @@ def _show(answer: "Answer", everything: bool, number: int | None) -> None:
         style="bold",
     )
     rows = answer.rows if everything else texts.shown(answer)
-    show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows), texts.WORDS), (), ())
+    table = Table(texts.HEADERS, tuple(texts.cells(row) for row in rows), texts.WORDS)
+    if hidden := show_table(table, spare=texts.SPARE).hidden:
+        show_line(f"not shown for lack of width: {', '.join(hidden)}; --candidate N has it")
     if len(rows) < len(answer.rows):
         out.print(
             f"{len(rows)} of {len(answer.rows)} are shown: the best at something, and some between; --all lists all"
@@ -153,7 +155,7 @@ def _show(answer: "Answer", everything: bool, number: int | None) -> None:
         style="bold",
     )
     for change in changes:
-        show_line(f"  {texts.change_text(change)}")
+        show_line(f"  {texts.change_text(change, answer.space.titles)}")
 
 
 def _show_impossible(answer: "Answer") -> None:

@@ -55,6 +55,7 @@ class Row:
     servers_count: int
     hosts_count: int
     switch: str
+    switch_title: str
     switches_count: int
     values: Mapping[Measure, Banded]
     binds_read: str  # a resource
@@ -75,10 +76,10 @@ class Row:
 
     @property
     def text(self) -> str:
-        """A short form: "5 x odroid-hc4, 2 x exos-x12 each, moosefs 2 copies"."""
-        machine = self.machine
+        """A short form: "5 x Odroid HC4, 2 x Seagate Exos X12 12 TB each, 1 GbE, MooseFS 2 copies"."""
+        server, drive, network = self.machine.titles
         return (
-            f"{self.servers_count} x {machine.server}, {machine.drives_count} x {machine.drive} each, "
+            f"{self.servers_count} x {server}, {self.machine.drives_count} x {drive} each, {network}, "
             f"{self.choice.text}"
         )
 
@@ -218,7 +219,8 @@ def _rows(question: Question, design_space: Space, some: Candidates, draws_count
             choice,
             int(some.servers_count[n]),
             hosts_count,
-            switches.names[int(switches.choice[hosts_count])],
+            switch := switches.names[int(switches.choice[hosts_count])],
+            design_space.titles[f"switch {switch}"],
             int(switches.count[hosts_count]),
             {
                 measure: Banded(float(central[measure][n]), float(low[n]), float(high[n]))

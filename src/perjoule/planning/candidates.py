@@ -22,6 +22,7 @@ from perjoule.planning.measures import TB
 from perjoule.planning.need import Question
 from perjoule.planning.parts import Parts, of_server, of_technology
 from perjoule.planning.quantities import Book, Ints
+from perjoule.planning.titles import titles
 from perjoule.prediction import Law
 
 T = TypeVar("T")
@@ -72,6 +73,7 @@ class EquippedServer:
     drive: str
     drives_count: int
     network: str
+    titles: tuple[str, str, str]  # of the server, the drive and the network
     capacity_bytes: float
     capacity_tb: float  # by which a disk's price is multiplied if it is one by the terabyte, else 1
     embodied_tb: float
@@ -97,6 +99,7 @@ class Choice:
     """A file system with one redundancy."""
 
     filesystem: str
+    title: str
     options: Mapping[str, Json]
     redundancy: Redundancy
     amplification: Amplification
@@ -108,8 +111,8 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """A short form: "cephfs 4+2"."""
-        return f"{self.filesystem} {self.redundancy.text}"
+        """A short form: "CephFS 4+2"."""
+        return f"{self.title} {self.redundancy.text}"
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,7 @@ class Space:
     """All that is enumerated, and the book of the quantities on which it rests."""
 
     book: Book
+    titles: Mapping[str, str]  # of parts: {"server orange-pi-5-max": "Orange Pi 5 Max"}
     machines: tuple[EquippedServer, ...]
     choices: tuple[Choice, ...]
     counts: Ints  # of servers
@@ -145,11 +149,13 @@ def space(question: Question) -> Space:
     need, parts = question.need, question.parts
     book = Book()
     unity = book.add(exact(1.0, "one"), "one")
-    choices = tuple(_choices(question, book, need.failures_count))
-    machines = tuple(_machines(question, book, unity))
+    part_titles = titles(parts)
+    choices = tuple(_choices(question, book, part_titles, need.failures_count))
+    machines = tuple(_machines(question, book, part_titles, unity))
     if not choices:
         most_count = max(
-            (choice.redundancy.tolerated_count for choice in _choices(question, book, 0)), default=0
+            (choice.redundancy.tolerated_count for choice in _choices(question, book, part_titles, 0)),
+            default=0,
         )
         fault = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
         raise CampaignError(
@@ -176,6 +182,7 @@ def space(question: Question) -> Space:
     failing = _entered(book, "failure", parts.failure)
     return Space(
         book,
+        part_titles,
         machines,
         choices,
         counts,
@@ -203,7 +210,9 @@ def _counts(most_count: int) -> Ints:
     return np.array(counts)
 
 
-def _choices(question: Question, book: Book, failures_count: int) -> Iterator[Choice]:
+def _choices(
+    question: Question, book: Book, part_titles: Mapping[str, str], failures_count: int
+) -> Iterator[Choice]:
     need = question.need
     for name, filesystem in question.parts.filesystem.items():
         if need.choose.filesystems is not None and name not in need.choose.filesystems:
@@ -216,7 +225,8 @@ def _choices(question: Question, book: Book, failures_count: int) -> Iterator[Ch
                     book, name, "write", redundancy, filesystem.write_cpu, filesystem.write_reached
                 )
                 reading = _pace(book, name, "read", redundancy, filesystem.read_cpu, filesystem.read_reached)
-                yield Choice(name, options, redundancy, amplification, *counts, writing, reading)
+                title = part_titles[f"filesystem {name}"]
+                yield Choice(name, title, options, redundancy, amplification, *counts, writing, reading)
 
 
 def _pace(
@@ -285,7 +295,9 @@ def _layout(
     raise CampaignError(f"options {dict(options)} fit no number of servers", where=place, next=str(refusal))
 
 
-def _machines(question: Question, book: Book, unity: int) -> Iterator[EquippedServer]:
+def _machines(
+    question: Question, book: Book, part_titles: Mapping[str, str], unity: int
+) -> Iterator[EquippedServer]:
     choose, parts = question.need.choose, question.parts
     drives = {name: _drive(parts, name, book, unity) for name in choose.drives or parts.drive}
     networks = {
@@ -308,12 +320,18 @@ def _machines(question: Question, book: Book, unity: int) -> Iterator[EquippedSe
                 if network not in networks:
                     continue
                 at = Of(**(stepless | server_entries | drive_entries | cardless | networks[network]))
+                called = (
+                    part_titles[f"server {server_name}"],
+                    part_titles[f"drive {drive_name}"],
+                    part_titles[f"network {network}"],
+                )
                 for count in range(1, slots_count + 1):
                     yield EquippedServer(
                         server_name,
                         drive_name,
                         count,
                         network,
+                        called,
                         count * drive.capacity_bytes.value,
                         drive.capacity_bytes.value / TB.per if drive.price is None else 1.0,
                         drive.capacity_bytes.value / TB.per if drive.embodied is None else 1.0,

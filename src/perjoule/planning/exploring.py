@@ -1,5 +1,6 @@
 """A page to explore a plan with: one HTML file that needs nothing from outside."""
 
+from functools import partial
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -65,12 +66,12 @@ def page(answer: Answer) -> str:
         headers=HEADERS,
         words=WORDS,
         rows=[(row, cells(row)) for row in answer.rows],
-        changes=[change_text(change) for change in main_changes(answer)],
+        changes=[change_text(change, answer.space.titles) for change in main_changes(answer)],
         heading=heading(answer).capitalize(),
         more=most_tried(answer).capitalize(),
         moves=[move_text(move) for move in answer.moves],
         misses=misses(answer.nearest, constraints(need)) if answer.nearest else [],
-        quantity_text=quantity_text,
+        quantity_text=partial(quantity_text, titles=answer.space.titles),
         quantities=[
             quantity
             for quantity in answer.space.book.quantities
@@ -84,7 +85,9 @@ def _card(answer: Answer, name: str, title: str) -> tuple[str, Row, list[str]]:
     """Return the title of a pick, its row, and lines about how far it can be trusted."""
     row = answer.pick(name)
     title, remark = (least_regret(answer), less_regret(answer)) if name == LEAST_REGRET else (title, "")
-    return title.capitalize(), row, [sure_text(row), *measured_lines(row), *filter(None, [remark])]
+    lines = (sure_text(row), *measured_lines(row), *filter(None, [remark]))
+    # no line of a narrow card begins with the sign of a number before it
+    return title.capitalize(), row, [line.replace(" %", "\N{NO-BREAK SPACE}%") for line in lines]
 
 
 def _asset(name: str) -> str:
@@ -92,7 +95,7 @@ def _asset(name: str) -> str:
 
 
 def _data(answer: Answer) -> dict[str, object]:
-    filesystems = sorted({row.choice.filesystem for row in answer.rows})
+    filesystems = sorted({row.choice.title for row in answer.rows})
     return {
         "colours": {theme: THEMES[theme]["range"]["category"] for theme in ("light", "dark")},
         "filesystems": filesystems,
@@ -115,8 +118,8 @@ def _point(row: Row) -> dict[str, object]:
     values = {axis.key: row.values[axis] for axis in AXES}
     return {
         "id": row.id,
-        "filesystem": row.choice.filesystem,
-        "server": row.machine.server,
+        "filesystem": row.choice.title,
+        "server": row.machine.titles[0],
         "text": row.text,
         "about": list(about(row)),
         "values": {key: [band.value, band.low, band.high] for key, band in values.items()},

@@ -62,6 +62,7 @@ class FileSystemPart:
     near its bound it is.
     """
 
+    title: str = ""
     further_hosts: _Count  # beside those that hold data
     # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
     write_cpu: Bare | None = None

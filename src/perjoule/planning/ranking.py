@@ -36,9 +36,9 @@ def designs(space: Space, some: Candidates) -> tuple[Ints, list[str]]:
     Counts don't matter.
     """
     texts = [
-        f"{machine.server} with {machine.drive}, {machine.network}, {choice.text}"
-        for machine, choice in zip(
-            (space.machines[int(n)] for n in some.machine),
+        f"{server} with {drive}, {network}, {choice.text}"
+        for (server, drive, network), choice in zip(
+            (space.machines[int(n)].titles for n in some.machine),
             (space.choices[int(n)] for n in some.choice),
             strict=True,
         )

@@ -1,6 +1,6 @@
 """An answer in words and as data: the table of the terminal and of the page, and what `--json` prints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
 
@@ -18,8 +18,9 @@ _SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
 _UNITS = {measure: measure.unit.symbol for measure in _SHOWN} | {
     measures.IDLE: f"{measures.IDLE.qualifier} {measures.IDLE.unit.symbol}"
 }
-HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
-WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
+HEADERS = ("#", "cluster", *_UNITS.values(), "meets", "regret", "best at")
+SPARE = (_UNITS[measures.IDLE],)  # of them, what a narrow terminal can do without
+WORDS = ("cluster", "best at")  # of them, those of columns that hold words
 CONTRADICTED = "a measurement contradicts it"
 _KEY_TEXTS = {  # of parts
     "active": "active power",
@@ -68,9 +69,7 @@ def cells(row: Row) -> tuple[str, ...]:
     """Lay a row out under HEADERS."""
     return (
         str(row.id),
-        str(row.servers_count),
-        f"{row.machine.server}, {row.machine.drives_count} x {row.machine.drive}, {row.machine.network}",
-        row.choice.text,
+        row.text,
         *(measure.number(row.values[measure].value) for measure in _SHOWN),
         f"{percent(row.meets_ratio)} %",
         f"{percent(row.regret_ratio)} %",
@@ -92,9 +91,13 @@ def about(row: Row) -> Iterator[str]:
         if row.hosts_count > row.servers_count
         else ""
     )
-    yield f"{row.text}{further}; {row.switches_count} x switch {row.switch}"
+    yield f"{row.text}{further}; switches: {row.switches_count} x {row.switch_title}"
+    yield (
+        f"in a need: server {row.machine.server}, drive {row.machine.drive}, network {row.machine.network}, "
+        f"filesystem {row.choice.filesystem}"
+    )
     read, write = f"read {of(measures.READ)}", f"write {of(measures.WRITE)}"
-    yield f"{read}, where {row.binds_read} takes the longest; {write}, where {row.binds_write} does"
+    yield f"{read}, limited by {row.binds_read}; {write}, limited by {row.binds_write}"
     yield (
         f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} "
         f"{measures.ENERGY.qualifier}"
@@ -161,22 +164,26 @@ def less_regret(answer: Answer) -> str:
     return f"less regret: {'; '.join(each)}" if each else ""
 
 
-def quantity_text(name: str) -> str:
-    """Say in words what a quantity is that has its name from a part and its key: "filesystem cephfs: read
-    throughput over its prediction".
+def quantity_text(name: str, titles: Mapping[str, str]) -> str:
+    """Say in words what a quantity is that has its name from a part and its key: "CephFS: read throughput over its
+    prediction".
+
+    Args:
+        name: "filesystem cephfs: read_reached".
+        titles: of parts, as a `Space` has them.
     """
     part, _, key = name.rpartition(": ")
     text = _KEY_TEXTS.get(key, _NAME_TEXTS.get(key, key))
-    return f"{part}: {text}" if part not in ("", _SHARED) else text
+    return f"{titles.get(part, part)}: {text}" if part not in ("", _SHARED) else text
 
 
-def change_text(change: Change) -> str:
+def change_text(change: Change, titles: Mapping[str, str]) -> str:
     """Say what it takes to change a ranking."""
     quantity = change.quantity
     side = "above" if change.above else "below"
     interval = f"now {quantity.text(quantity.value)}, {quantity.text(quantity.low)} to {quantity.text(quantity.high)}"
     return (
-        f"least {change.aim}: {quantity_text(quantity.name)} {side} {quantity.text(change.threshold)} ({interval}): "
+        f"least {change.aim}: {quantity_text(quantity.name, titles)} {side} {quantity.text(change.threshold)} ({interval}): "
         f"{change.then} instead of {change.best}"
     )
 

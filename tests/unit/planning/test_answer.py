@@ -60,11 +60,11 @@ def test_the_picks_are_the_lowest_of_the_front(found) -> None:
 def test_what_changes_a_ranking_is_said_in_words_and_not_by_the_keys_of_files(found) -> None:
     for quantity in found.space.book.quantities:
         part, _, key = quantity.name.rpartition(": ")
-        text = quantity_text(quantity.name)
+        text = quantity_text(quantity.name, {})
         assert "_" not in text and (not part or part == "failure" or text.startswith(f"{part}: "))
         if part and key != "price":  # which is the word itself
             assert not text.endswith(f": {key}"), "a key alone is no word"
-    assert quantity_text("filesystem cephfs: read_reached") == (
+    assert quantity_text("filesystem cephfs: read_reached", {}) == (
         "filesystem cephfs: read throughput over its prediction"
     )
 

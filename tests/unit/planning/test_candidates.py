@@ -17,7 +17,7 @@ def _rows(options: str) -> dict[tuple[object, ...], Row]:
 
 def test_mirrors_beneath_halve_what_a_candidate_holds() -> None:
     single, double = _rows("{goal = 2}"), _rows('{goal = 2, beneath = {kind = "ext4", mirror = "md"}}')
-    assert {row.choice.text for row in double.values()} == {"moosefs 2 copies, mirrored disks"}
+    assert {row.choice.text for row in double.values()} == {"MooseFS 2 copies, mirrored disks"}
     assert set(single) & set(double)
     for alike in set(single) & set(double):
         held, mirrored = (of[alike].values[CAPACITY].value for of in (single, double))

@@ -37,7 +37,7 @@ def last(found):
 
 
 def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(found, last) -> None:
-    assert (last.machine.server, last.servers_count, last.choice.text) == ("odroid-hc4", 5, "glusterfs 4+1")
+    assert (last.machine.server, last.servers_count, last.choice.text) == ("odroid-hc4", 5, "GlusterFS 4+1")
     assert last is found.rows[-1] and last.id == len(found.rows) and not last.picks
     assert PRINTED["max_arm_glusterfs_read"] == pytest.approx(268.6 * MIB, rel=1e-4)
     (line,) = (line for line in about(last) if line.startswith("contradicted: "))
@@ -94,8 +94,8 @@ def test_a_pick_with_more_regret_than_another_names_it(found, last) -> None:
 def test_each_card_of_the_page_has_regret_and_the_share_of_draws_that_meet_the_need(found) -> None:
     cards = re.findall(r"<li><small>[^<]*: candidate (\d+)</small>(.*?)</li>", page(found), re.DOTALL)
     assert len(cards) == 5
-    for number, text in cards:
-        row = found.rows[int(number) - 1]
+    for number, card in cards:
+        row, text = found.rows[int(number) - 1], card.replace("\N{NO-BREAK SPACE}", " ")
         assert (
             f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret "
             f"{100 * row.regret_ratio:.0f} %" in text

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from perjoule.results.table import Table
 
 _GAP = 2  # between columns
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d+(?: \d{3}(?!\d))*")  # "13 400" is one number
 # before what may stand below a number: a range and what follows it, then any interval
 _FOLDS = (re.compile(r" (?=\()|(?<=\)) (?=±)"), re.compile(r" (?=[±(])"))
 # spaces within a number: before its thousands and its per cent

@@ -72,6 +72,11 @@ def test_numbers_are_aligned_at_the_decimal_point_of_the_first_number_of_a_cell(
     assert len(ones) == 1, layout.rows
 
 
+def test_the_thousands_of_a_number_are_aligned_with_those_of_others() -> None:
+    layout = laid_out(Table(("USD",), (("980",), ("1 060",), ("13 400",))), 80)
+    assert [*layout.headers, *layout.rows] == ["   USD", "   980", " 1 060", "13 400"]
+
+
 def test_a_range_stands_below_its_number_before_a_column_goes_or_rows_become_records() -> None:
     rows = (
         ("CephFS", "74.3 ± 6.6", "66.76", "4"),
