@@ -14,9 +14,14 @@ from places import ROOT
 CHECKS = ("clipped", "pale", "inaccessible")
 ROWS = """return [...document.querySelectorAll("tbody tr")].map((row) => arguments[0].map(
     (name) => row.querySelector(`[data-label="${name}"]`).firstChild.textContent.trim()))"""
-GROUPS = (
-    "return [...document.querySelectorAll('.group')].filter((one) => !one.hidden).map((one) => "
+DIRECTIONS = (
+    "return [...document.querySelectorAll('tbody tr')].filter((one) => !one.hidden).map((one) => "
     "one.dataset.direction)"
+)
+BOUNDARIES = DIRECTIONS.replace("direction", "boundary")
+COLUMN = (
+    "return [...document.querySelectorAll('tbody tr:not([hidden])')].map((one) => "
+    'one.querySelector(`[data-label="${arguments[0]}"]`).textContent)'
 )
 
 
@@ -70,9 +75,24 @@ def test_a_number_leads_to_a_trial_and_that_to_its_raw_files(browser: webdriver.
 
 def test_filters_leave_what_fits(browser: webdriver.Chrome, site: Path) -> None:
     browser.get(site.as_uri())
-    assert set(browser.execute_script(GROUPS)) == {"read", "write"}
+    assert set(browser.execute_script(DIRECTIONS)) == {"read", "write"}
+    assert set(browser.execute_script(BOUNDARIES)) == {"net"}, "the headline's, until one asks for others"
+    Select(browser.find_element(By.CSS_SELECTOR, "[data-filter=boundary]")).select_by_visible_text("all")
+    assert {"net", "gross"} < set(browser.execute_script(BOUNDARIES))
     Select(browser.find_element(By.CSS_SELECTOR, "[data-filter=direction]")).select_by_visible_text("read")
-    assert set(browser.execute_script(GROUPS)) == {"read"}
+    assert set(browser.execute_script(DIRECTIONS)) == {"read"}
     browser.find_element(By.CSS_SELECTOR, "[data-filter=text]").send_keys("nobody's file system")
-    assert browser.execute_script(GROUPS) == []
+    assert browser.execute_script(DIRECTIONS) == []
     assert browser.find_element(By.ID, "none").is_displayed()
+
+
+def test_a_column_sorts_and_a_rank_is_shown_among_several(browser: webdriver.Chrome, site: Path) -> None:
+    browser.get(site.as_uri())
+    ranks = browser.execute_script(COLUMN, "rank")
+    assert {"1 of 2", "2 of 2"} <= set(ranks) and "1 of 1" not in ranks
+    sort = "document.querySelectorAll('#results th button')[3].click()"  # a phone shows no headers
+    for descending in (False, True):
+        browser.execute_script(sort)
+        numbers = [float(text.split()[0]) for text in browser.execute_script(COLUMN, "work per joule")]
+        assert len(numbers) > 4
+        assert numbers == sorted(numbers, reverse=descending)

@@ -30,6 +30,18 @@ from perjoule.results.table import load_text
 from perjoule.store.journal import sha256
 
 MARK = ".perjoule-site"  # identifies a folder that a later build may replace
+HEADERS = {  # of the list, those of words with their style
+    "load": "word",
+    "redundancy": "word",
+    "file system": "word",
+    "work per joule": "",
+    "rate": "",
+    "clients": "",
+    "data hosts": "",
+    "n": "",
+    "rank": "",
+    "publication": "word",
+}
 FILTERS = ("hosts", "boundary", "grade", "workload", "direction", "redundancy")
 
 
@@ -136,7 +148,7 @@ def _write(path: Path, text: str) -> None:
 def _list_page(entries: Sequence[Entry]) -> str:
     ranked = groups(entries)
     choices = {name: sorted({str(getattr(group, name)) for group in ranked}) for name in FILTERS}
-    values = {"groups": ranked, "choices": choices, "entries": entries}
+    values = {"groups": ranked, "choices": choices, "entries": entries, "headers": HEADERS}
     return _pages().get_template("list.html").render(title="Verified results", **_common(), **values)
 
 
