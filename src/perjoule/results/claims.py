@@ -43,19 +43,19 @@ def claims_table(verdicts: Sequence[Judged], came: str = "") -> Table:
             "–" if judged.p is None else p_text(judged.p),
             str(judged.cases_count or "–"),
             ", ".join(part for part in (came if judged.cases_count else "", _grade(judged)) if part) or "–",
-            judged.why or "–",
             durable_text(judged.durable) or "–",
+            judged.why or "–",  # last, where the page has room for a sentence
         )
         for judged in verdicts
     )
-    headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why", "until on disk")
+    headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "until on disk", "why")
     return Table(headers, rows, {*headers} - {"ratio", "p", "cases"})
 
 
 def lines(verdicts: Sequence[Judged], came: str = "") -> Iterator[str]:
     """Return each verdict in a line or two, for a terminal."""
     rows = claims_table(verdicts, came).rows
-    for (verdict, claim, place, ratio, p, _, grade, why, _), judgement in zip(rows, verdicts, strict=True):
+    for (verdict, claim, place, ratio, p, _, grade, _, why), judgement in zip(rows, verdicts, strict=True):
         yield f"{verdict}: {claim} ({place})"
         details = (
             [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if judgement.ratio else []

@@ -27,7 +27,16 @@ def efficiency(
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if content.has(PER_JOULE[0]):
-        yield "efficiency", efficiency(content.cells, notes=[INTERVALS, *content.power_notes])
+        yield (
+            "efficiency",
+            efficiency(
+                content.cells,
+                notes=[
+                    f"{INTERVALS}; without the error of the meter, which they share",
+                    *content.power_notes,
+                ],
+            ),
+        )
 
 
 VIEW = View(rank=40, figures=_figures, lead=1)

@@ -199,6 +199,9 @@ def test_power_of_different_grades_is_not_judged_and_throughput_is(verdicts) -> 
     assert found[BETTER].verdict == "holds here"
     (efficiency,) = [one for text, one in found.items() if "MooseFS above CephFS" in text]
     assert "different grades (modelled, wall)" in efficiency.why
+    laid = claims_table([efficiency])
+    assert (laid.headers[-1], laid.rows[0][-1]) == ("why", efficiency.why), "the widest column of a page"
+    assert any(efficiency.why in line for line in lines([efficiency]))
 
 
 def test_a_verdict_says_how_its_numbers_came_about(verdicts) -> None:
