@@ -1,4 +1,5 @@
-"""Take the pictures of README.md: a table in a terminal, its report and a plan, in docs/assets.
+"""Take the pictures of README.md into docs/assets: a table in a terminal, its report and a plan; and keep the table as text
+in terminal.txt, of which README.md has rows.
 
 Usage: python setup/screenshots.py [RESULTS]. Without a results folder it simulates the demo, for minutes. Needs
 chromium and its driver, as tests/browser does.
@@ -72,6 +73,7 @@ def main(results: Path | None) -> None:
             perjoule("demo", "--simulate", "--into", results)
         perjoule("report", results)
         perjoule("plan", ROOT / "examples" / "needs" / "archive.toml", "--page", folder / "plan.html")
+        (ASSETS / "terminal.txt").write_text(perjoule("show", results), encoding="utf-8")
         drawing = folder / "terminal.svg"
         drawing.write_text(terminal_svg("perjoule show results/demo", at_terminal("show", str(results))))
         with chromium(folder, WIDTH) as page:

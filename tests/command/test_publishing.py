@@ -581,16 +581,3 @@ def test_the_description_of_a_bundle_may_be_anything(bundle: Path, tmp_path: Pat
 
         with pytest.raises(CampaignError, match="it has no license"):
             checked(rewritten(bundle, tmp_path / "odd.zip", change))
-
-
-def test_the_table_of_the_readme_is_what_show_prints_of_our_list(tmp_path: Path) -> None:
-    (table,) = re.findall(r"^```text\n(file system .*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
-    (bundle,) = (ROOT / "docs" / "list" / "bundles").glob("green-storage-*.zip")
-    with zipfile.ZipFile(bundle) as opened:
-        opened.extractall(tmp_path)
-    shown = CliRunner().invoke(cli, ["show", str(tmp_path)], terminal_width=200).output
-    headers, *rows = (re.split(r" {2,}", line.strip()) for line in table.splitlines() if line)
-    printed = [line for line in shown.splitlines() if line][: len(rows) + 1]
-    whole_headers, *whole = (re.split(r" {2,}", line.strip()) for line in printed)
-    places = [whole_headers.index(header) for header in headers]
-    assert rows == [[row[place] for place in places] for row in whole]

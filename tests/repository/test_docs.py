@@ -35,6 +35,17 @@ def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one_or_a_need(where: s
     assert campaign.parse(whole, source=where, folder=tmp_path).trials
 
 
+def test_the_table_of_the_readme_is_of_the_run_of_its_pictures() -> None:
+    (text,) = re.findall(r"^```text\n(file system .*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    headers, *rows = (re.split(r" {2,}", line.strip()) for line in text.splitlines() if line)
+    kept = (ROOT / "docs" / "assets" / "terminal.txt").read_text(encoding="utf-8").splitlines()
+    whole_headers, *whole = (re.split(r" {2,}", line.strip()) for line in kept if line)
+    places = [whole_headers.index(header) for header in headers]
+    shown = [[row[place] for place in places] for row in whole if len(row) == len(whole_headers)]
+    assert len(rows) > 3
+    assert [row for row in rows if row not in shown] == []
+
+
 def test_where_things_live_names_every_room_once_the_highest_layer_first() -> None:
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
     layers = [set(re.findall(r"\w+", layer)) - {"__main__"} for layer in contract["layers"]]
