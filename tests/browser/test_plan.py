@@ -7,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import Chrome, complaints, show, wait_drawn
+from chromium import Chrome, complaints, show, violations, wait_drawn
 from perjoule import planning
 from perjoule.planning.exploring import page
 from places import EXAMPLES
@@ -41,6 +41,10 @@ def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
 @pytest.mark.parametrize("check", ["clipped", "overlaps", "pale", "inaccessible"])
 def test_the_checks_of_the_report_find_nothing_here(seen: webdriver.Chrome, check: str) -> None:
     assert complaints(seen, check) == []
+
+
+def test_axe_finds_nothing(browser: webdriver.Chrome) -> None:
+    assert violations(browser) == []
 
 
 def test_the_page_does_not_scroll_sideways_and_says_nothing_to_the_console(browser: webdriver.Chrome) -> None:

@@ -113,7 +113,8 @@
     const place = document.querySelector(`#${name} .drawing`);
     const options = { actions: false, renderer: "svg", ast: true, config: data.themes[theme()], tooltip: { theme: theme() } };
     await embedded(place, complete(name, place.clientWidth), place.clientWidth, options);
-    for (const one of place.querySelectorAll("svg [role=graphics-symbol]:not([aria-label])")) one.removeAttribute("role");  // Vega names only marks that have values
+    for (const one of place.querySelectorAll("svg [role=graphics-symbol]:not([aria-label])"))
+      for (const attribute of ["role", "aria-roledescription"]) one.removeAttribute(attribute);  // Vega names only marks that have values
     place.dataset.drawn = theme();
   };
   const drawAll = async () => {
