@@ -116,7 +116,9 @@ def _differences(paper: Paper, pair: NumberPair, record: Record | None) -> Itera
     servers = (
         span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
     )
-    if servers and servers != measured.cell.servers_count:
+    # a brick may lie on a host of another role
+    holders_count = len(record.data_hosts) if record is not None and record.data_hosts else 0
+    if servers and servers not in (measured.cell.servers_count, holders_count):
         yield f"servers: {servers:g} there, {measured.cell.servers_count} storage hosts here"
     if record is not None and (scales := emulated_scales([record])):
         yield f"scale: hardware there, emulated at {scales[0]:g} here"

@@ -238,6 +238,8 @@ def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_count
         "goal: 2 there, not stated here",
         *shared[2:],
     ]
+    four = replace(record, data_hosts=("storage-1", "storage-2", "storage-3", "metadata-1"))
+    assert all(servers not in one.differs for one in held(paper, beside(paper, own), [four]))
     failed = replace(record, status="failed")
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)
