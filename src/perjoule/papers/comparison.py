@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, inf, log, sqrt
 
-from perjoule.model import Cell, Interval, Json, Record
+from perjoule.model import Cell, Interval, Json, Record, value_at
 from perjoule.model.metrics import metric_of
 from perjoule.papers.audit import span
 from perjoule.papers.audit.span import Span
@@ -133,7 +133,10 @@ def _told(record: Record) -> Mapping[str, Fact]:
         **record.trial.filesystem.options,
         **(reported if isinstance(reported, Mapping) else {}),
     }
-    return {key: str(option) for key, option in options.items() if isinstance(option, str | int | float)}
+    # no fact of a measurement: a claim compares clusters with and without
+    network = {"replication_network": "own"} if value_at(record.facts, "testbed", "cluster_network") else {}
+    texts = {key: str(option) for key, option in options.items() if isinstance(option, str | int | float)}
+    return network | texts
 
 
 def _span(paper: Paper, id: str) -> Span:

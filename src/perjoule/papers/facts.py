@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from perjoule.measures.overhead import COUNTED, USE
 from perjoule.measures.whole import HIGHEST, LOWEST, MEAN
-from perjoule.model import Cell, Interval, Quantity, Record, value_at
+from perjoule.model import Cell, Interval, Quantity, Record
 from perjoule.model.metrics import ENERGY, METRICS, OF_PEAK, POWER, PREFIXES, RATES, Metric, metric_of
 from perjoule.model.units import BYTES, exact_text
 from perjoule.papers.published import Paper, PrintedNumber, printed
@@ -234,8 +234,6 @@ def _facts(record: Record) -> dict[str, Fact]:
         "cluster": record.cluster,
         "workload": trial.workload.kind,
     }
-    if value_at(record.facts, "testbed", "cluster_network"):
-        facts["replication_network"] = "own"
     traits, pattern = record.traits, record.traits.pattern
     if traits.beneath:
         facts |= {"beneath": traits.beneath, "block": exact_text(traits.beneath_block_bytes or 4096, BYTES)}

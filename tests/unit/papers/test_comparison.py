@@ -240,6 +240,13 @@ def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_count
     ]
     four = replace(record, data_hosts=("storage-1", "storage-2", "storage-3", "metadata-1"))
     assert all(servers not in one.differs for one in held(paper, beside(paper, own), [four]))
+    apart = published.read(DIFFERENT.replace('kernel = "6.1"', 'replication_network = "own"'), "invented")
+    two = replace(record, facts={**record.facts, "testbed": {"cluster_network": {"storage-1": "10.98.0.1"}}})
+    without, within = (
+        [text for one in held(apart, beside(apart, own), [of]) for text in one.differs if "network" in text]
+        for of in (record, two)
+    )
+    assert (set(without), within) == ({"replication_network: own there, not stated here"}, [])
     failed = replace(record, status="failed")
     assert {one.differs for one in held(paper, beside(paper, own[:1]), [failed])} == {
         (*untold, "clients: not stated there, 2 here", servers)

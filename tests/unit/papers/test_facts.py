@@ -228,14 +228,3 @@ def test_table_4_of_the_cubieboards_stands_beside_the_analysis_on_each_machine(m
     }
     other_load = [replace(of, facts={**of.facts, "workload": "fio"}) for of in both]
     assert beside(paper, other_load) == ()
-
-
-def test_osds_with_a_network_of_their_own_are_said_to_have_one(made):
-    def facts(**testbed):
-        record = replace(made.record(), facts={"testbed": testbed})
-        name, label = record.trial.filesystem.label, record.trial.workload.label
-        (one,) = measured([record], [Cell(name, label, "write", 1, {"mean_w": interval([1.0])})])
-        return one.facts
-
-    assert facts(cluster_network={"storage-1": "10.98.0.1"})["replication_network"] == "own"
-    assert "replication_network" not in facts(run="x")

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import (
@@ -53,13 +53,12 @@ from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import (
     LabHost,
+    LabHosts,
     NodeName,
     Word,
     hardware_of,
     is_nobodys,
     node_of,
-    one_table_each,
-    require_one_network,
 )
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.scripts import HELPER
@@ -104,7 +103,7 @@ class SshCluster(
     """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list`
     prints it:
     addresses, ports, users and groups of hosts."""
-    hosts: Annotated[tuple[LabHost, ...], BeforeValidator(one_table_each), Field(min_length=1)]
+    hosts: LabHosts
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"};
     node is optional. One table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role =
     "client"}. Names suffice with an inventory,
@@ -119,14 +118,12 @@ class SshCluster(
     """File with the private key; OpenSSH's own choice by default."""
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the
-    daemons' logs.
-    """
+    daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
     tasks_limit_count: Annotated[int, Field(gt=0)] | None = None
     """How many processes and threads a run may have on each host; needs systemd there, whose own limit is
-    the default.
-    """
+    the default."""
     memory_limit_bytes: Annotated[Bytes, Field(gt=0)] | None = None
     """How much memory the programs of a run may use on each host, together with what the kernel caches for
     them; needs systemd
@@ -143,16 +140,14 @@ class SshCluster(
     are put back afterwards."""
     first_count: Annotated[int, Field(ge=0)] = 0
     """How many hosts are tried before all others, which are not contacted if one of these can't be used;
-    none by default.
-    """
+    none by default."""
     missing_count: Annotated[int, Field(ge=0)] = 0
     """How many hosts may be missing: as many that can't be used are left out, if others of their role can
     take their place, and
     records name them. The numbers of clients and servers stay what the campaign says."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example
-    while they reboot.
-    """
+    while they reboot."""
 
     @property
     def abilities(self) -> frozenset[type[Ability]]:
@@ -175,11 +170,6 @@ class SshCluster(
             raise ValueError(
                 f"{problem} (on = [...] takes roles and names: {', '.join(dict.fromkeys(names))})"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _connected(self) -> Self:
-        require_one_network(self.hosts)
         return self
 
     def planned(self, clients_count: int) -> Hosts:

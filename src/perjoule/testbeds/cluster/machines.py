@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -100,8 +100,8 @@ def one_table_each(hosts: object, info: ValidationInfo) -> object:
     return tables(hosts, inventory(file.text) if file else None, to_run=is_to_run(info))
 
 
-def require_one_network(machines: Sequence[LabHost]) -> None:
-    """Require that the storage hosts have a network of their own together or not at all.
+def in_one_network(machines: tuple[LabHost, ...]) -> tuple[LabHost, ...]:
+    """Return the hosts, of which those with data have a network of their own together or not at all.
 
     Raises:
         ValueError: a client is in it, or some hosts with data are and others aren't, which OSDs in it could not
@@ -117,6 +117,15 @@ def require_one_network(machines: Sequence[LabHost]) -> None:
             f"{beside[0].name} has no cluster_address, but {within[0].name} has (all hosts with role storage "
             "or metadata have one, or none has)"
         )
+    return machines
+
+
+LabHosts = Annotated[
+    tuple[LabHost, ...],
+    BeforeValidator(one_table_each),
+    AfterValidator(in_one_network),
+    Field(min_length=1),
+]
 
 
 def is_nobodys(address: str) -> bool:

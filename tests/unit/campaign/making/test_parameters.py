@@ -129,6 +129,7 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     )
 
     second, two = study.built("Reference 2")
+    yield Parameter(two.disk_latency_s, "a seek", "Disks are files that don't seek")
     nodes = {node.name: node for node in two.hardware.nodes}
     yield Parameter(nodes["supermicro"].count, printed("ref2_supermicro_nodes"))
     yield Parameter(second.copies_count, printed("ref2_copies"))
@@ -165,6 +166,8 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
     for ours, theirs in zip(study.workload["transfer"], transfers, strict=True):
         assert same("transfer", ours, theirs)
     yield Parameter("16 MiB", transfers[0], "Sizes are powers of two")
+    latency = study.document["testbed"].get("disk_latency")
+    yield Parameter(latency, "a seek", "Disks are files that don't seek, so a random order costs less")
     yield Parameter(study.workload["size"], f"{printed('beegfs_data') / 1e9:g} GiB")
     yield Parameter(study.workload["kind"], "ior", "The load engine is fio, not IOR")
     yield Parameter(1, printed("beegfs_threads"), "with 24 threads")
@@ -257,6 +260,8 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
     assert drivers.workload(study.asked.trials[0].workload).moved_bytes(1) > most_bytes
     yield Parameter(load["size"], None, "a client writes 16 GiB at most")
     yield Parameter("of all", "of one", "Throughput is of all clients")
+    latency = study.document["testbed"].get("disk_latency")
+    yield Parameter(latency, "a seek", "Disks are files that don't seek")
     yield Parameter("modelled", "measured", "Watts are modelled")
     yield Parameter(RATE_HZ, 1 / printed("sampling"), "at 5 Hz and not every second")
     ceph, bed = study.built("Ceph")
