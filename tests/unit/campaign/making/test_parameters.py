@@ -64,11 +64,6 @@ DURABLE, BURST = "A write lasts until", "number is the burst beside it"
 VERSIONS = "Versions are those that are installed"
 
 
-def unsought(bed: Any) -> Parameter:
-    """A virtual host's disk has no seek time unless the testbed gives it one."""
-    return Parameter(bed.disk_latency_s, "catalogue", "Disks are files that don't seek")
-
-
 def green_storage(study: Study) -> Iterator[Parameter]:
     printed = study.printed
     clients = [*range(int(printed("clients_least")), int(printed("clients_most")) + 1)]
@@ -151,7 +146,6 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     planned = second.layout(hosts)
     assert (planned.mds, planned.standby) == ("storage-1", hosts.by_role("storage")[-1].name)
     yield Parameter(two.cluster_network_ratio, printed("ref2_osd_network") / printed("ref2_network"))
-    yield unsought(where)
     yield Parameter(where.scale_ratio, 1, "takes only the scale's share of its time: a tenth")
     yield Parameter(1 / two.scale_ratio, 1, f"on Reference 2 a {1 / two.scale_ratio:.0f}th")
 
@@ -189,7 +183,6 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
         yield Parameter(beneath[-1:], [("btrfs", None)])
 
     ceph, there = study.built("CephFS")
-    yield unsought(there)
     yield Parameter(ceph.placement_groups_count, printed("ceph_pgs"))
     yield Parameter(ceph.copies_count, None, "How many copies there are is not printed")
     yield Parameter(
@@ -265,7 +258,6 @@ def cubieboard(study: Study) -> Iterator[Parameter]:
     yield Parameter("modelled", "measured", "Watts are modelled")
     yield Parameter(RATE_HZ, 1 / printed("sampling"), "at 5 Hz and not every second")
     ceph, bed = study.built("Ceph")
-    yield unsought(bed)
     yield Parameter(ceph.monitors_count, printed("monitors"))
     hosts = bed.planned(5)
     yield Parameter(len(hosts.by_role("storage")), printed("osd_boards"))
