@@ -340,7 +340,7 @@ def test_what_rests_on_a_number_that_was_not_identified_is_a_range() -> None:
         "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not "
         "identify"
     )
-    assert table([found]).rows[0][2] .startswith("– (")
+    assert table([found]).rows[0][2].startswith("– (")
 
 
 def test_a_number_that_was_not_identified_and_moves_nothing_widens_nothing() -> None:
