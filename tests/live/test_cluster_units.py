@@ -359,6 +359,7 @@ def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_
     cleaned(site)
 
 
+@pytest.mark.alone  # 300 programs within a time
 def test_a_journal_that_is_stuck_delays_no_program_and_no_end(site: Site) -> None:
     many = ASK.replace(
         "    print",
