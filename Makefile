@@ -10,8 +10,8 @@ UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
-# Tests of real daemons mostly wait: eight at once keep two cores busy; what shares a fixture of its file shares a process.
-WAITING := --numprocesses 8 --dist loadgroup
+# Tests of real daemons mostly wait: six at once keep two cores busy; what shares a fixture of its file shares a process.
+WAITING := --numprocesses 6 --dist loadgroup
 AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp
 # --timeout: seconds for a test with its fixtures
 
