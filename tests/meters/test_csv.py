@@ -256,7 +256,9 @@ def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as
 
     heard = listen(options, grown)
     assert set(heard.of()[1]) == {7.0}
-    with pytest.raises(PerjouleError, match=r"names no zone|Invalid isoformat"):
+    with pytest.raises(
+        PerjouleError, match=r"names no zone|is no date as ISO 8601 writes it .set clock = .unix."
+    ):
         listen({**options, "clock": "date"}, lambda h: True)
 
 

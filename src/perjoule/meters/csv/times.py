@@ -51,7 +51,7 @@ class Times:
                 f"the format {self.format!r} has no date (name the date and time columns, and a format for "
                 "both)"
             )
-        date = datetime.strptime(text, self.format) if self.format else datetime.fromisoformat(text)
+        date = datetime.strptime(text, self.format) if self.format else _iso_date(text)
         if date.tzinfo is not None:
             return date.timestamp()
         if not self.zone:
@@ -71,3 +71,16 @@ class Times:
                 'set twice = "in order")'
             )
         return first.timestamp() if first.timestamp() >= self._last_utc_s else second.timestamp()
+
+
+def _iso_date(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            float(text)
+        except ValueError:
+            next = "a format in strptime's notation"
+        else:  # what Python calls "Invalid isoformat string"
+            next = 'clock = "unix", or what else the numbers are'
+        raise ValueError(f"{text!r} is no date as ISO 8601 writes it (set {next})") from None
