@@ -51,7 +51,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
     """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from
     bring-up to MiB/J.
 
-    Takes five to six minutes on two cores: it repeats until intervals are narrow. Ctrl-C takes everything down;
+    Takes about five minutes on two cores: it repeats until intervals are narrow. Ctrl-C takes everything down;
     `perjoule resume DIR` continues.
     """
     start(campaign.demo(parameters.options(overrides, simulate=simulate)), into, live=live)
