@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, titled
+from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, panel_title, quantitative, titled
 from perjoule.model import Record
 from perjoule.views.content import Content
 from perjoule.views.performance.overhead import since_start, window
@@ -77,13 +77,7 @@ def _panel(use: CpuUse, limits: Sequence[Spec]) -> Spec:
     highest = 1.06 * max((row["value"] for row in (*rows, *limits)), default=1.0)
     scale: Spec = {"type": "sqrt", "domain": [0, highest], "nice": False}
     axis: Spec = {"labelExpr": PERCENT, "tickCount": 4}
-    y: Spec = {
-        "field": "value",
-        "type": "quantitative",
-        "title": "CPU use",
-        "scale": scale,
-        "axis": axis,
-    }
+    y = quantitative("CPU use", field="value", scale=scale, axis=axis)
     legend: Spec = {"orient": "top", "columns": 3, "symbolType": "stroke", "title": None}
     host: Spec = {"field": "name", "type": "nominal", "legend": legend}
     names = list(use.ratio_of)
@@ -107,9 +101,8 @@ def _panel(use: CpuUse, limits: Sequence[Spec]) -> Spec:
         "mark": {"type": "rule", "style": "bound"},
         "encoding": {"y": y, "tooltip": {"field": "name", "title": "printed"}},
     }
-    heading = {"text": use.title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     return {
-        "title": heading,
+        "title": panel_title(use.title),
         "width": PANEL_WIDTH,
         "height": 110,
         "layer": [window(use.duration_s), lines, limit],
