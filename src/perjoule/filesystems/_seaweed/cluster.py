@@ -84,10 +84,8 @@ class SeaweedCluster(Deployment[S]):
     def holders(self, path: Path) -> tuple[str, ...]:
         """Return the hosts with a file's data, by its path in the filer."""
         listed = self._ask("volume.list", f"fs.meta.cat '{path}'")
-        held = answers.volumes(listed)
-        return tuple(
-            host.name for host in self.bearers if held.get(host.address, set()) & answers.chunks(listed)
-        )
+        held, chunks = answers.volumes(listed), answers.chunks(listed)
+        return tuple(host.name for host in self.bearers if held.get(host.address, set()) & chunks)
 
     def level(self, collections: Iterable[str]) -> None:
         """Give each server as many volumes of each collection as were asked for.

@@ -1,6 +1,7 @@
 """What `weed` and its shell print."""
 
 import re
+from collections import Counter
 
 VOLUME = re.compile(r" *volume Id:(\d+),.* Collection:([^,]*),")
 
@@ -36,8 +37,5 @@ def chunks(text: str) -> set[int]:
 
 def thin(held: dict[str, set[int]], copies_count: int) -> list[int]:
     """Return the volumes with too few copies, in order."""
-    counts: dict[int, int] = {}
-    for numbers in held.values():
-        for number in numbers:
-            counts[number] = counts.get(number, 0) + 1
+    counts = Counter(number for numbers in held.values() for number in numbers)
     return sorted(number for number, count in counts.items() if count < copies_count)
