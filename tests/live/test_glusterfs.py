@@ -2,6 +2,7 @@
 
 import signal
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,16 @@ import pytest
 from day import by_day
 from on_hosts import checksum, hosts_of, received_bytes, write
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Hosts, Killable, Mounted, TellsHealth, Testbed, able
+from perjoule.drivers.protocols import (
+    FileSystem,
+    Hosts,
+    Killable,
+    Mounted,
+    TellsHealth,
+    Testbed,
+    WorksInBackground,
+    able,
+)
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
@@ -59,6 +69,28 @@ def test_dropping_caches_leaves_nothing_to_heal(deployment: tuple[Hosts, Mounted
             ["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.ec.dirty", brick], timeout_s=10
         ).stdout
         assert f"trusted.ec.dirty=0x{'0' * 32}" in said
+
+
+def test_a_mark_of_a_removed_file_is_no_work(deployment: tuple[Hosts, Mounted]) -> None:
+    hosts, mounted = deployment
+    background = able(mounted, WorksInBackground)
+    assert background
+    client, server = hosts.clients[0], hosts.bricks[0]
+    write(client, mounted.directories[client.name] / "marked", 1)
+    drop(hosts, mounted)
+    brick = server.directory / "glusterfs" / "brick-1"
+    command = ["getfattr", "--absolute-names", "-e", "hex", "-n", "trusted.gfid", brick / "marked"]
+    gfid = uuid.UUID(server.run(command, timeout_s=10).stdout.split("=0x")[1].strip())
+    gone, kept = (
+        brick / ".glusterfs" / "indices" / "xattrop" / str(marked) for marked in (uuid.uuid4(), gfid)
+    )
+
+    server.run(["touch", gone], timeout_s=10)
+    assert not background.busy()
+    server.run(["touch", kept], timeout_s=10)
+    assert "finishing writes" in background.busy()
+    server.run(["rm", gone, kept], timeout_s=10)
+    assert not background.busy()
 
 
 def test_a_dispersed_file_lies_on_all_bricks(deployment: tuple[Hosts, Mounted]) -> None:

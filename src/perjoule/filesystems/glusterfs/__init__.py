@@ -41,6 +41,8 @@ EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy 
 
 VOLUME = "perjoule"
 UNSYNCED = "writes that bricks had not synced when they lost power"
+# more marks than this on a host are work, whichever files they are of
+MARKS_COUNT = 1000
 # ours, and where it is mounted
 ROOMS = {"state": "/var/lib/glusterd", "run": "/run/gluster", "log": "/var/log/glusterfs"}
 
@@ -422,18 +424,29 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
 
     def _is_settled(self) -> bool:
         """Return whether no brick has a file marked as being written to."""
+        return not any(each(self.bearers, self._is_marked))
+
+    def _is_marked(self, host: Host) -> bool:
+        """Return whether a brick of this host has a mark for a file that it still has."""
         indices = ["dirty", "xattrop"]  # in them a base file and a link to it for every marked file
         names = [argument for index in indices for argument in ("!", "-name", f"{index}-*")]
+        files = [
+            brick / ".glusterfs" / gfid[:2] / gfid[2:4] / gfid
+            for brick in self.stores(host)
+            for gfid in _listed(
+                host,
+                [brick / ".glusterfs" / "indices" / index for index in indices],
+                ["-type", "f", *names, "-printf", r"%f\n"],
+            )
+        ]
+        # A file that is removed before its mark leaves the mark, which the self-heal daemon takes off in its
+        # next round, minutes later.
+        return len(files) > MARKS_COUNT or bool(files and _listed(host, files, ["-maxdepth", "0"]))
 
-        def marked(host: Host) -> str:
-            folders = [
-                brick / ".glusterfs" / "indices" / index for brick in self.stores(host) for index in indices
-            ]
-            return host.run(
-                ["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False
-            ).stdout.strip()
 
-        return not any(each(self.bearers, marked))
+def _listed(host: Host, paths: Sequence[Path], conditions: Sequence[str]) -> list[str]:
+    """Return what `find` prints of paths, some of which may not exist."""
+    return host.run(["find", *paths, *conditions], timeout_s=SHORT_S, check=False).stdout.split()
 
 
 def _places(bricks: Sequence[tuple[Host, Path]]) -> list[str]:
