@@ -166,3 +166,24 @@ def test_one_meter_of_both_sides_counts_for_both_though_others_have_clients_alon
     assert found.both is not None
     assert {channel.meter for _, channel in found.both.net} == ({"strip", "plug"} if spans else {"plug"})
     assert (found.servers.parts is None) == spans
+
+
+@pytest.mark.parametrize("lacking", ["", "storage-1", "storage-2"])
+@pytest.mark.parametrize("at_scale", ["", "scale 0.2"])
+def test_packages_are_the_counters_of_all_hosts_or_none(made, lacking, at_scale):
+    hosts = frozenset({"storage-1", "storage-2"})
+    kinds = product((*hosts, "client-1"), ("package-0", "package-1", "board"), ("energy", "power"))
+    channels = [
+        made.channel(host, component, quantity, grade=grade, meter="rapl")
+        for (host, component, quantity), grade in product(kinds, ("component", "wall"))
+        if (host, quantity) != (lacking, "energy")
+    ]
+    found = Chooser(Roles(hosts, at_scale=at_scale), channels, None).best(hosts).packages
+    counters = {
+        channel
+        for channel in channels
+        if channel.host in hosts
+        and channel.component != "board"
+        and (channel.quantity, channel.grade) == ("energy", "component")
+    }
+    assert set(found) == {(1, channel) for channel in counters if not (lacking or at_scale)}

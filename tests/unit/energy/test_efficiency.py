@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule import catalogue
-from perjoule.energy.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
+from perjoule.energy.efficiency import capacity_bytes_per_idle_w, network_bytes_per_s, peak_bytes_per_s
 from perjoule.model import HostFact, Record
 
 
@@ -70,3 +70,21 @@ def test_only_clients_that_load_bound_the_peak(made):
     assert peak_bytes_per_s(loaded(made, there, ["client-0"], held)) == pytest.approx(111.34 * 2**20)
     # no client's network
     assert peak_bytes_per_s(loaded(made, there, [*held], held)) == pytest.approx(4 * 111.34 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("names", "held", "nics_count"),
+    [
+        (["client-0"], ["server-0"], 1),
+        (["client-0", "client-1"], ["server-0"], 2),
+        (["client-0"], ["server-0", "client-1"], 1),
+        (["client-1"], ["server-0", "client-1"], None),
+        (["client-0", "client-1"], ["client-1"], None),
+        (["server-1"], ["server-0"], None),  # a server without data
+        (["client-0", "elsewhere"], ["server-0"], None),
+    ],
+)
+def test_a_network_lies_between_data_and_clients_that_hold_none(made, names, held, nics_count):
+    record = loaded(made, hosts("AA", 2), names, tuple(held))
+    expected = None if nics_count is None else pytest.approx(nics_count * 111.34 * 2**20)
+    assert network_bytes_per_s(record, names) == expected

@@ -3,6 +3,7 @@
 """
 
 from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pytest
@@ -227,8 +228,8 @@ def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None
     value = np.concatenate((50 + differ_w * signs[:middle], stood, 50 + differ_w * signs[middle:]))
     if once_s is not None:
         value[: round(once_s / step_s) + 1] = 50 + 0.9 * differ_w
-    t_s = step_s * np.arange(len(value))
-    return list(faults.of(Integral(made.stating("window mean", t_s, value, step_s)), 0.0, float(t_s[-1])))
+    t_s = 100 + step_s * np.arange(len(value))
+    return list(faults.of(Integral(made.stating("window mean", t_s, value, step_s)), 100.0, float(t_s[-1])))
 
 
 @pytest.mark.parametrize(
@@ -394,10 +395,11 @@ def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
 
 @pytest.mark.parametrize(("value_w", "doubted"), [(0.0, True), (-0.1, True), (0.01, False)])
 def test_nothing_and_less_is_doubted_where_the_median_is_something(made, value_w, doubted):
-    value = 40 + np.arange(100) % 7.0
+    value = np.linspace(40, 46, 100)
     value[30] = value_w
     told = list(faults.of(Integral(made.stating("instantaneous", np.arange(100.0) / 10, value)), 1.0, 9.0))
     assert ["at 0 W or below" in said for said in told] == [True] * doubted
+    assert [said.values["median_w"] for said in told] == pytest.approx([median(value)] * doubted)
 
 
 @pytest.mark.parametrize(("count", "stood"), [(5, False), (6, True)])

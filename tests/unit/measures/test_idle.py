@@ -108,6 +108,14 @@ def test_without_hardware_of_the_catalogue_power_is_known_and_capacity_is_not(ma
     assert not {"raw_w_per_byte", "usable_w_per_byte", "usable_bytes_per_w"} & point.metrics.keys()
 
 
+@pytest.mark.parametrize("node", ["", "B"])  # unknown, or a board alone
+def test_one_host_with_data_of_unknown_capacity_leaves_all_unknown(made, node):
+    record = idle_record(made)
+    assert capacities_bytes(record) == (2e12, 2e12)
+    hosts = tuple(replace(h, node=node) if h.name == "storage-2" else h for h in record.hosts)
+    assert capacities_bytes(replace(record, hosts=hosts)) == ()
+
+
 def test_uncertainties_of_capacity_follow_the_energys(made):
     stated = Specification(gain_ratio=0.01)
     metered = [replace(one, channel=replace(one.channel, specification=stated)) for one in watts(made)]

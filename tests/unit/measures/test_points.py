@@ -1,11 +1,18 @@
+import sys
 from dataclasses import replace
+from math import inf, nan
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.measures.points import composed, measures, points
-from perjoule.model import Numbers, Phase, Specification
+from perjoule.measures.points import _of_another, composed, measures, points
+from perjoule.model import Number, Numbers, Phase, Specification
+from perjoule.model.doubts import METERS
+from perjoule.model.families import Member
+from perjoule.model.metrics import Metric, W
 from perjoule.trial.load import Load
 from perjoule.trial.reading import Reading
 
@@ -300,3 +307,49 @@ def test_a_presets_accelerator_on_a_slower_cluster_is_a_doubt_that_says_what_to_
     assert str(doubt).endswith('write compute = "0.6 s"')
     for fine in (a_training_job(made, 0.5, compute="0.3 s"), a_training_job(made, 1.0)):
         assert "undilated.compute" not in {doubt.id for doubt in points(fine, watts(made))[0].doubts}
+
+
+NO_NUMBER = "what it gives as widget_w is no finite Number"
+DOUBT = METERS.outside()
+
+
+def mistyped(value: object) -> Any:
+    """What a type checker of the other package would refuse."""
+    return value
+
+
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        (Numbers(), ""),
+        (Numbers.plain({"widget_w": 1.0}, (DOUBT, DOUBT)), ""),
+        (Numbers({"widget_w": Number(why_not="no widget")}), ""),
+        (Numbers({"widget_w": Number(2, inf, shared={"widget": 0.1})}), ""),  # whose error is unknown
+        (None, "it gives 'None', and no Numbers"),
+        ("w" * 61, f"it gives '{'w' * 60}', and no Numbers"),
+        (Numbers.plain({"widget_w": 1.0, "other_w": 1.0}), "it gives other_w, which METRICS does not have"),
+        (Numbers({"widget_w": mistyped(1.0)}), NO_NUMBER),
+        *[(Numbers({"widget_w": Number(mistyped(value))}), NO_NUMBER) for value in (inf, nan, "1", True)],
+        *[(Numbers({"widget_w": Number(1.0, mistyped(value))}), NO_NUMBER) for value in (nan, "1", True)],
+        (Numbers({"widget_w": Number(1.0, shared_half=nan)}), NO_NUMBER),
+        (Numbers({"widget_w": Number(1.0, shared={"widget": nan})}), NO_NUMBER),
+        (Numbers({"widget_w": Number(1.0, shared=mistyped({1: 0.1}))}), NO_NUMBER),
+        (Numbers({"widget_w": Number(1.0, grade=mistyped(1))}), NO_NUMBER),
+        (Numbers({"widget_w": Number(1.0, why_not=mistyped(None))}), NO_NUMBER),
+        (Numbers(doubts=mistyped((DOUBT, "it is a widget"))), "its doubts are no Doubts"),
+    ],
+)
+def test_a_measure_of_another_package_gives_numbers_of_its_own_or_a_doubt(made, monkeypatch, numbers, reason):
+    module = SimpleNamespace(measure=lambda load: numbers, __path__=[])
+    monkeypatch.setitem(sys.modules, "widget", module)
+    told: list[str] = []
+    monkeypatch.setattr("perjoule.measures.points.leave_out", told.append)
+    member = Member("measures", "widget", "widget", "widgets 1.2")
+    measure = _of_another(member, [Metric("widget_w", "widgets", W, "of widgets", "lower")])
+    (load,) = (Load(reading, d) for reading in [Reading(made.record(), [])] for d in reading.loads)
+    given = measure(load)
+    if reason:
+        assert not given.by_key
+        assert [reason in text for text in (*given.doubts, *told)] == [True, True]
+    else:
+        assert (given, told) == (numbers, [])

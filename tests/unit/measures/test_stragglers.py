@@ -49,8 +49,9 @@ def reads(made, own, other, quantity="disk_read"):
 
 
 def test_the_work_of_a_host_is_the_least_time_for_nine_tenths_of_its_bytes(made):
-    """100 B in 1 s, nothing for 4 s, 50 B in 5 s: 135 B take 1 s and 35 B at 10 B/s."""
-    found = work(grown(made, SLOW, "disk_read", (10, 11, 100), (15, 20, 50)), 10.0, 20.0)
+    """100 B in 1 s, nothing for 4 s, 50 B in 5 s: 135 B take 1 s and 35 B at 10 B/s. More before and after."""
+    pieces = (0, 10, 900), (10, 11, 100), (15, 20, 50), (20, 40, 9000)
+    found = work(grown(made, SLOW, "disk_read", *pieces), 10.0, 20.0)
     assert found is not None
     assert (found.moved_bytes, found.took_s) == pytest.approx((150, 1 + 3.5))
 

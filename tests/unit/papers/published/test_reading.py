@@ -79,6 +79,20 @@ def test_rows_and_columns_give_numbers_with_their_facts_in_si_units():
 
 
 @pytest.mark.parametrize(
+    ("rows_place", "numbers_place", "tables"),
+    [
+        ("Table I", "section 2", ("Table I",)),
+        ("section 3", "section 2", ("section 3",)),
+        ("section 3", "Table II", ("section 3", "Table II")),
+        ("Table I", "Table I", ("Table I",)),
+    ],
+)
+def test_tables_are_places_with_rows_and_those_called_so(rows_place, numbers_place, tables):
+    text = PAPER.replace("Table I", rows_place).replace("section 2", numbers_place)
+    assert published.read(text, "invented").tables == tables
+
+
+@pytest.mark.parametrize(
     ("written", "broken", "complaint"),
     [
         (
