@@ -266,3 +266,30 @@ def test_two_thirds_of_a_second_are_no_gap_however_fast_the_meter(made, gap_s, c
 def test_one_sample_has_no_usual_distance(made):
     assert Integral(made.stating("instantaneous", [3.0], [50.0])).usual_s == 0.0
     assert Integral(made.stating("instantaneous", [3.0, 5.0], [50.0, 50.0])).usual_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("wrapped_j", "fastest_j", "accepted"), [(299, 100, True), (301, 100, False), (301, 101, True)]
+)
+def test_a_wrap_is_believed_up_to_three_times_the_fastest_step_where_no_power_is_stated(
+    made, wrapped_j, fastest_j, accepted
+):
+    steps_j = np.array([40.0] * 10 + [fastest_j, wrapped_j] + [40.0] * 10)
+    series = made.stating(
+        "counter", np.arange(23.0), (150 + np.cumsum([0, *steps_j])) % 800, range_value=800.0
+    )
+    assert np.flatnonzero(np.diff(series.value) < 0).tolist() == [11]
+    found = amount(series, 0.0, 22.0)
+    assert ("neither a wrap" in " ".join(found.doubts)) != accepted
+    if accepted:
+        assert found.value == pytest.approx(steps_j.sum())
+
+
+@pytest.mark.parametrize(
+    ("down_count", "turned"), [(1, False), (4, False), (5, False), (6, True), (10, True)]
+)
+def test_a_counter_most_of_whose_steps_go_down_has_its_clamp_the_wrong_way_round(made, down_count, turned):
+    steps_j = np.where(np.arange(10) < down_count, -40.0, 40.0)
+    series = made.stating("counter", np.arange(11.0), 1000 + np.cumsum([0, *steps_j]))
+    (doubt, *_) = amount(series, 0.0, 10.0).doubts
+    assert (("wrong way round" in doubt), ("a reset, or a failed read" in doubt)) == (turned, not turned)
