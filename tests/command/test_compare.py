@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-PERJOULE = Path(sys.executable).with_name("perjoule")
+from commanded import command
+
 CAMPAIGN = """
 name = "compared"
 repetitions = 3
@@ -35,25 +36,19 @@ size = "2 MiB"
 """
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same but for the speed of one file system."""
     place = tmp_path_factory.mktemp("compared")
     for name, throughput in (("before", "80 MiB/s"), ("after", "50 MiB/s")):
         (place / f"{name}.toml").write_text(CAMPAIGN.format(throughput=throughput))
-        done = run("run", place / f"{name}.toml", "--into", place / name)
+        done = command("run", place / f"{name}.toml", "--into", place / name)
         assert done.returncode == 0, done.stderr
     return place / "before", place / "after"
 
 
 def test_what_is_not_declared_is_listed_and_refused(folders: tuple[Path, Path]) -> None:
-    found = run("compare", *folders)
+    found = command("compare", *folders)
     assert found.returncode == 2
     assert "filesystem.throughput: 80 MiB/s -> 50 MiB/s (NOT DECLARED)" in found.stdout
     assert "--change filesystem.throughput" in found.stderr
@@ -86,14 +81,16 @@ def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(
 ) -> None:
     declared = ("compare", *folders, "--change", "filesystem.throughput")
     page = tmp_path / "comparison.html"
-    found = run(*declared, "--fail-if", "MiB/s < -5 %", "--report", page)
+    found = command(*declared, "--fail-if", "MiB/s < -5 %", "--report", page)
     assert found.returncode == 1, found.stderr
     assert "significantly worse than before" in found.stdout
     assert "the same in both" not in found.stdout
-    assert "environment: declared, but the same in both" in run(*declared, "--change", "environment").stdout
+    assert (
+        "environment: declared, but the same in both" in command(*declared, "--change", "environment").stdout
+    )
     assert "--fail-if MiB/s < -5 %: broken in 1" in found.stdout
-    assert run(*declared, "--fail-if", "MiB/s > 20 %").returncode == 0
-    assert run(*declared, "--fail-if", "op/s > 20 %").returncode == 2  # nothing here counts operations
+    assert command(*declared, "--fail-if", "MiB/s > 20 %").returncode == 0
+    assert command(*declared, "--fail-if", "op/s > 20 %").returncode == 2  # nothing here counts operations
     html = page.read_text()
     assert "after over before" in html
     assert "http://" not in html.split("<script")[0]
@@ -104,7 +101,7 @@ def test_limits_are_a_junit_report_with_a_case_for_each_row(
 ) -> None:
     limits = ("--fail-if", "MiB/s < -5 %", "--fail-if", "MiB/s > 20 %")
     target = tmp_path / "limits.xml"
-    done = run("compare", *folders, "--change", "filesystem.throughput", *limits, "--junit", target)
+    done = command("compare", *folders, "--change", "filesystem.throughput", *limits, "--junit", target)
     assert done.returncode == 1, done.stderr
     suite = ElementTree.parse(target).getroot()[0]
     assert suite.get("name") == "after over before"
@@ -118,12 +115,12 @@ def test_limits_are_a_junit_report_with_a_case_for_each_row(
         assert int(suite.get(key, "")) == len(suite.findall(tag))
     (broken, *_) = suite.findall("testcase/failure")
     assert "significantly worse than before" in broken.get("message", "")
-    nothing = run("compare", *folders, "--change", "filesystem.throughput", "--junit", target)
+    nothing = command("compare", *folders, "--change", "filesystem.throughput", "--junit", target)
     assert nothing.returncode == 2 and "--junit has nothing to judge; add --fail-if" in nothing.stderr
 
 
 def test_whatever_differs_is_a_doubt_with_any_change(folders: tuple[Path, Path]) -> None:
-    found = run("compare", *folders, "--any-change", "--json")
+    found = command("compare", *folders, "--any-change", "--json")
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     assert "comparison.undeclared" in [doubt["id"] for doubt in told["doubts"]]
@@ -133,7 +130,7 @@ def test_whatever_differs_is_a_doubt_with_any_change(folders: tuple[Path, Path])
 
 def test_file_systems_of_one_folder_that_took_turns_are_compared(folders: tuple[Path, Path]) -> None:
     labels = [record["trial"]["filesystem"]["label"] for record in records(folders[0])]
-    found = run("compare", folders[0], "--between", *dict.fromkeys(sorted(labels)))
+    found = command("compare", folders[0], "--between", *dict.fromkeys(sorted(labels)))
     assert found.returncode == 0, found.stderr
     assert "significantly" in found.stdout
     assert "not measured in turns" not in found.stdout
@@ -156,7 +153,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 def test_what_can_not_be_compared_is_answered_in_one_sentence(
     folders: tuple[Path, Path], words: tuple[str, ...], said: str
 ) -> None:
-    found = run("compare", folders[0], *words)
+    found = command("compare", folders[0], *words)
     assert found.returncode == 2
     assert said in found.stderr
     assert "Traceback" not in found.stderr

@@ -1,19 +1,17 @@
-"""`perjoule import` and `perjoule export`, through the installed command: from another tool's file to a
+"""`perjoule import` and `perjoule export`: from another tool's file to a
 bundle that verifies.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
+from commanded import command
 from places import TRANSCRIPTS
 
 REAL = TRANSCRIPTS / "imported"
 
 
 def perjoule(*words: object, code: int = 0) -> str:
-    argv = [sys.executable, "-m", "perjoule", *map(str, words)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = command(*words)
     assert done.returncode == code, done.stdout + done.stderr
     return " ".join((done.stdout + done.stderr).split())
 

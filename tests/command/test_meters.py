@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from commanded import command
 from places import EXAMPLES
 
 PERJOULE = [sys.executable, "-m", "perjoule", "meters"]
 
 
 def perjoule(*words: str, code: int = 0) -> str:
-    done = subprocess.run([*PERJOULE, *words], capture_output=True, text=True, timeout=60, check=False)
+    done = command("meters", *words)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -89,19 +90,23 @@ def listening(pid: int) -> set[str]:
     return {row[1].partition(":")[0] for row in rows if row[9] in sockets and row[2].endswith(":0000")}
 
 
-@pytest.mark.parametrize(
-    "words", [("simulate", "shelly"), ("simulate", "scpi"), ("simulate", "snmp_pdu"), ("serve", "shelly")]
-)
-def test_what_serves_listens_on_this_machine_alone_by_default(words: tuple[str, str], tmp_path: Path) -> None:
+def where(*words: str) -> set[str]:
+    """The addresses at which a command listens."""
+    with running(*words) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        return listening(process.pid)
+
+
+@pytest.mark.parametrize("kind", ["shelly", "scpi", "snmp_pdu"])
+def test_what_simulates_listens_on_this_machine_alone(kind: str) -> None:
+    assert where("simulate", kind) == {"0100007F"}
+
+
+def test_what_serves_listens_on_this_machine_alone_by_default(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml") as plug:
-        with running(*(words if words[0] == "simulate" else ("serve", str(plug)))) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            assert listening(process.pid) == {"0100007F"}
-        with running("serve", str(plug), "--address", "127.0.0.2") as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            assert listening(process.pid) == {"0200007F"}
+        assert where("serve", str(plug)) == {"0100007F"}
+        assert where("serve", str(plug), "--address", "127.0.0.2") == {"0200007F"}
 
 
 def test_what_a_meter_leaves_out_is_reported(tmp_path: Path) -> None:

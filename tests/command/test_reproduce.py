@@ -2,35 +2,27 @@
 results.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PERJOULE = Path(sys.executable).with_name("perjoule")
-
-
-def typed(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
-    )
+from commanded import command
 
 
 def test_a_campaign_is_written_and_what_can_not_be_repeated_is_reported(tmp_path: Path) -> None:
     target = tmp_path / "green.toml"
-    done = typed("reproduce", "green-storage", "--scale", "0.1", "--write", target)
+    done = command("reproduce", "green-storage", "--scale", "0.1", "--write", target)
     assert done.returncode == 0
     assert "160 trials" in done.stdout
     assert "can't be repeated: OrangeFS" in done.stderr
-    checked = typed("check", target)
+    checked = command("check", target)
     assert checked.returncode == 0
     assert "160 trials on 4 deployments" in checked.stdout
 
 
 def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Path) -> None:
     target = tmp_path / "small.toml"
-    typed("reproduce", "green-storage", "--simulate", "--repetitions", "1", "--write", target)
+    command("reproduce", "green-storage", "--simulate", "--repetitions", "1", "--write", target)
     few = (
         "--set",
         "clients=1",
@@ -41,10 +33,10 @@ def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Pat
         "--shrink",
         "100000",
     )
-    done = typed("run", target, "--into", tmp_path / "results" / "one", *few)
+    done = command("run", target, "--into", tmp_path / "results" / "one", *few)
     assert done.returncode == 0, done.stderr
     assert "Of 38 claims, 0 hold here" in done.stdout
-    assert typed("report", tmp_path / "results").returncode == 0
+    assert command("report", tmp_path / "results").returncode == 0
     assert "one/report.html" in (tmp_path / "results" / "index.html").read_text()
 
 
@@ -57,14 +49,14 @@ def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Pat
     ],
 )
 def test_what_is_wrong_is_reported_in_a_sentence(words: list[str], said: str) -> None:
-    done = typed("reproduce", *words)
+    done = command("reproduce", *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_paper_with_several_studies_has_a_file_and_what_is_missing_for_each(tmp_path: Path) -> None:
-    done = typed("reproduce", "cubieboard", "--write", tmp_path / "boards.toml")
+    done = command("reproduce", "cubieboard", "--write", tmp_path / "boards.toml")
     assert done.returncode == 0, done.stderr
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["boards-cubieboard.toml", "boards-hep-pc.toml", "boards-hep.toml"]
@@ -76,7 +68,7 @@ def test_a_paper_with_several_studies_has_a_file_and_what_is_missing_for_each(tm
 
 
 def test_all_studies_run_each_into_its_folder(tmp_path: Path) -> None:
-    done = typed(
+    done = command(
         "reproduce", "cubieboard", "--simulate", "--repetitions", "1", "--shrink", "4096", "--into", tmp_path
     )
     assert {path.name for path in tmp_path.iterdir()} == {"cubieboard", "hep-pc", "hep"}

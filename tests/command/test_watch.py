@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import commanded
 from perjoule import store
 from perjoule.results.verification import verify
 from perjoule.store import progress
@@ -54,9 +55,7 @@ def written(folder: Path, *, repetitions: int, settle_ms: int = 5) -> Path:
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
-    )
+    return commanded.command(*words)
 
 
 @contextmanager
