@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from places import ROOT
 from setup import house
 from setup.walk import SOURCE, Walk, walked
 
-COUNTS = house.counts(ROOT / "src")
-
-
 GOLDEN = ROOT / "tests/unit/store/golden/2026-11-26T1432"
+
+
+@pytest.fixture(scope="module")
+def counts() -> Mapping[str, int]:
+    """Counted where these tests run: every process imports this file."""
+    return house.counts(ROOT / "src")
 
 
 @pytest.mark.parametrize(
@@ -27,17 +31,17 @@ GOLDEN = ROOT / "tests/unit/store/golden/2026-11-26T1432"
         "files of numbers that know a record's scale",
     ],
 )
-def test_one_place_decides(counted: str) -> None:
-    assert COUNTS[counted] == 1
+def test_one_place_decides(counts: Mapping[str, int], counted: str) -> None:
+    assert counts[counted] == 1
 
 
-def test_a_folder_within_a_room_can_be_seen_at_once() -> None:
-    assert COUNTS["siblings in the widest folder of a room, families aside"] <= 25
+def test_a_folder_within_a_room_can_be_seen_at_once(counts: Mapping[str, int]) -> None:
+    assert counts["siblings in the widest folder of a room, families aside"] <= 25
 
 
-def test_metrics_are_named_by_what_defines_them() -> None:
+def test_metrics_are_named_by_what_defines_them(counts: Mapping[str, int]) -> None:
     assert (
-        COUNTS["metric keys typed in code"] <= 60
+        counts["metric keys typed in code"] <= 60
     )  # which counts options and fields of files of the same name, too
 
 

@@ -3,6 +3,7 @@ only falls.
 """
 
 import ast
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,21 @@ import pytest
 from places import ROOT
 from setup import names
 
-TREES = names.parsed(ROOT / "src")
+
+@pytest.fixture(scope="module")
+def trees() -> Mapping[Path, ast.Module]:
+    """Parsed where these tests run: every process imports this file."""
+    return names.parsed(ROOT / "src")
 
 
-def test_no_more_bindings_are_vague_than_may_be() -> None:
-    assert names.share(names.shares(TREES)) <= names.MOST_RATIO, (
+def test_no_more_bindings_are_vague_than_may_be(trees: Mapping[Path, ast.Module]) -> None:
+    assert names.share(names.shares(trees)) <= names.MOST_RATIO, (
         "call it by its content: setup/names.py --where ROOM"
     )
 
 
-def test_no_two_public_classes_share_a_name() -> None:
-    assert names.repeated(TREES) == {}
+def test_no_two_public_classes_share_a_name(trees: Mapping[Path, ast.Module]) -> None:
+    assert names.repeated(trees) == {}
 
 
 @pytest.mark.parametrize(
