@@ -70,12 +70,17 @@ def test_kinds_have_distinct_keys_and_titles() -> None:
     assert len({kind.key for kind in KINDS}) == len({kind.title for kind in KINDS}) == len(KINDS)
 
 
-@pytest.mark.heavy
+def modules(word: str) -> dict[Path, ast.Module]:
+    """Our modules in which a word occurs, parsed: all of them take seconds."""
+    texts = {path: path.read_text() for path in Path(perjoule.__file__).parent.rglob("*.py")}
+    return {path: ast.parse(text) for path, text in texts.items() if word in text}
+
+
 def test_no_module_makes_a_doubt_without_a_kind() -> None:
     made: list[str] = []
-    for path in Path(perjoule.__file__).parent.rglob("*.py"):
+    for path, module in modules("Doubt").items():
         if path.name != "kind.py":
-            calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+            calls = (node for node in ast.walk(module) if isinstance(node, ast.Call))
             made += [
                 f"{path}:{call.lineno}"
                 for call in calls
@@ -195,15 +200,12 @@ def test_doubts_are_alike_by_id_and_by_texts_that_name_no_place() -> None:
     )
 
 
-@pytest.mark.heavy
 def test_no_module_makes_a_doubt_of_words_alone() -> None:
     """But for those of a meter that is not perjoule's, and what a row lacks."""
     made: dict[str, int] = {}
-    for path in Path(perjoule.__file__).parent.rglob("*.py"):
+    for path, module in modules(".doubt").items():
         calls = (
-            node
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Attribute) and node.attr == "doubt"
+            node for node in ast.walk(module) if isinstance(node, ast.Attribute) and node.attr == "doubt"
         )
         if count := sum(ast.unparse(call.value).isupper() for call in calls):
             made[path.name] = count
