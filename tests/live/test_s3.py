@@ -31,11 +31,10 @@ quiet = "1 s"
 kind = "virtual"
 disk = "directory"
 cpu_cap = false
-servers = 4
+servers = {servers}
 [[filesystem]]
-kind = "seaweed_s3"
 gateways = "{gateways}"
-replication = "001"
+{table}
 [[workload]]
 kind = "s3"
 operation = ["put", "get"]
@@ -46,13 +45,21 @@ kind = "system"
 """
 
 
-def lacks() -> str:
-    store = drivers.build("filesystems", "seaweed_s3", {})
+STORES = {
+    "seaweed_s3": (4, 'kind = "seaweed_s3"\nreplication = "001"'),
+    "rgw": (2, 'kind = "rgw"\nplacement_groups = 16\ncopies = 2'),
+}
+pytestmark = pytest.mark.live
+
+
+def text(kind: str, gateways: str) -> str:
+    """A campaign; skip, with what is missing, where programs of the store are not installed."""
+    store = drivers.build("filesystems", kind, {"gateways": gateways})
     assert isinstance(store, FileSystem)
-    return lacking(store.checks())
-
-
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacks()), reason=lacks())]
+    if missing := lacking(store.checks()):
+        pytest.skip(missing)
+    servers_count, table = STORES[kind]
+    return CAMPAIGN.format(gateways=gateways, servers=servers_count, table=table)
 
 
 def moved(results: Results) -> dict[str, list[tuple[str, int, int]]]:
@@ -72,11 +79,18 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("gateways", by_day(["metadata", "storage"], "metadata"))
+@pytest.mark.parametrize(
+    "case",
+    by_day(
+        [f"{kind} {gateways}" for kind in STORES for gateways in ("metadata", "storage")],
+        "seaweed_s3 metadata",
+        "rgw storage",
+    ),
+)
 def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateways(
-    gateways: str, tmp_path: Path
+    case: str, tmp_path: Path
 ) -> None:
-    wanted = campaign.parse(CAMPAIGN.format(gateways=gateways))
+    wanted = campaign.parse(text(*case.split()))
     runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
     results = open_results(tmp_path / "results")
     assert moved(results) == ALL
@@ -84,9 +98,9 @@ def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateway
         (point,) = points(record, results.series(record))
         assert point.metrics["objects_count"] == 512
         assert point.metrics["objects_per_s"] == pytest.approx(512 / point.metrics["duration_s"])
-        assert (record.amplification is None) == (gateways == "storage")
+        assert (record.amplification is None) == (case == "seaweed_s3 storage")
         derived = {name: point.metrics.get(f"derived_{MEASURED[name]}") for name in OPPOSITE}
-        print(gateways, point.direction, [(derived[n], point.metrics[MEASURED[n]]) for n in OPPOSITE])
+        print(case, point.direction, [(derived[n], point.metrics[MEASURED[n]]) for n in OPPOSITE])
         if record.amplification is not None:
             measured = {name: point.metrics[MEASURED[name]] for name in OPPOSITE}
             assert measured == pytest.approx(derived, rel=TOLERANCE_RATIO, abs=TOLERANCE_RATIO)
@@ -96,9 +110,14 @@ def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateway
 
 @pytest.mark.slow  # by day: on virtual hosts, and test_workload_contract.py
 @NEEDS_SSHD
-def test_over_ssh_clients_put_and_get_the_same(tmp_path: Path) -> None:
-    document = tomlkit.parse(CAMPAIGN.format(gateways="storage"))
-    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=4).hold(2) as hosts:
+@pytest.mark.parametrize("kind", STORES)
+def test_over_ssh_clients_put_and_get_the_same(kind: str, tmp_path: Path) -> None:
+    document = tomlkit.parse(text(kind, "storage"))
+    servers_count, _ = STORES[kind]
+    with (
+        tempfile.TemporaryDirectory(prefix="pj-lab-") as folder,
+        hosts_of(servers=servers_count).hold(2) as hosts,
+    ):
         place = Path(folder)
         place.chmod(0o755)
         lab = Lab(place)

@@ -212,7 +212,7 @@ def test_editors_know_events():
         (
             text(filesystem='kind = "nfs"'),
             "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or "
-            "orangefs or rados or rbd or seaweedfs$",
+            "orangefs or rados or rbd or rgw or seaweedfs$",
         ),
         (
             text(
@@ -276,7 +276,7 @@ def test_editors_know_events():
         (
             text(SCRUB),
             'no scrub can happen to filesystem "moosefs": its chunk servers test chunks all the time, and '
-            "no command begins a round; use filesystem cephfs or rados, or remove",
+            "no command begins a round; use filesystem cephfs or rados or rgw, or remove",
         ),
         (
             text(SNAPSHOT, filesystem='kind = "glusterfs"'),

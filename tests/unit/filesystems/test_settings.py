@@ -25,6 +25,7 @@ from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.orangefs import parse as orangefs
 from perjoule.filesystems.rados import Rados
 from perjoule.filesystems.rbd import Rbd
+from perjoule.filesystems.rgw import Rgw
 from perjoule.model import Json, Reality
 from places import ROOT, transcript
 from scripted import ScriptedHost, ScriptedProcess
@@ -145,7 +146,7 @@ def test_file_systems_that_fit_any_host_have_the_same_settings_on_emulated_ones(
     assert of(filesystem, "emulated").changed == of(filesystem).changed
 
 
-@pytest.mark.parametrize("filesystem", [CephFs(), Rados(), Rbd()])
+@pytest.mark.parametrize("filesystem", [CephFs(), Rados(), Rbd(), Rgw()])
 def test_no_cluster_of_ceph_on_real_hosts_has_the_settings_of_a_board(filesystem: Deployed) -> None:
     assert "emulation" not in as_facts(of(filesystem).changed)
     board: Any = as_facts(of(filesystem, "emulated").changed)["emulation"]
@@ -187,7 +188,7 @@ def test_a_setting_for_emulation_is_in_force_on_emulated_hosts_alone() -> None:
 
 @pytest.mark.parametrize(
     "filesystem",
-    [CephFs(), CephFs(client="kernel"), Rbd(), GlusterFS(layout="distributed"), OrangeFS(), BeeGFS(), Nfs()],
+    [CephFs(), CephFs(client="kernel"), Rbd(), Rgw(), GlusterFS(layout="distributed"), OrangeFS(), BeeGFS(), Nfs()],
     ids=lambda one: type(one).__name__,
 )
 def test_the_reference_lists_every_setting_that_is_changed(filesystem: Deployed) -> None:

@@ -1,1 +1,1 @@
-"""The Ceph cluster that CephFS and RADOS share."""
+"""The Ceph cluster that CephFS, RADOS, RBD and RGW share."""

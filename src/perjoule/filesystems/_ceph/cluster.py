@@ -74,7 +74,7 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         """Bring it up until it is healthy; each step waits only for what it needs."""
         layout = self.layout
         self._new_keys()
-        each(self.hosts.all, self._furnish)
+        each(self._using(), self._furnish)
         each(
             [self._start_monitors, *(partial(self._make_store, osd) for osd in layout.osds)],
             lambda work: work(),
@@ -82,32 +82,38 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         if layout.mds:
             self._serve(self.host(layout.mds), "mds.a", "ceph-mds")
         each(layout.osds, lambda osd: self._serve(self.host(osd.host), osd.name, "ceph-osd"))
-        self.ask([], self._ready(0), "OSDs that are up")
+        self.ask([], self._ready([]), "OSDs that are up")
         self.ask(commands.creation(layout))
-        self.ask([], self._ready(len(layout.pools)), "a healthy cluster")
+        self.ask([], self._ready(layout.pools), "a healthy cluster")
         if layout.standby:  # only now, or it might become the active one
             self._serve(self.host(layout.standby), "mds.b", "ceph-mds")
             self.daemons.wait("a metadata server that stands by", self._standing_by)
+
+    def _using(self) -> tuple[Host, ...]:
+        """Return the hosts that need ceph.conf: clients of gateways don't."""
+        hosts = self.hosts
+        names = {client.name for client in hosts.users if self.layout.gateways}
+        return tuple(host for host in hosts.all if host.name not in names)
 
     def _standing_by(self) -> bool:
         status = self.ask([[{"prefix": "status"}]])[0][0]
         return int(status["fsmap"]["up:standby"]) > 0
 
-    def _ready(self, pools_count: int) -> Mapping[str, int]:
-        """Return the state to wait for: all daemons, and every placement group of so many pools."""
+    def _ready(self, pools: Sequence[ceph.CephPool]) -> Mapping[str, int]:
+        """Return the state to wait for: all daemons, and every placement group of these pools."""
         return {
             "osds_count": len(self.layout.osds),
-            "placement_groups_count": pools_count * self.options.placement_groups_count,
+            "placement_groups_count": sum(map(self.layout.groups_count, pools)),
             "mds_count": int(bool(self.layout.mds)),
         }
 
     def make_pool(self, client: str) -> None:
         """Make a client's pool, unless it exists, and wait until it is healthy."""
         if client in self._deleted:
-            self.ask(commands.pools([self._pool_of(client)], self.options.placement_groups_count))
+            self.ask(commands.pools(self.layout, [self._pool_of(client)]))
             self._deleted.discard(client)
-            pools_count = len(self.layout.pools) - len(self._deleted)
-            self.ask([], self._ready(pools_count), f"a healthy pool of {client}")
+            pools = [pool for pool in self.layout.pools if pool.client not in self._deleted]
+            self.ask([], self._ready(pools), f"a healthy pool of {client}")
 
     def delete_pool(self, client: str) -> None:
         """Delete a client's pool with all its objects, if it exists; OSDs remove them afterwards."""
@@ -258,6 +264,7 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         rooms += ["mgr", "modules"] if management else []
         servers = {self.layout.mds: "mds.a", self.layout.standby: "mds.b"}
         rooms += ["mds"] if host.name in servers else []
+        rooms += ["rgw"] if host.name in self.layout.gateways else []
         home, stores = self.folder(host), self.store(host)
         self.furnish(host, *(home / room for room in rooms), *self.stores(host))
         most_count = -(-len(osds) // self.disks_count(host))  # on one disk
@@ -275,6 +282,7 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
         text += "".join(f"[{osd}]\nosd_data = {store}\n" for osd, store in further)
         host.put(text, home / "ceph.conf")
         entities = [*osds, *([servers[host.name]] if "mds" in rooms else []), f"client.{host.name}"]
+        entities += [commands.gateway_name(host.name)]
         keys = self._keys if monitors else {e: self._keys[e] for e in entities if e in self._keys}
         host.put(commands.keyring(keys, self._caps), home / "keyring", mode=0o600, owner="ceph")
         if management:

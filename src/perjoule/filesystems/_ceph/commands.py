@@ -33,7 +33,16 @@ def capabilities(layout: CephLayout, clients: tuple[str, ...]) -> dict[str, dict
         osd.name: {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"}
         for osd in layout.osds
     }
-    return daemons | osds | {f"client.{name}": _client(layout, name) for name in clients}
+    gateways = {
+        gateway_name(name): {"mon": "allow rw", "osd": "allow rwx tag rgw *=*"} for name in layout.gateways
+    }
+    users = {f"client.{name}": _client(layout, name) for name in clients if not layout.gateways}
+    return daemons | osds | gateways | users
+
+
+def gateway_name(host: str) -> str:
+    """Return the name in Ceph of the gateway on a host."""
+    return f"client.rgw.{host}"
 
 
 def _client(layout: CephLayout, name: str) -> dict[str, str]:
@@ -157,7 +166,7 @@ def creation(layout: CephLayout) -> list[list[Command]]:
     """
     stages: list[list[Command]] = [
         [{"prefix": "health mute", "code": code, "sticky": True} for code in MUTED],
-        *pools(layout.pools, layout.options.placement_groups_count),
+        *pools(layout, layout.pools),
     ]
     if not layout.mds:
         return stages
@@ -178,11 +187,11 @@ def creation(layout: CephLayout) -> list[list[Command]]:
     return [*stages, [system]]
 
 
-def pools(made: Sequence[CephPool], groups_count: int) -> list[list[Command]]:
+def pools(layout: CephLayout, made: Sequence[CephPool]) -> list[list[Command]]:
     """Return the commands that make pools, whose rules exist, and say what for."""
     enable: Command = {"prefix": "osd pool application enable"}
     return [
-        [_pool(pool, groups_count) for pool in made],
+        [_pool(pool, layout.groups_count(pool)) for pool in made],
         [{**enable, "pool": pool.name, "app": pool.application} for pool in made],
     ]
 

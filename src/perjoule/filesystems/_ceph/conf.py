@@ -36,12 +36,21 @@ _CHANGED: dict[Reason, dict[str, dict[str, str]]] = {
             "osd_min_pg_log_entries": "100",
             "osd_heartbeat_grace": "60",
         },
+        "client": {"rgw_thread_pool_size": "64"},
     },
     # A rebuild has ended when the manager says so, which it does every 5 s otherwise.
-    "observation": {"global": {"mgr_tick_period": "1", "mgr_stats_period": "1"}},
+    "observation": {
+        "global": {"mgr_tick_period": "1", "mgr_stats_period": "1"},
+        # three lines of log for each request otherwise
+        "client": {"debug_rgw": "0/5"},
+    },
     # Its modules move placement groups between OSDs and make a pool of their own, in whichever window of
     # measurement.
-    "comparability": {"mgr": {"mgr_initial_modules": ""}},
+    "comparability": {
+        "mgr": {"mgr_initial_modules": ""},
+        # what is left of removed objects goes at once, as in other stores, not hours later in another window
+        "client": {"rgw_gc_obj_min_wait": "1", "rgw_gc_processor_period": "5"},
+    },
 }
 
 
@@ -52,7 +61,7 @@ def settings(layout: CephLayout) -> tuple[Setting, ...]:
         for reason, sections in _CHANGED.items()
         for section, values in sections.items()
         for name, value in values.items()
-        if layout.mds or not name.startswith("mds_")
+        if (layout.mds or not name.startswith("mds_")) and (layout.gateways or "rgw" not in name)
     ]
     if layout.mds and layout.client_cache_bytes is None:
         changed += [Setting(*item, "emulation", "client") for item in _cache(EMULATED_CACHE_BYTES).items()]

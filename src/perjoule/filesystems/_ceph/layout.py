@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._ceph.tuning import require_permitted
+from perjoule.filesystems._flows import explained
 from perjoule.filesystems._options import Deployed
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Amplification, Redundancy, passed_on
@@ -82,6 +83,7 @@ class CephPool:
     redundancy: Redundancy
     client: str = ""  # whose it is; "": all clients'
     application: str = "perjoule"  # that Ceph takes it to be for
+    groups_count: int | None = None  # placement groups; None: those of the campaign
 
 
 @dataclass(frozen=True)
@@ -116,16 +118,21 @@ class CephLayout:
     # object cache of each client of the file system; None: as the hosts have it
     client_cache_bytes: int | None = None
     striping: Striping = Striping()  # of its files
+    gateways: tuple[str, ...] = ()  # hosts of gateways, which alone use the pools
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
         """Return the hosts with OSDs of this class ("": any), in order, each once."""
         return tuple(dict.fromkeys(osd.host for osd in self.osds if device_class in ("", osd.device_class)))
 
+    def groups_count(self, pool: CephPool) -> int:
+        """Return the number of a pool's placement groups."""
+        return self.options.placement_groups_count if pool.groups_count is None else pool.groups_count
+
 
 @options_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Ceph(Deployed):
-    """The part that CephFS, RADOS and RBD share."""
+    """The part that CephFS, RADOS, RBD and RGW share."""
 
     runs: ClassVar = {
         "management": {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr"},
@@ -207,7 +214,11 @@ class Ceph(Deployed):
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """The amplification of the data pool, or of any client's; objects in memory have no disk."""
-        ratios = super().amplification(hosts)
+        return self.explained(hosts)
+
+    def explained(self, hosts: Hosts, hop_ratio: float = 0.0) -> Amplification:
+        """Return it with a share of bytes that a gateway passes on to other hosts."""
+        ratios = explained(self.redundancy(hosts), by_client=self.copied_by_client, hop_ratio=hop_ratio)
         if self.store == "bluestore":
             return ratios
         return Amplification(

@@ -57,6 +57,22 @@ def image(text: str) -> Image:
     )
 
 
+def parts(text: str) -> list[str]:
+    """Return the names of the RADOS objects of an object of a gateway's, from `radosgw-admin object stat`:
+    its head, and the parts of what is beyond it.
+
+    https://docs.ceph.com/en/pacific/radosgw/layout/
+    """
+    document = json_from(text)
+    manifest = document["manifest"]
+    marker = manifest["tail_placement"]["bucket"]["marker"]
+    beyond_bytes = manifest["obj_size"] - manifest["head_size"]
+    part_bytes = manifest["rules"][0]["val"]["stripe_max_size"]
+    count = -(-beyond_bytes // part_bytes) if beyond_bytes > 0 else 0
+    tails = (f"{marker}__shadow_{manifest['prefix']}{number + 1}" for number in range(count))
+    return [f"{marker}_{document['name']}", *tails]
+
+
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
     """Return the daemons' reports, shortened for the record.
 

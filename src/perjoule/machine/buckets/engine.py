@@ -311,6 +311,12 @@ def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     return {"objects_count": len(names)}
 
 
+def made(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the bucket; one of ours that is there already is no error."""
+    store.request("PUT", "", b"").read()
+    return {}
+
+
 def written(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Put a text."""
     store.put(order["prefix"], order["text"].encode())
@@ -326,6 +332,7 @@ def texts(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
 ONCE: Mapping[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "stored": stored,
     "remove": removed,
+    "make": made,
     "write": written,
     "texts": texts,
 }

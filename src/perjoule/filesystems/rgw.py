@@ -1,0 +1,200 @@
+"""Ceph's object store over S3: its gateways (radosgw), and a bucket for each client.
+https://docs.ceph.com/en/pacific/radosgw/
+
+The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`, without a metadata server: a
+dedicated metadata host carries OSDs for the lists of buckets alone. All data pass through the gateways, which
+cache none, as clients. Each client is a user, whose keys open its own bucket alone.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import Access, Bucket, Check, Host, Hosts, OffersBuckets, Port
+from perjoule.filesystems._ceph import layout as ceph
+from perjoule.filesystems._ceph import parse as answers
+from perjoule.filesystems._ceph.cluster import CephCluster
+from perjoule.filesystems._ceph.commands import gateway_name
+from perjoule.filesystems._deployment import SHORT_S
+from perjoule.machine import buckets
+from perjoule.machine.each import each
+from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import json_from
+from perjoule.model import OPTIONS, Amplification, Json, Redundancy
+
+EXAMPLE = '[[filesystem]]\nkind = "rgw"\nplacement_groups = 32\ncopies = 2\n'
+
+GATEWAY = 7480  # port
+REGION = "us-east-1"  # which gateways take, whatever their zone is called
+DATA_POOL, INDEX_POOL = "default.rgw.buckets.data", "default.rgw.buckets.index"
+OTHER_POOLS = (".rgw.root", "default.rgw.log", "default.rgw.control", "default.rgw.meta")  # gateways' own
+GROUPS_COUNT = 8  # of each pool but that of data, as gateways would make them
+CONNECT_S = 5  # to a gateway, at scale 1
+FIRST = "perjoule-first/"
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Rgw(ceph.Ceph):
+    """A Ceph cluster on the hosts of a testbed, with gateways that speak S3."""
+
+    runs: ClassVar = {
+        **ceph.Ceph.runs,
+        "management": {**ceph.Ceph.runs["management"], "radosgw-admin": "radosgw"},
+    }
+    offers: ClassVar[Access] = "buckets"
+    unable: ClassVar[Mapping[str, str]] = {
+        "snapshot": "its clients use buckets, of which perjoule takes none"
+    }
+    daemons: ClassVar = (*ceph.Ceph.daemons, "radosgw")
+    host_tasks_count: ClassVar[int] = 288  # a gateway of 153 threads beside two OSDs was measured
+
+    gateways: Literal["metadata", "storage"] = "metadata"
+    """Where gateways run: one on the metadata host, or one on each storage host; clients use these in
+    turns.
+    """
+    metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
+    """OSDs on a dedicated metadata host; with classes = "apart", lists of buckets have at most as many
+    copies.
+    """
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check also for gateways, and for what clients speak S3 with."""
+        return (*super().checks(), *programs({"radosgw": "radosgw"}, self.gateways), *buckets.checks())
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """Those of gateways, too."""
+        return {**super().ports(), self.gateways: (Port(GATEWAY, "radosgw"),)}
+
+    def gates(self, hosts: Hosts) -> tuple[Host, ...]:
+        """Return the hosts of gateways."""
+        return hosts.at(self.gateways)
+
+    def amplification(self, hosts: Hosts) -> Amplification | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Derive it, with the hop through a gateway; None if gateways are on some of the hosts with data, or
+        have not as many clients each.
+        """
+        gates, data = self.gates(hosts), self.data_hosts(hosts)
+        if not {*gates} & {*data}:
+            return self.explained(hosts, 1.0)
+        # however data are spread: those of all gateways together are as likely on each host
+        if {*gates} == {*data} and not len(hosts.users) % len(gates):
+            return self.explained(hosts, 1 - 1 / len(gates))
+        return None
+
+    def deployment(self, hosts: Hosts) -> "_Rgw":
+        """With a bucket for each client."""
+        return _Rgw(self, hosts)
+
+    def layout(self, hosts: Hosts) -> ceph.CephLayout:
+        """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
+        redundancy = self.redundancy(hosts)
+        metadata = hosts.by_role("metadata")[:1]
+        apart = bool(metadata) and self.classes == "apart"
+        places_count = self.metadata_osds_count if apart else len(self.data_hosts(hosts))
+        kind = "" if self.classes == "together" else "hdd"
+        copies = Redundancy(min(self.copies_count, places_count))
+        place = ("ssd", "osd") if apart else (kind, "host")
+        pools = (
+            ceph.CephPool(DATA_POOL, kind, "host", redundancy, application="rgw"),
+            *(
+                ceph.CephPool(name, *place, copies, application="rgw", groups_count=GROUPS_COUNT)
+                for name in (INDEX_POOL, *OTHER_POOLS)
+            ),
+        )
+        osds = self.osds((*hosts.by_role("storage"), *metadata), metadata_count=self.metadata_osds_count)
+        gateways = tuple(host.name for host in self.gates(hosts))
+        return ceph.CephLayout(self, self.monitors(hosts), osds, pools, gateways=gateways)
+
+
+class _Rgw(CephCluster, OffersBuckets):
+    """A Ceph cluster with gateways. Healthy means also that each client has put an object."""
+
+    options: Rgw
+
+    def __init__(self, options: Rgw, hosts: Hosts) -> None:
+        super().__init__(options, hosts)
+        self.directories = {}
+        self._gates = options.gates(hosts)
+        self._buckets = {
+            user.name: Bucket(
+                f"perjoule-{number}",
+                f"http://{self._gates[number % len(self._gates)].address}:{GATEWAY}",
+                REGION,
+                self.folder(user) / "credentials",
+            )
+            for number, user in enumerate(hosts.users)
+        }
+
+    def bucket(self, client: str) -> Bucket:
+        """Its own."""
+        return self._buckets[client]
+
+    def serve(self) -> None:
+        """Bring it up until it is healthy; the first user's makes the zone that all gateways are of."""
+        super().serve()
+        first, *others = self.hosts.users
+        self._make_user(first)
+        each(others, self._make_user)
+        each(self._gates, self._serve_gateway)
+        self.daemons.wait("gateways that answer", lambda: not self._silent())
+
+    def configure(self) -> None:
+        """Have each client make its bucket, and put an object."""
+        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+
+    def absent(self) -> str:
+        return super().absent() or self._silent()
+
+    def report(self) -> dict[str, Json]:
+        return {**super().report(), "gateways": [host.name for host in self._gates]}
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Return the hosts that hold an object's data, by BUCKET/KEY: of its parts' copies, first parts
+        first.
+        """
+        bucket, *key = path.parts
+        stat = self._administer("object", "stat", f"--bucket={bucket}", f"--object={'/'.join(key)}")
+        return self.holders(DATA_POOL, answers.parts(stat))
+
+    def _silent(self) -> str:
+        """Return which gateways take no connection."""
+
+        def silent(host: Host) -> bool:
+            argv = ["timeout", f"{CONNECT_S / self.hosts.scale:g}", "bash", "-c"]
+            argv += [f": < /dev/tcp/{host.address}/{GATEWAY}"]
+            done = self.hosts.management.run(argv, timeout_s=self.patience_s, check=False)
+            return done.returncode != 0
+
+        named = [host.name for host, lost in zip(self._gates, each(self._gates, silent), strict=True) if lost]
+        return f"no gateway answers on {', '.join(named)}" if named else ""
+
+    def _make_user(self, user: Host) -> None:
+        made = self._administer("user", "create", f"--uid={user.name}", f"--display-name={user.name}")
+        (keys,) = json_from(made)["keys"]
+        lines = (
+            "[default]",
+            f"aws_access_key_id = {keys['access_key']}",
+            f"aws_secret_access_key = {keys['secret_key']}\n",
+        )
+        user.put("\n".join(lines), self._buckets[user.name].credentials, mode=0o600)
+
+    def _administer(self, *words: str) -> str:
+        host = self.hosts.management
+        argv = ["radosgw-admin", "-c", self.folder(host) / "ceph.conf", *words]
+        return host.run(argv, timeout_s=self.patience_s).stdout
+
+    def _serve_gateway(self, host: Host) -> None:
+        argv = self._daemon(host, gateway_name(host.name), "radosgw")
+        front = f"--rgw_frontends=beast endpoint={host.address}:{GATEWAY}"
+        self.start(host, "radosgw", [*argv, "-f", f"--rgw_data={self.folder(host) / 'rgw'}", front])
+        self.wait_listening(host, GATEWAY)
+
+    def _put_first(self, user: Host) -> None:
+        bucket = self._buckets[user.name]
+        buckets.ask(user, bucket, "make", "", timeout_s=self.patience_s)
+        buckets.ask(user, bucket, "write", f"{FIRST}1", timeout_s=self.patience_s, text="perjoule")
+        buckets.ask(user, bucket, "remove", FIRST, timeout_s=self.patience_s)
+        user.run(["rm", user.directory / buckets.PROGRAM_NAME], timeout_s=SHORT_S)
