@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from measured import measured
 from perjoule.cli import cli
+from perjoule.model.errors import CampaignError
 from perjoule.store import open_results
 
 GAPS = 'kind = "simulated"\nwaveform = "constant"\nrate = "200 Hz"\ngap = 0.3'
@@ -37,6 +38,15 @@ def test_the_trials_with_a_doubt_are_named_and_the_command_measures_just_those_a
     assert {record.trial.id: record.attempt for record in open_results(folder).latest()} == {
         trial: number + (trial == again[0]) for trial, number in attempts.items()
     }
+
+
+def test_what_another_tool_measured_is_not_to_be_measured_again(tmp_path: Path) -> None:
+    fio = Path(__file__).parents[1] / "transcripts/imported/joined/client-1.json"
+    typed("import", tmp_path / "results", fio)
+    text = typed("show", tmp_path / "results", "--doubts")
+    assert "    " in text and "measure these again" not in text
+    with pytest.raises(CampaignError, match="imported"):
+        typed("resume", tmp_path / "results")
 
 
 def test_a_trial_that_is_not_of_the_campaign_is_refused(folder: Path) -> None:

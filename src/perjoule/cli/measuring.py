@@ -120,6 +120,12 @@ def resume(
         go_on(folder, devices, again_failed=failed)
         return
     results = store.open_results(folder)
+    if any(record.imported for record in results.latest()):
+        raise CampaignError(
+            "its trials were imported, so there is no campaign to continue",
+            where=str(folder),
+            next="`perjoule import` adds to it",
+        )
     source = str(folder / "campaign.toml")
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     if strange := set(again) - {trial.id for trial in asked.trials}:

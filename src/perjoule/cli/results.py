@@ -126,11 +126,13 @@ def _show_doubts(content: Content) -> None:
             show_line(f"  {line.rows}: {line.text}{line.more}")
             for trial, texts in by_trial.items():
                 show_line(f"    {trial}: {'; '.join(texts)}")
-    if trials:
-        words = ["perjoule", "resume", str(content.results.folder)]
-        show_line(f"measure these again: {shlex.join([*words, *(f'--trial={trial}' for trial in trials)])}")
-    else:
+    if not trials:
         out.print("no trial has a doubt of its own")
+    elif again := trials.keys() - {record.trial.id for record in content.records if record.imported}:
+        words = ["perjoule", "resume", str(content.results.folder)]
+        show_line(
+            f"measure these again: {shlex.join([*words, *(f'--trial={trial}' for trial in trials if trial in again)])}"
+        )
 
 
 @click.command(
