@@ -1,4 +1,4 @@
-"""The files at the paths that a user names: each file's format by its content, never by its name. What a folder
+"""The files at the paths that a user names: each file's formats by its content, never by its name. What a folder
 holds together, a submission to IO500 or a run of MLPerf Storage, is known by its files' names, too.
 """
 
@@ -32,6 +32,7 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
+UNTIMED = ("rados",)  # which reports no time at all
 ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
@@ -70,7 +71,7 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
             name.
         MachineError: a file can't be read.
     """
-    by_path: dict[tuple[Path, tuple[str, ...]], Source] = {}
+    by_path: dict[tuple[Path, str, tuple[str, ...]], Source] = {}
     strange: list[Path] = []
     for argument in arguments:
         clients, path = _split(argument)
@@ -78,7 +79,7 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
         for source in _below(path, clients, zone):
             if isinstance(source, Source):
-                by_path.setdefault((source.path.resolve(), clients), source)
+                by_path.setdefault((source.path.resolve(), source.format, clients), source)
             elif path.is_file():
                 raise CampaignError(why_not(path), where=str(path), next=ADVICE)
             else:
@@ -87,9 +88,9 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
         raise CampaignError(
             "nothing recognised in it", where=", ".join(arguments), next=f"known formats: {FORMATS}"
         )
-    with_clients = {path for path, clients in by_path if clients}  # as in `run/ client-1=run/a.json`
+    with_clients = {path for path, _, clients in by_path if clients}  # as in `run/ client-1=run/a.json`
     return tuple(
-        source for (path, clients), source in by_path.items() if clients or path not in with_clients
+        source for (path, _, clients), source in by_path.items() if clients or path not in with_clients
     ), tuple(strange)
 
 
@@ -134,18 +135,33 @@ def why_not(path: Path) -> str:
     return f"this is {tool}" if tool else "unrecognised format"
 
 
-def format_of(text: str) -> str:
-    """Detect a format by its content: one of `workloads.imported`, "sadf", or "" if it is unknown."""
-    head = text[:_HEAD]
-    if "mdtest-" in head and " was launched with " in head:
-        return "mdtest"
-    if re.search(r"^IOR-\S+: MPI Coordinated Test", head, re.MULTILINE):
-        return "ior"
-    if re.search(r"^ISO date,.*\boperation,", head, re.MULTILINE):
-        return "elbencho"
-    return next(
-        (name for name, keys in _KEYS.items() if all(re.search(rf'"{key}"\s*:', head) for key in keys)), ""
-    )
+def formats_of(text: str) -> tuple[str, ...]:
+    """Detect the formats of a text by its content, such as those of a terminal's log: of
+    `workloads.imported`, or "sadf".
+    """
+    known = {
+        "mdtest": "mdtest-" in text and " was launched with " in text,
+        "ior": bool(re.search(r"^IOR-\S+: MPI Coordinated Test", text, re.MULTILINE)),
+        "elbencho": bool(re.search(r"^ISO date,.*\boperation,", text, re.MULTILINE)),
+    }
+    for name, keys in _KEYS.items():
+        known[name] = known.get(name, False) or all(re.search(rf'"{key}"\s*:', text) for key in keys)
+    return tuple(name for name, is_there in known.items() if is_there)
+
+
+def unread_besides(read_sources: Sequence[Source]) -> Iterator[tuple[Path, str]]:
+    """Yield what a file holds besides what is read of it: its path, and what that is. Raises MachineError."""
+    formats_read: dict[Path, list[str]] = {}
+    for source in read_sources:
+        if source.path.is_file():
+            formats_read.setdefault(source.path, []).append(source.format)
+    for path, formats in formats_read.items():
+        text = text_of(path)
+        for name in {*formats_of(text)} - {*formats}:
+            yield path, f"{name}, whose time is unknown beside another tool's: give it a file of its own"
+        for form, tool in _UNREAD.items():
+            if not any(name in tool for name in formats) and re.search(form, text, re.MULTILINE):
+                yield path, tool
 
 
 def _split(argument: str) -> tuple[tuple[str, ...], Path]:
@@ -174,16 +190,20 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         return
     if not path.is_file():  # a socket, a pipe
         return
-    format_found = format_of(text_of(path, _HEAD))
-    if not format_found:
+    if not formats_of(text_of(path, _HEAD)):
         yield path
         return
     require_portable(path)
-    # What a format has no use for is left out, so that the same file is recognised: only rados bench reports
-    # no time at all.
-    ended_s = path.stat().st_mtime if format_found == "rados" else 0.0
-    clues = Told(path.stem, clients, "UTC" if format_found in ZONED else zone, ended_s)
-    yield Source(path, format_found, {path.name: path}, clues)
+    for format in (formats := _timed(formats_of(text_of(path)))):
+        # What a format has no use for is left out, so that the same file is recognised.
+        ended_s = path.stat().st_mtime if formats == UNTIMED else 0.0
+        clues = Told(path.stem, clients, "UTC" if format in ZONED else zone, ended_s)
+        yield Source(path, format, {path.name: path}, clues)
+
+
+def _timed(formats: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out rados bench where other tools wrote into its file: it ended when that was written last."""
+    return formats if formats == UNTIMED else tuple(name for name in formats if name not in UNTIMED)
 
 
 def require_portable(path: Path) -> None:

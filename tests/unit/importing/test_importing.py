@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,8 @@ import pytest
 from perjoule import drivers, importing, report, store
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
-from perjoule.importing.sources import format_of, sources
-from perjoule.model import Spec
+from perjoule.importing.sources import Source, formats_of, sources, unread_besides
+from perjoule.model import ClientResult, Spec
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, FolderOfOthers, NotImported, WorkloadError
 from perjoule.model.units import MIB
@@ -76,7 +77,44 @@ def powered(tmp_path, began_s, ended_s, *, watts=40.0, name="power.csv"):
 
 @pytest.mark.parametrize(("name", "format"), FORMATS.items())
 def test_a_format_is_known_by_its_content(name: str, format: str) -> None:
-    assert format_of((REAL / name).read_text()) == format
+    assert formats_of((REAL / name).read_text()) == ((format,) if format else ())
+
+
+def test_a_log_of_several_tools_holds_the_runs_of_each(tmp_path: Path) -> None:
+    tools = ("ior-text/iterations.txt", "mdtest/tree.txt", "fio/steady.json", "sadf/vm.json")
+    log = tmp_path / "job.log"
+    log.write_text(f"\n$ next\n{'.' * 120_000}\n".join((REAL / name).read_text() for name in tools))
+    together, strange = sources([f"job={log}"], "UTC")
+    assert not strange
+
+    def runs_of(found: Iterable[Source]) -> dict[str, list[tuple[str, Sequence[ClientResult]]]]:
+        listed = [
+            (source.format, read(source.format, source.texts(), source.told))
+            for source in found
+            if source.format != "sadf"
+        ]
+        return {
+            format: [(run.operation, present(run.outcome).results) for run in group]
+            for format, group in sorted(listed)
+        }
+
+    alone = runs_of(source for name in tools for source in sources([f"job={REAL / name}"], "UTC")[0])
+    assert runs_of(together) == alone
+    assert [*alone] == ["fio", "ior", "mdtest"]
+    assert "sadf" in [source.format for source in together]
+
+
+def test_what_a_log_holds_besides_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "job.log"
+    log.write_text((REAL / "mdtest/tree.txt").read_text() + "a: (groupid=0, jobs=1): err= 0: pid=1\n")
+    (besides,) = unread_besides(sources([str(log)], "UTC")[0])
+    assert besides[0] == log
+    assert "the text of fio" in besides[1]
+    log.write_text((REAL / "mdtest/tree.txt").read_text() + (REAL / "rados/write.json").read_text())
+    (besides,) = unread_besides(sources([str(log)], "UTC")[0])
+    assert "whose time is unknown" in besides[1]
+    log.write_text((REAL / "fio/steady.json").read_text() + "a: (groupid=0, jobs=1): err= 0: pid=1\n")
+    assert not [*unread_besides(sources([str(log)], "UTC")[0])]  # fio's text and JSON are of the same run
 
 
 def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path) -> None:
