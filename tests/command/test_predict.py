@@ -172,6 +172,7 @@ def test_the_ledger_has_published_watts_by_load_beside_a_constant_and_a_line() -
         "fresh writes",
         "sustained writes",
         "CPU",
+        "CPU, data sheet",
         "scrub",
     } <= by_load.keys()
     assert by_load["sustained writes"]["holds"] and not by_load["scrub"]["holds"]

@@ -21,6 +21,7 @@ def coefficients(cluster: Cluster) -> Mapping[str, Value]:
             f"dynamic of board {board.name}": board.dynamic_w,
         }
         by_name |= {f"step of board {board.name}": board.step_w} if board.step_w else {}
+        by_name |= {f"bend of board {board.name}": board.bend_w} if board.bend_w else {}
         by_name |= {f"{RATING} {board.name}": board.mips}
         for disk in node.disks:
             by_name |= {

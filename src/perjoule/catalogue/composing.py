@@ -78,7 +78,7 @@ def _board(host: Drawer, feed: Feed) -> Board:
     dynamic_w = _power(host, server, "dynamic", feed)
     if feed.at_wall and server.idle_behind_supply and (no_load := server.supply_no_load_at_wall):
         idle_w = _sum(idle_w, no_load.plain, "with its supply without load")
-    step_w = _stated(host, server, "step", feed)
+    step_w, bend_w = (_stated(host, server, state, feed) for state in ("step", "bend"))
     return Board(
         host.name,
         server.cores,
@@ -90,6 +90,7 @@ def _board(host: Drawer, feed: Feed) -> Board:
         port_write,
         memory,
         step_w,
+        bend_w,
     )
 
 

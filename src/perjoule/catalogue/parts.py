@@ -18,7 +18,7 @@ from perjoule.model.options import OPTIONS
 _FORBID = ConfigDict(extra="forbid")
 Count = Annotated[int, Field(ge=1, le=200)]
 RackUnits = Annotated[float, Field(ge=0, le=100)]
-State = Literal["idle", "dynamic", "active", "step", "sustained"]
+State = Literal["idle", "dynamic", "active", "step", "bend", "sustained"]
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
@@ -36,6 +36,8 @@ class BoardPart:
     dynamic_behind_supply: Watts | None = None
     step_at_wall: Watts | None = None  # of dynamic: what the first core at work wakes
     step_behind_supply: Watts | None = None
+    bend_at_wall: Watts | None = None  # of dynamic: what grows with the cube of CPU use
+    bend_behind_supply: Watts | None = None
     supply_efficiency: Bare | None = None  # of the load alone if the next is stated
     supply_no_load_at_wall: Watts | None = None  # what its supply takes without load
     memory: Memory | None = None
@@ -176,14 +178,18 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
 
 def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, str] | None:
     """Say what makes the terms beside the straight line impossible, as `complaint` does."""
-    for step, side in ((part.step_at_wall, "at_wall"), (part.step_behind_supply, "behind_supply")):
-        state = "dynamic" if isinstance(part, BoardPart) else "active"
-        full = getattr(part, f"{state}_{side}")
-        if step is None:
-            continue
-        if full is None or step.value > full.value:
-            fault = f"{place}: step_{side} is more than {state}_{side}, of which it is a part"
-            return f"step_{side}", fault, "write both on the same side of the supply"
+    state: State = "dynamic" if isinstance(part, BoardPart) else "active"
+    for side, full in zip(("at_wall", "behind_supply"), watts(part, state), strict=True):
+        left_w = full.value if full else 0.0
+        for term in ("step", "bend"):
+            share: Quantity | None = getattr(part, f"{term}_{side}", None)
+            if share is None:
+                continue
+            if full is None or share.value > left_w:
+                of = f"{state}_{side}" if term == "step" else f"what step_{side} leaves of {state}_{side}"
+                fault = f"{place}: {term}_{side} is more than {of}, of which it is a part"
+                return f"{term}_{side}", fault, "write both on the same side of the supply"
+            left_w -= share.value
     if isinstance(part, BoardPart):
         if part.supply_no_load_at_wall is not None and part.idle_at_wall is not None:
             fault = f"{place}: idle_at_wall already has what supply_no_load_at_wall states"

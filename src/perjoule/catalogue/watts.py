@@ -5,6 +5,7 @@ Amounts are numbers, or arrays of them with one for each window.
 """
 
 from collections.abc import Mapping
+from math import sqrt
 from typing import Literal, TypeVar, cast
 
 import numpy as np
@@ -21,24 +22,42 @@ def board_w(board: Board, cpu_use_ratio: Amount) -> Amount:
     """Return the power of a board at this share of its CPU capacity.
 
     A core at work keeps awake what cores share, and at least one works for a share of the time that is at most
-    all shares together.
+    all shares together. The bend grows with the cube of the share.
     """
-    if board.step_w is None:
-        return board.idle_w.value + board.dynamic_w.value * cpu_use_ratio
-    step_w, awake_ratio = board.step_w.value, _at_most_all(board.cores_count * cpu_use_ratio)
-    return board.idle_w.value + step_w * awake_ratio + (board.dynamic_w.value - step_w) * cpu_use_ratio
+    idle_w, dynamic_w = board.idle_w.value, board.dynamic_w.value
+    if board.step_w is None and board.bend_w is None:
+        return idle_w + dynamic_w * cpu_use_ratio
+    step_w, bend_w = step_and_bend_w(board)
+    awake_ratio = _at_most_all(board.cores_count * cpu_use_ratio)
+    bent_w = bend_w * (cpu_use_ratio**3 - cpu_use_ratio)
+    return idle_w + step_w * awake_ratio + (dynamic_w - step_w) * cpu_use_ratio + bent_w
 
 
 def board_use_ratio(board: Board, power_w: Amount) -> Amount:
     """Return the share of its CPU capacity at which a board has a power: `board_w` the other way round."""
-    more_w, step_w = power_w - board.idle_w.value, board.step_w.value if board.step_w else 0.0
-    each_w = board.dynamic_w.value - step_w
+    more_w, (step_w, bend_w) = power_w - board.idle_w.value, step_and_bend_w(board)
+    each_w = board.dynamic_w.value - step_w - bend_w
     if not step_w:
-        return more_w / each_w
+        return _cubic_root(each_w, bend_w, more_w)
     highest = np.maximum(
-        more_w / (each_w + board.cores_count * step_w), (more_w - step_w) / max(each_w, TINY)
+        _cubic_root(each_w + board.cores_count * step_w, bend_w, more_w),
+        _cubic_root(max(each_w, TINY), bend_w, more_w - step_w),
     )
     return cast("Amount", highest)
+
+
+def step_and_bend_w(board: Board) -> tuple[float, float]:
+    """Return the parts of a board's dynamic power that follow no straight line; 0 if the catalogue states none."""
+    return board.step_w.value if board.step_w else 0.0, board.bend_w.value if board.bend_w else 0.0
+
+
+def _cubic_root(linear: float, cubic: float, value: Amount) -> Amount:
+    """Return the x at which linear x + cubic x³ is the value; neither factor is negative."""
+    if not cubic:
+        return value / linear
+    linear = max(linear, TINY)
+    scale = sqrt(4 * linear / (3 * cubic))
+    return cast("Amount", scale * np.sinh(np.arcsinh(3 * value / (linear * scale)) / 3))
 
 
 def disks_w(disks: tuple[Drive, ...], use_ratio: Amount) -> Amount:

@@ -30,7 +30,7 @@ import numpy as np
 
 from perjoule.catalogue import Cluster, Node, Value
 from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, NO_LOAD, RATING, coefficients
-from perjoule.catalogue.watts import TINY, board_use_ratio
+from perjoule.catalogue.watts import TINY, board_use_ratio, step_and_bend_w
 from perjoule.energy.amount import amounts
 from perjoule.energy.budget import Term
 from perjoule.energy.coverage import SWITCH, SignedSeries
@@ -49,6 +49,7 @@ _TERMS = {  # how a coefficient is called in a budget, by the first words of its
     "idle of disk": "disk idle",
     "active of disk": "disk active",
     "step of board": "board step",
+    "bend of board": "board bend",
     "step of disk": "disk step",
     NO_LOAD: "supply without load",
     EFFICIENCY: "supply",
@@ -93,7 +94,7 @@ def coefficient_terms(
             continue
         if host not in of or component not in ("board", "disks", "supply"):
             return ()
-        for weight, some in _apart(windows) if _has_step(of[host]) else ((1.0, windows),):
+        for weight, some in _apart(windows) if _is_bent(of[host]) else ((1.0, windows),):
             inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
             board_j, disks_j = (0.0 if of_part is None else _joules(of_part, some) for of_part in inputs)
             if board_j is None or disks_j is None:
@@ -106,9 +107,10 @@ def coefficient_terms(
     return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
 
 
-def _has_step(node: Node) -> bool:
+def _is_bent(node: Node) -> bool:
     """Return whether a host's power is no linear function of its use."""
-    return any(part.step_w is not None for part in (node.board, *node.disks))
+    parts = (node.board, *node.disks)
+    return node.board.bend_w is not None or any(part.step_w is not None for part in parts)
 
 
 def _apart(windows: tuple[Window, ...]) -> Iterator[tuple[float, tuple[Window, ...]]]:
@@ -164,17 +166,19 @@ def _slopes(
         yield EFFICIENCY, -(use.board_j + use.disks_j) / efficiency**2
         yield NO_LOAD, use.length_s
     elif component == "board":
-        board = node.board
+        board, (step_w, bend_w) = node.board, step_and_bend_w(node.board)
         dynamic_j = _beyond(use.board_j, board.idle_w.value * use.length_s)
         rated_j = dynamic_j
         yield f"idle of board {board.name}", use.length_s
-        if board.step_w is not None and board.step_w.value:
+        if step_w or bend_w:
             mean_w = board.idle_w.value + dynamic_j / use.length_s
             used_ratio = float(board_use_ratio(board, mean_w))
             awake_ratio = min(1.0, board.cores_count * used_ratio)
             if awake_ratio == 1:
-                rated_j -= board.step_w.value * use.length_s  # which more capacity would not save
+                rated_j -= step_w * use.length_s  # which more capacity would not save
+            rated_j += 2 * bend_w * used_ratio**3 * use.length_s  # of which it saves thrice its share
             yield f"step of board {board.name}", (awake_ratio - used_ratio) * use.length_s
+            yield f"bend of board {board.name}", (used_ratio**3 - used_ratio) * use.length_s
             yield f"dynamic of board {board.name}", used_ratio * use.length_s
         elif board.dynamic_w.value:
             yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value

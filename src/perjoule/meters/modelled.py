@@ -2,10 +2,11 @@
 measurement.
 
 Per host: board = idle + dynamic x CPU use; disks = idle + (active - idle) x use of their throughput; each with a
-step from idle to the least load if the catalogue states one; supply = the power supply's losses, on both and
-without load. Clients of a cluster are at the wall, without such losses: its supply is
-that of the servers. The switch is constant. The form is that of X. Fan, W.-D. Weber, L. A. Barroso, Power
-Provisioning for a Warehouse-sized Computer, ISCA 2007: https://doi.org/10.1145/1250662.1250665
+step from idle to the least load, and the board with a bend by the cube of its use, if the catalogue states them;
+supply = the power supply's losses, on both and without load. Clients of a cluster are at the wall, without
+such losses: its supply is that of the servers. The switch is constant. The form is that of
+X. Fan, W.-D. Weber, L. A. Barroso, Power Provisioning for a Warehouse-sized Computer, ISCA 2007:
+https://doi.org/10.1145/1250662.1250665
 """
 
 import time

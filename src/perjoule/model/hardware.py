@@ -64,6 +64,9 @@ class Board:
     port_write_bytes_per_s: Value | None = None
     memory_bytes: Value | None = None
     step_w: Value | None = None  # of dynamic_w: what the first core at work wakes beside itself
+    bend_w: Value | None = (
+        None  # of dynamic_w: what grows with the cube of CPU use, as clocks and volts rise with it
+    )
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Of(NamedTuple, Generic[T]):
     idle: T
     dynamic: T
     step: T  # of dynamic, as soon as a core works
+    bend: T  # of dynamic, by the cube of CPU use
     supply_efficiency: T
     supply_no_load: T
     price: T
@@ -307,7 +308,7 @@ def _machines(
     }
     nothing = book.add(exact(0.0, "no card"), "nothing")
     cardless = dict.fromkeys(("card", "card_price", "card_embodied"), nothing)
-    stepless = dict.fromkeys(("step", "supply_no_load", "drive_step"), nothing)
+    straight = dict.fromkeys(("step", "bend", "supply_no_load", "drive_step"), nothing)
     for server_name in choose.servers or parts.server:
         server = parts.server[server_name]
         server_entries = {
@@ -319,7 +320,7 @@ def _machines(
             for network in server.networks:
                 if network not in networks:
                     continue
-                at = Of(**(stepless | server_entries | drive_entries | cardless | networks[network]))
+                at = Of(**(straight | server_entries | drive_entries | cardless | networks[network]))
                 called = (
                     part_titles[f"server {server_name}"],
                     part_titles[f"drive {drive_name}"],

@@ -187,11 +187,13 @@ def outcome(
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
         cpu_use = np.minimum(1, rate * times["server CPU"])
         cpu_w = servers_count * quantities.dynamic * cpu_use
+        cpu_step_w = np.minimum(quantities.step, quantities.dynamic)
         if quantities.step.any():
             awake = np.minimum(1, machines.cores_count * cpu_use)
-            cpu_w = cpu_w + servers_count * np.minimum(quantities.step, quantities.dynamic) * (
-                awake - cpu_use
-            )
+            cpu_w = cpu_w + servers_count * cpu_step_w * (awake - cpu_use)
+        if quantities.bend.any():
+            bend_w = np.minimum(quantities.bend, quantities.dynamic - cpu_step_w)
+            cpu_w = cpu_w + servers_count * bend_w * (cpu_use**3 - cpu_use)
         disk_more_w = np.maximum(0, drive_active_w - drive_idle_w)
         disk_w = disks_count * disk_more_w / quantities.supply_efficiency * np.minimum(1, disk_use)
         if rate and quantities.drive_step.any():

@@ -213,7 +213,8 @@ def of_server(server: BoardPart) -> dict[str, Quantity]:
     its = {"mips": server.mips, "supply_efficiency": server.supply_efficiency, "port": server.port}
     its |= {"price": server.price, "embodied": server.embodied}
     its |= {"supply_no_load": server.supply_no_load_at_wall}
-    states: tuple[State, ...] = ("idle", "dynamic", *(("step",) if any(watts(server, "step")) else ()))
+    terms: tuple[State, ...] = ("step", "bend")
+    states: tuple[State, ...] = ("idle", "dynamic", *(term for term in terms if any(watts(server, term))))
     return {state: _at_wall(server, state) for state in states} | {
         key: quantity for key, quantity in its.items() if quantity is not None
     }

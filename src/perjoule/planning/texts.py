@@ -24,6 +24,7 @@ WORDS = ("cluster", "best at")  # of them, those of columns that hold words
 CONTRADICTED = "a measurement contradicts it"
 _KEY_TEXTS = {  # of parts
     "active": "active power",
+    "bend": "power that follows the cube of CPU use",
     "card": "power of the card",
     "card_embodied": "embodied carbon of the card",
     "card_price": "price of the card",

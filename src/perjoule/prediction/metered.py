@@ -6,14 +6,16 @@ kind of load, the points that calibrate:
 reads               the two nearest to a third and to two thirds of the highest rate
 fresh writes        seconds 1 to 10, and the drive's idle watts, which its reads gave
 sustained writes    the first ten seconds, and the same idle watts
-CPU                 idle if it is known, and the two nearest to a third and to two thirds of the highest load
+CPU                 idle if it is known, the two nearest to a third and to two thirds of the highest load, and
+                    the median bend of its source's machines of other makers and years
+CPU, data sheet     idle and the highest load, and the median step and bend of the same machines
 supplies            the two nearest to a third and to two thirds of what it gives at most
 another load        the median ratio of dynamic watts of all other machines
 disks               idle with fewer disks; idle and the first load with all
 
 First loads and no-load ends are points of "CPU" and "supplies" that are shown apart: the least one, and those
 below half of what the two that calibrate give. Beside it a constant, the mean of the points that calibrate, and
-the line: the same model without its three terms.
+the line: the same model without its terms beside a line.
 
 A band comes from errors of other points: those of the same kind of all other machines, if they are LARGE or more.
 Else, of LARGE points or more of a machine and kind each half, drawn once, makes the band of the other; fewer have the
@@ -40,6 +42,7 @@ Kind = Literal[
     "fresh writes",
     "sustained writes",
     "CPU",
+    "CPU, data sheet",
     "supplies",
     "supplies, no-load end",
     "another load",
@@ -111,7 +114,7 @@ class KindScore:
 
 def points() -> tuple[MeteredPoint, ...]:
     """Return all judged points, with their bands."""
-    groups = [list(_points(name, source)) for name, source in sources().items()]
+    groups = [list(judged(name, source)) for name, source in sources().items()]
     return tuple(_banded([point for group in groups for point in group]))
 
 
@@ -170,7 +173,8 @@ def _halves(alike: list[MeteredPoint]) -> Iterator[MeteredPoint]:
         yield from (replace(point, band_ratio=ratio) for point in half)
 
 
-def _points(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
+def judged(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
+    """Return the judged points of a source, without bands."""
     drive: Drive | None = None
     for series in source.series:
         match series.load:
@@ -181,7 +185,9 @@ def _points(name: str, source: MeteredSource) -> Iterator[MeteredPoint]:
                 assert drive is not None
                 yield from _writes(name, series, drive, source)
             case "CPU":
-                yield from _cpu(name, series)
+                shape = _shape([other for other in source.series if _is_apart(series, other)])
+                yield from _cpu(name, series, shape)
+                yield from _data_sheet(name, series, shape)
             case "supplies":
                 yield from _supplies(name, series)
             case "another load":
@@ -245,41 +251,85 @@ def _writes(name: str, series: MeteredSeries, drive: Drive, source: MeteredSourc
         yield MeteredPoint(name, name, series.load, measured_w, said_w, constant_w, line_w, idle_w)  # pyright: ignore[reportArgumentType]
 
 
-def _cpu(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:
-    places = thirds(series.share)
-    at_rest_w, per_share = _line(series.share, series.watts, places)
-    idle_w = series.idle_watts[0] if series.idle_watts else at_rest_w
-    step_w, each_w = at_rest_w - idle_w, at_rest_w + per_share - idle_w
-    if step_w < 0:  # none, and the line from idle that is nearest to both
-        step_w, each_w = 0.0, _from_idle(series, places, idle_w)
+@dataclass(frozen=True)
+class _Shape:
+    """How watts of a kind of machine follow its load, as medians of curves: what users of one that nobody
+    published know.
+    """
+
+    step_ratio: float = 0.0  # of dynamic power
+    bend_ratio: float = 0.0  # of dynamic power less its step
+
+
+def _is_apart(one: MeteredSeries, other: MeteredSeries) -> bool:
+    """Whether a curve says nothing of another one: neither maker nor year are the same."""
+    return other.load == "CPU" and other.maker != one.maker and other.year != one.year
+
+
+def _shape(others: Sequence[MeteredSeries]) -> _Shape:
+    """Return the median shape of curves, each fitted by least squares; that of a line, if there are none."""
+    if not others:
+        return _Shape()
+    fits = np.array([_fit(series) for series in others])
+    return _Shape(*np.maximum(0.0, np.median(fits, axis=0)))
+
+
+def _fit(series: MeteredSeries) -> tuple[float, float]:
+    shares = np.array(series.share)
+    terms = np.stack([np.ones_like(shares), shares, shares**3], axis=1)
+    step_w, straight_w, bend_w = np.linalg.lstsq(terms, np.array(series.watts) - series.idle_watts[0])[0]
+    return step_w / (step_w + straight_w + bend_w), bend_w / (straight_w + bend_w)
+
+
+def _server(name: str, idle_w: float, step_w: float, more_w: float, shape: _Shape) -> Board:
+    """Return a server whose load adds a step, and `more_w` beyond it if all of it works."""
     cores_count = 1000  # all shares keep it awake: a core works as soon as any load runs
-    board = Board(
-        name, cores_count, _value(1), _value(1), _value(idle_w), _value(each_w), step_w=_value(step_w)
-    )
+    one, dynamic_w, bend_w = _value(1), _value(step_w + more_w), _value(shape.bend_ratio * more_w)
+    return Board(name, cores_count, one, one, _value(idle_w), dynamic_w, step_w=_value(step_w), bend_w=bend_w)
+
+
+def _cpu(name: str, series: MeteredSeries, shape: _Shape) -> Iterator[MeteredPoint]:
+    places = thirds(series.share)
+    bent = [share + shape.bend_ratio * (share**3 - share) for share in series.share]
+    at_rest_w, more_w = _line(bent, series.watts, places)
+    idle_w = series.idle_watts[0] if series.idle_watts else at_rest_w
+    step_w = at_rest_w - idle_w
+    if step_w < 0:  # none, and what is nearest to both from idle
+        step_w, more_w = 0.0, _from_idle(bent, series.watts, places, idle_w)
+    board = _server(name, idle_w, step_w, more_w, shape)
     constant_w = mean(series.watts[place] for place in places)
     high, machine = places[1], series.machine or name
     for place, (share, measured_w) in enumerate(zip(series.share, series.watts, strict=True)):
         if place not in places:
             first = bool(series.idle_watts) and share == min(series.share)
+            kind: Kind = "first load" if first else "CPU"
             line_w = idle_w + (series.watts[high] - idle_w) * share / series.share[high]
             said_w = float(board_w(board, share))
-            yield MeteredPoint(
-                name,
-                machine,
-                "first load" if first else "CPU",
-                measured_w,
-                said_w,
-                constant_w,
-                line_w,
-                idle_w,
-            )
+            yield MeteredPoint(name, machine, kind, measured_w, said_w, constant_w, line_w, idle_w)
 
 
-def _from_idle(series: MeteredSeries, places: tuple[int, int], idle_w: float) -> float:
+def _data_sheet(name: str, series: MeteredSeries, shape: _Shape) -> Iterator[MeteredPoint]:
+    """Judge all between idle and the highest load, where both are known and other machines show a shape."""
+    if not series.idle_watts or shape == _Shape():
+        return
+    idle_w, full_w = series.idle_watts[0], series.watts[-1]
+    step_w = shape.step_ratio * (full_w - idle_w)
+    board = _server(name, idle_w, step_w, full_w - idle_w - step_w, shape)
+    for share, measured_w in list(zip(series.share, series.watts, strict=True))[:-1]:
+        line_w, said_w = idle_w + (full_w - idle_w) * share, float(board_w(board, share))
+        constant_w = (idle_w + full_w) / 2
+        yield MeteredPoint(
+            name, series.machine, "CPU, data sheet", measured_w, said_w, constant_w, line_w, idle_w
+        )
+
+
+def _from_idle(
+    bent: Sequence[float], watts: Sequence[float], places: tuple[int, int], idle_w: float
+) -> float:
     """Return watts over idle at the whole load, by least squares."""
-    shares = [series.share[place] for place in places]
-    more_w = [series.watts[place] - idle_w for place in places]
-    return sum(s * w for s, w in zip(shares, more_w, strict=True)) / sum(s * s for s in shares)
+    shares = [bent[place] for place in places]
+    above_w = [watts[place] - idle_w for place in places]
+    return sum(s * w for s, w in zip(shares, above_w, strict=True)) / sum(s * s for s in shares)
 
 
 def _supplies(name: str, series: MeteredSeries) -> Iterator[MeteredPoint]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from perjoule.catalogue.watts import step_and_bend_w
 from perjoule.model.hardware import Board, Cluster, Drive
 from perjoule.prediction.bounds import Demand, Floats, Number
 
@@ -25,16 +26,19 @@ class Plant:
     joules_per_read_byte: float  # above idle, for bytes that disks read
     joules_per_written_byte: float
     switch_w: float
-    steps: "Steps | None" = None  # of hardware that states any
+    steps: "Steps | None" = None  # of hardware that states any, or a bend
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Watts of all servers from idle to the least load, at the wall; no byte or CPU work of `Plant` has them."""
+    """Watts of all servers from idle to the least load, and of CPUs by the cube of their work, at the wall; no
+    byte or CPU work of `Plant` has them.
+    """
 
     cpu_w: float  # as soon as a core of each works
     awake_mips: float  # 7-zip rating of one core of each: CPU work above it keeps all awake
     disks_w: float  # of the data disks, as soon as bytes move
+    cpu_w_per_cubed_mips: float = 0.0  # by the work of all CPUs
 
 
 def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
@@ -76,12 +80,20 @@ def _steps(boards: list[tuple[Board, int]], disks: list[Drive], supply: float) -
     cpu_w = sum(board.step_w.value * count for board, count in boards if board.step_w)
     disks_w = sum(disk.step_w.value for disk in disks if disk.step_w)
     awake_mips = sum(board.mips.value / board.cores_count * count for board, count in boards)
-    return Steps(cpu_w / supply, awake_mips, disks_w / supply) if cpu_w or disks_w else None
+    hosts_count = sum(count for _, count in boards)
+    cpu_w_per_cubed_mips = sum(
+        board.bend_w.value * count / (hosts_count * board.mips.value) ** 3
+        for board, count in boards
+        if board.bend_w
+    )
+    if not (cpu_w or disks_w or cpu_w_per_cubed_mips):
+        return None
+    return Steps(cpu_w / supply, awake_mips, disks_w / supply, cpu_w_per_cubed_mips / supply)
 
 
 def _each_w(board: Board) -> float:
-    """Return a board's dynamic power without its step."""
-    return board.dynamic_w.value - (board.step_w.value if board.step_w else 0.0)
+    """Return a board's dynamic power without its step and bend."""
+    return board.dynamic_w.value - sum(step_and_bend_w(board))
 
 
 def parts_w(
@@ -107,7 +119,7 @@ def parts_w(
 
 def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> Number:
     """Return the watts above idle at a throughput: the joules of each user byte, times bytes a second, and
-    the steps from idle to the least load.
+    the steps from idle to the least load, and the bend of CPUs.
     """
     joules = (
         plant.joules_per_mips_s * demand.server_mips_s_per_byte
@@ -117,9 +129,10 @@ def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> N
     if (steps := plant.steps) is None:
         return joules * throughput_bytes_per_s
     rate = np.asarray(throughput_bytes_per_s, np.float64)
-    awake = np.minimum(1.0, demand.server_mips_s_per_byte * rate / steps.awake_mips)
+    mips = demand.server_mips_s_per_byte * rate
     at_disks = demand.flow.disk_read_ratio + demand.flow.disk_written_ratio
-    return joules * rate + steps.cpu_w * awake + steps.disks_w * (at_disks * rate > 0)
+    steps_w = steps.cpu_w * np.minimum(1.0, mips / steps.awake_mips) + steps.disks_w * (at_disks * rate > 0)
+    return joules * rate + steps_w + steps.cpu_w_per_cubed_mips * mips**3
 
 
 def mean_w(

@@ -93,11 +93,13 @@ class Profile:
 
 def _digested(one: Observation) -> Mapping[str, Any]:
     """Return a point as data; one call in flight is left out, as in profiles of an earlier version, and steps
-    of watts that its hardware has not.
+    and bends of watts that its hardware has not.
     """
     data = asdict(one)
     if one.plant.steps is None:
         del data["plant"]["steps"]
+    elif not one.plant.steps.cpu_w_per_cubed_mips:
+        del data["plant"]["steps"]["cpu_w_per_cubed_mips"]
     if one.case.in_flight_count == 1:
         del data["case"]["in_flight_count"]
     return data

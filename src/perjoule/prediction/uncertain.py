@@ -51,6 +51,7 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
             idle_w=change(f"idle of board {one.name}", one.idle_w),
             dynamic_w=change(f"dynamic of board {one.name}", one.dynamic_w),
             step_w=one.step_w and change(f"step of board {one.name}", one.step_w),
+            bend_w=one.bend_w and change(f"bend of board {one.name}", one.bend_w),
         )
 
     nodes = (

@@ -50,10 +50,11 @@ def metered_table(scores: Sequence[KindScore]) -> Table:
 def metered_remarks(judged: Sequence[MeteredPoint]) -> Iterator[str]:
     """Say what calibrated the model, what the columns mean, and where the watts are from."""
     yield (
-        "calibrated by two points of a source (reads, CPU, supplies), ten seconds (writes), fewer disks (idle), the "
-        "first load (scrub) or the other machines (another load), and judged by none of these; median, worst: of "
-        "|predicted / measured - 1|; above idle: median over the watts above idle; line: the model without steps, "
-        "steady state and losses without load; verdict, of three points or more: fails, with a median above "
+        "calibrated by two points of a source (reads, CPU, supplies), idle and all load (CPU, data sheet), ten "
+        "seconds (writes), fewer disks (idle), the first load (scrub) or the other machines (another load; the shape "
+        "of CPUs, by other makers and years), and judged by none of these; median, worst: of |predicted / measured "
+        "- 1|; above idle: median over the watts above idle; line: the model without steps, bends, steady state and "
+        "losses without load; verdict, of three points or more: fails, with a median above "
         f"{percent(HELD_RATIO)} %; as a constant, if one watt for all is as near"
     )
     held, alike = (percent(ratio(judged), 1) for ratio in (whole_held_ratio, source_held_ratio))

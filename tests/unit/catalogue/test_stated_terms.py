@@ -31,6 +31,26 @@ def test_a_servers_step_is_the_share_of_dynamic_watts_that_servers_under_specpow
     assert sum(share <= 0 for share in shares) / len(shares) == pytest.approx(0.25, abs=0.05)
 
 
+def test_a_servers_bend_is_the_share_that_the_cube_of_the_load_has_of_these_curves() -> None:
+    """Plans draw half between low and value, and half between value and high: a quarter lies below the root of
+    their product, as a quarter of the curves does.
+    """
+    shares: list[float] = []
+    for cpu in sources()["specpower"].series:
+        load = np.array(cpu.share)
+        terms = np.array([load**0, load, load**3])
+        _, straight, cube = np.linalg.solve(terms @ terms.T, terms @ np.array(cpu.watts))
+        shares.append(cube / (straight + cube))
+    server = catalogue.servers_by_name()["storage-2u12"]
+    assert server.bend_at_wall and server.step_at_wall and server.dynamic_at_wall
+    more_w = server.dynamic_at_wall.value - server.step_at_wall.value
+    low, value, high = server.bend_at_wall.low, server.bend_at_wall.value, server.bend_at_wall.high
+    assert value == pytest.approx(np.median(shares) * more_w, abs=0.05)
+    assert high == pytest.approx(np.quantile(shares, 0.95) * more_w, abs=1.0)
+    for share, drawn_w in ((0.25, (low * value) ** 0.5), (0.75, (value * high) ** 0.5)):
+        assert np.quantile(shares, share) * more_w == pytest.approx(drawn_w, abs=0.5)
+
+
 def test_an_ssd_without_a_maker_is_steady_as_the_one_that_was_metered() -> None:
     fresh, steady, reads = (
         _series("nvme-powersensor3", load) for load in ("fresh writes", "sustained writes", "reads")
@@ -63,7 +83,7 @@ def test_clusters_of_papers_state_none_so_that_what_was_recorded_on_them_stays()
         found = catalogue.cluster(name)
         assert found.supply_no_load_w is None
         for node in found.nodes:
-            assert node.board.step_w is None
+            assert node.board.step_w is None and node.board.bend_w is None
             assert all(disk.step_w is None and disk.sustained_w is None for disk in node.disks)
 
 

@@ -57,6 +57,13 @@ count = 1
 board = "box"
 """
 BOXES = catalogue.read(FILE, "boxes", "boxes.toml")
+BENT = catalogue.read(
+    FILE.replace(
+        "[drive.stick]", f'bend_behind_supply = {{ value = "4 W", sigma = "1 W", {SOURCED} }}\n[drive.stick]'
+    ),
+    "boxes",
+    "boxes.toml",
+)
 BOX, CLIENT = BOXES.nodes
 COUNTS = {"data": 3}
 # of four cores of 1000 MIPS in all; each keeps its board awake alone
@@ -68,6 +75,44 @@ DISKS_W = [(0.0, 2.0), (0.1, 2 * (1 + 0.5 + 3.5 * 0.1)), (1.0, 10.0)]
 def test_the_first_core_at_work_takes_the_step(use: float, by_hand_w: float) -> None:
     assert watts.board_w(BOX.board, use) == pytest.approx(by_hand_w)
     assert watts.board_use_ratio(BOX.board, by_hand_w) == pytest.approx(use)
+
+
+# of 8 W, 2 are the step and 4 grow with the cube
+@pytest.mark.parametrize(
+    ("use", "by_hand_w"),
+    [
+        (0.0, 4.0),
+        (0.1, 4 + 2 * 0.4 + 2 * 0.1 + 4 * 0.001),
+        (0.5, 4 + 2 + 2 * 0.5 + 4 * 0.125),
+        (1.0, 12.0),
+    ],
+)
+def test_the_bend_follows_the_cube_of_cpu_use(use: float, by_hand_w: float) -> None:
+    board = BENT.nodes[0].board
+    assert watts.board_w(board, use) == pytest.approx(by_hand_w)
+    assert watts.board_use_ratio(board, by_hand_w) == pytest.approx(use, abs=1e-9)
+    assert watts.board_use_ratio(board, np.array([by_hand_w, 12.0])) == pytest.approx([use, 1.0], abs=1e-9)
+
+
+def test_a_bend_without_a_step_or_a_straight_part_has_its_use() -> None:
+    bent = replace(BENT.nodes[0].board, step_w=None)
+    assert watts.board_w(bent, 0.5) == pytest.approx(4 + 4 * 0.5 + 4 * 0.125)
+    assert watts.board_use_ratio(bent, 4 + 4 * 0.5 + 4 * 0.125) == pytest.approx(0.5)
+    all_of_it = replace(bent, bend_w=replace(bent.dynamic_w))
+    assert watts.board_use_ratio(all_of_it, 4 + 8 * 0.125) == pytest.approx(0.5, abs=1e-6)
+
+
+def test_predicted_watts_follow_the_cube_of_the_work_of_each_host() -> None:
+    """60 MB/s take 1800 of 3000 MIPS: each board is at 60 %, awake, and 2 W of it straight and 4 by the cube."""
+    demand = Demand(Flow(disk_read_ratio=1), server_mips_s_per_byte=3e-5)
+    boards_w = 3 * (4 + 2 + 2 * 0.6 + 4 * 0.6**3)
+    disks_w = 6 * (1 + 0.5 + 3.5 * 60e6 / (6 * 400e6))
+    by_hand = (boards_w + disks_w) / 0.8 + 3 * 1.2
+    assert float(mean_w(plant(BENT, COUNTS), demand, 60e6)) == pytest.approx(by_hand)
+    parts = parts_w(BENT, COUNTS, demand, 60e6)
+    assert parts["CPUs at work"] == pytest.approx((boards_w - 12) / 0.8)
+    assert sum(parts.values()) == pytest.approx(by_hand)
+    assert float(dynamic_w(plant(BENT, COUNTS), demand, 0.0)) == 0
 
 
 @pytest.mark.parametrize(("use", "by_hand_w"), DISKS_W)
@@ -122,12 +167,22 @@ def test_terms_have_uncertainties_of_their_own() -> None:
     assert {"step of board box", "supply without load"} <= moved(BOXES).keys()
     assert moved(catalogue.sustained(BOXES))["active of disk stick"].nodes[0].disks[0].active_w.value == 8
     assert {"step of board box", "step of disk stick", "supply without load"} <= coefficients(BOXES).keys()
+    bends = {"bend of board box", "bend of board box-client"}
+    assert moved(BENT).keys() - moved(BOXES).keys() == bends
+    bent = moved(BENT)["bend of board box"].nodes[0].board.bend_w
+    assert bent and bent.value == 5
+    assert coefficients(BENT).keys() - coefficients(BOXES).keys() == bends
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
         ('"2 W", sigma', '"9 W", sigma', "step_behind_supply is more than dynamic_behind_supply"),
+        (
+            "[drive.stick]",
+            f'bend_behind_supply = {{ value = "7 W", {SOURCED} }}\n[drive.stick]',
+            "bend_behind_supply is more than what step_behind_supply leaves of dynamic_behind_supply",
+        ),
         ('"50 MB/s"', '"250 MB/s"', "sustained_write is more than write"),
         ("sustained_write", "# sustained_write", "states one of sustained_write and its watts"),
         (

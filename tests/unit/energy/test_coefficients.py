@@ -100,7 +100,8 @@ def moved(cluster, name, by):
         names = [f"{what} of board {one.name}" for what in ("idle", "dynamic", "7-zip rating")]
         values = {"idle_w": value(names[0], one.idle_w), "dynamic_w": value(names[1], one.dynamic_w)}
         step_w = one.step_w and value(f"step of board {one.name}", one.step_w)
-        return replace(one, **values, mips=value(names[2], one.mips), step_w=step_w)
+        bend_w = one.bend_w and value(f"bend of board {one.name}", one.bend_w)
+        return replace(one, **values, mips=value(names[2], one.mips), step_w=step_w, bend_w=bend_w)
 
     nodes = tuple(replace(n, board=board(n.board), disks=tuple(map(disk, n.disks))) for n in cluster.nodes)
     supply, switch = value("supply efficiency", cluster.supply_efficiency), value("switch", cluster.switch_w)
@@ -115,6 +116,7 @@ def coefficients(cluster):
         found["supply without load"] = cluster.supply_no_load_w
     for node in cluster.nodes:
         steps = {f"step of board {node.board.name}": node.board.step_w}
+        steps |= {f"bend of board {node.board.name}": node.board.bend_w}
         steps |= {f"step of disk {disk.name}": disk.step_w for disk in node.disks}
         found |= {name: step for name, step in steps.items() if step}
         found[f"idle of board {node.board.name}"] = node.board.idle_w
@@ -152,6 +154,12 @@ def stepped(node):
     return replace(node, board=board, disks=disks)
 
 
+def bent(node):
+    """A host of whose board's 3.61 W 1.5 W grow with the cube of its use."""
+    return replace(node, board=replace(node.board, bend_w=Value(1.5, "made up", "assumed", 0.3)))
+
+
+BENT = replace(HC4, nodes=tuple(map(bent, HC4.nodes)))
 STEPPED = replace(
     HC4, nodes=tuple(map(stepped, HC4.nodes)), supply_no_load_w=Value(1.5, "made up", "assumed", 0.3)
 )
@@ -160,8 +168,8 @@ STEPPED = replace(
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("cluster", "least_count"),
-    [(HC4, 37), (ALIKE, 37), (STEPPED, 50)],
-    ids=["two boards", "one board", "steps and losses without load"],
+    [(HC4, 37), (ALIKE, 37), (STEPPED, 50), (BENT, 40)],
+    ids=["two boards", "one board", "steps and losses without load", "bends"],
 )
 def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(
     made, cluster, least_count

@@ -128,14 +128,15 @@ def test_ports_bound_disks_behind_a_fast_network(small) -> None:
     assert (row.binds_read, row.binds_write) == ("disks", "disks")
 
 
-def test_steps_losses_without_load_and_the_steady_state_are_in_a_plans_watts(small) -> None:
-    """As above: of 5 W dynamic 2 are a step, of 4 W active 1; a supply takes 1.5 W; sustained writes 50 MB/s at
+def test_steps_bends_losses_without_load_and_the_steady_state_are_in_a_plans_watts(small) -> None:
+    """As above: of 5 W dynamic 2 are a step and 1.5 a bend, of 4 W active 1; a supply takes 1.5 W; sustained writes 50 MB/s at
     6 W. A core of two of a box of 1000 MIPS is awake for as long as either works.
     """
     text = small.replace(
         'idle_at_wall = "10 W"', 'idle_behind_supply = "5 W"\nsupply_no_load_at_wall = "1.5 W"'
     )
-    text = text.replace('dynamic_at_wall = "5 W"', 'dynamic_at_wall = "5 W"\nstep_at_wall = "2 W"\ncores = 2')
+    text = text.replace('dynamic_at_wall = "5 W"', 'dynamic_at_wall = "5 W"\nTERMS\ncores = 2')
+    text = text.replace("TERMS", 'step_at_wall = "2 W"\nbend_at_wall = "1.5 W"')
     text = text.replace(
         'active_behind_supply = "4 W"',
         'active_behind_supply = "4 W"\nstep_behind_supply = "1 W"\nsustained_write = "50 MB/s"\n'
@@ -146,7 +147,7 @@ def test_steps_losses_without_load_and_the_steady_state_are_in_a_plans_watts(sma
     assert values[measures.IDLE].value == pytest.approx(idle_w)
 
     def load_w(use: float, disks_use: float, active_w: float) -> float:
-        boards_w = 3 * (2 * min(1, 2 * use) + 3 * use)
+        boards_w = 3 * (2 * min(1, 2 * use) + 1.5 * use + 1.5 * use**3)
         return boards_w + 6 * (1 + (active_w - 2 - 1) * disks_use) / 0.5
 
     read_w = load_w(50e6 * 1e-6 / 3000, 50e6 / 600e6, 4)

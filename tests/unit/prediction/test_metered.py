@@ -41,14 +41,80 @@ def of(points, machine: str, kind: str) -> dict[float, metered.MeteredPoint]:
     return {one.measured_w: one for one in points if (one.machine, one.kind) == (machine, kind)}
 
 
-def test_spec_is_judged_by_idle_and_the_loads_of_30_and_70_percent(points) -> None:
-    """253 W at 30 % and 377 W at 70 %: 160 W at none, 73.6 W above idle, and 3.1 W a percent."""
+def shape_without(machine: str) -> tuple[float, float]:
+    """Median shares of step and bend, by the normal equations, of machines of other makers and years."""
+    names = {"HPE": "HP", "FusionServer": "Huawei", "ASUSTeK": "Asus", "QuantaGrid": "Quanta"}
+    written = tomllib.loads((FOLDER / "specpower.toml").read_text())["series"]
+    makers = {one["machine"]: names.get(first := one["machine"].split()[0], first) for one in written}
+    years = {one["machine"]: one["what"].split(" of ")[1][:4] for one in written}
+    assert [(one["maker"], str(one["year"])) for one in written] == [
+        (makers[one["machine"]], years[one["machine"]]) for one in written
+    ]
+    load = np.arange(1, 11) / 10
+    terms = np.array([load**0, load, load**3])
+    shapes: list[tuple[float, float]] = []
+    for other, watts in servers().items():
+        if makers[other] != makers[machine] and years[other] != years[machine]:
+            step, straight, cube = np.linalg.solve(terms @ terms.T, terms @ (np.array(watts[1:]) - watts[0]))
+            shapes.append((step / (step + straight + cube), cube / (straight + cube)))
+    steps, bends = zip(*shapes, strict=True)
+    return median(steps), median(bends)
+
+
+def test_spec_is_judged_by_idle_and_the_loads_of_30_and_70_percent_and_the_bend_of_others(points) -> None:
+    """253 W at 30 % and 377 W at 70 % are 124 W, of 0.4 straight and 0.343 - 0.027 of the cube."""
     cpu, first = of(points, R830, "CPU"), of(points, R830, "first load")
-    assert {w: round(one.predicted_w, 6) for w, one in cpu.items()} == {
-        215: 222, 287: 284, 315: 315, 340: 346, 421: 408, 483: 439, 562: 470,
-    }  # fmt: skip
-    assert first[181].predicted_w == pytest.approx(160 + 31)
+    _, bend = shape_without(R830)
+    assert 0.25 < bend < 0.38
+    all_w = (377 - 253) / (0.4 * (1 - bend) + 0.316 * bend)
+    at_rest_w = 253 - all_w * (0.3 * (1 - bend) + 0.027 * bend)
+    loads = {215: 0.2, 287: 0.4, 315: 0.5, 340: 0.6, 421: 0.8, 483: 0.9, 562: 1.0}
+    assert cpu.keys() == loads.keys()
+    for measured_w, load in loads.items():
+        by_hand_w = at_rest_w + all_w * ((1 - bend) * load + bend * load**3)
+        assert cpu[measured_w].predicted_w == pytest.approx(by_hand_w)
+    assert first[181].predicted_w == pytest.approx(at_rest_w + all_w * ((1 - bend) * 0.1 + bend * 0.001))
     assert first[181].line_w == pytest.approx(86.4 + (377 - 86.4) / 7)
+
+
+def test_by_a_data_sheet_a_server_has_step_and_bend_of_others_between_idle_and_all_load(points) -> None:
+    step, bend = shape_without(R830)
+    said = of(points, R830, "CPU, data sheet")
+    assert said.keys() == {*servers()[R830][1:-1]}
+    for place, measured_w in enumerate(servers()[R830][1:-1], start=1):
+        load = place / 10
+        share = step + (1 - step) * ((1 - bend) * load + bend * load**3)
+        assert said[measured_w].predicted_w == pytest.approx(86.4 + share * (562 - 86.4))
+        assert said[measured_w].line_w == pytest.approx(86.4 + load * (562 - 86.4))
+
+
+def test_no_maker_or_year_of_a_machine_shapes_it() -> None:
+    """A machine that only machines of its maker and its year stand beside is a line."""
+    source = sources()["specpower"]
+    one, *_ = source.series
+    family = [other for other in source.series if other.maker == one.maker or other.year == one.year]
+    alone = source.model_copy(update={"series": tuple(family)})
+    stranger = next(other for other in source.series if other.maker != one.maker and other.year != one.year)
+    pair = source.model_copy(update={"series": (one, stranger)})
+    judged = {
+        of_name: {point.kind for point in metered.judged("x", of) if point.machine == one.machine}
+        for of_name, of in (("alone", alone), ("pair", pair))
+    }
+    assert judged == {"alone": {"CPU", "first load"}, "pair": {"CPU", "first load", "CPU, data sheet"}}
+
+
+def test_a_board_beside_which_no_curve_stands_has_no_bend(points) -> None:
+    """An XU4's watts by cores: 4.917 W at one core of four are at 0.25, and 6.562 at three quarters."""
+    one = series("odroid-xu4", "CPU")
+    low, high = (
+        min(range(len(one["share"])), key=lambda n: abs(one["share"][n] - s)) for s in (1 / 3, 2 / 3)
+    )
+    slope = (one["watts"][high] - one["watts"][low]) / (one["share"][high] - one["share"][low])
+    judged = of(points, "odroid-xu4", "CPU") | of(points, "odroid-xu4", "first load")
+    for share, measured_w in zip(one["share"], one["watts"], strict=True):
+        if measured_w in judged:
+            by_hand_w = one["watts"][low] + slope * (share - one["share"][low])
+            assert judged[measured_w].predicted_w == pytest.approx(by_hand_w)
 
 
 def test_nothing_is_judged_by_what_calibrated_it(points) -> None:
@@ -128,12 +194,15 @@ def test_no_point_is_in_the_errors_of_its_own_band(points) -> None:
         assert np.log(band) == pytest.approx(sorted(other)[104])
 
 
-def test_a_server_without_a_step_is_the_line_from_idle_nearest_to_both_loads(points) -> None:
-    """An R240 draws 20.0 W, 32.3 at 30 % and 55.9 at 70 %: its line would begin at 14.6 W."""
+def test_a_server_without_a_step_goes_from_idle_nearest_to_both_loads(points) -> None:
+    """An R240 draws 20.0 W, 32.3 at 30 % and 55.9 at 70 %: through both, it would begin below 20 W."""
     idle_w, low_w, high_w = (servers()["Dell PowerEdge R240"][place] for place in (0, 3, 7))
-    each_w = np.linalg.lstsq(np.array([[0.3], [0.7]]), np.array([low_w - idle_w, high_w - idle_w]))[0][0]
+    _, bend = shape_without("Dell PowerEdge R240")
+    shares = np.array([[(1 - bend) * load + bend * load**3] for load in (0.3, 0.7)])
+    assert low_w - (high_w - low_w) / (shares[1, 0] - shares[0, 0]) * shares[0, 0] < idle_w
+    all_w = np.linalg.lstsq(shares, np.array([low_w - idle_w, high_w - idle_w]))[0][0]
     (first,) = of(points, "Dell PowerEdge R240", "first load").values()
-    assert first.predicted_w == pytest.approx(idle_w + 0.1 * each_w)
+    assert first.predicted_w == pytest.approx(idle_w + ((1 - bend) * 0.1 + bend * 0.001) * all_w)
 
 
 def test_a_machines_band_is_from_all_others_of_its_kind(points) -> None:
@@ -163,17 +232,18 @@ def test_published_curves_rise_with_the_load() -> None:
     assert all(np.all(np.diff(watts) > 0) for watts in servers().values())
 
 
-def test_goals_of_the_published_watts_are_met_but_one(scores, points) -> None:
-    """CPUs are off by 3.3 %, not 3: what servers draw bends upwards above 70 % of their load."""
+def test_goals_of_the_published_watts_are_met(scores, points) -> None:
+    """CPUs without a bend are off by 3.3 %."""
     assert scores["reads"].median_ratio < 0.03 and scores["reads"].dynamic_ratio < 0.10
-    assert 0.03 < scores["CPU"].median_ratio < 0.034 and scores["CPU"].dynamic_ratio < 0.10
+    assert scores["CPU"].median_ratio < 0.025 and scores["CPU"].dynamic_ratio < 0.055
+    assert scores["CPU, data sheet"].median_ratio < 0.055 < 0.065 < scores["CPU, data sheet"].line_ratio
     assert scores["sustained writes"].worst_ratio < 0.15 < scores["sustained writes"].line_ratio
     assert scores["first load"].median_ratio < 0.05 < scores["first load"].line_ratio
-    assert of(points, R830, "first load")[181].error < 0.06
+    assert of(points, R830, "first load")[181].error < 0.12  # 0.06 without a bend
     assert scores["supplies, no-load end"].worst_ratio < 0.10 < scores["supplies, no-load end"].line_ratio
     assert 0.85 <= metered.whole_held_ratio(points) <= 0.97
     assert 0.85 <= metered.source_held_ratio(points) <= 0.97
-    for kind in ("CPU", "first load", "reads", "sustained writes"):
+    for kind in ("CPU", "CPU, data sheet", "first load", "reads", "sustained writes"):
         assert 0.85 <= scores[kind].held_ratio <= 0.97
 
 

@@ -41,6 +41,8 @@ class MeteredSeries(_Strict):
     load: Load
     what: str
     machine: str = ""  # where a source has several
+    maker: str = ""  # of the machine, and the year of its result: machines of both others judge it
+    year: int | None = None
     watts: Watts
     mib_per_s: tuple[float, ...] = ()
     share: tuple[Annotated[float, Field(gt=0, le=1)], ...] = ()
