@@ -8,11 +8,13 @@ accuracy. One meter may be right and another wrong, and no sample shows which: t
 from collections.abc import Iterator
 from math import hypot
 
+from perjoule.catalogue import totals
 from perjoule.energy.budget import Budget
 from perjoule.energy.coverage import Signed
 from perjoule.energy.hosts import hardware
 from perjoule.model import Record
 from perjoule.model.doubts import METERS, Doubt
+from perjoule.model.hardware import Cluster, Node
 
 LEAST_HOST_W, MOST_HOST_W = 0.5, 20_000.0  # that a running computer draws
 # of a host's power by the catalogue: idle, and with all of it at work
@@ -61,18 +63,18 @@ def impossible(
 def unlikely(
     record: Record, net: Budget, signed: Signed, hosts: frozenset[str], length_s: float
 ) -> Iterator[Doubt]:
-    """Doubt the energy of hosts that is far from what the catalogue says of their hardware."""
+    """Doubt the energy of hosts that is far from what the catalogue says of their hardware, on the side of the
+    supply on which it was measured; what is not at the wall or a PDU may be on either.
+    """
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     catalogued = [nodes[host.node] for host in record.hosts if host.name in hosts and host.node in nodes]
-    if not catalogued or len(catalogued) < len(hosts):
+    if cluster is None or not catalogued or len(catalogued) < len(hosts):
         return
-    idle_w = sum(
-        node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in catalogued
-    )
-    peak_w = sum(
-        node.board.idle_w.value + node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks)
-        for node in catalogued
+    behind_supply = any(channel.grade not in ("wall", "PDU") for _, channel in signed)
+    idle_w, peak_w = (
+        sum(ends[place] for ends in (_idle_and_peak_w(node, cluster, behind_supply) for node in catalogued))
+        for place in (0, 1)
     )
     mean_w, channels, cluster_name = net.value_j / length_s, names(signed), record.cluster
     if mean_w < LEAST_IDLE_RATIO * idle_w:
@@ -83,6 +85,22 @@ def unlikely(
         yield METERS.above_peak(
             channels=channels, power_w=mean_w, hosts_count=len(hosts), cluster=cluster_name, peak_w=peak_w
         )
+
+
+def _idle_and_peak_w(node: Node, cluster: Cluster, behind_supply: bool) -> tuple[float, float]:
+    """Return the least watts of an idle host, and the most at work, at the wall by the ends of its supply's
+    efficiency. Clients beside servers are at the wall already.
+    """
+    idle_w = node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks)
+    dynamic_w = node.board.dynamic_w.value
+    peak_w = node.board.idle_w.value + dynamic_w + sum(disk.active_w.value for disk in node.disks)
+    if node not in (totals.servers(cluster) or cluster.nodes):
+        return idle_w, peak_w
+    efficiency, no_load = cluster.supply_efficiency, cluster.supply_no_load_w
+    low, high = (end or efficiency.value for end in (efficiency.low, efficiency.high))
+    idle_at_wall_w = idle_w / high + (no_load.low or no_load.value if no_load else 0.0)
+    peak_at_wall_w = peak_w / low + (no_load.high or no_load.value if no_load else 0.0)
+    return idle_w if behind_supply else idle_at_wall_w, peak_at_wall_w
 
 
 def names(signed: Signed) -> str:

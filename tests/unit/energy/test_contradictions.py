@@ -142,11 +142,11 @@ def test_processors_that_draw_more_than_their_servers_are_a_doubt(made):
 
 @pytest.mark.parametrize(
     ("power_w", "doubted"),
-    [(1.5, True), (2.95, True), (3.05, False), (6.0, False), (39.6, False), (39.8, True), (60.0, True)],
+    [(1.5, True), (3.35, True), (3.45, False), (6.0, False), (55.0, False), (55.2, True), (80.0, True)],
 )
 def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w, doubted):
-    """A board of 4.3 W and two disks of 0.85 W, idle: half of 6 W. At work 4.3 + 3.61 + 2 x 2.66 W: three times
-    13.23 W.
+    """A board of 4.3 W and two disks of 0.85 W, idle: half of 6 W / 0.88 at the wall. At work 4.3 + 3.61 + 2 x
+    2.66 W: three times 13.23 W / 0.72.
     """
     hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
     clients = tuple(HostFact(name, "client", "") for name in CLIENTS)
@@ -154,8 +154,32 @@ def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w,
     record = replace(made.record(cluster="odroid-hc4"), hosts=(*hosts, *clients), hardware=hardware)
     (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
     assert ("by the catalogue: check unit and covers" in words(point)) == doubted
-    assert ("which draw 39.7 W at most by the catalogue" in words(point)) == (power_w > 39.7)  # three hosts
+    assert ("which draw 55.1 W at most by the catalogue" in words(point)) == (power_w > 55.1)  # three hosts
     assert "energy_j" in point.metrics
+
+
+@pytest.mark.parametrize(("power_w", "doubted"), [(2.95, True), (3.05, False), (55.0, False), (55.2, True)])
+def test_a_bmc_may_be_behind_the_supply_or_before_it(made, power_w, doubted):
+    hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
+    hardware = catalogue.cluster("odroid-hc4")
+    record = replace(made.record(cluster="odroid-hc4"), hosts=hosts, hardware=hardware)
+    (point,) = points(record, [made.steady(host, power_w, meter="bmc", grade="BMC") for host in SERVERS])
+    assert ("by the catalogue: check unit and covers" in words(point)) == doubted
+
+
+def test_a_supply_takes_its_watts_without_load_at_the_wall_too(made):
+    """6 W / 0.88 and 2 W of an idle host: half of 8.82 W."""
+    hardware = catalogue.cluster("odroid-hc4")
+    no_load = replace(hardware.switch_w, value=2.0, low=None, high=None)
+    hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
+    for power_w, doubted in ((4.35, True), (4.45, False)):
+        record = replace(
+            made.record(cluster="odroid-hc4"),
+            hosts=hosts,
+            hardware=replace(hardware, supply_no_load_w=no_load),
+        )
+        (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
+        assert ("by the catalogue: check unit and covers" in words(point)) == doubted
 
 
 def test_three_channels_are_named_and_the_others_counted(made):

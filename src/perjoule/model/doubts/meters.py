@@ -47,9 +47,7 @@ class MeterDoubts(SampleDoubts):
         Check unit, covers and the hosts' hardware.
         """
         of = f"{_hosts(hosts_count)} of {cluster}"
-        return (
-            f"{channels}: {power_w:.3g} W for {of}, which draw {idle_w:.3g} W idle by the catalogue: {CHECK}"
-        )
+        return f"{channels}: {power_w:.3g} W for {of}, which draw at least {idle_w:.3g} W idle by the catalogue: {CHECK}"
 
     @doubt
     def above_peak(
