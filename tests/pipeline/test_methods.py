@@ -15,6 +15,7 @@ from perjoule.model import Doubt, Json, Spec
 from perjoule.report.methods import methods
 from perjoule.results.claims import claims_lines
 from perjoule.summary import summary
+from perjoule.summary.metered import MeteredTrial
 from perjoule.views.content import Content
 
 
@@ -57,6 +58,22 @@ def test_one_trial_is_reported_as_one(results: store.Results) -> None:
     assert "Limitations: the moon was full." in said
     ends = re.search(r"servers' energy is (\S+ %)( to (\S+ %))? in a trial", said)
     assert ends and ends[1] != ends[3]
+
+
+def test_no_uncertainty_is_stated_of_a_meter_that_states_no_accuracy(results: store.Results) -> None:
+    found = Content(results)
+
+    def unstated(trial: MeteredTrial) -> MeteredTrial:
+        energies = {way: replace(energy, unstated=("net",)) for way, energy in trial.energies.items()}
+        return replace(trial, energies=energies)
+
+    first, *others = found.metered
+    said = "\n".join(methods(changed(found, metered=tuple(map(unstated, found.metered)))))
+    assert "expanded uncertainty" not in said
+    assert "No accuracy of the meter is stated, so the uncertainty of the servers' energy is unknown." in said
+    said = "\n".join(methods(changed(found, metered=(unstated(first), *others))))
+    assert "The expanded uncertainty" in said
+    assert "so the uncertainty of 1 of 8 energies is unknown" in said
 
 
 def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:

@@ -259,13 +259,13 @@ def _power(content: Content) -> Iterator[str]:
     for meter, text in calibrations(content.records).items():
         yield f'The meter "{meter}" was calibrated on {text}.'
     budgets = [
-        b
+        (b, name in e.unstated)
         for trial in content.metered
         for e in trial.energies.values()
         for name, b in e.budgets.items()
         if name == "net" and b.value_j
     ]
-    shares = sorted(b.expanded_j / b.value_j for b in budgets)
+    shares = sorted(b.expanded_j / b.value_j for b, unstated in budgets if not unstated)
     yield "Energy is that of the servers, without switch and clients, integrated by each channel's semantics."
     yield "A failed read is a gap."
     if any("clients_energy_j" in cell.metrics for cell in content.cells):
@@ -274,6 +274,9 @@ def _power(content: Content) -> Iterator[str]:
         span = " to ".join(dict.fromkeys(f"{percent(share, 1)} %" for share in (shares[0], shares[-1])))
         whose = "The expanded uncertainty (95 %) of the servers' energy"
         yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
+    if unstated_count := len(budgets) - len(shares):
+        of = f" of {unstated_count} of {len(budgets)} energies" if shares else " of the servers' energy"
+        yield f"No accuracy of the meter is stated, so the uncertainty{of} is unknown."
     if content.modelled:
         yield (
             "The uncertainty of modelled power comes from the catalogue's coefficients; the part that two "

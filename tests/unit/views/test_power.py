@@ -109,8 +109,17 @@ def test_the_budget_table_names_the_largest_term_and_what_shrinks_it(made):
     assert net["accuracy"] == "1.2"
     assert net["largest term"] == "accuracy: a meter of a better class, a smaller range, or a calibration"
     assert relative([one.energies["write"].budgets["net"]])["accuracy"] == pytest.approx(0.02 / 3**0.5)
+    assert net["± %"] not in ("", "unknown")
     assert metered(Reading(made.record(status="failed"), series)) is None
     assert metered(Reading(record, [])) is None
+
+
+def test_the_budget_table_states_no_uncertainty_of_a_meter_that_states_no_accuracy(made):
+    record, series = loaded(made, resolution=0.5)
+    laid = budget_table([present(metered(Reading(record, series)))])
+    net = dict(zip(laid.headers, laid.rows[0], strict=True))
+    assert "accuracy" in net["unknown"]
+    assert net["± %"] == "unknown"
 
 
 def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):

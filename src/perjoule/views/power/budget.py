@@ -129,7 +129,8 @@ def _row(key: Key, kind: str, budgets: Sequence["Budget"], names: Sequence[str])
         *(str(part) for part in key),
         kind,
         number(sum(b.value_j for b in budgets) / count),
-        uncertainty_text(expanded),
+        # its other errors would pass for all of them
+        "unknown" if "accuracy" in unknown else uncertainty_text(expanded),
         number(sum(b.coverage_factor for b in budgets) / count),
         *(uncertainty_text(terms[name]) if name in terms else "–" for name in names),
         f"{dominant}: {SHRINK[dominant]}" if dominant else "–",
