@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 from perjoule.importing import Brought
 from perjoule.model import Record, Series
+from perjoule.model.doubts import WORK
+from perjoule.model.errors import PartDamaged
 from perjoule.workloads.imported import DAMAGED
 
+DAMAGED_IDS = frozenset({WORK.output_missing.id, WORK.output_truncated.id})
 WITHOUT = {
     "mdtest": "mdtest",
     "ior": "IOR",
@@ -17,18 +20,15 @@ WITHOUT_PERCENTILES = {"rados": "rados bench", "elbencho": "elbencho"}
 
 def damaged(brought: Brought) -> tuple[str, ...]:
     """List the parts of files that are damaged or missing, and why trials failed for it."""
-    doubts_of = [
-        (doubt, record.trial.workload.label)
+    sentences = [
+        (record.trial.workload.label, sentence)
         for record in brought.records
-        for doubt in (record.reason, *record.doubts)
-    ]
-    return tuple(
-        dict.fromkeys(
-            f"{label}: {doubt.removeprefix(DAMAGED)}"
-            for doubt, label in doubts_of
-            if doubt.startswith(DAMAGED)
+        for sentence in (
+            *((record.reason,) if record.reason_id == PartDamaged.id else ()),
+            *(doubt for doubt in record.doubts if doubt.id in DAMAGED_IDS),
         )
-    )
+    ]
+    return tuple(dict.fromkeys(f"{label}: {sentence.removeprefix(DAMAGED)}" for label, sentence in sentences))
 
 
 def missing(brought: Brought) -> Iterator[str]:

@@ -3,6 +3,7 @@ can't be is reported.
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from perjoule.importing.missing import damaged
 from perjoule.importing.runs import runs
 from perjoule.importing.sources import sources
 from perjoule.importing.submissions import score_text, submitted
+from perjoule.model.doubts import WORK, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.results import verification
 from perjoule.workloads.imported import Told, read, recomputed, submission
@@ -107,6 +109,25 @@ def test_a_damaged_table_of_ranks_fails_its_phase_alone(tmp_path: Path) -> None:
     phases = found(folder)
     assert [name for name, run in phases.items() if run.outcome is None] == ["ior-easy-read"]
     assert phases["ior-easy-read"].failure.startswith("damaged: ior-easy-read can't be read")
+    brought = importing.bring(importing.create(tmp_path / "results"), sources([str(folder)], "UTC")[0])
+    (line,) = damaged(brought)
+    assert line.startswith("io500 ior-easy-read: ior-easy-read can't be read")
+    (failed,) = (record for record in brought.records if record.status == "failed")
+    assert failed.reason_id == "workload.part_damaged"
+
+
+def test_what_is_damaged_is_told_by_its_id_and_not_by_its_words(tmp_path: Path) -> None:
+    brought = importing.bring(importing.create(tmp_path / "results"), sources([str(IO500)], "UTC")[0])
+    first, second, *others = brought.records
+    worded = replace(first, doubts=(WORK.invalid(reason="x"), Doubt("damaged: so a tool's own words begin")))
+    failed = replace(
+        second, status="failed", reason="damaged: so a disk fails", reason_id="machine.disk_failed"
+    )
+    assert damaged(replace(brought, records=(worded, failed, *others))) == ()
+    cut = replace(first, doubts=(WORK.output_truncated(file="a.txt"),))
+    assert damaged(replace(brought, records=(cut,))) == (
+        f"{first.trial.workload.label}: a.txt is truncated: it has no rate",
+    )
 
 
 def test_without_t_delta_the_summary_s_time_counts(tmp_path: Path) -> None:

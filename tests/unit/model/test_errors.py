@@ -16,6 +16,7 @@ machine.port_taken machine.requirements_missing machine.resources paused transie
 transient.host_lost transient.mount_failed transient.mount_lost transient.no_answer transient.not_ready
 transient.out_of_memory transient.redundancy_lost transient.time_limit workload workload.cluster_degraded
 workload.event_failed workload.moved_too_little workload.not_able workload.not_imported workload.not_started
+workload.part_damaged
 workload.power_state_changed workload.program_failed workload.store_refused workload.too_short
 workload.unexpected_output
 """

@@ -69,3 +69,9 @@ class NotImported(WorkloadError):
     """Output of another tool can't be read, or has no number for this run. See `perjoule docs import`."""
 
     id = "workload.not_imported"
+
+
+class PartDamaged(WorkloadError):
+    """A part of another tool's output is damaged, so one of its runs failed. Others count; restore it from a copy."""
+
+    id = "workload.part_damaged"

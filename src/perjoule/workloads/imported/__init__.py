@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload, require_time
 from perjoule.machine.untrusted import UNEXPECTED, foreign_text_of, read_as, words
 from perjoule.model import OPTIONS, Direction, Outcome, Pattern
-from perjoule.model.errors import CampaignError, NotImported, WorkloadError
+from perjoule.model.errors import CampaignError, NotImported, PartDamaged, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
 from perjoule.workloads.imported import elbencho, fio, io500, ior, ior_text, mdtest, mlperf, rados
@@ -228,7 +228,7 @@ def joined(runs: Sequence[ImportedRun]) -> Outcome:
     outcomes: list[Outcome] = []
     for run in runs:
         if run.outcome is None:
-            raise NotImported(run.failure)
+            raise (PartDamaged if run.damaged else NotImported)(run.failure)
         outcomes.append(run.outcome)
     return Outcome(
         engine=outcomes[0].engine,

@@ -70,9 +70,8 @@ def _run(phase: "_Phase") -> ImportedRun:
     try:
         return phase.run()
     except UNEXPECTED as error:
-        return ImportedRun(
-            phase.of.name, (), None, "", None, f"{DAMAGED}{phase.of.name} can't be read: {words(error)}"
-        )
+        failure = f"{DAMAGED}{phase.of.name} can't be read: {words(error)}"
+        return ImportedRun(phase.of.name, (), None, "", None, failure, damaged=True)
 
 
 @dataclass(frozen=True)
