@@ -10,6 +10,7 @@ from perjoule.energy.choosing import Chooser, Roles
 from perjoule.energy.metering import Metering
 from perjoule.energy.power import joules
 from perjoule.measures.points import points
+from perjoule.model import Specification
 from perjoule.model.doubts import METERS
 from readings import over
 
@@ -187,3 +188,42 @@ def test_packages_are_the_counters_of_all_hosts_or_none(made, lacking, at_scale)
         and (channel.quantity, channel.grade) == ("energy", "component")
     }
     assert set(found) == {(1, channel) for channel in counters if not (lacking or at_scale)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "chosen"),
+    [
+        ({"offset": 4.0}, {"offset": 1.9}, "b"),
+        ({"offset": 4.0}, {"offset": 2.1}, "a"),
+        ({"offset": 1.9}, {"offset": 4.0}, "a"),
+        ({"offset": 4.0}, {"offset": 0.0}, "a"),  # nobody is that good
+        ({"offset": 4.0}, {"resolution": 0.1}, "a"),  # which does not state its accuracy
+        ({"resolution": 0.1}, {"resolution": 0.04}, "b"),  # as the first does not
+    ],
+)
+def test_of_two_meters_of_a_grade_the_second_counts_where_it_is_twice_as_certain(made, first, second, chosen):
+    hosts = ("storage-1", "storage-2", "metadata-1")
+    for meters in ("ab", "a"):
+        series = [
+            replace(one, channel=replace(one.channel, specification=Specification(**words)))
+            for meter, words in (("a", first), ("b", second))
+            for one in (made.steady(host, 50.0, meter=meter) for host in hosts)
+            if meter in meters
+        ]
+        parts = over(made.record(), series).metering.servers.parts
+        assert parts is not None
+        assert {channel.meter for _, channel in parts.net} == {chosen if chosen in meters else "a"}
+
+
+def test_plugs_are_not_exchanged_for_a_strip_that_counts_hosts_and_switch_together(made):
+    """However certain it is."""
+    hosts = ("storage-1", "storage-2", "metadata-1")
+    plugs = [made.steady(host, 50.0, meter="a") for host in hosts]
+    strip = made.steady("", 165.0, component="total", meter="b")
+    stated = [
+        replace(one, channel=replace(one.channel, specification=Specification(offset=offset)))
+        for one, offset in ((*((plug, 9.0) for plug in plugs), (strip, 0.1)))
+    ]
+    parts = over(made.record(), stated).metering.servers.parts
+    assert parts is not None
+    assert "a" in {channel.meter for _, channel in parts.net}

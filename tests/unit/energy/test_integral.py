@@ -10,7 +10,7 @@ import pytest
 
 from oracle.budget import Said
 from perjoule.energy.amount import amount, amounts
-from perjoule.energy.integral import CHUNK_COUNT, Integral
+from perjoule.energy.integral import CHUNK_COUNT, STEPS_COUNT, Integral
 from perjoule.energy.terms import budget
 from typed import present
 
@@ -153,7 +153,7 @@ def test_the_usual_distance_is_the_median_and_none_without_another_sample(made, 
 
 
 @pytest.mark.parametrize("semantics", KINDS)
-@pytest.mark.parametrize("count", [5, 64, 65, 66, 130])
+@pytest.mark.parametrize("count", [5, 64, 65, 66, 130, STEPS_COUNT + 1, STEPS_COUNT + 33])
 def test_after_the_last_sample_nothing_is_added_and_before_the_first_there_is_nothing(made, semantics, count):
     series, until_j = long(made, semantics, count)
     whole = Integral(series)

@@ -205,3 +205,11 @@ def test_samples_too_seldom_for_the_least_gap_are_a_doubt(made):
     own = [stepping(made, "storage-1", "disk_read"), stepping(made, "storage-1", "disk_written")]
     (point,) = points(idle_record(made, least_gap_s=1.0), own)
     assert any("disks are seen every 0.5 s" in doubt for doubt in point.doubts)
+
+
+@pytest.mark.parametrize(("ended_s", "known"), [(30.0, True), (15.0, False)])
+def test_a_count_that_is_refused_is_missing_with_its_doubt(made, ended_s, known):
+    counted = [made.counter(host, "switches", 50.0, ended_s=ended_s) for host in SERVERS]
+    (point,) = points(idle_record(made), counted)
+    assert ("idle_switches_servers_hz" in point.metrics) == known
+    assert any("switches" in doubt for doubt in point.doubts) != known

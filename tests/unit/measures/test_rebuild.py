@@ -100,6 +100,19 @@ def test_what_redundancy_does_not_explain_within_a_tenth_is_a_doubt(made, moved,
     ]
 
 
+@pytest.mark.parametrize(
+    ("read", "said"), [(890, ["fewer"]), (910, []), (1000, []), (1090, []), (1110, ["more"])]
+)
+def test_a_tenth_is_that_of_what_a_code_reads_for_each_lost_byte(made, read, said):
+    code = Redundancy(data_count=2, parity_count=1)
+    (point,) = points(trial(made, redundancy=code), everything(made, received=1000, read=read, written=500))
+    assert [doubt for doubt in point.doubts if doubt.startswith("rebuild")] == [
+        f"rebuild: {word} bytes were read from disks than the 2 for each lost byte that redundancy explains, by "
+        "more than 10 %"
+        for word in said
+    ]
+
+
 def test_seconds_and_joules_are_emulated_and_bytes_are_not(made):
     (point,) = points(trial(made, scale=0.5), everything(made))
     assert point.metrics["rebuild_s"] == pytest.approx((HEALTHY_S - FAILED_S) / 2)

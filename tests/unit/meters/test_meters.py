@@ -242,6 +242,14 @@ def test_reads_and_writes_share_the_disks():
     assert host_w(STORAGE, before, after)["disks"] == pytest.approx(2 * (0.85 + 0.905))
 
 
+@pytest.mark.parametrize("lacking", ["disk_read_bytes", "disk_written_bytes"])
+def test_disk_bytes_that_are_unknown_count_as_none(lacking):
+    before = Counters(1.0, 0.0, disk_read_bytes=0, disk_written_bytes=0)
+    known = host_w(STORAGE, before, Counters(2.0, 0.4, disk_read_bytes=0, disk_written_bytes=0))
+    unknown = Counters(2.0, 0.4, disk_read_bytes=0, disk_written_bytes=0)
+    assert host_w(STORAGE, before, replace(unknown, **{lacking: None})) == known
+
+
 def test_a_slowed_testbed_draws_the_watts_of_the_cluster_that_it_stands_for():
     written = 0.2 * 0.5 * sum(d.write_bytes_per_s.value for d in STORAGE.disks)
     before, after = (Counters(t_s, 0.0, 0, 0, 0, bytes_) for t_s, bytes_ in ((1.0, 0), (2.0, round(written))))

@@ -81,6 +81,20 @@ def test_a_second_calculation_gives_the_same_ratio_and_interval(seed, count) -> 
     assert (found.mean, found.low, found.high) == pytest.approx(oracle.ratio(tables, "1", "0"), rel=1e-9)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_over_several_pairs_the_ratio_is_the_geometric_mean_of_theirs(count) -> None:
+    """And its variance the sum of theirs, by the square of their number."""
+    pairs = [
+        (cell(f"new {n}", [factor * v for v in OTHER]), cell(f"old {n}", ONE))
+        for n, factor in enumerate((1.0, 1.3, 0.8)[:count])
+    ]
+    judge = Judge([one for pair in pairs for one in pair])
+    found = judge.judged(pairs, RATE, 1).estimate
+    each = [judge.judged([pair], RATE, 1).estimate for pair in pairs]
+    assert found.value == pytest.approx(sum(one.value for one in each) / count)
+    assert found.scatter == pytest.approx(sum(one.scatter for one in each) / count**2)
+
+
 def test_a_drift_that_both_share_hides_no_difference_where_they_took_turns() -> None:
     drifting = contrast(in_turns(ONE, OTHER, trend=replace(STEEP, error=0.0, drift_ratio=0.0)))
     reference = stats.ttest_rel(np.log(OTHER), np.log(ONE))
@@ -273,6 +287,7 @@ def test_different_grades_are_not_ranked() -> None:
     found = Judge(cells).verdict(cells[0], cells[1], PER_J)
     assert found.word == "can't tell"
     assert found.sentence("b") == "not compared with b: power is of different grades (modelled, wall)"
+    assert (found.estimate.error, found.p) == (math.inf, 1.0)
     assert Judge(cells, across_grades=True).verdict(cells[0], cells[1], PER_J).refused == ""
 
 
