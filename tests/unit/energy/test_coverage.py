@@ -203,6 +203,12 @@ def test_only_what_others_add_up_to_is_compared_with_them():
     )
 
 
+def test_of_several_supplies_none_alone_is_the_whole_of_the_parts() -> None:
+    inlet, other, a, b = item("in-1", "a", "b"), item("in-2", "a", "b"), item("a", "a"), item("b", "b")
+    assert len(list(differences([inlet, a, b]))) == 1
+    assert list(differences([replace(inlet, beside=(other.channel,)), a, b])) == []
+
+
 def inlets(made, host, *powers_w, count=2, meters=("plug", "plug"), **words):
     return [
         made.steady(host, power_w, component=f"inlet-{number}-of-{count}", meter=meter, **words)

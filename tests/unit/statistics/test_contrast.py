@@ -41,6 +41,16 @@ def test_one_block_is_no_pair():
     assert contrast([(minus, one), (plus, other)]).method == "Welch"
 
 
+@pytest.mark.parametrize("early", [0, 1, 2])
+def test_blocks_of_which_two_overlap_are_none(early):
+    """The second of one repetition ended while the next one ran, or its first began before."""
+    (minus, one), (plus, other) = pair(3, STEEP, STEEP)
+    assert contrast([(minus, one), (plus, other)]).method == "paired"
+    ran = list(one.ran)
+    ran[early] = replace(ran[early], began_s=early - 0.3) if early else replace(ran[early], ended_s=1.1)
+    assert contrast([(minus, replace(one, ran=tuple(ran))), (plus, other)]).method == "Welch"
+
+
 @pytest.mark.parametrize("lacking", [0, 1])
 def test_where_a_sample_has_no_times_the_whole_drift_counts(lacking):
     terms = list(pair(3, STEEP, STEEP, later_s=4.0))
