@@ -223,3 +223,12 @@ def test_loads_of_mdtest_that_differ_in_their_command_are_not_repetitions() -> N
     )
     assert easy == moved
     assert easy != hard
+
+
+def test_a_folder_is_the_same_with_and_without_a_slash_at_its_end() -> None:
+    text = mdtest("4.0.0", CREATION.format("900 900 900"))
+    folders = [
+        runs(text.replace("/mnt/fs/md\n\n", f"{path}\n\n"), "mdtest")[0].folder
+        for path in ("/mnt/fs", "/mnt/fs/", "/")
+    ]
+    assert folders == ["/mnt/fs", "/mnt/fs", "/"]

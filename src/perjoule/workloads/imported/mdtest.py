@@ -9,6 +9,7 @@ prints statistics over ranks. With -v it prints each iteration, which is then ta
 import re
 from collections.abc import Iterator, Sequence
 from math import inf, isnan
+from pathlib import PurePosixPath
 from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
@@ -113,7 +114,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
                 f"{count} items",
                 *options(command_of(text), NOT_LOAD),
             )
-            work = (operation, details, None, path[1] if path else "")
+            work = (operation, details, None, str(PurePosixPath(path[1])) if path else "")
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
             if over_ranks:

@@ -51,8 +51,8 @@ class ImportedRun:
     folder: str  # its working folder; "" if unknown
     outcome: Outcome | None  # times are UTC; None where it failed
     failure: str = ""
-    damaged: bool = False  # whether it failed because a part of the tool's output is damaged
     id: str = ""  # equal if two files report this very run; "" if the tool writes only one
+    damaged: bool = False  # whether it failed because a part of the tool's output is damaged
 
 
 def command_of(text: str) -> str:
