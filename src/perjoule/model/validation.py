@@ -69,7 +69,13 @@ def explained(
             path, f'{table} has no {noun} "{path[-1]}"', instead(str(path[-1]), dict.fromkeys(known_keys))
         )
     if details["type"] in _MISSING:
-        return InputFault(path[:-1], f'{table} lacks "{path[-1]}"', add(str(path[-1])))
+        lacking = [
+            str(keys[-1])
+            for other in error.errors(include_url=False)
+            if other["type"] in _MISSING and (keys := _walked(kind, other["loc"])[0])[:-1] == path[:-1]
+        ]
+        quoted = ", ".join(f'"{key}"' for key in dict.fromkeys(lacking))
+        return InputFault(path[:-1], f"{table} lacks {quoted}", "; ".join(dict.fromkeys(map(add, lacking))))
     if not path:
         fault, advice = clauses(str(details.get("ctx", {}).get("error", details["msg"])))
         return InputFault(path, f"{document_name}: {fault}" if document_name else fault, advice)

@@ -764,6 +764,12 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(
     [
         ("rappl", [], 'unknown meter "rappl"; did you mean "rapl"?'),
         ("shelly", [], 'meter shelly lacks "address"; add --set address=...'),
+        (
+            "csv",
+            ["path=a.csv", "unit=W", "grade=wall"],
+            "--set meter.path=a.csv --set meter.unit=W --set meter.grade=wall: meter csv lacks "
+            '"semantics", "value"; add --set semantics=...; add --set value=...',
+        ),
         ("shelly", ["adress=x"], '--set meter.adress=x: no meter here has "adress"; did you mean "address"?'),
         ("nowhere.toml", [], "nowhere.toml: no such file; `perjoule new` lists campaigns to start from"),
     ],
