@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from perjoule.energy.amount import amounts
 from perjoule.energy.integral import integral
 from perjoule.model import Channel, Semantics, Series
 
@@ -75,6 +74,7 @@ def main() -> None:
     dice = np.random.default_rng(2)
     began_s = dice.uniform(1, series.t_s[-1] * 0.9, windows_count)
     ended_s = began_s + dice.uniform(1, 60, windows_count).clip(max=series.t_s[-1] * 0.05)
+    edges_s = np.concatenate((began_s, ended_s))
     load = os.getloadavg()[0]
     print(
         f"{windows_count:.0e} windows over {count:.0e} samples ({asked.semantics}), {os.cpu_count()} CPUs, "
@@ -84,7 +84,8 @@ def main() -> None:
     for _ in range(asked.repetitions):
         again = replace(series)  # what was computed from a series is kept with it
         prepared_s, _ = timed(lambda one=again: integral(one))
-        asked_s, own_j = timed(lambda one=again: amounts(one, began_s, ended_s).value)
+        asked_s, (upto_j, _) = timed(lambda one=again: integral(one).until(edges_s))
+        own_j = upto_j[windows_count:] - upto_j[:windows_count]
         print(
             f"perjoule: {prepared_s + asked_s:6.3f} s ({prepared_s:.3f} s to prepare the series, "
             f"{asked_s:.3f} s for the windows)"

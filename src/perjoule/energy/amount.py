@@ -7,9 +7,9 @@ This module returns a window's amount with its doubts, or refuses it with the re
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite, nan
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from perjoule.energy import faults, standing
 from perjoule.energy.integral import GAP_FACTOR, SPARSE_S, Integral, integral
@@ -34,61 +34,38 @@ class Amount:
     doubts: tuple[Doubt, ...] = ()
 
 
-@dataclass(frozen=True)
-class Amounts:
-    """The same for many windows. Shapes (W,); NaN if refused. `amount` returns the doubts of one of them."""
-
-    value: Floats
-    coverage_ratio: Floats
-
-
-def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
-    """Integrate a series over windows.
+@once
+def amount(series: Series, began_s: float, ended_s: float) -> Amount:
+    """Integrate a series over one window, and return its doubts.
 
     Args:
         series: watts or rates (integrated), or a counter (differences).
-        began_s: start of each window, seconds, shape (W,).
-        ended_s: their ends.
+        began_s: start of the window, seconds.
+        ended_s: its end.
 
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
     """
-    curve, channel = integral(series), series.channel
-    edges_s = np.vstack((began_s, ended_s)).astype(np.float64)
-    length_s = edges_s[1] - edges_s[0]
-    upto, covered_s = (a.reshape(edges_s.shape) for a in curve.until(edges_s.ravel()))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        coverage = np.where(length_s > 0, np.clip((covered_s[1] - covered_s[0]) / length_s, 0.0, 1.0), 0.0)
-        value = (upto[1] - upto[0]) / np.where(coverage > 0, coverage, np.nan)
-    refused = (coverage < LEAST_COVERAGE_RATIO) | (channel.semantics == "state")
-    if channel.semantics == "average":
-        refused |= np.array([_unsteady(curve, *edges) for edges in edges_s.T], dtype=bool)
-    if channel.semantics == "instantaneous":
-        refused |= _period_s(curve, edges_s[0], edges_s[1]) > SPARSE_S
-    refused |= _count(curve, edges_s[0], edges_s[1]) < _least_count(channel)
-    if channel.semantics == "counter" and channel.quantity == "energy":
-        refused |= np.array([standing.refused(curve, *edges) for edges in edges_s.T], dtype=bool)
-    return Amounts(np.where(refused, np.nan, value), coverage)
-
-
-@once
-def amount(series: Series, began_s: float, ended_s: float) -> Amount:
-    """Integrate a series over one window, and return its doubts; see `amounts`."""
-    name = series.channel.name
+    name, curve = series.channel.name, integral(series)
     if not ended_s > began_s:
         return Amount(None, 0.0, (METERS.no_window(channel=name),))
     if series.channel.semantics == "state":
         return Amount(None, 0.0, (METERS.bound_only(channel=name),))
-    integrated = amounts(series, began_s, ended_s)
-    value, coverage = float(integrated.value[0]), float(integrated.coverage_ratio[0])
-    doubts = dict.fromkeys(_objections(integral(series), began_s, ended_s, coverage))
-    doubts |= dict.fromkeys(_wraps(series, began_s, ended_s))
-    if np.isfinite(value) and (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
+    upto, covered_s = (ends.tolist() for ends in curve.until(np.array([began_s, ended_s])))
+    coverage = min(max((covered_s[1] - covered_s[0]) / (ended_s - began_s), 0.0), 1.0)
+    objections = [*_objections(curve, began_s, ended_s, coverage)]
+    doubts = tuple(dict.fromkeys([*(doubt for doubt, _ in objections), *_wraps(series, began_s, ended_s)]))
+    if any(refuses for _, refuses in objections):
+        return Amount(None, coverage, doubts)
+    value = (upto[1] - upto[0]) / coverage
+    if (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
         value, coverage = _counted_j(series, began_s, ended_s)
-    return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
+    return Amount(value if isfinite(value) else None, coverage, doubts)
 
 
 def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[Doubt]:
-    low, high = np.searchsorted(integral(series).samples.t_s, [began_s, ended_s], side="left")
+    if series.channel.semantics != "counter":
+        return
+    low, high = integral(series).span(began_s, ended_s)
     if count := np.count_nonzero(standing.unlike_j(series)[low : high + 1]):
         yield METERS.possible_resets(channel=series.channel.name, count=int(count))
 
@@ -104,7 +81,7 @@ def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, f
     lost = standing.unknown(curve, began_s, ended_s)
     known_s = float(after_s - before_s)
     share = (known_s + lost.length_s) / (ended_s - began_s)
-    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (
+    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else nan, known_s / (
         ended_s - began_s
     )
 
@@ -129,29 +106,23 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
     return float(most @ np.maximum(np.diff(edges_s), 0.0))
 
 
-def _unsteady(curve: Integral, began_s: float, ended_s: float) -> bool:
-    return unsteady(curve.inside(began_s, ended_s)[1])
-
-
 def unsteady(value: Floats) -> bool:
     """Whether powers, of shape (N,), vary too much for averages over an unknown time to give an energy."""
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
-def _period_s(curve: Integral, began_s: Floats, ended_s: Floats) -> Floats:
-    """Return the mean distance of the samples in and around windows. Shapes (W,)."""
-    t_s = curve.samples.t_s
+def _period_s(t_s: Floats, began_s: float, ended_s: float) -> float:
+    """Return the mean distance of the samples in and around a window."""
     if not len(t_s):
-        return np.zeros(len(began_s))
-    first = np.maximum(np.searchsorted(t_s, began_s, side="right") - 1, 0)
-    last = np.minimum(np.searchsorted(t_s, ended_s, side="left"), len(t_s) - 1)
-    return (t_s[last] - t_s[first]) / np.maximum(last - first, 1)
+        return 0.0
+    first = max(int(t_s.searchsorted(began_s, side="right")) - 1, 0)
+    last = min(int(t_s.searchsorted(ended_s)), len(t_s) - 1)
+    return float(t_s[last] - t_s[first]) / max(last - first, 1)
 
 
-def _count(curve: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
-    """Return the number of samples in windows. Shapes (W,)."""
-    t_s = curve.samples.t_s
-    return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
+def _count(t_s: Floats, began_s: float, ended_s: float) -> int:
+    """Return the number of samples in a window."""
+    return int(t_s.searchsorted(ended_s, side="right") - t_s.searchsorted(began_s))
 
 
 def _least_count(channel: Channel) -> int:
@@ -167,32 +138,36 @@ def _least_count(channel: Channel) -> int:
     )
 
 
-def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[Doubt]:
+def _objections(
+    curve: Integral, began_s: float, ended_s: float, coverage: float
+) -> Iterator[tuple[Doubt, bool]]:
+    """Return doubts about a window's amount, and whether each refuses it."""
     channel = curve.channel
     name, semantics = channel.name, channel.semantics
-    yield from filter(None, (fault.within(began_s, ended_s) for fault in curve.faults))
+    t_s, value = curve.inside(began_s, ended_s)
+    yield from ((doubt, False) for fault in curve.faults if (doubt := fault.within(began_s, ended_s)))
     if coverage < LEAST_COVERAGE_RATIO:
-        yield METERS.uncovered(channel=name, covered_ratio=coverage)
+        yield METERS.uncovered(channel=name, covered_ratio=coverage), True
     elif coverage < 1 - 1e-6:
-        yield METERS.gap(channel=name, missing_ratio=1 - coverage)
-    if semantics == "average" and _unsteady(curve, began_s, ended_s):
-        yield METERS.unsteady_averages(channel=name)
-    period_s = float(_period_s(curve, np.array([began_s]), np.array([ended_s]))[0])
-    if semantics in ("average", "instantaneous") and period_s > SPARSE_S:
-        yield METERS.undersampled(channel=name, period_s=period_s, refused=semantics == "instantaneous")
-    elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (
-        least_count := _least_count(channel)
+        yield METERS.gap(channel=name, missing_ratio=1 - coverage), False
+    if semantics == "average" and unsteady(value):
+        yield METERS.unsteady_averages(channel=name), True
+    every_s, least_count, at_moments = curve.samples.t_s, _least_count(channel), semantics == "instantaneous"
+    if (
+        semantics in ("average", "instantaneous")
+        and (period_s := _period_s(every_s, began_s, ended_s)) > SPARSE_S
     ):
-        yield METERS.too_few(
-            channel=name, count=int(count), least_count=least_count, window_s=ended_s - began_s
-        )
-    t_s, _ = curve.inside(began_s, ended_s)
+        yield METERS.undersampled(channel=name, period_s=period_s, refused=at_moments), at_moments
+    elif least_count and (count := _count(every_s, began_s, ended_s)) < least_count:
+        few = METERS.too_few(channel=name, count=count, least_count=least_count, window_s=ended_s - began_s)
+        yield few, True
     if (
         semantics == "counter"
         and len(t_s) > 1
-        and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * curve.usual_s
+        and (longest_s := float((t_s[1:] - t_s[:-1]).max())) > GAP_FACTOR * curve.usual_s
     ):
-        yield METERS.unread(channel=name, longest_s=longest_s)
+        yield METERS.unread(channel=name, longest_s=longest_s), False
     if (steps := standing.steps_count(curve, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
-        yield METERS.few_steps(channel=name, count=steps, refused=steps < standing.LEAST_STEPS)
-    yield from faults.of(curve, began_s, ended_s)
+        refused = steps < standing.LEAST_STEPS
+        yield METERS.few_steps(channel=name, count=steps, refused=refused), refused
+    yield from ((doubt, False) for doubt in faults.of(curve, began_s, ended_s))

@@ -24,14 +24,12 @@ hosts with the same board or disk share its error, and so do all trials.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import copysign, isfinite
-
-import numpy as np
+from math import copysign
 
 from perjoule.catalogue import Cluster, Node, Value
 from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, NO_LOAD, RATING, coefficients
 from perjoule.catalogue.watts import TINY, board_use_ratio, step_and_bend_w
-from perjoule.energy.amount import amounts
+from perjoule.energy.amount import amount
 from perjoule.energy.budget import Term
 from perjoule.energy.coverage import SWITCH, SignedSeries
 from perjoule.energy.hosts import hardware
@@ -128,11 +126,12 @@ def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
 
 
 def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
+    fitted: dict[str, float] = defaultdict(float)
+    for follower, coefficient in values.items():
+        for name, by in coefficient.follows.items():
+            fitted[name] += slopes[follower] * by
     for name, value in values.items():
-        fitted = sum(
-            slopes[follower] * coefficient.follows.get(name, 0.0) for follower, coefficient in values.items()
-        )
-        error_j = (slopes[name] + fitted) * value.sigma
+        error_j = (slopes[name] + fitted[name]) * value.sigma
         if abs(error_j) > NOISE_J:
             kind = next(term for prefix, term in _TERMS.items() if name.startswith(prefix))
             yield Term(
@@ -148,9 +147,9 @@ def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Valu
 @once
 def _joules(series: Series, windows: tuple[Window, ...]) -> float | None:
     """Return the energy of a component over weighted windows; None if it is refused."""
-    began_s, ended_s, weights = np.array(windows).T
-    total_j = float(weights @ amounts(series, began_s, ended_s).value)
-    return total_j if isfinite(total_j) else None
+    parts_j = [(weight, amount(series, began_s, ended_s).value) for began_s, ended_s, weight in windows]
+    known_j = [weight * part_j for weight, part_j in parts_j if part_j is not None]
+    return sum(known_j) if len(known_j) == len(parts_j) else None
 
 
 def _slopes(

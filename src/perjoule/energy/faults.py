@@ -93,8 +93,8 @@ def _lasting(inside_s: Floats, longest: int, curve: Integral, began_s: float, en
     A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one
     makes one. A load that begins with a few jumps and is steady then leaves no long rest.
     """
-    t_s, value = curve.samples.t_s, curve.samples.value
-    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
+    value = curve.samples.value
+    low, high = curve.span(began_s, ended_s)
     here = value[max(low - 1, 0) : high + 1]  # from the value that the window begins with
     # the ends of the load are cut by samples of their own
     least, median, most = np.percentile(here, [5, 50, 95])

@@ -41,6 +41,7 @@ KEPT_COUNT = 100_000
 STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
 # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
 BELIEVED_FACTOR = 3.0
+LEAST_S = 1e-300  # that divides by the length of a piece that has none
 
 Index = NDArray[np.int64] | slice
 T = TypeVar("T", np.float64, np.int64)
@@ -92,11 +93,16 @@ class Integral:
         """The samples that differ from the one before."""
         return np.flatnonzero(np.diff(self.samples.value)) + 1
 
+    def span(self, began_s: float, ended_s: float) -> tuple[int, int]:
+        """Return the first sample at or after a window's start, and that at or after its end."""
+        low, high = self.samples.t_s.searchsorted((began_s, ended_s)).tolist()
+        return low, high
+
     def inside(self, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
         """Return times and values of the samples from the first at or after a window's start to the first
         at or after its end.
         """
-        low, high = np.searchsorted(self.samples.t_s, [began_s, ended_s], side="left")
+        low, high = self.span(began_s, ended_s)
         return self.samples.t_s[low : high + 1], self.samples.value[low : high + 1]
 
     def until(self, t_s: Floats) -> tuple[Floats, Floats]:
@@ -106,19 +112,15 @@ class Integral:
         """
         if self._count < (1 if self._semantics == "window mean" else 2):
             return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
-        ends_s = self.samples.t_s
-        index = np.searchsorted(ends_s, t_s, side="left")  # of the piece that the moment cuts
+        index = self.samples.t_s.searchsorted(t_s)  # of the piece that the moment cuts
         amount, covered_s = self._before(index)
-        inside = (index > 0) & (index < self._count)
-        amount_cut, cut_s = self._cut(index, np.asarray(t_s, dtype=np.float64))
-        amount, covered_s = (
-            amount + np.where(inside, amount_cut, 0.0),
-            covered_s + np.where(inside, cut_s, 0.0),
-        )
+        inside = index < self._count
+        amount_cut, cut_s = self._cut(np.minimum(index, self._count - 1), t_s)
+        amount, covered_s = amount + inside * amount_cut, covered_s + inside * cut_s
         if self._semantics == "window mean":  # the first one has a window, too
-            first = self.pieces(np.zeros(1, dtype=np.int64))
-            first_amount, first_s = _up_to(first, t_s)
-            amount, covered_s = amount + first_amount, covered_s + first_s
+            first, after = self.pieces(np.zeros(1, dtype=np.int64)), index > 0
+            first_s = after * first.length_s
+            amount, covered_s = amount + first_s * first.first_rate, covered_s + first_s
         return amount, covered_s
 
     def _before(self, index: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -137,13 +139,29 @@ class Integral:
         """Integrate the pieces that end at these samples from their start up to a moment each; also the
         covered time.
         """
-        cut = self.pieces(between(index, 0, self._count - 1))
-        amount, into_s = _up_to(cut, t_s)
-        if not self._sums or not self._levels:
-            return amount, into_s
-        step_s, before, after = self.step(index)
-        stepped = before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0)
-        return np.where(np.isnan(step_s), amount, stepped), into_s
+        if not self._sums:
+            return _up_to(self.pieces(index), t_s)
+        rows = self._levels_of(index) if self._count > KEPT_COUNT else self._every_level[:, index]
+        began_s, length_s, step_s, before, after = rows
+        into_s = between(t_s - began_s, 0.0, length_s)
+        return before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0), into_s
+
+    @cached_property
+    def _every_level(self) -> Floats:
+        return self._levels_of(np.arange(self._count))
+
+    def _levels_of(self, index: NDArray[np.int64]) -> Floats:
+        """Return begin and length of pieces, when their rate steps (at the end: never), and the rates before
+        and after. Shape (5, N).
+        """
+        pieces = self.pieces(index)
+        rows = np.array(
+            (pieces.began_s, pieces.length_s, pieces.length_s, pieces.first_rate, pieces.first_rate)
+        )
+        if self._levels:
+            stepped = np.array(self.step(index))
+            rows[2:] = np.where(np.isnan(stepped[0]), rows[2:], stepped)
+        return rows
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Return how far into each piece power steps, from which rate to which; NaN where it is constant."""
@@ -173,14 +191,12 @@ class Integral:
         """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
         if self._count > KEPT_COUNT:
             return self._pieces(index)
-        every = self._every
-        return Pieces(
-            every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index]
-        )
+        return Pieces(*self._every[:, index])
 
     @cached_property
-    def _every(self) -> Pieces:
-        return self._pieces(np.arange(self._count))
+    def _every(self) -> Floats:
+        every = self._pieces(np.arange(self._count))
+        return np.array((every.began_s, every.length_s, every.first_rate, every.last_rate))
 
     def _pieces(self, index: Index) -> Pieces:
         t_s, value = self.samples.t_s, self.samples.value
@@ -201,8 +217,7 @@ class Integral:
         length_s = ended_s - began_s
         if self._semantics == "counter":
             if self._rates is None:
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    rate = (value[index] - value[before]) / length_s
+                rate = (value[index] - value[before]) / np.maximum(length_s, LEAST_S)
                 return Pieces(began_s, length_s, rate, rate)
             covered = np.isfinite(self._rates[index])
             rate = np.where(covered, self._rates[index], 0.0)
@@ -257,11 +272,8 @@ def between(numbers: NDArray[T], low: ArrayLike, high: ArrayLike) -> NDArray[T]:
 def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
     """Integrate a piece each up to a moment each; also its covered time."""
     into_s = between(t_s - pieces.began_s, 0.0, pieces.length_s)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        amount = into_s * (
-            pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2
-        )
-    return np.where(pieces.length_s > 0, amount, 0.0), into_s
+    rise = (pieces.last_rate - pieces.first_rate) * into_s / np.maximum(pieces.length_s, LEAST_S)
+    return into_s * (pieces.first_rate + rise / 2), into_s
 
 
 def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:

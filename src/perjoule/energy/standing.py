@@ -21,7 +21,6 @@ from perjoule.model import Series
 LEAST_STEPS = 3  # in a window: with less, one step at either end is more than 20 % of the energy
 FEW_STEPS = 5  # below which it is doubted
 SINGLE_FACTOR = 1.5  # times the resolution, below which an update is a single step
-GLANCE_COUNT = 8  # readings at the begin of a window that show whether it steps at all
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def stands(curve: Integral, began_s: float, ended_s: float) -> bool:
     """Return whether an energy counter has equal readings in or beside a window."""
     if curve.channel.semantics != "counter" or curve.channel.quantity != "energy":
         return False
-    first, last = (int(i) for i in np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left"))
+    first, last = curve.span(began_s, ended_s)
     low, high = max(first - 1, 1), min(last + 2, len(curve.samples.t_s))
     return not np.diff(curve.samples.value[low - 1 : high]).all()
 
@@ -57,16 +56,6 @@ def steps_count(curve: Integral, began_s: float, ended_s: float) -> int | None:
     return int(((stepped_s > began_s) & (stepped_s <= ended_s)).sum())
 
 
-def refused(curve: Integral, began_s: float, ended_s: float) -> bool:
-    """Return whether a counter steps too rarely in a window to determine its energy."""
-    t_s, value = curve.samples.t_s, curve.samples.value
-    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
-    if np.count_nonzero(np.diff(value[low : min(low + GLANCE_COUNT, high)])) >= LEAST_STEPS:
-        return False
-    count = steps_count(curve, began_s, ended_s)
-    return count is not None and count < LEAST_STEPS
-
-
 def updated(series: Series, began_s: float, ended_s: float) -> Updated:
     """Return a series as its meter updated it around a window; other than energy counters of real meters
     as they were read.
@@ -76,7 +65,7 @@ def updated(series: Series, began_s: float, ended_s: float) -> Updated:
         return Updated(curve)
     stepped = stands(curve, began_s, ended_s)
     dated = _dated(series, stepped) if stepped or of.specification.period_s else Updated(curve)
-    low, high = np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left")
+    low, high = curve.span(began_s, ended_s)
     return replace(dated, wraps_j=float(np.sum(unlike_j(series)[low : high + 1])))
 
 
@@ -147,7 +136,7 @@ def unknown(
     t_s = curve.samples.t_s
     if curve.channel.semantics != "counter" or len(t_s) < 3:
         return Unknown()
-    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    low, high = curve.span(began_s, ended_s)
     index = np.arange(max(low - 1, 1), min(high + 2, len(t_s)))
     pieces = curve.pieces(index)
     lost = pieces.length_s == 0

@@ -186,7 +186,7 @@ def _request_s(curve: Integral, began_s: float, ended_s: float) -> float:
     """Return the length of requests, root mean square, in and around a window."""
     if (request_s := curve.samples.request_s) is None:
         return 0.0
-    low, high = np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left")
+    low, high = curve.span(began_s, ended_s)
     return sqrt(float((request_s[max(low - 1, 0) : high + 1] ** 2).mean())) if high > low else 0.0
 
 
@@ -257,7 +257,7 @@ def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) ->
     less for a cut one.
     """
     t_s, value = curve.samples.t_s, curve.samples.value
-    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    low, high = curve.span(began_s, ended_s)
     index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
     step = value[index] - value[index - 1]
     step_s = t_s[index] - t_s[index - 1]

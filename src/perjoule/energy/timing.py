@@ -63,7 +63,7 @@ def edges(
     ):
         return began, ended
     t_s = curve.samples.t_s
-    low, high = (int(n) for n in np.searchsorted(t_s, [began_s - loose_s, ended_s + loose_s], side="left"))
+    low, high = curve.span(began_s - loose_s, ended_s + loose_s)
     if (
         not any(0 <= began_s - end_s <= TOUCH_S for _, end_s in quiet)
         or low < 3
@@ -201,8 +201,8 @@ def requests_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) 
     request_s = curve.samples.request_s
     if request_s is None or len(request_s) < 3:
         return 0.0
-    t_s, last = curve.samples.t_s, len(request_s) - 1
-    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    last = len(request_s) - 1
+    low, high = curve.span(began_s, ended_s)
     index = np.arange(max(low, 1), min(high, last - 1) + 1)
     value = curve.samples.value
     if curve.channel.semantics == "window mean":
