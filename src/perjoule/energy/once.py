@@ -7,7 +7,6 @@ its doubts.
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 from perjoule.model import Series
 
@@ -16,12 +15,12 @@ T = TypeVar("T")
 
 
 def once(compute: Callable[Concatenate[Series, P], T]) -> Callable[Concatenate[Series, P], T]:
-    """Cache a pure function of a series and hashable arguments; its result must not refer to the series."""
-    cache: WeakKeyDictionary[Series, dict[object, T]] = WeakKeyDictionary()
+    """Cache a pure function of a series and hashable arguments, in the series itself."""
+    name = f"once {compute.__module__}.{compute.__qualname__}"
 
     @wraps(compute)
     def cached(series: Series, /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        results = cache.setdefault(series, {})
+        results: dict[object, T] = vars(series).setdefault(name, {})
         key = (arguments, *keywords.items())
         if key not in results:
             results[key] = compute(series, *arguments, **keywords)
