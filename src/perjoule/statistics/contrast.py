@@ -34,7 +34,8 @@ from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_p, stude
 from perjoule.statistics.drift import Trend, inflation
 
 _HIGHEST_LOG = 700.0  # beyond it a ratio is not a finite float
-_LEAST_P, _HALVINGS_COUNT = 1e-15, 50
+_LEAST_P, _STEPS_COUNT = 1e-15, 50
+_ROUNDING_STEP = 1e-13  # of the logarithm of a p
 _ROUNDING = 1e-9  # of degrees of freedom that are an integer
 Method = Literal["Welch", "paired"]
 
@@ -87,11 +88,25 @@ class Estimate:
             return 0.0
         if not (self.drift or self.shared):
             return student_p(size / self.error, self.freedom)
-        low, high = log(_LEAST_P), 0.0
-        for _ in range(_HALVINGS_COUNT):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.half(exp(middle)) > size else (low, middle)
-        return exp(high)
+        # between those of all parts without and with the fewest degrees of freedom: regula falsi, in which an
+        # end that stays counts half (Illinois)
+        least_freedom = min(self.freedom, self.drift_freedom)
+        ps = (student_p(size / self.error, freedom) for freedom in (inf, least_freedom))
+        kept, last = (log(min(max(p, _LEAST_P), 1 - _LEAST_P)) for p in ps)
+        kept_excess, excess = (log(self.half(exp(level)) / size) for level in (kept, last))
+        if kept_excess <= 0 or excess >= 0:
+            return exp(kept if kept_excess <= 0 else last)
+        for _ in range(_STEPS_COUNT):
+            level = last - excess * (last - kept) / (excess - kept_excess)
+            level_excess = log(self.half(exp(level)) / size)
+            if (excess > 0) == (level_excess > 0):
+                kept_excess /= 2
+            else:
+                kept, kept_excess = last, excess
+            step, last, excess = level - last, level, level_excess
+            if abs(step) < _ROUNDING_STEP or not excess:
+                break
+        return exp(last)
 
     @property
     def ratio(self) -> Interval:
