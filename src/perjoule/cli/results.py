@@ -178,12 +178,12 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
                 next="perjoule resume one of its folders",
             )
         with exits.place(folder):
-            out.print(report.write_index(opened, page))
+            show_line(str(report.write_index(opened, page)))
         return
     results = measured(folder)
     with exits.place(figures or folder):
         for path in report.figures(results, figures, column) if figures else [report.write(results, page)]:
-            out.print(path)
+            show_line(str(path))
 
 
 @click.command(

@@ -9,7 +9,7 @@ from perjoule.model import Cell
 from perjoule.model.metrics import EVENT_COSTS, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, listed
 from perjoule.report.methods import GRADES
-from perjoule.results.claims import graded
+from perjoule.results.limitations import graded
 from perjoule.results.table import load_text, pair_texts, row_text, with_meter
 from perjoule.statistics.winners import Finding
 from perjoule.views.content import Content

@@ -13,8 +13,7 @@ from perjoule.model import Cell
 from perjoule.model.metrics import RANKED, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document
-from perjoule.results.claims import graded
-from perjoule.results.limitations import SIMULATED, simulated_notes
+from perjoule.results.limitations import SIMULATED, graded, simulated_notes
 from perjoule.results.table import Table, few, with_meter
 from perjoule.store import Results
 from perjoule.views.content import Content

@@ -20,7 +20,6 @@ from perjoule.report.answers import (
 )
 from perjoule.report.document import document
 from perjoule.report.methods import methods
-from perjoule.results import claims
 from perjoule.results.limitations import DoubtGroup, limitations
 from perjoule.results.table import Table, metrics_table, table
 from perjoule.views.content import Content
@@ -80,7 +79,9 @@ class ReportPage:
     @property
     def claims_counts(self) -> str:
         """How many of the paper's claims hold."""
-        return claims.counts(self.content.claims)
+        from perjoule.results.claims import counts
+
+        return counts(self.content.claims)
 
     @property
     def question(self) -> str:

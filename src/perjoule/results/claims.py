@@ -7,17 +7,8 @@ from perjoule.model.format import p_text, ratio_text
 from perjoule.papers import published
 from perjoule.papers.claims import Judged, judged
 from perjoule.papers.facts import measured
+from perjoule.results.limitations import graded
 from perjoule.results.table import Table
-from perjoule.trial.reading import emulated_scales
-
-
-def graded(records: Sequence[Record]) -> str:
-    """Return how these numbers were obtained, unless real hosts were measured."""
-    labels = [
-        *(["simulated"] if any(r.traits.reality == "simulated" for r in records) else []),
-        *(f"emulated at scale {scale:g}" for scale in emulated_scales(records)),
-    ]
-    return ", ".join(labels)
 
 
 def claims_lines(paper: str, records: Sequence[Record], cells: Sequence[Cell]) -> Iterator[str]:

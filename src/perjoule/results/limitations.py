@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.model import Cell, Point
+from perjoule.model import Cell, Point, Record
 from perjoule.model.doubts import KINDS, METERS, Doubt, Kind
 from perjoule.model.units import clients_text
 from perjoule.results.table import load_text
@@ -156,3 +156,14 @@ def _counts(counts: Sequence[int]) -> str:
     if len(counts) == 1:
         return clients_text(counts[0])
     return f"{', '.join(map(str, counts[:-1]))} and {clients_text(counts[-1])}"
+
+
+def graded(records: Sequence[Record]) -> str:
+    """Return how these numbers were obtained, unless real hosts were measured."""
+    from perjoule.trial.reading import emulated_scales
+
+    labels = [
+        *(["simulated"] if any(r.traits.reality == "simulated" for r in records) else []),
+        *(f"emulated at scale {scale:g}" for scale in emulated_scales(records)),
+    ]
+    return ", ".join(labels)

@@ -6,7 +6,8 @@ from perjoule.views.view import Shown, View
 
 
 def _table(content: Content) -> Table:
-    from perjoule.results.claims import claims_table, graded
+    from perjoule.results.claims import claims_table
+    from perjoule.results.limitations import graded
 
     return claims_table(content.claims, graded(content.records))
 
