@@ -3,6 +3,7 @@ all tests.
 """
 
 import gc
+import json
 import os
 import signal
 import sys
@@ -22,12 +23,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from once import once
 from perjoule import drivers
 from perjoule.cli import exits
 from perjoule.drivers import together
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
+from perjoule.testbeds.virtual import cpu
 from sshd import OVER_SSH
 from together import in_turns, mark, without_group
 
@@ -97,6 +100,22 @@ def _signals_as_before(_signals_reach_programs):
     for number, handler in before.items():
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _machine_is_rated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Rate this machine's CPU once for all live tests that run side by side: on a busy machine no rating is
+    kept, and each campaign with capped hosts would take 8 s of CPU time for its own.
+    """
+
+    def keep(folder: Path) -> None:
+        rating = cpu.mips_per_core()
+        (folder / "perjoule").mkdir()
+        (folder / "perjoule" / "mips.json").write_text(json.dumps({rating.source: rating.mips}))
+
+    live = any(test.get_closest_marker("live") for test in request.session.items)
+    if live and cpu.tool() and os.environ.get("PYTEST_XDIST_WORKER"):
+        os.environ["XDG_CACHE_HOME"] = str(once(tmp_path_factory, "rated", keep))
 
 
 class Heard(Sink):
