@@ -43,6 +43,9 @@ def test_the_window_of_a_meter_that_does_not_date_it_is_given() -> None:
     edges_s = pattern(30.0)
     found = offset(said(edges_s, 0.5, "average"), edges_s, window_s=1.0)
     assert found is not None and found.offset_s == pytest.approx(0.5, abs=0.02)
+    # else each is taken as a moment: half of that later
+    plain = offset(said(edges_s, 0.5, "average"), edges_s)
+    assert plain is not None and plain.offset_s == pytest.approx(0.5 + 0.5, abs=0.1)
 
 
 def test_a_pattern_that_is_not_in_the_samples_is_not_found() -> None:

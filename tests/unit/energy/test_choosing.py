@@ -227,3 +227,22 @@ def test_plugs_are_not_exchanged_for_a_strip_that_counts_hosts_and_switch_togeth
     parts = over(made.record(), stated).metering.servers.parts
     assert parts is not None
     assert "a" in {channel.meter for _, channel in parts.net}
+
+
+@pytest.mark.parametrize("grade", ["simulated", "wall"])
+@pytest.mark.parametrize("switch", ["none", "alone", "with a host"])
+def test_only_a_waveform_without_a_switch_has_none_to_count(made, grade, switch):
+    hosts = ("storage-1", "storage-2")
+    channels = [made.channel(host, grade=grade) for host in hosts]
+    if switch == "alone":
+        channels.append(made.channel("", "switch", grade=grade))
+    elif switch == "with a host":
+        channels.append(replace(made.channel("", "group", grade=grade), covers=("storage-1", "switch")))
+    parts = Chooser(Roles(frozenset(hosts)), channels, None).best(frozenset(hosts)).parts
+    assert parts is not None
+    assert {channel for _, channel in parts.net} == set(channels[:2])
+    counted = {channel for _, channel in parts.gross}
+    if switch == "none":
+        assert counted == (set(channels) if grade == "simulated" else set())
+    else:
+        assert channels[2] in counted

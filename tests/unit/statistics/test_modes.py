@@ -56,6 +56,10 @@ def test_the_best_division_is_the_best_of_all_by_its_definition(values):
         assert shares[at - 1] == pytest.approx(min(shares), abs=1e-6)
 
 
+def test_equal_values_leave_all_of_nothing_within_both_sides():
+    assert divided([3.0, 3.0, 3.0]) == (1.0, 1)
+
+
 @pytest.mark.parametrize("count", [4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 30, 50])
 def test_one_in_a_hundred_normal_samples_seems_to_have_two_modes(count):
     draws_count = 1_000_000 // count

@@ -83,6 +83,19 @@ def test_each_of_several_steps_is_found_with_its_levels() -> None:
     assert found[1].ratio.mean == pytest.approx(1.5, rel=2e-3)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_a_level_is_a_geometric_mean_with_the_interval_of_students_t(count: int) -> None:
+    values = [100.0, 103.0, 98.0, 101.0, 99.5, 104.0, 97.0][:count]
+    (level,) = levels(values, ())
+    logs = np.log(values)
+    assert (level.first, level.last, log(level.mean.mean)) == (0, count - 1, pytest.approx(logs.mean()))
+    if count == 1:
+        assert (level.mean.low, level.mean.high) == (0.0, np.inf)
+    else:
+        low, high = stats.t.interval(0.95, count - 1, logs.mean(), stats.sem(logs))
+        assert (log(level.mean.low), log(level.mean.high)) == pytest.approx((low, high))
+
+
 def test_equal_values_have_no_step_and_a_clean_one_has() -> None:
     assert steps([3.3] * 10, 1) == ()
     assert [step.at for step in steps([3.3] * 5 + [3.4] * 5, 100)] == [5]
