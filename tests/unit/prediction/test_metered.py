@@ -91,7 +91,7 @@ def test_by_a_data_sheet_a_server_has_step_and_bend_of_others_between_idle_and_a
 def test_no_maker_or_year_of_a_machine_shapes_it() -> None:
     """A machine that only machines of its maker and its year stand beside is a line."""
     source = sources()["specpower"]
-    one, *_ = source.series
+    one = next(one for one in source.series if one.machine == "Dell PowerEdge R620")
     family = [other for other in source.series if other.maker == one.maker or other.year == one.year]
     alone = source.model_copy(update={"series": tuple(family)})
     stranger = next(other for other in source.series if other.maker != one.maker and other.year != one.year)
