@@ -45,6 +45,15 @@ def test_within_half_a_step_and_a_millionth_of_the_median_is_the_same():
     )
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 101), (10, 101), (0, 90), (10, 90)])
+def test_samples_count_from_the_first_to_the_last_that_all_parts_have(first, last):
+    watts = moving(101)
+    part = series(watts[first:last], late_s=first)
+    shown = alike(series(2 * watts), part, series(watts, host="b"))
+    assert shown is not None
+    assert shown.moves_count == last - max(first, 1)  # the first of all has none before it to move from
+
+
 @pytest.mark.parametrize(("count", "same"), [(21, True), (20, False)])
 def test_twenty_moves_show_it(count, same):
     watts = moving(count)

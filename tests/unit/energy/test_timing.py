@@ -191,6 +191,11 @@ def test_readings_in_idle_time_continue_to_the_edges(made):
     ("cut_s", "weights"),
     [
         (5.3, {5: 0.7, 6: 0.3}),  # even power
+        # the first piece and the last, and what lies beyond
+        (0.3, {0: 0.7, 1: 0.3}),
+        (-1.0, {0: 1.0}),
+        (29.7, {29: 0.3, 30: 0.7}),
+        (31.0, {30: 1.0}),
         (10.3, {9: 0.3, 10: 1.3}),  # 40 W between 10 and 100: a step at 10.67 s
         (10.9, {11: 1.1, 12: 0.1}),
     ],
@@ -202,9 +207,9 @@ def test_an_edge_in_a_load_weighs_the_readings_on_its_side_of_a_step(made, cut_s
     squares = sum(weight**2 for weight in weights.values()) + 1
     assert readings_j(curve, both, None, 2.0) == pytest.approx(2 * sqrt(squares / 12))
     # a reading's time counts with the power before and after it
-    around = {5: (10, 10), 6: (10, 10), 9: (10, 10), 10: (10, 40), 11: (40, 100), 12: (100, 100)}
+    before_w, after_w = [watts[0], *watts], [*watts, watts[-1]]
     squares = sum(
-        weight**2 * (around[index][0] ** 2 + around[index][1] ** 2) / 2 for index, weight in weights.items()
+        weight**2 * (before_w[index] ** 2 + after_w[index] ** 2) / 2 for index, weight in weights.items()
     )
     late_s = np.full(31, 0.1)
     assert readings_j(curve, both, late_s) == pytest.approx(0.1 * sqrt((squares + 100**2) / 12))

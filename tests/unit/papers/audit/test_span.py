@@ -1,5 +1,6 @@
 """Arithmetic of what printed digits leave open, by hand."""
 
+from itertools import permutations
 from math import inf
 
 import pytest
@@ -36,6 +37,22 @@ def test_every_operation_gives_the_lowest_and_the_highest(text, low, high):
     spans = {"a": (1, 2), "b": (4, 8), "c": (-1, 2), "d": (-3, 4), "e": (0, 3), "f": (-3, 0), "g": (2, 5)}
     found = span.evaluate(text, lambda id: Span(*map(float, spans[id])))
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("of", "low", "high"),
+    [
+        (span.least, 1, 4),
+        (span.most, 3, 8),
+        (span.between, 1, 8),
+        (span.total, 7, 18),
+        (span.quadrature, 19**0.5, 116**0.5),
+    ],
+)
+def test_what_is_made_of_several_spans_is_the_same_in_any_order(of, low, high):
+    for spans in permutations((Span(1.0, 6.0), Span(3.0, 4.0), Span(3.0, 8.0))):
+        found = of(*spans)
+        assert (found.low, found.high) == pytest.approx((low, high))
 
 
 def test_sums_extremes_and_roots_are_of_all():
