@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perjoule.energy.amount import amount
-from perjoule.energy.samples import in_order
+from perjoule.energy.samples import SENTINEL, in_order, lowest
 from perjoule.model.doubts import METERS
 
 
@@ -286,6 +286,18 @@ def test_a_sample_is_left_out_for_one_reason_and_a_failed_read_without_any(made,
         assert len(found.t_s) == kept_count
         doubts = [each.doubt(count=1).id for each in found.faults]
         assert doubts == ([fault.id] if fault and kept_count == 119 else [])
+
+
+@pytest.mark.parametrize(
+    ("quantity", "grade"), [("goodput", "wall"), ("power", "modelled"), ("power", "nameplate")]
+)
+def test_what_is_no_measured_power_may_be_below_zero(made, quantity, grade):
+    assert lowest(made.series(made.channel(grade=grade), np.arange(9.0), 50.0)) == pytest.approx(
+        -0.5 if grade == "wall" else -SENTINEL
+    )
+    assert (
+        lowest(made.series(made.channel(quantity=quantity, grade=grade), np.arange(9.0), 50.0)) == -SENTINEL
+    )
 
 
 @pytest.mark.parametrize("negative_count", [1, 40])
