@@ -281,6 +281,22 @@ def test_half_widths_of_scatter_drift_and_what_is_shared_add_up_in_quadrature(pa
     assert ends(found.ratio) == ends(found.interval(1))
 
 
+@pytest.mark.parametrize("value", [1e-9, 1e-3, 0.1, 0.96, 3.0])
+@pytest.mark.parametrize(("freedom", "drift_freedom"), [(1.0, 40.0), (7.0, 1.0), (2.0, inf), (60.0, 60.0)])
+@pytest.mark.parametrize("part", [1e-9, 0.005, 1.0])
+def test_a_p_is_the_share_outside_of_an_interval_that_ends_at_a_ratio_of_one(
+    value, freedom, drift_freedom, part
+):
+    found = Estimate(value, 1.5e-4, freedom, part if drift_freedom < inf else 0.0, drift_freedom, part / 100)
+    degrees = [(found.scatter, freedom), (found.drift, drift_freedom), (found.shared, inf)]
+    quantiles = [
+        (stats.t(degree) if degree < inf else stats.norm()).ppf(1 - found.p / 2) for _, degree in degrees
+    ]
+    half = sqrt(sum(t**2 * square for t, (square, _) in zip(quantiles, degrees, strict=True)))
+    assert 0 < found.p < 1
+    assert half == pytest.approx(value, rel=1e-6) or found.p < 2e-15
+
+
 def test_the_p_of_nothing_and_of_what_has_no_error():
     assert Estimate(0.0, 0.01, 4.0).p == Estimate(0.5, inf, 0.0).p == 1
     assert Estimate(0.5, 0.0, 4.0).p == 0
