@@ -11,15 +11,27 @@ import secrets
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Bucket, Check, FileSystem, Hosts, Mounted, OffersBuckets
+from perjoule.drivers.protocols import (
+    Access,
+    Bucket,
+    Check,
+    FileSystem,
+    Host,
+    Hosts,
+    Mounted,
+    NamesCluster,
+    OffersBuckets,
+    TellsState,
+)
+from perjoule.filesystems._attached import CephTable, NamedCluster
 from perjoule.machine import buckets
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, ClusterState
 from perjoule.model.errors import MachineError, MountLost, NoAnswer, WorkloadError
 
 EXAMPLE = """\
@@ -58,7 +70,7 @@ def _bucket(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class ExistingBucket(FileSystem):
+class ExistingBucket(FileSystem, NamesCluster):
     """A part of a bucket that every client can reach."""
 
     offers: ClassVar[Access] = "buckets"
@@ -73,13 +85,27 @@ class ExistingBucket(FileSystem):
     owner may read it. Keys are neither printed nor stored."""
     region: str = "us-east-1"
     """The region that signatures name."""
+    ceph: CephTable | None = None
+    """The Ceph behind it, which tells version, health and others' load; its `pool` is that of buckets' data,
+    as "default.rgw.buckets.data".
+    """
+
+    @model_validator(mode="after")
+    def _names_pool(self) -> Self:
+        if self.ceph and not self.ceph.pool:
+            raise ValueError('ceph names no pool (write pool = "default.rgw.buckets.data" in its table)')
+        return self
 
     def folder(self, hosts: Path | None) -> None:
         """No files here."""
 
     def checks(self) -> tuple[Check, ...]:
         """Check for what clients speak S3 with."""
-        return buckets.checks()
+        return (*buckets.checks(), *(self.ceph.checks() if self.ceph else ()))
+
+    def cluster(self, client: Host) -> TellsState | None:
+        """That of the table."""
+        return NamedCluster(client, Path(), self.ceph) if self.ceph else None
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -100,7 +126,7 @@ class ExistingBucket(FileSystem):
                 ask("remove", name.removesuffix(OWNER), LONG_S)
         try:
             ask("write", f"{prefix}{OWNER}", text=buckets.mark())
-            yield _Part(self, hosts, prefix)
+            yield _OfCeph(self, hosts, prefix, self.ceph) if self.ceph else _Part(self, hosts, prefix)
         finally:
             with suppress(WorkloadError):
                 ask("remove", prefix, LONG_S)
@@ -147,3 +173,17 @@ class _Part(Mounted, OffersBuckets):
             raise NoAnswer(error.what, where=error.where, next=error.next) from None
         if count != 1:
             raise MountLost(f"{mark} is gone from the bucket", where=self._whole.name)
+
+
+class _OfCeph(_Part, TellsState):
+    """The same of a Ceph that tells its state."""
+
+    def __init__(self, options: ExistingBucket, hosts: Hosts, prefix: str, table: CephTable) -> None:
+        super().__init__(options, hosts, prefix)
+        self._cluster = NamedCluster(hosts.clients[0], Path(), table)
+        self.while_degraded, self.late_s = table.while_degraded, table.late_s
+        self.facts = {**self.facts, "version": self.state().version}
+
+    def state(self) -> ClusterState:
+        """Ask it by the first client's tools."""
+        return self._cluster.state()

@@ -1,7 +1,7 @@
 """A bucket that exists: only what is below a prefix of ours is written and removed, also after a kill."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,14 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Hosts, OffersBuckets, able
+from perjoule.drivers.protocols import FileSystem, Hosts, NamesCluster, OffersBuckets, able
 from perjoule.machine import buckets
 from perjoule.machine.processes import own
 from perjoule.model.errors import MachineError, MountLost
 from perjoule.testbeds.local import LocalHost
+from places import transcript
 from s3_store import BUCKET, REGION, SECRET, S3Store, credentials, s3_store
+from scripted import ScriptedHost
 
 
 @pytest.fixture
@@ -103,3 +105,24 @@ def test_impossible_options_are_refused(
 ) -> None:
     with pytest.raises(ValidationError, match=sentence):
         bucket(store, tmp_path, **options)
+
+
+class CephHost(ScriptedHost):
+    """A client whose `ceph` says that its cluster is whole."""
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        assert words[0] == "ceph"
+        return 0, transcript("bucket", "ceph-healthy.txt")
+
+
+def test_a_bucket_of_a_ceph_tells_the_state_of_the_pool_that_is_named(store: S3Store, tmp_path: Path) -> None:
+    table = {"pool": "cephfs_data", "keyring": "/keys"}
+    cluster = able(bucket(store, tmp_path, ceph=table), NamesCluster).cluster(CephHost())
+    assert cluster is not None
+    state = cluster.state()
+    assert state.lacks == ""
+    assert state.redundancy is not None
+    assert state.redundancy.copies_count == 2
+    assert able(bucket(store, tmp_path), NamesCluster).cluster(CephHost()) is None
+    with pytest.raises(ValidationError, match="ceph names no pool"):
+        bucket(store, tmp_path, ceph={"keyring": "/keys"})

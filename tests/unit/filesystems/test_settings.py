@@ -188,7 +188,16 @@ def test_a_setting_for_emulation_is_in_force_on_emulated_hosts_alone() -> None:
 
 @pytest.mark.parametrize(
     "filesystem",
-    [CephFs(), CephFs(client="kernel"), Rbd(), Rgw(), GlusterFS(layout="distributed"), OrangeFS(), BeeGFS(), Nfs()],
+    [
+        CephFs(),
+        CephFs(client="kernel"),
+        Rbd(),
+        Rgw(),
+        GlusterFS(layout="distributed"),
+        OrangeFS(),
+        BeeGFS(),
+        Nfs(),
+    ],
     ids=lambda one: type(one).__name__,
 )
 def test_the_reference_lists_every_setting_that_is_changed(filesystem: Deployed) -> None:

@@ -19,11 +19,13 @@ Access = Literal["folders", "pools", "buckets", "devices"]  # how a client gets 
 
 @dataclass(frozen=True)
 class Pool:
-    """A client's own pool in an object store."""
+    """A client's own pool in an object store, or its own namespace in one of others."""
 
     name: str
     user: str  # who may use it: "client.client-1"
     configuration: Path  # file on the client that says where the store is and with which key
+    keyring: Path | None = None  # file with the key; None: where the configuration says
+    namespace: str = ""  # in which all objects of ours are; "": the pool is ours
 
 
 @dataclass(frozen=True)

@@ -335,7 +335,9 @@ def _began(folder: Path) -> Began:
 
 def _rados(client: Host, mounted: Mounted) -> list[str | Path]:
     pool = mounted.pools[client.name]
-    return ["rados", "--conf", pool.configuration, "--name", pool.user, "--pool", pool.name]
+    argv = ["rados", "--conf", pool.configuration, "--name", pool.user, "--pool", pool.name]
+    argv += ["--keyring", pool.keyring] if pool.keyring else []
+    return [*argv, *(["--namespace", pool.namespace] if pool.namespace else [])]
 
 
 def _version(client: Host) -> str:

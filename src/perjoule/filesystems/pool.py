@@ -1,0 +1,186 @@
+"""An existing pool of a Ceph that others run, for loads that use objects.
+https://docs.ceph.com/en/latest/rados/operations/pools/
+
+Nothing is deployed or tuned here. Each client has a namespace of its own in the pool, and only what is in it is
+removed at the end. If a run was killed, the next one on this machine that uses the pool removes what it left.
+Caches of OSDs are not dropped, and a doubt says so. Ceph looks for a namespace's objects among all of the pool.
+"""
+
+import re
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar, NoReturn, Self
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.protocols import (
+    Access,
+    Check,
+    FileSystem,
+    Host,
+    Hosts,
+    MakesPools,
+    Mounted,
+    NamesCluster,
+    Pool,
+    TellsState,
+)
+from perjoule.filesystems._attached import CephTable, NamedCluster
+from perjoule.filesystems._daemons import last_words
+from perjoule.machine import buckets
+from perjoule.machine.programs import programs
+from perjoule.model import OPTIONS, ClusterState
+from perjoule.model.errors import MachineError, MountLost, NoAnswer, NotAble, WorkloadError
+
+EXAMPLE = """\
+[[filesystem]]
+kind = "pool"
+ceph = {pool = "lab", keyring = "/var/tmp/lab-keyring"}
+"""
+OURS = "perjoule"  # the namespace of the list of runs, and how those of clients begin
+RUNS = "runs"  # an object with an attribute for each run, which says which process it is
+ABSENT = "(2) No such file or directory"  # an object, in Ceph's words
+SHORT_S, LONG_S = 60.0, 600.0
+RUN = re.compile(r"[0-9a-f]{10}-[1-9]\d{0,3}")  # by chance, and the number of its clients
+AT_ONCE_COUNT = 500  # objects that one command removes
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class ExistingPool(FileSystem, NamesCluster):
+    """A namespace of a pool for each client."""
+
+    offers: ClassVar[Access] = "pools"
+    needs_root: ClassVar = False
+
+    ceph: CephTable
+    """The Ceph and its `pool`, which must be named; every client needs conf and keyring at the same paths. The
+    user needs mon "allow r" and osd "allow rwx pool=POOL namespace=perjoule*".
+    """
+
+    @model_validator(mode="after")
+    def _names_it(self) -> Self:
+        if not self.ceph.pool:
+            raise ValueError('ceph names no pool (write pool = "NAME" in its table)')
+        return self
+
+    def folder(self, hosts: Path | None) -> None:
+        """No files here."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for Ceph's tools."""
+        return (*self.ceph.checks(), *programs({"rados": "ceph-common"}, "client"))
+
+    def cluster(self, client: Host) -> TellsState:
+        """That of the table."""
+        return NamedCluster(client, Path(), self.ceph)
+
+    @contextmanager
+    def mount(self, hosts: Hosts) -> Generator[Mounted]:
+        """Note a new run in the pool, after removing what is of processes that are gone; remove it at the
+        end.
+        """
+        client = _Client(hosts.clients[0], self.ceph)
+        run = f"{secrets.token_hex(5)}-{len(hosts.users)}"
+        try:
+            for earlier in client.gone():
+                client.remove(earlier)
+        except WorkloadError as error:
+            raise MachineError(error.what, where=error.where, next=error.next) from None
+        try:
+            client.rados(OURS, "setxattr", RUNS, run, buckets.mark())
+            yield _Part(self.ceph, hosts, client, run)
+        finally:
+            with suppress(WorkloadError):
+                client.remove(run)
+
+
+class _Client:
+    """A client that looks after the pool."""
+
+    def __init__(self, host: Host, table: CephTable) -> None:
+        self._host, self._table = host, table
+
+    def rados(self, namespace: str, *words: str, timeout_s: float = SHORT_S) -> str:
+        """Run `rados` in a namespace. Raises WorkloadError."""
+        return self._host.run(self._argv(namespace, *words), timeout_s=timeout_s).stdout
+
+    def runs(self) -> list[str]:
+        """Return all runs that are noted in the pool."""
+        argv = self._argv(OURS, "listxattr", RUNS)
+        completed = self._host.run(argv, timeout_s=SHORT_S, check=False)
+        if completed.returncode and ABSENT not in completed.stderr:
+            advice = f"`{' '.join(map(str, argv))}` must work, or find no such file"
+            raise WorkloadError(last_words(completed.stderr), where=self._host.name, next=advice)
+        return [run for run in completed.stdout.split() if RUN.fullmatch(run)]
+
+    def gone(self) -> list[str]:
+        """Return the runs whose processes have ended, as far as this machine can tell."""
+        return [run for run in self.runs() if buckets.is_gone(self.rados(OURS, "getxattr", RUNS, run))]
+
+    def remove(self, run: str) -> None:
+        """Remove all objects of a run, then its note: whoever cleans up after a kill needs it."""
+        for namespace in namespaces(run):
+            names = self.rados(namespace, "ls", timeout_s=LONG_S).splitlines()
+            for begin in range(0, len(names), AT_ONCE_COUNT):
+                self.rados(namespace, "rm", *names[begin : begin + AT_ONCE_COUNT], timeout_s=LONG_S)
+        self.rados(OURS, "rmxattr", RUNS, run)
+        if not self.runs():
+            self.rados(OURS, "rm", RUNS)
+
+    def _argv(self, namespace: str, *words: str) -> list[str]:
+        table = self._table
+        argv = ["rados", "--conf", table.conf, "--keyring", table.keyring, "--name", table.user]
+        return [*argv, "--pool", table.pool, "--namespace", namespace, *words]
+
+
+def namespaces(run: str) -> list[str]:
+    """Return those of a run's clients."""
+    name, _, count = run.partition("-")
+    return [f"{OURS}-{name}-{number}" for number in range(int(count))]
+
+
+class _Part(Mounted, MakesPools, TellsState):
+    """Namespaces of the pool."""
+
+    def __init__(self, table: CephTable, hosts: Hosts, client: _Client, run: str) -> None:
+        self._client, self._run = client, run
+        self._cluster = NamedCluster(hosts.clients[0], Path(), table)
+        self.while_degraded, self.late_s = table.while_degraded, table.late_s
+        self.directories = {}
+        self.pools = {
+            user.name: Pool(table.pool, table.user, Path(table.conf), Path(table.keyring), namespace)
+            for user, namespace in zip(hosts.users, namespaces(run), strict=True)
+        }
+        self.facts = {"pool": table.pool, "version": self.state().version}
+        self.logs, self.data_hosts = (), ()
+        self.undropped = "the OSDs of the cluster"
+
+    def state(self) -> ClusterState:
+        """Ask the cluster by the first client's tools."""
+        return self._cluster.state()
+
+    def make_pool(self, client: str) -> None:
+        """Do nothing: it exists."""
+
+    def delete_pool(self, client: str) -> NoReturn:
+        """Refuse: it is others'."""
+        raise NotAble(MakesPools.lack, next='use operation = "write" and "seq"')
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Return nothing: hosts of the cluster are none of the campaign's."""
+        return ()
+
+    def drop_caches(self) -> None:
+        """Do nothing: the OSDs' are out of reach, and clients have none."""
+
+    def alive(self) -> None:
+        """Check that the cluster answers and still has our note. Raises TransientError."""
+        try:
+            runs = self._client.rados(OURS, "listxattr", RUNS).split()
+        except WorkloadError as error:
+            raise NoAnswer(error.what, where=error.where, next=error.next) from None
+        if self._run not in runs:
+            raise MountLost(f"the note of {self._run} is gone from the pool", where=OURS)
