@@ -107,7 +107,11 @@ SHORT = {
     "scrub": Short(({"data": "8 MiB", "duration": "3 s"},), events_s=(1,), happened=("scrub",)),
     "ssd-vs-hdd": Short((DEVICE, DEVICE), options={"size": "64 MiB"}),
     "training": Short(
-        ({"share": "0.1 %", "compute": "2 ms", "files": 28}, {"share": "0.02 %", "ranks": 1}),
+        (
+            {"share": "0.1 %", "compute": "2 ms", "files": 28},
+            {"share": "0.02 %", "ranks": 1},
+            {"share": "0.2 %", "requests": 8},
+        ),
     ),
 }
 REFUSED = {"failed-disk": "fail storage-2 can't happen on this testbed cluster"}

@@ -134,6 +134,45 @@ epochs = 2
     assert found["compute_s"] == pytest.approx(0.025)
 
 
+def test_a_token_costs_what_its_requests_noted(tmp_path: Path) -> None:
+    text = f"""{TOP}
+[[filesystem]]
+kind = "glusterfs"
+replicas = 2
+[[workload]]
+kind = "kv_cache"
+model = "tiny-1b"
+share = "1 %"
+users = 4
+requests = 12
+ranks = 2
+"""
+    results = measured(tmp_path, text)
+    (cell,) = summary(results).cells
+    (record,) = results.latest()
+    raw = results.folder_of(record) / "raw"
+    generated_count, ended_s, began_s = 0, [], []
+    moved_bytes = {"": 0, ".writes": 0}
+    for client in ("client-1", "client-2"):
+        began_s.append(float((raw / f"{client}.began.txt").read_text()))
+        for rank in (0, 1):
+            ended_s.append(began_s[-1] + json.loads((raw / f"{client}.{rank}.json").read_text())["ended_s"])
+            generated_count += sum(int(r["generated"]) for r in lines(raw / f"{client}.{rank}.requests.csv"))
+            for table in moved_bytes:
+                calls = lines(raw / f"{client}.{rank}{table}.csv")
+                moved_bytes[table] += sum(int(call["bytes"]) for call in calls)
+    emulated_s = 0.5 * (max(ended_s) - min(began_s))
+    found = {key: interval.mean for key, interval in cell.metrics.items()}
+    assert cell.direction == "mixed"
+    assert found["energy_per_token_j"] == pytest.approx(found["energy_j"] / generated_count)
+    assert found["tokens_read_per_s"] * 24 * 1024 * found["duration_s"] == pytest.approx(moved_bytes[""])
+    assert found["user/decode/throughput_bytes_per_s"] == pytest.approx(
+        moved_bytes[""] / emulated_s, rel=0.01
+    )
+    assert found["user/decode/share_ratio"] == pytest.approx(moved_bytes[""] / sum(moved_bytes.values()))
+    assert 0 < found["block_read_p95_s"] <= found["block_read_p99_s"] < emulated_s
+
+
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
     (tmp_path / "lab").mkdir()
@@ -147,9 +186,10 @@ def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
     [
         'kind = "training"\nfiles = 12\nsample = "128 KiB"\nbatch = 2\ncompute = "10 ms"\nepochs = 2',
         'kind = "checkpoint"\noperation = "read"\nranks = 2\nsize = "4 MiB"\ndirect = true',
+        'kind = "kv_cache"\nmodel = "tiny-1b"\nshare = "1 %"\nusers = 3\nrequests = 6',
     ],
 )
-def test_both_run_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_each_runs_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "ssh.toml").write_text(
         toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load)

@@ -28,14 +28,14 @@ def latencies_s(results: Sequence[ClientResult]) -> dict[str, float]:
 
     By key, in seconds of the wall clock, without those that a client lacks.
     """
-    latencies: dict[str, float] = {}
-    for name, metric in PERCENTILES.items():
-        counted = [
-            (r.latency_s[name], r.operations_count)
-            for r in results
-            if name in r.latency_s and r.operations_count
-        ]
-        count = sum(n for _, n in counted)
-        if count and len(counted) == len(results):
-            latencies[metric.key] = sum(value * n for value, n in counted) / count
-    return latencies
+    weighted = {metric.key: weighted_s(results, name) for name, metric in PERCENTILES.items()}
+    return {key: value_s for key, value_s in weighted.items() if value_s is not None}
+
+
+def weighted_s(results: Sequence[ClientResult], name: str) -> float | None:
+    """Return a percentile of all clients, weighted so; None if a client lacks it."""
+    counted = [
+        (r.latency_s[name], r.operations_count) for r in results if name in r.latency_s and r.operations_count
+    ]
+    count = sum(n for _, n in counted)
+    return sum(value * n for value, n in counted) / count if count and len(counted) == len(results) else None

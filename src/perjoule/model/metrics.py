@@ -161,6 +161,8 @@ USABLE, IDLE_POWER = IDLE = ("usable_bytes_per_w", "idle_w")
 CHECKPOINTS, LOAD_CPU = "checkpoints_count", "load_cpu_s"
 SAMPLES, EPOCHS, ACCELERATOR = "samples_count", "epochs_count", "accelerator_ratio"
 COMPUTE_WALL = "compute_wall_s"
+# Of loads that are described as inference servers
+REQUESTS, TOKENS, TOKENS_READ = "requests_count", "tokens_count", "tokens_read_count"
 # What submissions to MLPerf Storage state
 ACCELERATORS, BENCHMARK_RATE = "accelerators_count", "benchmark_samples_per_s"
 NAMEPLATE_W, DESIGN_W = "nameplate_w", "design_w"
@@ -222,6 +224,9 @@ ENTRIES = (
     Metric(ACCELERATOR, "% AU", PERCENT, "accelerator utilisation: compute time / time, without the first batch of an epoch",
            "higher"),
     Metric(COMPUTE_WALL, "compute s, wall", S, "compute time of a batch, wall time"),
+    Metric(REQUESTS, "requests", ONE, "requests that inference servers served"),
+    Metric(TOKENS, "tokens", ONE, "tokens that inference servers generated"),
+    Metric(TOKENS_READ, "tokens read", ONE, "tokens whose keys and values were read from the cache"),
     Metric(ACCELERATORS, "accelerators", ONE, "emulated accelerators of an imported training run"),
     Metric(BENCHMARK_RATE, "samples/s stated", Unit("samples/s", "1/s"),
            "samples/s as MLPerf Storage's summary states them: mean over epochs of the sum of the accelerators' own rates"),

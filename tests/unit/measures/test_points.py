@@ -284,6 +284,27 @@ def test_a_checkpoint_has_its_stall_until_the_last_rank_and_its_joules(made):
     assert "stall_s" not in points(made.record(), watts(made))[0].metrics
 
 
+def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(made):
+    """10 s of wall time at 30 W are 5 s and 150 J at scale 0.5; blocks of 2 clients, one of which read thrice as many."""
+    both = [
+        replace(result, user=name, operations_count=count, latency_s={"p95": 0.1 * count, "p99": 0.2 * count})
+        for name, direction, counts in (("prefill", "write", (9, 9)), ("decode", "read", (1, 3)))
+        for result, count in zip(
+            made.results((10.0, 20.0), (10.0, 20.0), direction=direction), counts, strict=True
+        )
+    ]
+    record = made.record(None, tuple(both), scale=0.5)
+    tokens = {"tokens_count": 300.0, "tokens_read_count": 4000.0}
+    (point,) = points(replace(record, outcome=replace(record.outcome, measured=tokens)), watts(made))
+    assert point.direction == "mixed"
+    assert point.metrics["tokens_per_s"] == pytest.approx(300 / 5)
+    assert point.metrics["tokens_read_per_s"] == pytest.approx(4000 / 5)
+    assert point.metrics["energy_per_token_j"] == pytest.approx(30 * 5 / 300)
+    assert point.metrics["block_read_p95_s"] == pytest.approx(0.5 * (0.1 * 1 + 0.3 * 3) / 4)
+    assert point.metrics["block_read_p99_s"] == pytest.approx(0.5 * (0.2 * 1 + 0.6 * 3) / 4)
+    assert "tokens_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
 def a_training_job(made, scale, **options):
     """400 samples in two epochs, of accelerators that compute 0.3 s of wall time a batch."""
     record = made.record(made.trial(options={"preset": "unet3d_h100", **options}), scale=scale)

@@ -111,7 +111,7 @@ def test_a_key_ends_in_its_si_unit(key):
 
 OF_SYMBOL = {
     **{"": 1, "1": 1, "%": 1e-2, "op": 1, "times the best": 1},
-    **{"events": 1, "samples": 1, "epoch": 1, "checkpoint": 1},
+    **{"events": 1, "samples": 1, "epoch": 1, "checkpoint": 1, "token": 1, "tokens": 1},
     **{"object": 1, "objects": 1, "mJ": 1e-3},
     **{"s": 1, "ms": 1e-3, "day": 24 * 60 * 60, "W": 1, "J": 1, "kJ": 1e3, "µJ": 1e-6, "GeV": 1e9},
     **{"B": 1, "KiB": 2**10, "MiB": 2**20, "TiB": 2**40, "GB": 1e9, "TB": 1e12},

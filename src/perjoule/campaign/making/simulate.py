@@ -87,8 +87,8 @@ def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
 
 
 def _workload(spec: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
-    """Return a simulated load in the same direction that ends so, the same users, or the load itself if it
-    runs there.
+    """Return a simulated load in the same direction that ends so (reads for reads and writes at once), the same
+    users, or the load itself if it runs there.
     """
     if listing := lists_users("workload", spec.kind):
         option, mark = listing
@@ -98,7 +98,8 @@ def _workload(spec: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
     driver = drivers.workload(spec)
     if driver.simulated_with is not None:
         return replace(spec, options={**spec.options, **driver.simulated_with})
-    return Spec(FAKE, {"operation": driver.directions[0], **ends}, spec.label)
+    (direction, *_) = driver.directions
+    return Spec(FAKE, {"operation": "read" if direction == "mixed" else direction, **ends}, spec.label)
 
 
 def _user(table: Json, mark: ListsUsers) -> Json:

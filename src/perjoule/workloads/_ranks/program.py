@@ -1,11 +1,13 @@
-"""Ranks that save or load a checkpoint, or read a data set in epochs, as a separate program on a client.
+"""Ranks that save or load a checkpoint, read a data set in epochs, or keep a key-value cache, as a separate
+program on a client.
 
 It runs under the system's Python and uses only the standard library. Standard input is JSON: `do`, `ranks`
 (the parameters of each), `out` and `gate`, the command that waits for the common start and prints its time.
 All ranks are ready before it waits, and it ends once all have; if one fails, the others are ended.
 
 `OUT.began.txt` is when they began (UTC), `OUT.N.json` what rank N did, `OUT.N.csv` its calls. Their times are
-seconds since then, by a clock that nothing sets. `OUT.N.batches.csv` are the batches of an epoch.
+seconds since then, by a clock that nothing sets. `OUT.N.batches.csv` are the batches of an epoch; of a cache,
+`OUT.N.writes.csv` are its writes, and `OUT.N.requests.csv` the requests served.
 """
 
 import ctypes
@@ -27,7 +29,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 # Of content: no two are equal, since each begins with its number, against deduplication; and random bytes come
 # again only after many, against compression.
@@ -98,12 +100,17 @@ def write(job: Job, since: Clock) -> Done:
         for offset in range(0, job["bytes"], job["transfer"]):
             piece = content.at(offset, min(job["transfer"], job["bytes"] - offset))
             with calls.one(len(piece)):
-                while piece:
-                    piece = piece[os.write(descriptor, piece) :]
+                write_whole(descriptor, piece)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
     yield {"ended_s": since(), "calls": calls}
+
+
+def write_whole(descriptor: int, piece: memoryview) -> None:
+    """Write all of it."""
+    while piece:
+        piece = piece[os.write(descriptor, piece) :]
 
 
 def read(job: Job, since: Clock) -> Done:
@@ -111,20 +118,38 @@ def read(job: Job, since: Clock) -> Done:
 
     Raises ValueError: it is shorter, or differs.
     """
-    content, calls = Pseudorandom(job["seed"], job["transfer"]), CallTimes(since)
-    buffer = mmap.mmap(-1, job["transfer"])
+    calls = CallTimes(since)
+    reader = Reader(job, calls)
     yield {}
-    descriptor = os.open(job["path"], os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0))
-    try:
-        for offset in range(0, job["bytes"], job["transfer"]):
-            length = min(job["transfer"], job["bytes"] - offset)
-            with calls.one(length):
-                read_whole(descriptor, buffer, offset, length, job["path"])
-            if content.differs(buffer, offset, length):
-                raise ValueError(f"{job['path']}: what was read at byte {offset} is not what was written")
-    finally:
-        os.close(descriptor)
+    reader.read(job["path"], job["bytes"])
     yield {"ended_s": since(), "calls": calls}
+
+
+class Reader:
+    """Reads whole files, and compares them with what was written."""
+
+    def __init__(self, job: Job, calls: CallTimes) -> None:
+        self.content = Pseudorandom(job["seed"], job["transfer"])
+        self._calls, self._transfer, self._drop = calls, job["transfer"], job.get("drop", False)
+        self._buffer = mmap.mmap(-1, job["transfer"])
+        self._flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0)
+
+    def read(self, path: str, file_bytes: int, first: int = 0) -> None:
+        """Read a file of this length, whose content begins at `first`. Raises ValueError: it is shorter, or
+        differs.
+        """
+        descriptor = os.open(path, self._flags)
+        try:
+            if self._drop:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            for offset in range(0, file_bytes, self._transfer):
+                length = min(self._transfer, file_bytes - offset)
+                with self._calls.one(length):
+                    read_whole(descriptor, self._buffer, offset, length, path)
+                if self.content.differs(self._buffer, first + offset, length):
+                    raise ValueError(f"{path}: what was read at byte {offset} is not what was written")
+        finally:
+            os.close(descriptor)
 
 
 def address(buffer: mmap.mmap, offset: int) -> ctypes.c_void_p:
@@ -181,8 +206,7 @@ def lay_out(job: Job, since: Clock) -> Done:
         with calls.one(length), path.open("wb", buffering=0) as file:
             for offset in range(0, length, job["transfer"]):
                 piece = content.at((number << 40) + offset, min(job["transfer"], length - offset))
-                while piece:
-                    piece = piece[file.write(piece) :]
+                write_whole(file.fileno(), piece)
             os.fsync(file.fileno())
     yield {"ended_s": since(), "calls": calls}
 
@@ -273,7 +297,81 @@ def train(job: Job, since: Clock) -> Done:
     yield {"ended_s": since(), "calls": calls, "batches": batches}
 
 
-DO = {"write": write, "read": read, "lay_out": lay_out, "train": train}
+class InferenceRequest(NamedTuple):
+    """A request to an inference server: tokens of its prompt, tokens generated, and whose entries of the cache it
+    begins with, the earlier turns of its conversation.
+    """
+
+    context: int
+    generated: int
+    earlier: tuple[int, ...]
+
+
+def inference_requests(job: Job) -> list[InferenceRequest]:
+    """Return the requests of a rank in order; each writes the entry of its own number.
+
+    Each user has a profile, and from its ranges the most tokens of a prompt and of an answer. A request has at
+    least a quarter of them, and continues the conversation of its user by chance.
+    """
+    random = Random(f"{job['seed']} requests")
+    users = [[random.randint(*ends) for ends in random.choice(job["profiles"])] for _ in range(job["users"])]
+    popularity = [1 / (1 + place) ** job["zipf"] for place in range(len(users))]
+    conversations: list[list[int]] = [[] for _ in users]
+    requests: list[InferenceRequest] = []
+    for number in range(job["requests"]):
+        (user,) = random.choices(range(len(users)), popularity)
+        if random.random() >= job["continues"]:
+            conversations[user] = []
+        context, generated = (random.randint(max(1, most // 4), most) for most in users[user])
+        requests.append(InferenceRequest(context, generated, tuple(conversations[user])))
+        conversations[user].append(number)
+    return requests
+
+
+def own_reads(job: Job, request: InferenceRequest) -> int:
+    """Return how often a request reads its own entry: once, and for each batch of generated tokens; never after
+    a prompt so long that its server does nothing but prefill.
+    """
+    return 0 if request.context >= job["prefill"] else 1 + -(-request.generated // job["batch"])
+
+
+def serve(job: Job, since: Clock) -> Done:
+    """Serve requests, one after the other: read the entries of earlier turns, write an own one, durable, and read
+    it as tokens are generated.
+
+    Raises ValueError: what was read is not what was written.
+    """
+    reads, writes = CallTimes(since), CallTimes(since)
+    reader, requests = Reader(job, reads), inference_requests(job)
+    served = ["ended_s,context,generated,own_reads,earlier"]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0)
+    yield {}
+
+    def read_entry(number: int) -> None:
+        reader.read(f"{job['path']}-{number}", requests[number].context * job["token"], number << 40)
+
+    for number, request in enumerate(requests):
+        for entry in request.earlier:
+            read_entry(entry)
+        entry_bytes = request.context * job["token"]
+        with writes.one(entry_bytes):
+            descriptor = os.open(f"{job['path']}-{number}", flags, 0o644)
+            try:
+                for offset in range(0, entry_bytes, job["transfer"]):
+                    length = min(job["transfer"], entry_bytes - offset)
+                    write_whole(descriptor, reader.content.at((number << 40) + offset, length))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        for _ in range(own_reads(job, request)):
+            read_entry(number)
+        row = (f"{since():.6f}", request.context, request.generated, own_reads(job, request))
+        served.append(",".join(map(str, row)) + "," + " ".join(map(str, request.earlier)))
+    yield {"ended_s": since(), "calls": reads, "writes": writes.lines, "requests": served}
+
+
+DO = {"write": write, "read": read, "lay_out": lay_out, "train": train, "serve": serve}
+TABLES = ("batches", "writes", "requests")  # what a rank may leave besides its calls
 
 
 def main() -> int:
@@ -339,8 +437,8 @@ def run_rank(job: Job, number: int, rank: Job, tells: int, waits: int) -> int:
         done["cpu_s"] = time.process_time() - before_s
         out = f"{job['out']}.{number}"
         Path(out + ".csv").write_text("\n".join([*done.pop("calls").lines, ""]))
-        if "batches" in done:
-            Path(out + ".batches.csv").write_text("\n".join([*done.pop("batches"), ""]))
+        for table in [name for name in TABLES if name in done]:
+            Path(f"{out}.{table}.csv").write_text("\n".join([*done.pop(table), ""]))
         Path(out + ".json").write_text(json.dumps(done))
     except OSError as error:
         reason = f"{error.filename or rank['path']}: {(error.strerror or str(error)).lower()}"

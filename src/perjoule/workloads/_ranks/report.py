@@ -40,10 +40,13 @@ class Rank:
 
 
 class RankRecords:
-    """The raw folder of a run. All raise OSError or one of UNEXPECTED if a file is missing or damaged."""
+    """The raw folder of a run. All raise OSError or one of UNEXPECTED if a file is missing or damaged.
 
-    def __init__(self, folder: Path, ranks_count: int) -> None:
-        self.folder, self._ranks_count = folder, ranks_count
+    `table` names the calls of ranks that read and write: "" are those that read, or the only ones.
+    """
+
+    def __init__(self, folder: Path, ranks_count: int, table: str = "") -> None:
+        self.folder, self._ranks_count, self._end = folder, ranks_count, f"{table and '.'}{table}.csv"
         self.clocks = read_as(RunClocks, folder / "run.json")
 
     @cached_property
@@ -66,9 +69,10 @@ class RankRecords:
         import numpy as np  # `perjoule check` only builds the driver
 
         summary = json_of(path.with_name(f"{path.name}.json"))
-        header, *rows = csv.reader(text_of(path.with_name(f"{path.name}.csv")).splitlines())
+        name = path.name + self._end
+        header, *rows = csv.reader(text_of(path.with_name(name)).splitlines())
         if header != ["returned_s", "took_s", "bytes"] or not rows:
-            raise ValueError(f"{path.name}.csv has no calls")
+            raise ValueError(f"{name} has no calls")
         calls, ended_s, cpu_s = (
             np.array(rows, dtype=np.float64),
             float(summary["ended_s"]),
@@ -81,7 +85,7 @@ class RankRecords:
             and (moved_bytes >= 0).all()
             and returned_s.max() <= ended_s + ROUNDED_S
         ):
-            raise ValueError(f"{path.name}.csv has a call that is impossible")
+            raise ValueError(f"{name} has a call that is impossible")
         return Rank(ended_s, cpu_s, calls)
 
     def require_bytes(self, rank_bytes: int) -> None:
