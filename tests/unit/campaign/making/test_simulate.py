@@ -32,3 +32,21 @@ size = "4 MiB"
     [trial, *_] = campaign.parse(text).trials
     hosts = drivers.testbed(trial.testbed).planned(1)
     assert drivers.filesystem(trial.filesystem).redundancy(hosts) is None
+
+
+def test_what_stands_for_reads_and_writes_at_once_reads() -> None:
+    text = """
+name = "one"
+simulate = true
+[testbed]
+kind = "local"
+[[filesystem]]
+kind = "directory"
+path = "/tmp"
+[[workload]]
+kind = "kv_cache"
+users = 1
+requests = 4
+"""
+    [trial, *_] = campaign.parse(text).trials
+    assert drivers.workload(trial.workload).directions == ("read",)
