@@ -21,8 +21,9 @@ import pytest
 from click.testing import CliRunner
 
 import perjoule.cli
+from commanded import command
 from perjoule import drivers, store
-from perjoule.cli import cli, exits, measuring
+from perjoule.cli import cli, measuring
 from perjoule.testbeds.simulated import SimulatedTestbed
 from places import BROKEN_CAMPAIGNS, ROOT
 
@@ -73,34 +74,17 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-class Typed:
-    """The command in this process: what it says and its exit code."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
-
-    def __call__(self, *words: object) -> tuple[int, str, str]:
-        self.capsys.readouterr()
-        try:
-            code = exits.exit_code(
-                lambda: cli.main([str(word) for word in words], prog_name="perjoule", standalone_mode=False)
-            )
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = self.capsys.readouterr()
-        return code, said.out, said.err
-
-
-@pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
-    return Typed(capsys)
+def typed(*words: object) -> tuple[int, str, str]:
+    """Run the command in this process; return its exit code and what it says."""
+    done = command(*words)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with two trials."""
     folder = tmp_path_factory.mktemp("measured")
-    done = run("run", written(folder), "--into", folder / "results")
+    done = command("run", written(folder), "--into", folder / "results")
     assert done.returncode == 0, done.stderr
     return folder / "results"
 
@@ -156,9 +140,7 @@ def test_0_all_is_well(measured: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_run_looks_at_its_machines_once(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_looks_at_its_machines_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at real hosts means logging in to each."""
     looked = list[None]()
     monkeypatch.setattr(SimulatedTestbed, "checks", lambda _: looked.append(None) or ())
@@ -167,7 +149,7 @@ def test_a_run_looks_at_its_machines_once(
     assert len(looked) == 1
 
 
-def test_1_finished_with_invalid_trials(typed: Typed, tmp_path: Path) -> None:
+def test_1_finished_with_invalid_trials(tmp_path: Path) -> None:
     code, said, errors = typed(
         "run", written(tmp_path, repetitions=3, workload="fail_at = 2"), "--into", tmp_path / "r"
     )
@@ -179,7 +161,7 @@ def test_1_finished_with_invalid_trials(typed: Typed, tmp_path: Path) -> None:
     )
 
 
-def test_2_the_campaign_is_wrong(typed: Typed, tmp_path: Path) -> None:
+def test_2_the_campaign_is_wrong(tmp_path: Path) -> None:
     code, _, errors = typed(
         "run", written(tmp_path, filesystem='failure = "layout"'), "--into", tmp_path / "r"
     )
@@ -187,13 +169,13 @@ def test_2_the_campaign_is_wrong(typed: Typed, tmp_path: Path) -> None:
     assert "the layout is impossible on these hosts" in sentence(errors)
 
 
-def test_3_the_machine_is_not_ready(typed: Typed, tmp_path: Path) -> None:
+def test_3_the_machine_is_not_ready(tmp_path: Path) -> None:
     code, _, errors = typed("run", written(tmp_path, testbed='failure = "hold"'), "--into", tmp_path / "r")
     assert code == 3
     assert "the simulated testbed fails, as configured" in sentence(errors)
 
 
-def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
+def test_4_the_workload_failed(tmp_path: Path) -> None:
     code, said, _ = typed("run", written(tmp_path, filesystem='failure = "daemon"'), "--into", tmp_path / "r")
     assert code == 4
     assert "report.html" in said
@@ -204,7 +186,7 @@ def test_4_the_workload_failed(typed: Typed, tmp_path: Path) -> None:
     [
         pytest.param(signal.SIGINT, 1, marks=pytest.mark.slow),
         (signal.SIGINT, 3),
-        (signal.SIGTERM, 1),
+        pytest.param(signal.SIGTERM, 1, marks=pytest.mark.slow),
         pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
     ],
 )
@@ -229,7 +211,7 @@ def test_5_interrupted_and_resume_measures_what_is_missing_and_nothing_twice(
     )
     kept_count = len(store.open_results(folder).records())
     assert 2 <= kept_count < 12
-    done = run("resume", folder)
+    done = command("resume", folder)
     assert done.returncode == 0, done.stderr
     assert f"{12 - kept_count} trials" in done.stderr
     records = store.open_results(folder).records()
@@ -326,7 +308,7 @@ def alone(errors: str) -> str:
     (BROKEN_CAMPAIGNS / "expected.txt").read_text().splitlines(),
     ids=lambda line: line.split(".toml")[0],
 )
-def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed, tmp_path: Path) -> None:
+def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, tmp_path: Path) -> None:
     for part in drivers.PROTOCOLS:  # drivers are added: the file says {filesystems}
         line = line.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
     code, said, errors = typed(
@@ -403,7 +385,7 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
     ids=lambda value: "-".join(Path(str(word)).name for word in value) if isinstance(value, list) else "",
 )
 def test_a_mistake_on_the_command_line_is_one_sentence_with_what_was_meant(
-    words: Sequence[object], said: str, typed: Typed
+    words: Sequence[object], said: str
 ) -> None:
     code, output, errors = typed(*words)
     assert code == 2
@@ -411,7 +393,7 @@ def test_a_mistake_on_the_command_line_is_one_sentence_with_what_was_meant(
     assert said in alone(errors)
 
 
-def test_a_command_line_without_words_shows_the_help(typed: Typed) -> None:
+def test_a_command_line_without_words_shows_the_help() -> None:
     code, _, errors = typed()
     assert code == 2
     assert "Measure:" in errors
@@ -420,7 +402,7 @@ def test_a_command_line_without_words_shows_the_help(typed: Typed) -> None:
 FOLDER_COMMANDS = ("show", "report", "verify", "resume")
 
 
-def test_a_campaign_where_results_belong_is_answered_with_the_command_that_runs_it(typed: Typed) -> None:
+def test_a_campaign_where_results_belong_is_answered_with_the_command_that_runs_it() -> None:
     path = ROOT / "examples" / "local.toml"
     code, _, errors = typed("show", path)
     assert code == 3
@@ -429,7 +411,7 @@ def test_a_campaign_where_results_belong_is_answered_with_the_command_that_runs_
 
 @pytest.mark.parametrize("command", FOLDER_COMMANDS)
 @pytest.mark.parametrize("name", ["nothing", "", "file"], ids=["nothing there", "another folder", "a file"])
-def test_what_is_not_a_results_folder_is_named(command: str, name: str, typed: Typed, tmp_path: Path) -> None:
+def test_what_is_not_a_results_folder_is_named(command: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     code, _, errors = typed(command, tmp_path / name)
     assert code == 3
@@ -453,9 +435,7 @@ def test_what_is_not_a_results_folder_is_named(command: str, name: str, typed: T
         ),
     ],
 )
-def test_a_damaged_head_or_journal_is_named(
-    command: str, name: str, content: bytes, typed: Typed, copied: Path
-) -> None:
+def test_a_damaged_head_or_journal_is_named(command: str, name: str, content: bytes, copied: Path) -> None:
     (copied / name).write_bytes(content)
     code, _, errors = typed(command, copied)
     assert code == 3
@@ -465,7 +445,7 @@ def test_a_damaged_head_or_journal_is_named(
 
 @pytest.mark.parametrize("command", ["show", "report", "verify"])
 @pytest.mark.parametrize("name", ["record.json", "series.parquet"])
-def test_a_damaged_attempt_is_named(command: str, name: str, typed: Typed, copied: Path) -> None:
+def test_a_damaged_attempt_is_named(command: str, name: str, copied: Path) -> None:
     damaged = next((copied / "trials").rglob(name))
     damaged.write_bytes(damaged.read_bytes()[:100])
     code, said, errors = typed(command, copied)
@@ -477,7 +457,7 @@ def test_a_damaged_attempt_is_named(command: str, name: str, typed: Typed, copie
         assert f"{damaged}: the file is damaged: " in alone(errors)
 
 
-def test_results_of_a_newer_perjoule_are_refused(typed: Typed, copied: Path) -> None:
+def test_results_of_a_newer_perjoule_are_refused(copied: Path) -> None:
     head = json.loads((copied / "results.json").read_text())
     (copied / "results.json").write_text(json.dumps({**head, "version": 99}))
     code, _, errors = typed("show", copied)
@@ -488,7 +468,7 @@ def test_results_of_a_newer_perjoule_are_refused(typed: Typed, copied: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["show", "report", "verify"])
-def test_results_without_a_trial_say_how_to_measure_one(command: str, typed: Typed, tmp_path: Path) -> None:
+def test_results_without_a_trial_say_how_to_measure_one(command: str, tmp_path: Path) -> None:
     store.create(tmp_path / "r", written(tmp_path).read_text(), "tried")
     code, _, errors = typed(command, tmp_path / "r")
     assert code == 3
@@ -498,7 +478,7 @@ def test_results_without_a_trial_say_how_to_measure_one(command: str, typed: Typ
     )
 
 
-def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, copied: Path) -> None:
+def test_results_that_another_perjoule_works_on_are_left_alone(copied: Path) -> None:
     with store.open_results(copied).hold():
         code, _, errors = typed("resume", copied)
     assert code == 3
@@ -508,9 +488,7 @@ def test_results_that_another_perjoule_works_on_are_left_alone(typed: Typed, cop
     )
 
 
-def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_so_too(
-    typed: Typed, copied: Path
-) -> None:
+def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_so_too(copied: Path) -> None:
     journal = copied / "journal.jsonl"
     journal.write_text(journal.read_text().partition("\n")[2])
     (copied / "trials" / "notes.txt").write_text("years")
@@ -528,7 +506,7 @@ def test_resume_says_what_it_sets_aside_and_what_it_leaves_and_the_report_says_s
     assert f"attempt {aside.name} was set aside" in (copied / "report.html").read_text()
 
 
-def test_a_folder_with_other_things_in_it_is_not_written_into(typed: Typed, tmp_path: Path) -> None:
+def test_a_folder_with_other_things_in_it_is_not_written_into(tmp_path: Path) -> None:
     campaign = written(tmp_path)
     code, _, errors = typed("run", campaign, "--into", tmp_path)
     assert code == 3
@@ -538,7 +516,7 @@ def test_a_folder_with_other_things_in_it_is_not_written_into(typed: Typed, tmp_
     )
 
 
-def test_results_of_another_campaign_are_not_mixed(typed: Typed, copied: Path, tmp_path: Path) -> None:
+def test_results_of_another_campaign_are_not_mixed(copied: Path, tmp_path: Path) -> None:
     code, _, errors = typed("run", written(tmp_path, repetitions=3), "--into", copied)
     assert code == 3
     assert f"{copied}: this results folder belongs to another campaign; choose another folder" in alone(
@@ -554,7 +532,7 @@ def test_results_of_another_campaign_are_not_mixed(typed: Typed, copied: Path, t
         ("/dev/null/results", ": /dev/null is not a folder; choose another path"),
     ],
 )
-def test_where_nothing_can_be_written_is_named(into: str, words: str, typed: Typed, tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_is_named(into: str, words: str, tmp_path: Path) -> None:
     code, _, errors = typed("run", written(tmp_path), "--into", into)
     assert code == 3
     assert into in alone(errors)
@@ -568,9 +546,7 @@ def test_where_nothing_can_be_written_is_named(into: str, words: str, typed: Typ
         ("/dev/null", "it is not a folder; choose another path"),
     ],
 )
-def test_figures_that_can_t_be_written_are_named(
-    figures: str, words: str, typed: Typed, measured: Path
-) -> None:
+def test_figures_that_can_t_be_written_are_named(figures: str, words: str, measured: Path) -> None:
     code, _, errors = typed("report", measured, "--figures", figures)
     assert code == 3
     assert alone(errors).startswith(f"{figures}: ")
@@ -578,7 +554,7 @@ def test_figures_that_can_t_be_written_are_named(
 
 
 def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perjoule.machine.disks.RESERVE_BYTES", 2**62)
     for words in (("run", written(tmp_path), "--into", tmp_path / "r"), ("check", written(tmp_path))):
@@ -592,7 +568,7 @@ def test_a_campaign_that_does_not_fit_is_refused_by_check_and_run(
     assert not (tmp_path / "r").exists()
 
 
-def test_check_says_how_much_room_a_campaign_needs(typed: Typed, tmp_path: Path) -> None:
+def test_check_says_how_much_room_a_campaign_needs(tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path))
     assert code == 0
     assert re.search(
@@ -600,9 +576,7 @@ def test_check_says_how_much_room_a_campaign_needs(typed: Typed, tmp_path: Path)
     )
 
 
-def test_a_missing_tool_is_named_with_its_package(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, _, errors = typed("run", ROOT / "examples/local.toml", "--into", tmp_path / "r")
     assert code == 3
@@ -611,9 +585,7 @@ def test_a_missing_tool_is_named_with_its_package(
     assert not (tmp_path / "r").exists()
 
 
-def test_of_many_missing_tools_the_first_are_named(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_missing_tools_the_first_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, _, errors = typed("demo", "--into", tmp_path / "r")
     assert code == 3
@@ -690,7 +662,7 @@ def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, termin
     if command == "show":
         asked = written(tmp_path, repetitions=3)
         asked.write_text(asked.read_text().replace('size = "2 MiB"', 'size = "40 MiB"'))
-        assert run("run", asked, "--into", measured).returncode == 0
+        assert typed("run", asked, "--into", measured)[0] == 0
     ours, theirs = terminal
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")} | {
         "TERM": "dumb"
@@ -714,24 +686,24 @@ def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, termin
 
 
 def test_a_table_says_that_watts_are_modelled(measured: Path) -> None:
-    assert "simulated, not measured" in run("show", measured).stdout
+    assert "simulated, not measured" in typed("show", measured)[1]
 
 
-def test_a_table_of_emulated_hosts_says_so(typed: Typed, tmp_path: Path) -> None:
+def test_a_table_of_emulated_hosts_says_so(tmp_path: Path) -> None:
     code, said, errors = typed("run", written(tmp_path, testbed="scale = 0.5"), "--into", tmp_path / "r")
     assert code == 0
     assert "emulated at scale 0.5" in said
     assert "emulated at scale 0.5" in errors
 
 
-def test_the_schema_is_json_for_an_editor(typed: Typed) -> None:
+def test_the_schema_is_json_for_an_editor() -> None:
     code, said, _ = typed("drivers", "--schema")
     assert code == 0
     assert json.loads(said)["$schema"]
 
 
 def test_doctor_names_each_thing_missing_with_its_fix(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     code, said, errors = typed("doctor", "--all")
@@ -744,7 +716,7 @@ def test_doctor_names_each_thing_missing_with_its_fix(
     assert "apt-get install" in alone(errors)
 
 
-def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaults(typed: Typed) -> None:
+def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaults() -> None:
     _, said, _ = typed("doctor", "--all")
     assert all(
         re.search(rf"^(ok|less) +{name}: ", said, re.MULTILINE)
@@ -753,7 +725,7 @@ def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaul
 
 
 def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, said, _ = typed("doctor", written(tmp_path))
     assert code == 0
@@ -772,7 +744,7 @@ def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
     assert "write `perjoule doctor CAMPAIGN.toml --set" in typed("doctor", "--set", "repetitions=1")[2]
 
 
-def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
+def test_check_tells_order_bytes_and_time(tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path), "--list", "--connect")
     assert code == 0
     assert said.startswith("tried: 2 trials on 1 deployment, 4 MiB to be moved, about ")
@@ -781,9 +753,7 @@ def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
     assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
-def test_check_warns_of_what_this_machine_lacks(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_warns_of_what_this_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The campaign may run on another machine."""
     (tmp_path / "lab.toml").write_text(
         '[testbed]\nkind = "virtual"\ndisk = "directory"\n[[filesystem]]\nkind = "orangefs"\nprefix = '
@@ -827,9 +797,7 @@ def test_check_warns_of_what_this_machine_lacks(
         ),
     ],
 )
-def test_check_warns_of_a_folder_or_device_that_is_not_there(
-    tables: str, said: str, typed: Typed, tmp_path: Path
-) -> None:
+def test_check_warns_of_a_folder_or_device_that_is_not_there(tables: str, said: str, tmp_path: Path) -> None:
     text = f'{tables}[[workload]]\nkind = "fio"\nsize = "4 MiB"\n'
     (tmp_path / "lab.toml").write_text(text.replace("{}", "/none/such"))
     code, printed, _ = typed("check", tmp_path / "lab.toml")
@@ -842,7 +810,7 @@ def test_check_warns_of_a_folder_or_device_that_is_not_there(
 
 
 def test_check_asks_neither_hosts_nor_meters_unless_told_to(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[str]()
     monkeypatch.setattr("perjoule.testbeds.cluster.SshCluster.checks", lambda _: asked.append("hosts") or ())
@@ -861,7 +829,7 @@ def test_check_asks_neither_hosts_nor_meters_unless_told_to(
     assert asked == ["hosts", "meter"]
 
 
-def test_verify_finds_what_was_changed(typed: Typed, copied: Path) -> None:
+def test_verify_finds_what_was_changed(copied: Path) -> None:
     assert typed("verify", copied)[0] == 0
     raw = next((copied / "trials").rglob("simulated.json"))
     raw.write_text(raw.read_text().replace("write", "read "))
@@ -870,7 +838,7 @@ def test_verify_finds_what_was_changed(typed: Typed, copied: Path) -> None:
     assert str(raw.relative_to(copied)) in said
 
 
-def test_figures_are_written_where_asked(typed: Typed, measured: Path, tmp_path: Path) -> None:
+def test_figures_are_written_where_asked(measured: Path, tmp_path: Path) -> None:
     code, said, _ = typed("report", measured, "--figures", tmp_path / "figures")
     assert code == 0
     assert {Path(line).suffix for line in said.splitlines()} == {".svg", ".pdf"}
@@ -906,9 +874,7 @@ def test_the_line_in_the_readme_makes_bash_complete() -> None:
     assert done.stderr == ""
 
 
-def test_results_made_under_sudo_belong_to_who_asked(
-    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_made_under_sudo_belong_to_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, tuple[int, int]] = {}
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("os.chown", lambda path, uid, gid: given.update({os.path.realpath(path): (uid, gid)}))
