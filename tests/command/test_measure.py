@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from commanded import command
 from documents import commands
 from perjoule import campaign, simulators, store
 from perjoule.cli import cli
@@ -38,6 +39,13 @@ def free_port() -> str:
 def measure(*words: str, code: int = 0, within: Path | None = None) -> str:
     argv = [*PERJOULE, "measure", *words]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=280, check=False, cwd=within)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def refused(*words: str, code: int) -> str:
+    """Return what the command says in this process of what it does not measure."""
+    done = command("measure", *words)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -189,21 +197,21 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
     full.mkdir()
     (full / "thesis.tex").write_text("mine")
     before = data.stat().st_mtime_ns  # what is made in it changes that, also if it is removed
-    assert "PATH: the path is empty" in measure("", "--meter", plug, code=2)
-    percent = measure(str(data), "--meter", f"{plug}?accuracy=1", code=2)
+    assert "PATH: the path is empty" in refused("", "--meter", plug, code=2)
+    percent = refused(str(data), "--meter", f"{plug}?accuracy=1", code=2)
     assert 'accuracy = 1 is out of range; write accuracy = "1 %"' in percent
-    assert "not a folder" in measure(__file__, "--meter", plug, code=3)
-    assert "check its address" in measure(str(data), "--meter", "shelly://127.0.0.1:1", code=3)
-    assert "no NAS takes part" in measure(str(data), "--meter", f"nas={plug}", code=2)
-    assert "named twice" in measure(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
-    assert "not empty" in measure(str(data), "--meter", plug, "--into", str(full), code=3)
-    assert '"99999" in "h:99999" is no port' in measure(str(data), "--meter", "shelly://h:99999", code=2)
-    log = measure(str(data), "--meter", "csv:plug.csv", code=2)
+    assert "not a folder" in refused(__file__, "--meter", plug, code=3)
+    assert "check its address" in refused(str(data), "--meter", "shelly://127.0.0.1:1", code=3)
+    assert "no NAS takes part" in refused(str(data), "--meter", f"nas={plug}", code=2)
+    assert "named twice" in refused(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
+    assert "not empty" in refused(str(data), "--meter", plug, "--into", str(full), code=3)
+    assert '"99999" in "h:99999" is no port' in refused(str(data), "--meter", "shelly://h:99999", code=2)
+    log = refused(str(data), "--meter", "csv:plug.csv", code=2)
     assert "lacks unit, semantics, grade, value; add ?unit=...&semantics=...&grade=...&value=..." in log
-    assert "shelly needs an address" in measure(str(data), "--meter", "shelly:", code=2)
-    refused = measure(str(data), "--meter", plug, "--seconds", "5", code=2)
-    assert "a window of 5 s has only 10 of its updates, and 20 are needed" in refused
-    assert "write --seconds 10," in refused
+    assert "shelly needs an address" in refused(str(data), "--meter", "shelly:", code=2)
+    short = refused(str(data), "--meter", plug, "--seconds", "5", code=2)
+    assert "a window of 5 s has only 10 of its updates, and 20 are needed" in short
+    assert "write --seconds 10," in short
     assert data.stat().st_mtime_ns == before
 
 
@@ -219,7 +227,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
 )
 def test_a_login_in_a_meters_line_is_refused_and_never_repeated(tmp_path: Path, line: str, said: str) -> None:
     for words in (["measure", str(tmp_path), "--meter", line], ["meters", "watch", line]):
-        done = subprocess.run([*PERJOULE, *words], capture_output=True, text=True, timeout=60, check=False)
+        done = command(*words)
         assert done.returncode == 2
         assert said in done.stderr
         assert "s3cret" not in done.stdout + done.stderr
