@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from commanded import command
 from day import by_day
 from measured import measured
 from perjoule import report
@@ -56,13 +57,16 @@ WITHOUT_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def told(*words: object, code: int, before: Callable[[], None] | None = None, **environment: str) -> str:
-    """Run the installed command, which must end in time, with this code and one sentence; give the
-    sentence.
+    """Run the command, in a process of its own if that is to be `before` it begins: it ends with this code and
+    one sentence; give the sentence.
     """
-    argv, env = [PERJOULE, *map(str, words)], {**AS_INSTALLED, **WITHOUT_BYTECODE, **environment}
-    done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env
-    )
+    if before:
+        argv, env = [PERJOULE, *map(str, words)], {**AS_INSTALLED, **WITHOUT_BYTECODE, **environment}
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env
+        )
+    else:
+        done = command(*words, **environment)
     assert done.returncode == code, (done.stdout[-500:], done.stderr[-2000:])
     assert "Traceback" not in done.stderr
     sentence = done.stderr.rstrip("\n").rpartition("\n")[2]
@@ -135,9 +139,7 @@ def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
             os.mkfifo(path)
         else:
             path.symlink_to("/dev/zero")
-        done = subprocess.run(
-            [PERJOULE, "verify", copy], capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
+        done = command("verify", copy)
         assert done.returncode == code
         assert "not a file, but a pipe or a device" in done.stdout + done.stderr
 
@@ -186,9 +188,7 @@ def test_a_pledge_that_could_not_be_written_can_be_written_later(tmp_path: Path)
     words = ["predict", "moosefs", "--on", "odroid-hc4", "--pledge", tmp_path / "p.json"]
     told(*words, code=3, before=limited(resource.RLIMIT_FSIZE, 2048))
     assert list(tmp_path.iterdir()) == []
-    assert (
-        subprocess.run([PERJOULE, *words], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
-    )
+    assert command(*words).returncode == 0
     assert json.loads((tmp_path / "p.json").read_text())["format"] == "perjoule pledge"
 
 
@@ -226,7 +226,7 @@ def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
             f"continue with: perjoule resume {folder}",
         )
         assert len(kept(folder)) < 12
-        subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+        assert command("resume", folder).returncode == 0
     now = kept(folder)
     assert before <= now
     assert max(now.values()) == 1
@@ -314,15 +314,10 @@ def test_results_are_read_without_threads(results: Path) -> None:
 
 def finished(folder: Path) -> None:
     """Resume, and find each trial once."""
-    subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+    assert command("resume", folder).returncode == 0
     trials = [json.loads(line)["trial"] for line in (folder / "journal.jsonl").read_text().splitlines()]
     assert len(set(trials)) == len(trials) == 2
-    assert (
-        subprocess.run(
-            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
-        ).returncode
-        == 0
-    )
+    assert command("verify", folder).returncode == 0
 
 
 def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: Path, tmp_path: Path) -> None:
@@ -341,11 +336,11 @@ def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: 
     assert (read.returncode, read.stdout.rstrip()[-8:]) == (0, "0 differ")
 
 
-@pytest.mark.parametrize("command", ["show", "verify", "report", "resume"])
-def test_a_folder_that_can_not_be_read_is_one_sentence(command: str, results: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", ["show", "verify", "report", "resume"])
+def test_a_folder_that_can_not_be_read_is_one_sentence(verb: str, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
     (tmp_path / "results").chmod(0)
-    assert "is not readable" in told(command, tmp_path / "results", code=2, before=without_privileges)
+    assert "is not readable" in told(verb, tmp_path / "results", code=2, before=without_privileges)
 
 
 # perjoule with a clock that is ahead by as many seconds as a file says. Python sleeps by the other clock,
@@ -375,14 +370,9 @@ def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=LIMIT_S)
         assert lines(folder)[: len(before)] == before != lines(folder)
-    subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+    assert command("resume", folder).returncode == 0
     assert len(lines(folder)) == len(set(lines(folder))) == 6
-    assert (
-        subprocess.run(
-            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
-        ).returncode
-        == 0
-    )
+    assert command("verify", folder).returncode == 0
 
 
 def lines(folder: Path) -> list[str]:
@@ -457,12 +447,7 @@ def the_trial(folder: Path) -> Record:
     assert (load.moved_bytes, load.ended_s - load.began_s) == (100 * MIB, pytest.approx(5.0))
     (cell,) = summary(results).cells
     assert cell.metrics["mean_w"].mean == pytest.approx(50.0, rel=0.001)
-    assert (
-        subprocess.run(
-            [PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False
-        ).returncode
-        == 0
-    )
+    assert command("verify", folder).returncode == 0
     return record
 
 
@@ -519,7 +504,7 @@ def refused(process: subprocess.Popen[str], results: Path, reason: str) -> None:
     assert reason in said.rstrip("\n").rpartition("\n")[2]
     assert "Traceback" not in said
     assert lines(results) == []
-    subprocess.run([PERJOULE, "resume", results], capture_output=True, check=True, timeout=LIMIT_S)
+    assert command("resume", results).returncode == 0
     the_trial(results)
 
 
