@@ -1,6 +1,5 @@
 """Every command in the documents runs as it stands there, each document in a folder of its own."""
 
-import os
 import re
 import shlex
 import shutil
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commanded import command
 from corrected import CAMPAIGN as MODELLED
 from corrected import of_today
 from documents import TABLES, commands
@@ -78,16 +78,12 @@ def elsewhere(command: str) -> list[str]:
     return [beginning for beginning in OUTSIDE if command.startswith(beginning)]
 
 
-def run(command: str, folder: Path, shorter: str = "") -> None:
-    words, _, into = command.partition(" '>' ")
-    argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(words)[1:]]
-    argv += shlex.split(shorter)
-    argv += ["--for", "1 s"] if command.startswith(ENDLESS) else []
-    environment = {**os.environ, "COLUMNS": "120"}
-    done = subprocess.run(
-        argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == CODES.get(command, 0), f"{command}\n{done.stdout}\n{done.stderr}"
+def run(typed: str, folder: Path, shorter: str = "") -> None:
+    words, _, into = typed.partition(" '>' ")
+    argv = [*shlex.split(words)[1:], *shlex.split(shorter)]
+    argv += ["--for", "1 s"] if typed.startswith(ENDLESS) else []
+    done = command(*argv, folder=folder, COLUMNS="120")
+    assert done.returncode == CODES.get(typed, 0), f"{typed}\n{done.stdout}\n{done.stderr}"
     if into:
         (folder / into).write_text(done.stdout)
 
@@ -223,9 +219,9 @@ def test_commands_in_the_documents_do_what_they_say(
         if name := re.match(r'name = "(.+)"', text):
             (tmp_path / f"{name[1]}.toml").write_text(text)
     PREPARED.get(document.name, lambda folder, demo: None)(tmp_path, demo)
-    for command in commands(document):
-        if not elsewhere(command):
-            run(command, tmp_path, shorter.get(command, ""))
+    for typed in commands(document):
+        if not elsewhere(typed):
+            run(typed, tmp_path, shorter.get(typed, ""))
 
 
 def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path, demo: Demo) -> None:
@@ -243,9 +239,9 @@ def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path,
     (tmp_path / "sql.py").write_text(f"import duckdb\nprint(duckdb.sql({code['sql']!r}).to_df().to_string())")
     assert shutil.which("Rscript"), "Rscript is missing: setup/install tests"
     told: list[list[str]] = []
-    for command in ([sys.executable, "rows.py"], [sys.executable, "sql.py"], ["Rscript", "rows.r"]):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    for argv in ([sys.executable, "rows.py"], [sys.executable, "sql.py"], ["Rscript", "rows.r"]):
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"{argv}\n{done.stdout}\n{done.stderr}"
         rows = re.findall(r"(?:MooseFS|GlusterFS|CephFS) +(?:read|write) +1 +([0-9]+\.[0-9]+)", done.stdout)
         told.append(sorted(f"{float(value):.4g}" for value in rows[:6]))
     assert len(told[0]) == 6
