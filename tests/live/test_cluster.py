@@ -435,7 +435,7 @@ MPI = {
 }
 ONE_CLIENT = FILES | {"mixed users": FILES["mixed users"].replace("clients = [2]", "clients = [1]")}
 MATRIX: dict[str, tuple[str, Loads]] = {
-    "moosefs": ('kind = "moosefs"\ngoal = 2', FILES | RANDOM),
+    "moosefs": ('kind = "moosefs"\ngoal = 2', FILES | RANDOM | MPI),
     "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', FILES),
     "cephfs": ('kind = "cephfs"\ncopies = 2', FILES),
     "orangefs": ('kind = "orangefs"', FILES),
@@ -444,7 +444,6 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     "nfs in user space": ('kind = "nfs"\nclient = "fuse"', FILES),
     "directory": ('kind = "directory"\npath = "FOLDER/mounted"', FILES | RANDOM),
     "local": ('kind = "local"\ntype = "ext4"', ONE_CLIENT),
-    "moosefs with MPI": ('kind = "moosefs"', MPI),
     "glusterfs with MPI": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with MPI": ('kind = "cephfs"\ncopies = 2', MPI),
     # With its cache, a client may not see for 5 s which directories another has made.
@@ -456,9 +455,8 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     # hep runs this checkout's Python, which may be where root alone may look
     "directory without root": (
         'kind = "directory"\npath = "FOLDER/mounted"',
-        {k: v for k, v in FILES.items() if "hep" not in k},
+        {k: v for k, v in (FILES | MPI).items() if "hep" not in k},
     ),
-    "directory with MPI without root": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
@@ -503,7 +501,7 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
 # What `make test` runs; `make slow` runs every load on every file system. By day Ceph's servers are reached over
 # SSH in test_events.py.
 BY_DAY = {
-    "moosefs": ("fio in rounds", "fio at random"),
+    "moosefs": ("fio in rounds", "fio at random", "ior", "mdtest"),
     "glusterfs": ("mixed users",),
     "orangefs": ("verified",),
     "beegfs": ("verified",),
@@ -511,9 +509,7 @@ BY_DAY = {
     "nfs in user space": ("verified",),
     "directory": ("a job file", "hep in parts"),
     "local": ("fio's servers",),
-    "moosefs with MPI": ("ior", "mdtest"),
-    "directory without root": ("fio",),
-    "directory with MPI without root": ("mdtest",),
+    "directory without root": ("fio", "mdtest"),
     "moosefs with sudo": ("hep",),
     "device": ("device",),
     "glusterfs that grows": ("fio",),
@@ -544,9 +540,8 @@ def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
     by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
     assert kinds - by_day == {"cephfs", "rados"}
     installed = {name: loads for name, loads in DAYS.items() if name not in ("orangefs", "beegfs", "nfs")}
-    loads = {load for name, found in installed.items() if "MPI" not in name for load in found}
-    assert loads == FILES.keys() | RANDOM.keys() | {"device"}
-    assert {load for name, found in DAYS.items() if "MPI" in name for load in found} == MPI.keys()
+    loads = {load for found in installed.values() for load in found}
+    assert loads == FILES.keys() | RANDOM.keys() | MPI.keys() | {"device"}
 
 
 @pytest.mark.parametrize(("name", "kind", "workloads"), ROWS)
