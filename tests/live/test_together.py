@@ -22,7 +22,7 @@ HOSTS = """
 repetitions = 1
 clients = [2]
 settle = "300 ms"
-quiet = "5 s"
+quiet = 0
 [testbed]
 kind = "virtual"
 disk = "directory"
