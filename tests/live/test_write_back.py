@@ -20,6 +20,7 @@ CAMPAIGN = """
 name = "write-back"
 clients = 2
 repetitions = 1
+settle = "200 ms"
 quiet = 0
 [testbed]
 kind = "virtual"
