@@ -247,11 +247,9 @@ class KvCache(Workload):
     def job(self, client_number: int, rank: int, path: str) -> dict[str, Json]:
         """Return what a server does; its entries begin with `path`."""
         wanted = PROFILES if self.profile == "mixed" else {self.profile: PROFILES[self.profile]}
-        prompts = {
-            name: [max(1, round(self.share_ratio * end)) for end in ends]
-            for name, (ends, _) in wanted.items()
-        }
-        profiles: list[Json] = [[prompts[name], list(generated)] for name, (_, generated) in wanted.items()]
+        profiles: list[Json] = []
+        for prompt, answer in wanted.values():
+            profiles.append([[max(1, round(self.share_ratio * end)) for end in prompt], [*answer]])
         return {
             "path": path,
             "seed": f"kv_cache {self.seed} of {client_number}, {rank}",
