@@ -90,7 +90,7 @@ class KvCache(Workload):
     ranks_count: Annotated[int, Field(ge=1, le=256)] = 1
     """Inference servers in each client; each serves one request after the other."""
 
-    zipf: Annotated[float, Field(ge=0, le=10)] = 0.0
+    zipf_ratio: Annotated[float, Field(ge=0, le=10)] = 0.0
     """Exponent of the popularity of users; 0 is that of MLPerf, where all ask alike often."""
 
     block_count: Annotated[int, Field(ge=16, le=4096, multiple_of=16)] = 16
@@ -256,7 +256,7 @@ class KvCache(Workload):
             "profiles": profiles,
             "users": len(range(rank, self.users_count, self.ranks_count)),
             "requests": len(range(rank, self.requests_count, self.ranks_count)),
-            "zipf": self.zipf,
+            "zipf": self.zipf_ratio,
             "continues": CONTINUES_RATIO,
             "prefill": PREFILL_TOKENS * self.share_ratio,
             "batch": DECODED_TOKENS,

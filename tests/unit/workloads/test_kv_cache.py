@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.workloads._ranks import PROGRAM
 from perjoule.workloads._ranks.program import inference_requests
 from perjoule.workloads.kv_cache import PROFILES, TOKEN_BYTES, KvCache
+from places import TRANSCRIPTS
 
 PAGE = 4096
 TOKEN = 6 * PAGE  # as of tiny-1b
@@ -260,3 +262,25 @@ def test_a_share_is_of_prompts_and_a_profile_of_users() -> None:
 def test_what_can_not_be_is_refused(options: dict[str, Json], error: str) -> None:
     with pytest.raises((ValidationError, ValueError), match=error):
         kv_cache(**options)
+
+
+def test_what_real_servers_left_gives_its_numbers() -> None:
+    """Two servers, six requests of three users; a token of tiny-1b has 24 KiB, a decode
+    batch 32 tokens.
+    """
+    folder = TRANSCRIPTS / "kv_cache"
+    outcome = kv_cache(**SMALL | {"requests": 6, "users": 3}).outcome(folder)
+    written_count = read_count = answers_count = 0
+    for rank in (0, 1):
+        prompts: list[int] = []
+        for request in rows(folder / f"client-1.{rank}.requests.csv"):
+            prompts.append(int(request["context"]))
+            answers_count += (answer_count := int(request["generated"]))
+            written_count += prompts[-1]
+            if prompts[-1] < 100:  # 1 % of 10,000 tokens; longer ones are for another server to decode
+                read_count += prompts[-1] * (1 + math.ceil(answer_count / 32))
+            read_count += sum(prompts[int(number)] for number in request["earlier"].split())
+    writes, reads = outcome.results
+    assert writes.moved_bytes == TOKEN * written_count
+    assert reads.moved_bytes == TOKEN * read_count
+    assert outcome.measured["tokens_count"] == answers_count
