@@ -82,20 +82,8 @@ def test_bytes_pass_a_gateway_and_go_on_to_the_first_copy() -> None:
         assert (flows.read.storage_received_ratio, flows.read.storage_sent_ratio) == (1, 1 + 1)
 
 
-def test_of_gateways_beside_all_data_one_byte_in_four_stays_on_its_host() -> None:
-    flows = of(gateways="storage", copies=2).amplification(HOSTS)
-    assert flows is not None
-    assert (flows.write.storage_received_ratio, flows.write.storage_sent_ratio) == (1 + 3 / 4 + 1, 3 / 4 + 1)
-    assert (flows.read.storage_received_ratio, flows.read.storage_sent_ratio) == (3 / 4, 1 + 3 / 4)
-    parity = of(gateways="storage", erasure="2+1").amplification(HOSTS)
-    assert parity is not None
-    assert parity.write.storage_received_ratio == 1 + 3 / 4 + 2 / 2
-    assert parity.read.storage_received_ratio == 3 / 4 + 1 / 2
-
-
-def test_bytes_are_not_derived_where_gateways_have_unequal_loads_or_are_beside_some_data() -> None:
-    three_clients = planned([*STORAGE, "metadata", "management", *["client"] * 3])
-    assert of(gateways="storage").amplification(three_clients) is None
+def test_bytes_are_not_derived_where_gateways_are_beside_data() -> None:
+    assert of(gateways="storage").amplification(HOSTS) is None
     for place in ("metadata", "storage"):
         assert of(gateways=place, classes="together").amplification(HOSTS) is None
 
