@@ -66,6 +66,14 @@ def test_a_plug_is_found_and_one_that_meters_nothing_is_not(monkeypatch):
         assert Kasa.discover([str(table["address"])]) == ()
 
 
+def test_a_plug_that_meters_nothing_and_says_no_name_is_one_error(monkeypatch):
+    """The library makes a model of the name, whatever that is."""
+    system = json.loads(json.dumps(simulator._SYSTEM)) | {"feature": "TIM", "dev_name": 1.5}
+    monkeypatch.setattr(simulator, "_SYSTEM", system)
+    with simulator.serve(Behaviour()) as table:
+        assert Kasa.discover([str(table["address"])]) == ()
+
+
 @pytest.mark.parametrize("said", [10**400, "x", [60], {"W": 60}])
 def test_a_number_that_is_none_is_a_gap(said, monkeypatch):
     """The library divides what a plug says, whatever it is."""

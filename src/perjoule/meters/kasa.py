@@ -65,13 +65,10 @@ class Kasa(Plug):
         with _running(self.address) as run:
             device = run(self._device(), CONNECT_FACTOR * self.timeout_s)
             try:
-                sockets = [device] if self.socket is None else device.children[self.socket : self.socket + 1]
-                energy = next(
-                    (outlet.modules["Energy"] for outlet in sockets if "Energy" in outlet.modules), None
-                )
+                energy, model = run(self._energy(device), self.timeout_s)
                 if energy is None:
                     at = "" if self.socket is None else f" at socket {self.socket}"
-                    raise ValueError(f"{device.model} has no power meter{at}")
+                    raise ValueError(f"{model} has no power meter{at}")
                 power_channel = self.power(extent, resolution_w=0.001)
                 energy_channel = self.energy(extent, resolution_j=JOULES_PER_WH)
 
@@ -119,6 +116,12 @@ class Kasa(Plug):
             raise OSError(f"no plug answers at {host}")
         await device.update()
         return device
+
+    async def _energy(self, device: "Device") -> tuple[Any, str]:
+        """Return what meters (None if nothing does), and the model, which the library makes of an answer."""
+        sockets = [device] if self.socket is None else device.children[self.socket : self.socket + 1]
+        modules = [outlet.modules["Energy"] for outlet in sockets if "Energy" in outlet.modules]
+        return next(iter(modules), None), device.model
 
 
 def _meters(address: str) -> bool:
