@@ -66,10 +66,14 @@ def test_a_plug_is_found_and_one_that_meters_nothing_is_not(monkeypatch):
         assert Kasa.discover([str(table["address"])]) == ()
 
 
-def test_a_plug_that_meters_nothing_and_says_no_name_is_one_error(monkeypatch):
-    """The library makes a model of the name, whatever that is."""
-    system = json.loads(json.dumps(simulator._SYSTEM)) | {"feature": "TIM", "dev_name": 1.5}
-    monkeypatch.setattr(simulator, "_SYSTEM", system)
+def test_a_plug_without_a_meter_whose_description_the_library_trips_over_is_none(monkeypatch):
+    """It makes the model's name of the description only when asked."""
+
+    def model(device):
+        raise TypeError("argument of type 'float' is not iterable")
+
+    monkeypatch.setattr("kasa.iot.IotDevice.model", property(model))
+    monkeypatch.setattr(simulator, "_SYSTEM", json.loads(json.dumps(simulator._SYSTEM)) | {"feature": "TIM"})
     with simulator.serve(Behaviour()) as table:
         assert Kasa.discover([str(table["address"])]) == ()
 
