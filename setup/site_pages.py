@@ -56,6 +56,20 @@ def build(target: Path, pages: Path = ROOT / "docs") -> None:
     with TemporaryDirectory(prefix="perjoule-site-") as name:
         source = Path(name) / "docs"
         prepare(pages, source)
+        lay_out(source, target)
+    for page in by_theme(target, pages):
+        page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
+    shutil.copy(target / "README.html", target / "index.html")
+    if (pages / "list").is_dir():
+        publish(pages / "list", target / "list" / "ranked")
+
+
+def lay_out(source: Path, target: Path) -> None:
+    """Write the pages of a folder as those of a site.
+
+    Raises CalledProcessError: a page is faulty.
+    """
+    with TemporaryDirectory(prefix="perjoule-site-") as trees:
         sphinx = [
             sys.executable,
             "-m",
@@ -66,12 +80,7 @@ def build(target: Path, pages: Path = ROOT / "docs") -> None:
             "-b",
             "html",
         ]
-        subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
-    for page in by_theme(target, pages):
-        page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
-    shutil.copy(target / "README.html", target / "index.html")
-    if (pages / "list").is_dir():
-        publish(pages / "list", target / "list" / "ranked")
+        subprocess.run([*sphinx, "-d", trees, source, target], check=True)
 
 
 def by_theme(target: Path, pages: Path) -> list[Path]:

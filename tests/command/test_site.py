@@ -24,16 +24,17 @@ LOADED = re.compile(
 )
 
 
-def built(target: Path, pages: Path = ROOT / "docs") -> "subprocess.CompletedProcess[str]":
-    script = "import sys, pathlib, site_pages; site_pages.build(*map(pathlib.Path, sys.argv[1:]))"
-    argv = [sys.executable, "-c", script, target, pages]
+def called(function: str, *paths: Path) -> "subprocess.CompletedProcess[str]":
+    """Call a function of setup/site_pages.py."""
+    script = f"import sys, pathlib, site_pages; site_pages.{function}(*map(pathlib.Path, sys.argv[1:]))"
+    argv = [sys.executable, "-c", script, *paths]
     return subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("site")
-    done = built(target)
+    done = called("build", target)
     assert done.returncode == 0, done.stderr
     return target
 
@@ -108,9 +109,7 @@ def test_our_own_results_verify_and_are_ranked(site: Path) -> None:
 def test_a_list_with_a_damaged_bundle_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "list" / "bundles").mkdir(parents=True)
     (tmp_path / "list" / "bundles" / "one.zip").write_bytes(b"no bundle")
-    script = "import sys, pathlib, site_pages; site_pages.publish(*map(pathlib.Path, sys.argv[1:]))"
-    argv = [sys.executable, "-c", script, tmp_path / "list", tmp_path / "pages"]
-    done = subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, check=False)
+    done = called("publish", tmp_path / "list", tmp_path / "pages")
     assert done.returncode == 1
     assert "one.zip" in done.stderr
 
@@ -124,12 +123,13 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
     pages = tmp_path / "docs"
     pages.mkdir()
     shutil.copy(ROOT / "docs" / "conf.py", pages)
-    (pages / "README.md").write_text(
-        "# Documentation\n\n## How-to guides\n\n[Gone](how-to/gone.md)\n\n## Reference\n"
-    )
-    done = built(tmp_path / "site", pages)
+    (pages / "extra").mkdir()
+    (pages / "README.md").write_text("# Documentation\n\n[Gone](how-to/gone.md)\n")
+    done = called("lay_out", pages, tmp_path / "site")
     assert done.returncode != 0
     assert "gone" in done.stderr
+    (pages / "README.md").write_text("# Documentation\n")
+    assert called("lay_out", pages, tmp_path / "site").returncode == 0
 
 
 @pytest.fixture

@@ -2,14 +2,17 @@
 the tutorial.
 """
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from documents import TABLES, commands
 from perjoule.cli import cli
@@ -33,8 +36,30 @@ def done(argv: list[str | Path], folder: Path, **environment: str) -> str:
     return found.stdout
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def link_what_is_declared(environment: Path) -> None:
+    """Give an environment the packages that the wheel in it states, and what they need, of those that are
+    installed here: no others.
+    """
+    (folder,) = environment.glob("lib/*/site-packages")
+    (wheel,) = metadata.distributions(name="perjoule", path=[str(folder)])
+    wanted, linked = [(wheel, "figures")], set[str]()
+    while wanted:
+        of, extra = wanted.pop()
+        stated = [Requirement(line) for line in of.requires or ()]
+        for one in (one for one in stated if one.marker is None or one.marker.evaluate({"extra": extra})):
+            package = metadata.distribution(one.name)
+            wanted += [(package, extra) for extra in ({"", *one.extras} if one.name not in linked else ())]
+            linked.add(one.name)
+            for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+                if not (folder / name).exists():
+                    (folder / name).symlink_to(Path(str(package.locate_file(name))))
+
+
+@pytest.fixture(
+    scope="module",
+    params=["in one process, with linked packages", pytest.param("as a user", marks=pytest.mark.slow)],
+)
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty environment with the wheel and the versions that we pin."""
     folder = tmp_path_factory.mktemp("wheel")
     for part in PARTS:
@@ -44,25 +69,53 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(ROOT / part, place, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / part, place)
-    done([sys.executable, "-m", "venv", "environment"], folder)
-    pip = folder / "environment" / "bin" / "pip"
-    done([pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./source"], folder)
+    pip = [sys.executable, "-m", "pip"]
+    done([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./source"], folder)
     (wheel,) = (folder / "wheels").glob("perjoule-*.whl")
-    done(
-        [pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", f"{wheel}[figures]"],
-        folder,
-    )
+    if request.param == "as a user":
+        done([sys.executable, "-m", "venv", "environment"], folder)
+        pinned = ["--constraint", ROOT / "setup" / "requirements.txt"]
+        done(
+            [folder / "environment" / "bin" / "pip", "install", "--quiet", *pinned, f"{wheel}[figures]"],
+            folder,
+        )
+    else:
+        done([sys.executable, "-m", "venv", "--without-pip", "environment"], folder)
+        into = ["--python", "environment/bin/python", "install", "--quiet", "--no-deps", "--no-index"]
+        done([*pip, *into, wheel], folder)
+        link_what_is_declared(folder / "environment")
     shutil.rmtree(folder / "source")
     return folder / "environment"
 
 
+# Commands one after the other; a start and the imports take longer than most of them.
+IN_ONE_PROCESS = """
+import json, sys
+from perjoule.cli import cli, exits
+for words in json.loads(sys.argv.pop()):
+    try:
+        code = exits.exit_code(lambda: cli.main(words, prog_name="perjoule", standalone_mode=False))
+    except SystemExit as end:
+        code = end.code
+    if code:
+        sys.exit(f"perjoule {words} ended with {code}")
+"""
+
+
+def typed(lines: list[list[str]], environment: Path, folder: Path) -> str:
+    """Run these commands of an environment; return what they print."""
+    homes = {"HOME": str(folder), "TMPDIR": str(folder)}
+    if (environment / "bin" / "pip").exists():  # as a user: each in a process of its own
+        perjoule = environment / "bin" / "perjoule"
+        return "\n".join(done([perjoule, *words], folder, **homes) for words in lines)
+    argv = [environment / "bin" / "python", "-P", "-c", IN_ONE_PROCESS, json.dumps(lines)]
+    return done(argv, folder, **homes)
+
+
 def test_the_tutorial_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
-    said = [
-        done([installed / "bin" / "perjoule", *shlex.split(line)[1:]], tmp_path)
-        for line in commands(TUTORIAL)
-    ]
-    assert any(" 0 differ" in one for one in said)
+    said = typed([shlex.split(line)[1:] for line in commands(TUTORIAL)], installed, tmp_path)
+    assert " 0 differ" in said
     assert (tmp_path / "results" / "first" / "report.html").stat().st_size > 100_000
     where = done([installed / "bin" / "python", "-c", "import perjoule; print(perjoule.__file__)"], tmp_path)
     assert Path(where.strip()).is_relative_to(installed)
@@ -131,8 +184,7 @@ def test_every_command_works_from_the_wheel_alone_outside_the_checkout(
     for name, path in INPUTS.items():
         shutil.copy(ROOT / path, tmp_path / name)
     lines = [shlex.split(line) for line in EACH.strip().splitlines()]
-    typed = [*lines, *(shlex.split(line)[1:] for line in commands(TUTORIAL))]
-    assert {words[0] for words in typed} == set(cli.commands)
-    for words in lines:
-        done([installed / "bin" / "perjoule", *words], tmp_path, HOME=str(tmp_path), TMPDIR=str(tmp_path))
+    everything = [*lines, *(shlex.split(line)[1:] for line in commands(TUTORIAL))]
+    assert {words[0] for words in everything} == set(cli.commands)
+    typed(lines, installed, tmp_path)
     assert (tmp_path / "site" / "index.html").exists()
