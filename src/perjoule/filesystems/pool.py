@@ -123,7 +123,8 @@ class _Client:
     def remove(self, run: str) -> None:
         """Remove all objects of a run, then its note: whoever cleans up after a kill needs it."""
         for namespace in namespaces(run):
-            names = self.rados(namespace, "ls", timeout_s=LONG_S).splitlines()
+            listed = self.rados(namespace, "ls", timeout_s=LONG_S).splitlines()
+            names = [name for name in listed if not name.startswith("-")]  # no load's, and options of `rados`
             for begin in range(0, len(names), AT_ONCE_COUNT):
                 self.rados(namespace, "rm", *names[begin : begin + AT_ONCE_COUNT], timeout_s=LONG_S)
         self.rados(OURS, "rmxattr", RUNS, run)

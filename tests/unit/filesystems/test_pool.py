@@ -103,6 +103,14 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_li
     assert [*host.attributes] == ["1" * 10 + "-1", "of-a-user"]
 
 
+def test_a_name_that_rados_would_take_for_an_option_is_not_told_to_it() -> None:
+    host = RadosHost()
+    with pool().mount(Hosts((host,))) as mounted:
+        namespace = mounted.pools[host.name].namespace
+        host.objects |= {(namespace, "--pool=others"), (namespace, "ours")}
+    assert host.removed == [(namespace, "ours"), ("perjoule", "runs")]
+
+
 def test_a_cluster_that_does_not_answer_is_not_taken_for_an_empty_pool() -> None:
     host = RadosHost()
     host.refusal = "couldn't connect to cluster! error -13"
