@@ -18,7 +18,7 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._ceph.commands import gateway_name
-from perjoule.filesystems._deployment import SHORT_S
+from perjoule.filesystems._gateways import buckets_behind, give_keys, put_first
 from perjoule.machine import buckets
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
@@ -28,12 +28,10 @@ from perjoule.model import OPTIONS, Amplification, Json, Redundancy
 EXAMPLE = '[[filesystem]]\nkind = "rgw"\nplacement_groups = 32\ncopies = 2\n'
 
 GATEWAY = 7480  # port
-REGION = "us-east-1"  # which gateways take, whatever their zone is called
 DATA_POOL, INDEX_POOL = "default.rgw.buckets.data", "default.rgw.buckets.index"
 OTHER_POOLS = (".rgw.root", "default.rgw.log", "default.rgw.control", "default.rgw.meta")  # gateways' own
 GROUPS_COUNT = 8  # of each pool but that of data, as gateways would make them
 CONNECT_S = 5  # to a gateway, at scale 1
-FIRST = "perjoule-first/"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -114,15 +112,7 @@ class _Rgw(CephCluster, OffersBuckets):
         super().__init__(options, hosts)
         self.directories = {}
         self._gates = options.gates(hosts)
-        self._buckets = {
-            user.name: Bucket(
-                f"perjoule-{number}",
-                f"http://{self._gates[number % len(self._gates)].address}:{GATEWAY}",
-                REGION,
-                self.folder(user) / "credentials",
-            )
-            for number, user in enumerate(hosts.users)
-        }
+        self._buckets = buckets_behind(self._gates, GATEWAY, hosts.users, self.folder)
 
     def bucket(self, client: str) -> Bucket:
         """Its own."""
@@ -139,7 +129,11 @@ class _Rgw(CephCluster, OffersBuckets):
 
     def configure(self) -> None:
         """Have each client make its bucket, and put an object."""
-        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+
+        def put(user: Host) -> None:
+            put_first(user, self._buckets[user.name], self.patience_s, makes=True)
+
+        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: put(user)))
 
     def absent(self) -> str:
         return super().absent() or self._silent()
@@ -170,12 +164,7 @@ class _Rgw(CephCluster, OffersBuckets):
     def _make_user(self, user: Host) -> None:
         made = self._administer("user", "create", f"--uid={user.name}", f"--display-name={user.name}")
         (keys,) = json_from(made)["keys"]
-        lines = (
-            "[default]",
-            f"aws_access_key_id = {keys['access_key']}",
-            f"aws_secret_access_key = {keys['secret_key']}\n",
-        )
-        user.put("\n".join(lines), self._buckets[user.name].credentials, mode=0o600)
+        give_keys(user, self._buckets[user.name], keys["access_key"], keys["secret_key"])
 
     def _administer(self, *words: str) -> str:
         host = self.hosts.management
@@ -187,10 +176,3 @@ class _Rgw(CephCluster, OffersBuckets):
         front = f"--rgw_frontends=beast endpoint={host.address}:{GATEWAY}"
         self.start(host, "radosgw", [*argv, "-f", f"--rgw_data={self.folder(host) / 'rgw'}", front])
         self.wait_listening(host, GATEWAY)
-
-    def _put_first(self, user: Host) -> None:
-        bucket = self._buckets[user.name]
-        buckets.ask(user, bucket, "make", "", timeout_s=self.patience_s)
-        buckets.ask(user, bucket, "write", f"{FIRST}1", timeout_s=self.patience_s, text="perjoule")
-        buckets.ask(user, bucket, "remove", FIRST, timeout_s=self.patience_s)
-        user.run(["rm", user.directory / buckets.PROGRAM_NAME], timeout_s=SHORT_S)

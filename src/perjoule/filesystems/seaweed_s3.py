@@ -14,8 +14,8 @@ from typing import ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Bucket, Check, Host, Hosts, OffersBuckets
-from perjoule.filesystems._deployment import SHORT_S
 from perjoule.filesystems._flows import explained
+from perjoule.filesystems._gateways import buckets_behind, give_keys, put_first
 from perjoule.filesystems._seaweed.cluster import SeaweedCluster
 from perjoule.filesystems._seaweed.options import Seaweed
 from perjoule.machine import buckets
@@ -25,9 +25,7 @@ from perjoule.model import OPTIONS, Amplification, Json
 EXAMPLE = '[[filesystem]]\nkind = "seaweed_s3"\nreplication = "001"\n'
 
 GATEWAY = 8333  # port
-REGION = "us-east-1"
 RIGHTS = ("Read", "Write", "List")
-FIRST = "perjoule-first/"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -84,15 +82,7 @@ class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
         super().__init__(options, hosts)
         self.directories = {}
         self._gates = options.gates(hosts)
-        self._buckets = {
-            user.name: Bucket(
-                user.name,
-                f"http://{self._gates[number % len(self._gates)].address}:{GATEWAY}",
-                REGION,
-                self.folder(user) / "credentials",
-            )
-            for number, user in enumerate(hosts.users)
-        }
+        self._buckets = buckets_behind(self._gates, GATEWAY, hosts.users, self.folder)
 
     def bucket(self, client: str) -> Bucket:
         """Its own."""
@@ -104,13 +94,15 @@ class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
         keys = {name: (secrets.token_hex(10), secrets.token_hex(20)) for name in self._buckets}
         each(self._gates, lambda host: self._serve_gateway(host, self._identities(keys)))
         for user in self.hosts.users:
-            key, secret = keys[user.name]
-            text = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
-            user.put(text, self._buckets[user.name].credentials, mode=0o600)
+            give_keys(user, self._buckets[user.name], *keys[user.name])
 
     def configure(self) -> None:
         """Have each client put an object, with which its bucket exists, and give it volumes on all servers."""
-        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+
+        def put(user: Host) -> None:
+            put_first(user, self._buckets[user.name], self.patience_s)
+
+        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: put(user)))
         self.level(bucket.name for bucket in self._buckets.values())
 
     def report(self) -> dict[str, Json]:
@@ -119,12 +111,6 @@ class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts of an object, by BUCKET/KEY."""
         return self.holders(Path("/buckets", path))
-
-    def _put_first(self, user: Host) -> None:
-        bucket = self._buckets[user.name]
-        buckets.ask(user, bucket, "write", f"{FIRST}1", timeout_s=self.patience_s, text="perjoule")
-        buckets.ask(user, bucket, "remove", FIRST, timeout_s=self.patience_s)
-        user.run(["rm", user.directory / buckets.PROGRAM_NAME], timeout_s=SHORT_S)
 
     def _identities(self, keys: Mapping[str, tuple[str, str]]) -> str:
         """Return who may use which bucket, as gateways read it."""
