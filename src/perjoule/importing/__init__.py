@@ -85,11 +85,7 @@ def bring(
     with results.hold() as untold:
         digests = {digest for entry in results.entries() for digest in entry.files.values()}
         before = [clocks.of_record(record) for record in results.records()]
-        lost = [
-            source.path
-            for source in read_sources
-            if source.format != COUNTERS and source.path in dict(unread)
-        ]
+        lost = [source.path for source, _ in unread if source.format != COUNTERS]
         ran = clocks.Others([*before, *map(clocks.of_load, all_loads)])
         trials, seen_count = _trials(results, all_loads, digests)
         records: list[Record] = []
@@ -118,21 +114,21 @@ def bring(
         without,
         everyone,
         tuple(_elsewhen(records, files)),
-        unread,
+        tuple((source.path, fault) for source, fault in unread),
         untold,
     )
 
 
 def _read(
     read_sources: Sequence[Source],
-) -> tuple[list[SourceRun], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
-    """Read the runs and the counters of each node, and say which files can't be read.
+) -> tuple[list[SourceRun], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Source, str], ...]]:
+    """Read the runs and the counters of each node, and say which sources can't be read.
 
     Raises WorkloadError: none can be.
     """
     ran: list[SourceRun] = []
     nodes: dict[str, list[tuple[Source, Counted]]] = {}
-    faults: list[tuple[Path, WorkloadError]] = []
+    faults: list[tuple[Source, WorkloadError]] = []
     for source in read_sources:
         try:
             if source.format != COUNTERS:
@@ -141,14 +137,14 @@ def _read(
             for node, counted in counters(source).items():
                 nodes.setdefault(node, []).append((source, counted))
         except WorkloadError as error:
-            faults.append((source.path, error))
+            faults.append((source, error))
     if faults and not ran:
         raise faults[0][1]
     for node_files in nodes.values():  # a node's files follow each other
         node_files.sort(
             key=lambda file_counted: min((float(s.t_s[0]) for s in file_counted[1].series), default=0.0)
         )
-    return ran, nodes, tuple((path, str(error)) for path, error in faults)
+    return ran, nodes, tuple((source, str(error)) for source, error in faults)
 
 
 def _elsewhen(records: Sequence[Record], files: Sequence[tuple[Path, Series]]) -> Iterator[str]:

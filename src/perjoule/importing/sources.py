@@ -20,7 +20,7 @@ FORMATS = (
 )
 ADVICE = f"known formats: {FORMATS}; name a power log with --power"
 _UNREAD = {  # what files of these tools are that can't be read, and how they could
-    r"^\s*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
+    r"^[ \t]*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
     r"^fio-\d|^\S+: \(groupid=\d+, jobs=\d+\)": "the text of fio: write JSON (`fio --output-format=json`)",
     r"^\d;fio-\d": "fio's terse output: write JSON (`fio --output-format=json`)",
     r"^(?:avg-cpu: |Device[ :]).*\n": "the text of iostat: write counters with `sadf -j -- -u -d -n DEV`",
@@ -32,7 +32,14 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
-UNTIMED = ("rados",)  # which reports no time at all
+_ALONE = {  # what is left out of a file into which another tool wrote, too, and why
+    "rados": "rados bench's JSON, whose time is that of its file",
+    "elbencho": "elbencho's results, whose rows have no mark",
+}
+_FORMS = {  # of tools whose text or CSV is left out beside their JSON
+    "ior": (r'"tests"\s*:', r"^Operation +Max\(MiB\)", "the text of an IOR beside the JSON of another"),
+    "elbencho": (r'"phase_type"\s*:', r"^ISO date,", "elbencho's CSV beside its JSON"),
+}
 ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
@@ -157,8 +164,12 @@ def unread_besides(read_sources: Sequence[Source]) -> Iterator[tuple[Path, str]]
             formats_read.setdefault(source.path, []).append(source.format)
     for path, formats in formats_read.items():
         text = text_of(path)
-        for name in {*formats_of(text)} - {*formats}:
-            yield path, f"{name}, whose time is unknown beside another tool's: give it a file of its own"
+        for name in formats_of(text):
+            one, other, tool = _FORMS.get(name, ("", "(?!)", ""))
+            if name not in formats:
+                yield path, f"{_ALONE[name]}: give them a file of their own"
+            elif re.search(one, text) and re.search(other, text, re.MULTILINE):
+                yield path, f"{tool}: give it a file of its own"
         for form, tool in _UNREAD.items():
             if not any(name in tool for name in formats) and re.search(form, text, re.MULTILINE):
                 yield path, tool
@@ -194,16 +205,16 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         yield path
         return
     require_portable(path)
-    for format in (formats := _timed(formats_of(text_of(path)))):
-        # What a format has no use for is left out, so that the same file is recognised.
-        ended_s = path.stat().st_mtime if formats == UNTIMED else 0.0
+    for format in _readable_together(formats_of(text_of(path))):
+        # What a format has no use for is left out, so that the same file is recognised: only rados bench
+        # reports no time at all.
+        ended_s = path.stat().st_mtime if format == "rados" else 0.0
         clues = Told(path.stem, clients, "UTC" if format in ZONED else zone, ended_s)
         yield Source(path, format, {path.name: path}, clues)
 
 
-def _timed(formats: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out rados bench where other tools wrote into its file: it ended when that was written last."""
-    return formats if formats == UNTIMED else tuple(name for name in formats if name not in UNTIMED)
+def _readable_together(formats: tuple[str, ...]) -> tuple[str, ...]:
+    return formats if len(formats) == 1 else tuple(name for name in formats if name not in _ALONE)
 
 
 def require_portable(path: Path) -> None:

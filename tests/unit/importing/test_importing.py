@@ -110,11 +110,26 @@ def test_what_a_log_holds_besides_is_named(tmp_path: Path) -> None:
     (besides,) = unread_besides(sources([str(log)], "UTC")[0])
     assert besides[0] == log
     assert "the text of fio" in besides[1]
-    log.write_text((REAL / "mdtest/tree.txt").read_text() + (REAL / "rados/write.json").read_text())
+    for name in ("rados/write.json", "elbencho/direct.csv", "elbencho/direct.json"):
+        log.write_text((REAL / "mdtest/tree.txt").read_text() + (REAL / name).read_text())
+        found, _ = sources([str(log)], "UTC")
+        (besides,) = unread_besides(found)
+        assert "a file of their own" in besides[1]
+        assert [source.format for source in found] == ["mdtest"]
+    log.write_text((REAL / "ior/verbose.json").read_text() + (REAL / "ior-text/iterations.txt").read_text())
     (besides,) = unread_besides(sources([str(log)], "UTC")[0])
-    assert "whose time is unknown" in besides[1]
+    assert "the text of an IOR" in besides[1]
     log.write_text((REAL / "fio/steady.json").read_text() + "a: (groupid=0, jobs=1): err= 0: pid=1\n")
     assert not [*unread_besides(sources([str(log)], "UTC")[0])]  # fio's text and JSON are of the same run
+
+
+def test_what_can_not_be_read_of_a_log_is_no_doubt_about_the_rest(tmp_path: Path) -> None:
+    key = "sysstat"  # not beside its colon, as this file is read, too
+    damaged = json.dumps({key: {"hosts": [{}]}})
+    (tmp_path / "job.log").write_text((REAL / "fio/steady.json").read_text() + damaged)
+    _, brought = bring(tmp_path, tmp_path / "job.log")
+    assert [path.name for path, _ in brought.unread] == ["job.log"]
+    assert not any("left out" in doubt for record in brought.records for doubt in record.doubts)
 
 
 def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path) -> None:

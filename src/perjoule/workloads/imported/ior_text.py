@@ -76,7 +76,7 @@ class _Test:
 
 def recognised(text: str) -> bool:
     """Return whether this is IOR's text."""
-    return bool(VERSION.search(text) and not re.search(r'^\s*"tests"\s*:', text, re.MULTILINE))
+    return bool(VERSION.search(text) and not re.search(r'^[ \t]*"tests"[ \t]*:', text, re.MULTILINE))
 
 
 def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
