@@ -34,10 +34,9 @@ def measure(load: "Load") -> Numbers:
     outcome = load.record.outcome
     if outcome is None or not (tokens_count := outcome.measured.get(TOKENS)):
         return Numbers()
-    numbers = {
-        RATE.key: Number(tokens_count / load.duration_s),
-        READ_RATE.key: Number(outcome.measured[TOKENS_READ] / load.duration_s),
-    }
+    numbers = {RATE.key: Number(tokens_count / load.duration_s)}
+    if (read_count := outcome.measured.get(TOKENS_READ)) is not None:
+        numbers[READ_RATE.key] = Number(read_count / load.duration_s)
     if (energy := energies.of(load, NET)).value is not None:
         numbers[PER_TOKEN.key] = Number(energy.value / tokens_count, shared=energy.shared)
     reads = [result for result in load.results if result.direction == "read"]

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.each import each
-from perjoule.machine.untrusted import text_of
+from perjoule.machine.untrusted import MOST_BYTES, text_of
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Series
 from perjoule.model.errors import MovedTooLittle, WorkloadError
 from perjoule.model.metrics import REQUESTS, TOKENS, TOKENS_READ
@@ -55,6 +55,7 @@ PROFILES: Mapping[str, Sequence[tuple[int, int]]] = {
 CONTINUES_RATIO = 0.8  # of the requests of a user, which continue a conversation
 PREFILL_TOKENS = 10_000  # of a prompt, from which on a server does nothing but prefill
 DECODED_TOKENS = 32  # generated between two reads of an entry
+LINE_BYTES = 30  # of what is noted of a call
 PREFILL, DECODE = "prefill", "decode"  # as which writes and reads are reported
 HEADER = ["ended_s", "context", "generated", "own_reads", "earlier"]
 
@@ -141,10 +142,18 @@ class KvCache(Workload):
         return in_clients.checks()
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Remove old entries, then drop caches. Raises WorkloadError: a server would read nothing."""
-        if not all(read for read, _ in self._tokens(len(clients))):
+        """Remove old entries, then drop caches. Raises WorkloadError: a server would read nothing, or note more
+        reads than can be read again.
+        """
+        reads = [read_count for read_count, _ in self._tokens(len(clients))]
+        if not all(reads):
             problem = "a server reads nothing in so few requests"
             raise WorkloadError(problem, next="use more requests, or fewer ranks")
+        if (lines_bytes := LINE_BYTES * max(reads) // self.block_count) > MOST_BYTES:
+            problem = (
+                f"a server would note {bytes_text(lines_bytes)} of reads, more than {bytes_text(MOST_BYTES)}"
+            )
+            raise WorkloadError(problem, next="use a larger block, fewer requests, or more ranks")
         each(
             clients,
             lambda client: remove_old(

@@ -26,7 +26,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -315,11 +315,11 @@ def inference_requests(job: Job) -> list[InferenceRequest]:
     """
     random = Random(f"{job['seed']} requests")
     users = [[random.randint(*ends) for ends in random.choice(job["profiles"])] for _ in range(job["users"])]
-    popularity = [1 / (1 + place) ** job["zipf"] for place in range(len(users))]
+    popularity = list(accumulate(1 / (1 + place) ** job["zipf"] for place in range(len(users))))
     conversations: list[list[int]] = [[] for _ in users]
     requests: list[InferenceRequest] = []
     for number in range(job["requests"]):
-        (user,) = random.choices(range(len(users)), popularity)
+        (user,) = random.choices(range(len(users)), cum_weights=popularity)
         if random.random() >= job["continues"]:
             conversations[user] = []
         context, generated = (random.randint(max(1, most // 4), most) for most in users[user])
