@@ -40,9 +40,13 @@ EXAMPLE = """\
 kind = "pool"
 ceph = {pool = "lab", keyring = "/var/tmp/lab-keyring"}
 """
-OURS = "perjoule"  # the namespace of the list of runs, and how those of clients begin
-RUNS = "runs"  # an object with an attribute for each run, which says which process it is
-ABSENT = "(2) No such file or directory"  # an object, in Ceph's words
+OURS = "perjoule"  # the namespace of notes, an object for each run, and how those of clients begin
+PROCESS = "process"  # the attribute of a run's note that says which process it is
+ABSENT = (
+    "(2) No such file or directory",
+    "(61) No data available",
+)  # an object, an attribute, in Ceph's words
+LOADED = "benchmark_data"  # how objects of loads begin
 SHORT_S, LONG_S = 60.0, 600.0
 RUN = re.compile(r"[0-9a-f]{10}-[1-9]\d{0,3}")  # by chance, and the number of its clients
 AT_ONCE_COUNT = 500  # objects that one command removes
@@ -90,7 +94,7 @@ class ExistingPool(FileSystem, NamesCluster):
         except WorkloadError as error:
             raise MachineError(error.what, where=error.where, next=error.next) from None
         try:
-            client.rados(OURS, "setxattr", RUNS, run, buckets.mark())
+            client.rados(OURS, "setxattr", run, PROCESS, buckets.mark())
             yield _Part(self.ceph, hosts, client, run)
         finally:
             with suppress(WorkloadError):
@@ -107,29 +111,30 @@ class _Client:
         """Run `rados` in a namespace. Raises WorkloadError."""
         return self._host.run(self._argv(namespace, *words), timeout_s=timeout_s).stdout
 
-    def runs(self) -> list[str]:
-        """Return all runs that are noted in the pool."""
-        argv = self._argv(OURS, "listxattr", RUNS)
-        completed = self._host.run(argv, timeout_s=SHORT_S, check=False)
-        if completed.returncode and ABSENT not in completed.stderr:
-            advice = f"`{' '.join(map(str, argv))}` must work, or find no such file"
-            raise WorkloadError(last_words(completed.stderr), where=self._host.name, next=advice)
-        return [run for run in completed.stdout.split() if RUN.fullmatch(run)]
-
     def gone(self) -> list[str]:
-        """Return the runs whose processes have ended, as far as this machine can tell."""
-        return [run for run in self.runs() if buckets.is_gone(self.rados(OURS, "getxattr", RUNS, run))]
+        """Return the runs whose processes have ended, as far as this machine can tell. Raises WorkloadError."""
+        runs = [name for name in self.rados(OURS, "ls").split() if RUN.fullmatch(name)]
+        marks = ((run, self.note(run)) for run in runs)
+        return [run for run, mark in marks if mark and buckets.is_gone(mark)]
+
+    def note(self, run: str) -> str:
+        """Return which process a run is; "" if nothing says so. Raises WorkloadError."""
+        argv = self._argv(OURS, "getxattr", run, PROCESS)
+        completed = self._host.run(argv, timeout_s=SHORT_S, check=False)
+        if completed.returncode and not any(words in completed.stderr for words in ABSENT):
+            advice = f"`{' '.join(map(str, argv))}` must work, or find nothing"
+            raise WorkloadError(last_words(completed.stderr), where=self._host.name, next=advice)
+        return "" if completed.returncode else completed.stdout
 
     def remove(self, run: str) -> None:
         """Remove all objects of a run, then its note: whoever cleans up after a kill needs it."""
         for namespace in namespaces(run):
+            self.rados(namespace, "cleanup", "--prefix", LOADED, timeout_s=LONG_S)  # of any number
             listed = self.rados(namespace, "ls", timeout_s=LONG_S).splitlines()
             names = [name for name in listed if not name.startswith("-")]  # no load's, and options of `rados`
             for begin in range(0, len(names), AT_ONCE_COUNT):
                 self.rados(namespace, "rm", *names[begin : begin + AT_ONCE_COUNT], timeout_s=LONG_S)
-        self.rados(OURS, "rmxattr", RUNS, run)
-        if not self.runs():
-            self.rados(OURS, "rm", RUNS)
+        self._host.run(self._argv(OURS, "rm", run), timeout_s=SHORT_S, check=False)
 
     def _argv(self, namespace: str, *words: str) -> list[str]:
         table = self._table
@@ -180,8 +185,8 @@ class _Part(Mounted, MakesPools, TellsState):
     def alive(self) -> None:
         """Check that the cluster answers and still has our note. Raises TransientError."""
         try:
-            runs = self._client.rados(OURS, "listxattr", RUNS).split()
+            mark = self._client.note(self._run)
         except WorkloadError as error:
             raise NoAnswer(error.what, where=error.where, next=error.next) from None
-        if self._run not in runs:
+        if not mark:
             raise MountLost(f"the note of {self._run} is gone from the pool", where=OURS)

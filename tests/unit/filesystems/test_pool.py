@@ -28,7 +28,7 @@ class RadosHost(ScriptedHost):
     def __init__(self) -> None:
         super().__init__()
         self.objects = set(THEIRS)
-        self.attributes: dict[str, str] = {}
+        self.marks: dict[str, str] = {}
         self.refusal = ""
         self.removed: list[tuple[str, str]] = []
 
@@ -47,21 +47,24 @@ class RadosHost(ScriptedHost):
         listed = sorted(name for space, name in self.objects if space == namespace)
         if verb == "ls":
             return 0, "".join(f"{name}\n" for name in listed), ""
+        if verb == "cleanup":
+            assert words[0] == "--prefix"
+            self.objects -= {(namespace, name) for name in listed if name.startswith(words[1])}
+            return 0, "", ""
         if verb == "rm":
             self.removed += [(namespace, name) for name in words]
             self.objects -= {(namespace, name) for name in words}
             return 0, "", ""
         if verb == "setxattr":
             self.objects.add((namespace, words[0]))
-            self.attributes[words[1]] = words[2]
+            self.marks[words[0]] = words[2]
             return 0, "", ""
+        assert (verb, words[1]) == ("getxattr", "process")
         if words[0] not in listed:
-            return 1, "", f"error getting xattr set {POOL}/{words[0]}: (2) No such file or directory"
-        if verb == "rmxattr":
-            del self.attributes[words[1]]
-            return 0, "", ""
-        assert verb in ("listxattr", "getxattr")
-        return 0, self.attributes[words[1]] if verb == "getxattr" else "\n".join(self.attributes), ""
+            return 1, "", f"error getting xattr {POOL}/{words[0]}/process: (2) No such file or directory"
+        if words[0] not in self.marks:
+            return 1, "", f"error getting xattr {POOL}/{words[0]}/process: (61) No data available"
+        return 0, self.marks[words[0]], ""
 
 
 def pool(**table: Any) -> FileSystem:
@@ -75,18 +78,18 @@ def test_each_client_has_a_namespace_which_alone_is_removed_at_the_end() -> None
     with pool().mount(Hosts((host,))) as mounted:
         mounted.alive()
         ours = mounted.pools[host.name]
-        (run,) = host.attributes
+        (run,) = host.marks
         assert ours.namespace == namespaces(run)[0]
         argv = list(map(str, rados_argv(host, mounted)))
         assert argv[-2:] == ["--namespace", ours.namespace]
         assert argv[argv.index("--keyring") + 1] == "/keys"
+        host.objects |= {(ours.namespace, f"benchmark_data_{number}") for number in range(1001)}
         host.objects |= {(ours.namespace, f"object-{number}") for number in range(1001)}
         assert able(mounted, TellsState).state().facts["pool"]
-        host.attributes = {}
+        host.objects -= {("perjoule", run)}
         with pytest.raises(MountLost):
             mounted.alive()
-        host.attributes = {run: "x"}
-    assert (host.objects, host.attributes) == (THEIRS, {})
+    assert host.objects == THEIRS
     assert len(host.removed) == 1001 + 1
 
 
@@ -94,13 +97,19 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_li
     host, living = RadosHost(), own()
     killed = replace(living, birth_ticks=living.birth_ticks + 1)
     runs = {"0" * 10 + "-2": killed, "1" * 10 + "-1": living, "of-a-user": killed}
-    host.attributes = {run: json.dumps(asdict(identity)) for run, identity in runs.items()}
-    lived = {("perjoule", "runs"), (f"perjoule-{'1' * 10}-0", "x")}
-    host.objects |= lived | {(f"perjoule-{'0' * 10}-{number}", "x") for number in range(2)}
+    host.marks = {run: json.dumps(asdict(identity)) for run, identity in runs.items()}
+    unmarked = ("perjoule", "2" * 10 + "-1")
+    lived = {
+        ("perjoule", "1" * 10 + "-1"),
+        (f"perjoule-{'1' * 10}-0", "x"),
+        ("perjoule", "of-a-user"),
+        unmarked,
+    }
+    dead = {("perjoule", "0" * 10 + "-2")} | {(f"perjoule-{'0' * 10}-{number}", "x") for number in range(2)}
+    host.objects |= lived | dead
     with pool().mount(Hosts((host,))):
         pass
     assert host.objects == THEIRS | lived
-    assert [*host.attributes] == ["1" * 10 + "-1", "of-a-user"]
 
 
 def test_a_name_that_rados_would_take_for_an_option_is_not_told_to_it() -> None:
@@ -108,7 +117,7 @@ def test_a_name_that_rados_would_take_for_an_option_is_not_told_to_it() -> None:
     with pool().mount(Hosts((host,))) as mounted:
         namespace = mounted.pools[host.name].namespace
         host.objects |= {(namespace, "--pool=others"), (namespace, "ours")}
-    assert host.removed == [(namespace, "ours"), ("perjoule", "runs")]
+    assert host.removed == [(namespace, "ours"), ("perjoule", *host.marks)]
 
 
 def test_a_cluster_that_does_not_answer_is_not_taken_for_an_empty_pool() -> None:
