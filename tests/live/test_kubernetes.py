@@ -47,7 +47,7 @@ def test_pods_that_kubectl_alone_reaches_are_measured_as_the_page_says() -> None
         server = lab.server("pod", 22)
         key = (folder / "host.pub").read_text()
         (folder / "known").write_text("".join(f"{pod} {key}" for pod in pods))
-        config = block("text").replace("sshd -i", f"sshd -i -f {server}")
+        config = block("text").replace("sshd -i'", f"sshd -i -f {server}'")
         assert str(server) in config
         files = f"    IdentityFile {folder}/key\n    UserKnownHostsFile {folder}/known\n"
         (folder / "config").write_text(config + files)
