@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.catalogue.quantities import Bare, Capacity, Mass, Memory, Money, Quantity, Rate, Seek, Watts
 from perjoule.model.options import OPTIONS
 
+ROUNDING = 1e-9  # of differences of watts
 _FORBID = ConfigDict(extra="forbid")
 Count = Annotated[int, Field(ge=1, le=200)]
 RackUnits = Annotated[float, Field(ge=0, le=100)]
@@ -185,10 +186,12 @@ def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, 
             share: Quantity | None = getattr(part, f"{term}_{side}", None)
             if share is None:
                 continue
-            if full is None or share.value > left_w:
-                of = f"{state}_{side}" if term == "step" else f"what step_{side} leaves of {state}_{side}"
+            if full is None or share.value > left_w * (1 + ROUNDING):
+                whole = left_w == (full.value if full else 0.0)
+                of = f"{state}_{side}" if whole else f"what step_{side} leaves of {state}_{side}"
                 fault = f"{place}: {term}_{side} is more than {of}, of which it is a part"
-                return f"{term}_{side}", fault, "write both on the same side of the supply"
+                advice = "write a smaller one" if full else "write both on the same side of the supply"
+                return f"{term}_{side}", fault, advice
             left_w -= share.value
     if isinstance(part, BoardPart):
         if part.supply_no_load_at_wall is not None and part.idle_at_wall is not None:

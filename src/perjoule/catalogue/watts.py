@@ -22,14 +22,15 @@ def board_w(board: Board, cpu_use_ratio: Amount) -> Amount:
     """Return the power of a board at this share of its CPU capacity.
 
     A core at work keeps awake what cores share, and at least one works for a share of the time that is at most
-    all shares together. The bend grows with the cube of the share.
+    all shares together. The bend grows with the cube of the share, up to all of the capacity.
     """
     idle_w, dynamic_w = board.idle_w.value, board.dynamic_w.value
     if board.step_w is None and board.bend_w is None:
         return idle_w + dynamic_w * cpu_use_ratio
     step_w, bend_w = step_and_bend_w(board)
     awake_ratio = _at_most_all(board.cores_count * cpu_use_ratio)
-    bent_w = bend_w * (cpu_use_ratio**3 - cpu_use_ratio)
+    used_ratio = _at_most_all(cpu_use_ratio)
+    bent_w = bend_w * (used_ratio**3 - used_ratio)
     return idle_w + step_w * awake_ratio + (dynamic_w - step_w) * cpu_use_ratio + bent_w
 
 
@@ -37,13 +38,13 @@ def board_use_ratio(board: Board, power_w: Amount) -> Amount:
     """Return the share of its CPU capacity at which a board has a power: `board_w` the other way round."""
     more_w, (step_w, bend_w) = power_w - board.idle_w.value, step_and_bend_w(board)
     each_w = board.dynamic_w.value - step_w - bend_w
-    if not step_w:
-        return _cubic_root(each_w, bend_w, more_w)
-    highest = np.maximum(
-        _cubic_root(each_w + board.cores_count * step_w, bend_w, more_w),
-        _cubic_root(max(each_w, TINY), bend_w, more_w - step_w),
-    )
-    return cast("Amount", highest)
+    ratio = _cubic_root(max(each_w, TINY), bend_w, more_w - step_w)
+    if step_w:
+        ratio = np.maximum(_cubic_root(each_w + board.cores_count * step_w, bend_w, more_w), ratio)
+    if bend_w:  # beyond all of the capacity a straight line
+        beyond_ratio = (more_w - board.dynamic_w.value) / max(each_w + bend_w, TINY)
+        ratio = np.where(beyond_ratio > 0, 1 + beyond_ratio, ratio)
+    return cast("Amount", ratio)
 
 
 def step_and_bend_w(board: Board) -> tuple[float, float]:

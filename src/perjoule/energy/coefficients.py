@@ -175,9 +175,11 @@ def _slopes(
             awake_ratio = min(1.0, board.cores_count * used_ratio)
             if awake_ratio == 1:
                 rated_j -= step_w * use.length_s  # which more capacity would not save
-            rated_j += 2 * bend_w * used_ratio**3 * use.length_s  # of which it saves thrice its share
+            bent_ratio = min(1.0, used_ratio)
+            if bent_ratio < 1:
+                rated_j += 2 * bend_w * bent_ratio**3 * use.length_s  # of which it saves thrice its share
             yield f"step of board {board.name}", (awake_ratio - used_ratio) * use.length_s
-            yield f"bend of board {board.name}", (used_ratio**3 - used_ratio) * use.length_s
+            yield f"bend of board {board.name}", (bent_ratio**3 - bent_ratio) * use.length_s
             yield f"dynamic of board {board.name}", used_ratio * use.length_s
         elif board.dynamic_w.value:
             yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value

@@ -14,7 +14,7 @@ from perjoule.energy.coverage import Signed
 from perjoule.energy.hosts import hardware
 from perjoule.model import Record
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.hardware import Cluster, Node
+from perjoule.model.hardware import Cluster, Node, Value
 
 LEAST_HOST_W, MOST_HOST_W = 0.5, 20_000.0  # that a running computer draws
 # of a host's power by the catalogue: idle, and with all of it at work
@@ -97,10 +97,17 @@ def _idle_and_peak_w(node: Node, cluster: Cluster, behind_supply: bool) -> tuple
     if node not in (totals.servers(cluster) or cluster.nodes):
         return idle_w, peak_w
     efficiency, no_load = cluster.supply_efficiency, cluster.supply_no_load_w
-    low, high = (end or efficiency.value for end in (efficiency.low, efficiency.high))
-    idle_at_wall_w = idle_w / high + (no_load.low or no_load.value if no_load else 0.0)
-    peak_at_wall_w = peak_w / low + (no_load.high or no_load.value if no_load else 0.0)
+    low, high = _ends(efficiency)
+    least_no_load_w, most_no_load_w = _ends(no_load) if no_load else (0.0, 0.0)
+    idle_at_wall_w, peak_at_wall_w = idle_w / high + least_no_load_w, peak_w / low + most_no_load_w
     return idle_w if behind_supply else idle_at_wall_w, peak_at_wall_w
+
+
+def _ends(value: Value) -> tuple[float, float]:
+    return (
+        value.value if value.low is None else value.low,
+        value.value if value.high is None else value.high,
+    )
 
 
 def names(signed: Signed) -> str:

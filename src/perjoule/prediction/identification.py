@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from perjoule.model import Direction
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.fitting import NUMBERS, Fit, Works, jobs, moved
-from perjoule.prediction.power import mean_w
+from perjoule.prediction.power import Plant, mean_w
 from perjoule.prediction.profile import Profile
 from perjoule.prediction.queueing import Job, duration_s
 
@@ -83,18 +83,23 @@ def counted_ratios(found: Profile, direction: Direction) -> NDArray[np.float64]:
     """Return the servers' CPU work that points have over that in the window, as modelled watts of the window
     say.
 
-    Those are linear in it. What disks took of them is computed by the bytes of the layout. Shape (P,), of
-    points with power.
+    Those are linear in it, but where a board has a step or bend: such points tell nothing. What disks took of
+    them is computed by the bytes of the layout. Shape (P,), of points with power.
     """
     ratios: list[float] = []
     for one in found.points:
-        if one.mean_w is None or one.case.direction != direction:
+        if one.mean_w is None or one.case.direction != direction or _is_bent(one.plant):
             continue
         disks_only = Demand(one.case.flow)
         more_w = one.mean_w - float(mean_w(one.plant, disks_only, one.throughput_bytes_per_s))
         inside = more_w / one.throughput_bytes_per_s / one.plant.joules_per_mips_s
         ratios += [one.server_mips_s_per_byte / inside] if inside > 0 else []
     return np.array(ratios)
+
+
+def _is_bent(plant: Plant) -> bool:
+    """Return whether watts are no linear function of the work of CPUs."""
+    return plant.steps is not None and bool(plant.steps.cpu_w or plant.steps.cpu_w_per_cubed_mips)
 
 
 def _inside(found: Profile, direction: Direction) -> Fit:

@@ -262,8 +262,10 @@ class _Shape:
 
 
 def _is_apart(one: MeteredSeries, other: MeteredSeries) -> bool:
-    """Whether a curve says nothing of another one: neither maker nor year are the same."""
-    return other.load == "CPU" and other.maker != one.maker and other.year != one.year
+    """Whether a curve with its idle watts says nothing of another one: neither maker nor year are the same."""
+    return (
+        other.load == "CPU" and bool(other.idle_watts) and other.maker != one.maker and other.year != one.year
+    )
 
 
 def _shape(others: Sequence[MeteredSeries]) -> _Shape:
@@ -277,7 +279,9 @@ def _shape(others: Sequence[MeteredSeries]) -> _Shape:
 def _fit(series: MeteredSeries) -> tuple[float, float]:
     shares = np.array(series.share)
     terms = np.stack([np.ones_like(shares), shares, shares**3], axis=1)
-    step_w, straight_w, bend_w = np.linalg.lstsq(terms, np.array(series.watts) - series.idle_watts[0])[0]
+    step_w, straight_w, bend_w = np.linalg.lstsq(
+        terms, np.array(series.watts) - series.idle_watts[0], rcond=None
+    )[0]
     return step_w / (step_w + straight_w + bend_w), bend_w / (straight_w + bend_w)
 
 
@@ -310,7 +314,7 @@ def _cpu(name: str, series: MeteredSeries, shape: _Shape) -> Iterator[MeteredPoi
 
 def _data_sheet(name: str, series: MeteredSeries, shape: _Shape) -> Iterator[MeteredPoint]:
     """Judge all between idle and the highest load, where both are known and other machines show a shape."""
-    if not series.idle_watts or shape == _Shape():
+    if not series.idle_watts or series.share[-1] != 1 or shape == _Shape():
         return
     idle_w, full_w = series.idle_watts[0], series.watts[-1]
     step_w = shape.step_ratio * (full_w - idle_w)

@@ -39,6 +39,7 @@ class Steps:
     awake_mips: float  # 7-zip rating of one core of each: CPU work above it keeps all awake
     disks_w: float  # of the data disks, as soon as bytes move
     cpu_w_per_cubed_mips: float = 0.0  # by the work of all CPUs
+    full_mips: float = 0.0  # the work beyond which the bend is a straight line
 
 
 def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
@@ -88,7 +89,8 @@ def _steps(boards: list[tuple[Board, int]], disks: list[Drive], supply: float) -
     )
     if not (cpu_w or disks_w or cpu_w_per_cubed_mips):
         return None
-    return Steps(cpu_w / supply, awake_mips, disks_w / supply, cpu_w_per_cubed_mips / supply)
+    full_mips = min((hosts_count * board.mips.value for board, _ in boards if board.bend_w), default=0.0)
+    return Steps(cpu_w / supply, awake_mips, disks_w / supply, cpu_w_per_cubed_mips / supply, full_mips)
 
 
 def _each_w(board: Board) -> float:
@@ -132,7 +134,9 @@ def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> N
     mips = demand.server_mips_s_per_byte * rate
     at_disks = demand.flow.disk_read_ratio + demand.flow.disk_written_ratio
     steps_w = steps.cpu_w * np.minimum(1.0, mips / steps.awake_mips) + steps.disks_w * (at_disks * rate > 0)
-    return joules * rate + steps_w + steps.cpu_w_per_cubed_mips * mips**3
+    full_mips = steps.full_mips
+    cubed = np.minimum(mips, full_mips) ** 3 + full_mips**2 * np.maximum(0.0, mips - full_mips)
+    return joules * rate + steps_w + steps.cpu_w_per_cubed_mips * cubed
 
 
 def mean_w(

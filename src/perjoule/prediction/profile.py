@@ -100,6 +100,7 @@ def _digested(one: Observation) -> Mapping[str, Any]:
         del data["plant"]["steps"]
     elif not one.plant.steps.cpu_w_per_cubed_mips:
         del data["plant"]["steps"]["cpu_w_per_cubed_mips"]
+        del data["plant"]["steps"]["full_mips"]
     if one.case.in_flight_count == 1:
         del data["case"]["in_flight_count"]
     return data

@@ -14,41 +14,56 @@ def _series(source: str, load: str) -> MeteredSeries:
     return next(one for one in sources()[source].series if one.load == load)
 
 
-def test_a_servers_step_is_the_share_of_dynamic_watts_that_servers_under_specpower_show() -> None:
-    """What a tenth of the load adds, less a tenth of what all of it adds, is nine tenths of a step."""
-    shares: list[float] = []
+def _fits() -> tuple[list[float], list[float]]:
+    """Return the shares of step and bend that published curves have, each fitted by a step, a straight line and
+    a cube of the load, by the normal equations.
+    """
+    steps, bends = [], []
     for cpu in sources()["specpower"].series:
-        at = dict(zip(cpu.share, cpu.watts, strict=True))
-        (idle_w,) = cpu.idle_watts
-        shares.append(((at[0.1] - idle_w) / (at[1.0] - idle_w) - 0.1) / 0.9)
-    server = catalogue.servers_by_name()["storage-2u12"]
-    assert server.step_at_wall and server.dynamic_at_wall
-    dynamic_w = server.dynamic_at_wall.value
-    assert len(shares) == 45
-    assert server.step_at_wall.value == pytest.approx(np.median(shares) * dynamic_w, abs=0.05)
-    assert server.step_at_wall.high == pytest.approx(np.quantile(shares, 0.95) * dynamic_w, abs=1.0)
-    assert server.step_at_wall.low <= 0.1  # W: of one server in four there is none
-    assert sum(share <= 0 for share in shares) / len(shares) == pytest.approx(0.25, abs=0.05)
+        load, (idle_w,) = np.array(cpu.share), cpu.idle_watts
+        terms = np.array([load**0, load, load**3])
+        step, straight, cube = np.linalg.solve(terms @ terms.T, terms @ (np.array(cpu.watts) - idle_w))
+        steps.append(step / (step + straight + cube))
+        bends.append(cube / (straight + cube))
+    return steps, bends
 
 
-def test_a_servers_bend_is_the_share_that_the_cube_of_the_load_has_of_these_curves() -> None:
+def test_a_servers_step_and_bend_are_the_shares_that_servers_under_specpower_show() -> None:
     """Plans draw half between low and value, and half between value and high: a quarter lies below the root of
     their product, as a quarter of the curves does.
     """
-    shares: list[float] = []
-    for cpu in sources()["specpower"].series:
-        load = np.array(cpu.share)
-        terms = np.array([load**0, load, load**3])
-        _, straight, cube = np.linalg.solve(terms @ terms.T, terms @ np.array(cpu.watts))
-        shares.append(cube / (straight + cube))
+    steps, bends = _fits()
     server = catalogue.servers_by_name()["storage-2u12"]
     assert server.bend_at_wall and server.step_at_wall and server.dynamic_at_wall
-    more_w = server.dynamic_at_wall.value - server.step_at_wall.value
+    dynamic_w = server.dynamic_at_wall.value
+    assert len(steps) == 45
+    assert server.step_at_wall.value == pytest.approx(np.median(steps) * dynamic_w, abs=0.05)
+    assert server.step_at_wall.high == pytest.approx(np.quantile(steps, 0.95) * dynamic_w, abs=1.0)
+    assert server.step_at_wall.low <= 0.1  # W: of one server in five there is none
+    assert sum(share <= 0 for share in steps) / len(steps) == pytest.approx(0.2, abs=0.05)
+    more_w = dynamic_w - server.step_at_wall.value
     low, value, high = server.bend_at_wall.low, server.bend_at_wall.value, server.bend_at_wall.high
-    assert value == pytest.approx(np.median(shares) * more_w, abs=0.05)
-    assert high == pytest.approx(np.quantile(shares, 0.95) * more_w, abs=1.0)
+    assert value == pytest.approx(np.median(bends) * more_w, abs=0.05)
+    assert high == pytest.approx(np.quantile(bends, 0.95) * more_w, abs=1.0)
     for share, drawn_w in ((0.25, (low * value) ** 0.5), (0.75, (value * high) ** 0.5)):
-        assert np.quantile(shares, share) * more_w == pytest.approx(drawn_w, abs=0.5)
+        assert np.quantile(bends, share) * more_w == pytest.approx(drawn_w, abs=0.5)
+
+
+def test_the_server_of_plans_draws_what_the_median_curve_draws() -> None:
+    """Of its dynamic watts, within a twentieth at each load."""
+    board = catalogue.servers_by_name()["storage-2u12"]
+    assert board.bend_at_wall and board.step_at_wall and board.dynamic_at_wall
+    step, bend = (
+        term.value / board.dynamic_at_wall.value for term in (board.step_at_wall, board.bend_at_wall)
+    )
+    for load in np.arange(1, 11) / 10:
+        shares = [
+            (dict(zip(cpu.share, cpu.watts, strict=True))[load] - idle_w) / (cpu.watts[-1] - idle_w)
+            for cpu in sources()["specpower"].series
+            for idle_w in cpu.idle_watts
+        ]
+        stated = step + (1 - step) * load + bend * (load**3 - load)
+        assert stated == pytest.approx(np.median(shares), abs=0.05)
 
 
 def test_an_ssd_without_a_maker_is_steady_as_the_one_that_was_metered() -> None:

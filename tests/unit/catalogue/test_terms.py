@@ -85,9 +85,10 @@ def test_the_first_core_at_work_takes_the_step(use: float, by_hand_w: float) -> 
         (0.1, 4 + 2 * 0.4 + 2 * 0.1 + 4 * 0.001),
         (0.5, 4 + 2 + 2 * 0.5 + 4 * 0.125),
         (1.0, 12.0),
+        (1.5, 12 + 6 * 0.5),
     ],
 )
-def test_the_bend_follows_the_cube_of_cpu_use(use: float, by_hand_w: float) -> None:
+def test_the_bend_follows_the_cube_of_cpu_use_up_to_all_of_it(use: float, by_hand_w: float) -> None:
     board = BENT.nodes[0].board
     assert watts.board_w(board, use) == pytest.approx(by_hand_w)
     assert watts.board_use_ratio(board, by_hand_w) == pytest.approx(use, abs=1e-9)

@@ -9,7 +9,7 @@ from math import inf, log
 import pytest
 
 from perjoule import catalogue
-from perjoule.model import Json
+from perjoule.model import Flow, Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Value
 from perjoule.prediction import (
@@ -23,8 +23,10 @@ from perjoule.prediction import (
     shipped,
     uncertain,
 )
+from perjoule.prediction.bounds import Demand
 from perjoule.prediction.fitting import uneven_ratio
 from perjoule.prediction.identification import BESIDE, BESIDE_RATIO, counted_ratios, ends
+from perjoule.prediction.power import Plant, Steps, dynamic_w
 from perjoule.prediction.profile import band_ratio
 from perjoule.prediction.targets import fleet_of
 from perjoule.results.prediction import remarks, table
@@ -101,6 +103,27 @@ def test_modelled_watts_say_how_much_of_the_servers_work_was_in_the_window() -> 
     found = counted_ratios(_counted_over_trials(), "write")
     assert found == pytest.approx([1.25] * (len(_counted_over_trials().points) - 1))
     assert counted_ratios(_counted_over_trials(), "read").size == 0
+
+
+def test_watts_that_bend_say_nothing_of_the_servers_work() -> None:
+    """They are no linear function of it."""
+    found = _counted_over_trials()
+    bent = tuple(
+        replace(point, plant=replace(point.plant, steps=Steps(0.0, 1.0, 0.0, 1e-9, 1e6)))
+        for point in found.points
+    )
+    assert counted_ratios(replace(found, points=bent), "write").size == 0
+
+
+def test_cpus_with_more_work_than_they_can_do_draw_no_cube_of_it() -> None:
+    """A server with 4 W of bend in 8 of dynamic watts, twice over, behind a perfect supply: at 3 times its
+    capacity, 8 x 3 W.
+    """
+    bent = Plant(0.0, 4 / 1000, 0.0, 0.0, 0.0, Steps(0.0, 1.0, 0.0, 4 / 1000**3, 1000.0))
+    demand = Demand(Flow(), server_mips_s_per_byte=1.0)
+    assert [float(dynamic_w(bent, demand, mips)) for mips in (500.0, 1000.0, 3000.0)] == pytest.approx(
+        [4 * 0.5 + 4 * 0.125, 8.0, 24.0]
+    )
 
 
 def test_bands_allow_for_work_that_was_counted_beside_the_load() -> None:
