@@ -187,8 +187,8 @@ def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, 
             if share is None:
                 continue
             if full is None or share.value > left_w * (1 + ROUNDING):
-                whole = left_w == (full.value if full else 0.0)
-                of = f"{state}_{side}" if whole else f"what step_{side} leaves of {state}_{side}"
+                is_first = left_w == (full.value if full else 0.0)
+                of = f"{state}_{side}" if is_first else f"what step_{side} leaves of {state}_{side}"
                 fault = f"{place}: {term}_{side} is more than {of}, of which it is a part"
                 advice = "write a smaller one" if full else "write both on the same side of the supply"
                 return f"{term}_{side}", fault, advice

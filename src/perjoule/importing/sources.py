@@ -165,10 +165,10 @@ def unread_besides(read_sources: Sequence[Source]) -> Iterator[tuple[Path, str]]
     for path, formats in formats_read.items():
         text = text_of(path)
         for name in formats_of(text):
-            one, other, tool = _FORMS.get(name, ("", "(?!)", ""))
+            json_mark, text_mark, tool = _FORMS.get(name, ("", "(?!)", ""))
             if name not in formats:
                 yield path, f"{_ALONE[name]}: give them a file of their own"
-            elif re.search(one, text) and re.search(other, text, re.MULTILINE):
+            elif re.search(json_mark, text) and re.search(text_mark, text, re.MULTILINE):
                 yield path, f"{tool}: give it a file of its own"
         for form, tool in _UNREAD.items():
             if not any(name in tool for name in formats) and re.search(form, text, re.MULTILINE):

@@ -71,8 +71,8 @@ def explained(
     if details["type"] in _MISSING:
         lacking = [
             str(keys[-1])
-            for other in error.errors(include_url=False)
-            if other["type"] in _MISSING and (keys := _walked(kind, other["loc"])[0])[:-1] == path[:-1]
+            for detail in error.errors(include_url=False)
+            if detail["type"] in _MISSING and (keys := _walked(kind, detail["loc"])[0])[:-1] == path[:-1]
         ]
         quoted = ", ".join(f'"{key}"' for key in dict.fromkeys(lacking))
         return InputFault(path[:-1], f"{table} lacks {quoted}", "; ".join(dict.fromkeys(map(add, lacking))))

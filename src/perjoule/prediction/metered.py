@@ -288,8 +288,10 @@ def _fit(series: MeteredSeries) -> tuple[float, float]:
 def _server(name: str, idle_w: float, step_w: float, more_w: float, shape: _Shape) -> Board:
     """Return a server whose load adds a step, and `more_w` beyond it if all of it works."""
     cores_count = 1000  # all shares keep it awake: a core works as soon as any load runs
-    one, dynamic_w, bend_w = _value(1), _value(step_w + more_w), _value(shape.bend_ratio * more_w)
-    return Board(name, cores_count, one, one, _value(idle_w), dynamic_w, step_w=_value(step_w), bend_w=bend_w)
+    speed, dynamic_w, bend_w = _value(1), _value(step_w + more_w), _value(shape.bend_ratio * more_w)
+    return Board(
+        name, cores_count, speed, speed, _value(idle_w), dynamic_w, step_w=_value(step_w), bend_w=bend_w
+    )
 
 
 def _cpu(name: str, series: MeteredSeries, shape: _Shape) -> Iterator[MeteredPoint]:
