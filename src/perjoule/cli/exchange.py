@@ -96,7 +96,7 @@ def import_command(
     from perjoule.importing.missing import damaged, missing
     from perjoule.importing.mlperf_power import rated
     from perjoule.importing.power import logs
-    from perjoule.importing.sources import sources, unread_besides, why_not
+    from perjoule.importing.sources import sources, why_not
     from perjoule.importing.submissions import score_text
     from perjoule.workloads.imported import check_zone, local_zone, submission
 
@@ -136,8 +136,9 @@ def import_command(
             err.print(f"left out: {fault}", style="yellow")
         for path in strange:
             err.print(f"{path}: skipped: {why_not(path)}", style="yellow")
-        for path, tool in unread_besides(read_sources):
-            err.print(f"{path}: partly skipped: in it is {tool}", style="yellow")
+        for path, left_out in {source.path: source.left_out for source in read_sources}.items():
+            for tool in left_out:
+                err.print(f"{path}: partly skipped: in it is {tool}", style="yellow")
         if results.done():
             out.print(reporting.conclude(results, into / "report.html"))
 

@@ -60,6 +60,7 @@ class Source:
     format: str  # of `workloads.imported`, or "sadf"
     files: Mapping[str, Path]  # by their names
     told: Told
+    left_out: tuple[str, ...] = ()  # what the file holds besides, of all its formats
 
     def texts(self, names: Sequence[str] = ()) -> dict[str, str]:
         """Read its files, or some of them. Raises MachineError."""
@@ -138,6 +139,8 @@ def why_not(path: Path) -> str:
     Raises MachineError.
     """
     head = text_of(path, _HEAD)
+    if alone := [_ALONE[name] for name in formats_of(head) if name in _ALONE]:
+        return f"this is {' and '.join(alone)}: give each a file of its own"
     tool = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
     return f"this is {tool}" if tool else "unrecognised format"
 
@@ -156,23 +159,18 @@ def formats_of(text: str) -> tuple[str, ...]:
     return tuple(name for name, is_there in known.items() if is_there)
 
 
-def unread_besides(read_sources: Sequence[Source]) -> Iterator[tuple[Path, str]]:
-    """Yield what a file holds besides what is read of it: its path, and what that is. Raises MachineError."""
-    formats_read: dict[Path, list[str]] = {}
-    for source in read_sources:
-        if source.path.is_file():
-            formats_read.setdefault(source.path, []).append(source.format)
-    for path, formats in formats_read.items():
-        text = text_of(path)
-        for name in formats_of(text):
-            json_mark, text_mark, tool = _FORMS.get(name, ("", "(?!)", ""))
-            if name not in formats:
-                yield path, f"{_ALONE[name]}: give them a file of their own"
-            elif re.search(json_mark, text) and re.search(text_mark, text, re.MULTILINE):
-                yield path, f"{tool}: give it a file of its own"
-        for form, tool in _UNREAD.items():
-            if not any(name in tool for name in formats) and re.search(form, text, re.MULTILINE):
-                yield path, tool
+def _left_out(text: str, formats: Sequence[str]) -> Iterator[str]:
+    """Yield what a file of these formats holds besides what is read of it, and what to do."""
+    read_formats = _readable_together(formats)
+    for name in formats:
+        json_mark, text_mark, tool = _FORMS.get(name, ("", "(?!)", ""))
+        if name not in read_formats:
+            yield f"{_ALONE[name]}: give them a file of their own"
+        elif re.search(json_mark, text) and re.search(text_mark, text, re.MULTILINE):
+            yield f"{tool}: give it a file of its own"
+    for form, tool in _UNREAD.items():
+        if not any(name in tool for name in read_formats) and re.search(form, text, re.MULTILINE):
+            yield tool
 
 
 def _split(argument: str) -> tuple[tuple[str, ...], Path]:
@@ -205,15 +203,19 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
         yield path
         return
     require_portable(path)
-    for format in _readable_together(formats_of(text_of(path))):
+    formats = formats_of(text := text_of(path))
+    left_out = tuple(_left_out(text, formats))
+    if not (read_formats := _readable_together(formats)):
+        yield path
+    for format in read_formats:
         # What a format has no use for is left out, so that the same file is recognised: only rados bench
         # reports no time at all.
         ended_s = path.stat().st_mtime if format == "rados" else 0.0
         clues = Told(path.stem, clients, "UTC" if format in ZONED else zone, ended_s)
-        yield Source(path, format, {path.name: path}, clues)
+        yield Source(path, format, {path.name: path}, clues, left_out)
 
 
-def _readable_together(formats: tuple[str, ...]) -> tuple[str, ...]:
+def _readable_together(formats: Sequence[str]) -> Sequence[str]:
     return formats if len(formats) == 1 else tuple(name for name in formats if name not in _ALONE)
 
 

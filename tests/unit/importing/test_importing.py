@@ -17,7 +17,7 @@ import pytest
 from perjoule import drivers, importing, report, store
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
-from perjoule.importing.sources import Source, formats_of, sources, unread_besides
+from perjoule.importing.sources import Source, formats_of, sources
 from perjoule.model import ClientResult, Spec
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, FolderOfOthers, NotImported, WorkloadError
@@ -107,20 +107,23 @@ def test_a_log_of_several_tools_holds_the_runs_of_each(tmp_path: Path) -> None:
 def test_what_a_log_holds_besides_is_named(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text((REAL / "mdtest/tree.txt").read_text() + "a: (groupid=0, jobs=1): err= 0: pid=1\n")
-    (besides,) = unread_besides(sources([str(log)], "UTC")[0])
-    assert besides[0] == log
-    assert "the text of fio" in besides[1]
+    ((left_out,),) = (source.left_out for source in sources([str(log)], "UTC")[0])
+    assert "the text of fio" in left_out
     for name in ("rados/write.json", "elbencho/direct.csv", "elbencho/direct.json"):
         log.write_text((REAL / "mdtest/tree.txt").read_text() + (REAL / name).read_text())
         found, _ = sources([str(log)], "UTC")
-        (besides,) = unread_besides(found)
-        assert "a file of their own" in besides[1]
+        ((left_out,),) = (source.left_out for source in found)
+        assert "a file of their own" in left_out
         assert [source.format for source in found] == ["mdtest"]
     log.write_text((REAL / "ior/verbose.json").read_text() + (REAL / "ior-text/iterations.txt").read_text())
-    (besides,) = unread_besides(sources([str(log)], "UTC")[0])
-    assert "the text of an IOR" in besides[1]
+    ((left_out,),) = (source.left_out for source in sources([str(log)], "UTC")[0])
+    assert "the text of an IOR" in left_out
     log.write_text((REAL / "fio/steady.json").read_text() + "a: (groupid=0, jobs=1): err= 0: pid=1\n")
-    assert not [*unread_besides(sources([str(log)], "UTC")[0])]  # fio's text and JSON are of the same run
+    (found, *more), _ = sources([str(log)], "UTC")
+    assert not found.left_out and not more  # fio's text and JSON are of the same run
+    log.write_text((REAL / "rados/write.json").read_text() + (REAL / "elbencho/direct.json").read_text())
+    with pytest.raises(CampaignError, match="give each a file of its own"):
+        sources([str(log)], "UTC")
 
 
 def test_what_can_not_be_read_of_a_log_is_no_doubt_about_the_rest(tmp_path: Path) -> None:
