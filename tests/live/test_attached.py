@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from on_hosts import hosts_of
+from on_hosts import NOBODY, hosts_of
 from perjoule import drivers
 from perjoule.drivers.protocols import (
     Completed,
@@ -32,11 +32,6 @@ from perjoule.model.doubts import SHARED
 
 pytestmark = pytest.mark.live
 PERJOULE = Path(sys.executable).with_name("perjoule")
-# Without root, but for reading: perjoule itself may be installed where others can't look.
-NOBODY = (
-    *("setpriv", "--reuid=65534", "--regid=65534"),
-    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
-)
 WHOLE_S = 15.0  # of a campaign with a load of seconds, most of it Ceph's counts of bytes, which come late
 CAMPAIGN = """
 name = "production"

@@ -13,7 +13,7 @@ import pytest
 
 from day import by_day
 from lacking import lacking
-from on_hosts import hosts_of
+from on_hosts import NOBODY, hosts_of
 from perjoule import drivers
 from perjoule.drivers.protocols import Completed, FileSystem, Hosts, Killable, Mounted, OffersBuckets, able
 from perjoule.machine import buckets
@@ -22,11 +22,6 @@ from perjoule.model.units import MIB
 
 pytestmark = pytest.mark.live
 PERJOULE = Path(sys.executable).with_name("perjoule")
-# Without root, but for reading: perjoule itself may be installed where others can't look.
-NOBODY = (
-    *("setpriv", "--reuid=65534", "--regid=65534"),
-    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
-)
 CAMPAIGN = """
 name = "production"
 repetitions = 1
