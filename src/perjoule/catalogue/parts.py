@@ -181,14 +181,13 @@ def _term_complaint(place: str, part: BoardPart | DrivePart) -> tuple[str, str, 
     """Say what makes the terms beside the straight line impossible, as `complaint` does."""
     state: State = "dynamic" if isinstance(part, BoardPart) else "active"
     for side, full in zip(("at_wall", "behind_supply"), watts(part, state), strict=True):
-        left_w = full.value if full else 0.0
+        left_w = whole_w = full.value if full else 0.0
         for term in ("step", "bend"):
             share: Quantity | None = getattr(part, f"{term}_{side}", None)
             if share is None:
                 continue
             if full is None or share.value > left_w * (1 + ROUNDING):
-                is_first = left_w == (full.value if full else 0.0)
-                of = f"{state}_{side}" if is_first else f"what step_{side} leaves of {state}_{side}"
+                of = f"{state}_{side}" if left_w == whole_w else f"what step_{side} leaves of {state}_{side}"
                 fault = f"{place}: {term}_{side} is more than {of}, of which it is a part"
                 advice = "write a smaller one" if full else "write both on the same side of the supply"
                 return f"{term}_{side}", fault, advice

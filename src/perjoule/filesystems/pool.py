@@ -38,7 +38,7 @@ from perjoule.model.errors import MachineError, MountLost, NoAnswer, NotAble, Wo
 EXAMPLE = """\
 [[filesystem]]
 kind = "pool"
-ceph = {pool = "lab", keyring = "/var/tmp/lab-keyring"}
+ceph = {pool = "lab", keyring = "/home/me/perjoule.keyring"}
 """
 OURS = "perjoule"  # the namespace of notes, an object for each run, and how those of clients begin
 PROCESS = "process"  # the attribute of a run's note that says which process it is

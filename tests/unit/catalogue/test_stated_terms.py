@@ -39,7 +39,7 @@ def test_a_servers_step_and_bend_are_the_shares_that_servers_under_specpower_sho
     assert len(steps) == 45
     assert server.step_at_wall.value == pytest.approx(np.median(steps) * dynamic_w, abs=0.05)
     assert server.step_at_wall.high == pytest.approx(np.quantile(steps, 0.95) * dynamic_w, abs=1.0)
-    assert server.step_at_wall.low <= 0.1  # W: of one server in five there is none
+    assert server.step_at_wall.low <= 0.1  # W: one server in five has no step
     assert sum(share <= 0 for share in steps) / len(steps) == pytest.approx(0.2, abs=0.05)
     more_w = dynamic_w - server.step_at_wall.value
     low, value, high = server.bend_at_wall.low, server.bend_at_wall.value, server.bend_at_wall.high

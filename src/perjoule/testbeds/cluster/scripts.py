@@ -254,7 +254,7 @@ apart() { # notes our unit, before there is a program, and makes its temporary f
   [ -z "$unit" ] || { mkdir -m 700 "$folder/tmp" && export TMPDIR=$folder/tmp && echo "$unit" > "$folder/unit"; } ||
     { rm -f -- "$folder/unit"; rmdir -- "$folder/tmp"; false; }
 }
-# only who we are may look at what programs are told and say: keys
+# the input and output of programs may hold keys: no other user reads them
 mkdir -m 711 "$folder" && mkdir -m 700 "$own" && apart && : > "$folder/perjoule-made-this" && exec 7<> <(:) 2> /dev/null ||
   refuse "$folder can't be made; set work"
 echo >&7
