@@ -106,6 +106,7 @@ SHORT = {
     "scaling": Short(FIO, top={"servers": [2, 4]}),
     "scrub": Short(({"data": "8 MiB", "duration": "3 s"},), events_s=(1,), happened=("scrub",)),
     "ssd-vs-hdd": Short((DEVICE, DEVICE), options={"size": "64 MiB"}),
+    "stores": Short(({"size": "8 MiB"}, {"size": "8 MiB"}), None),
     "training": Short(
         (
             {"share": "0.1 %", "compute": "2 ms", "files": 28},

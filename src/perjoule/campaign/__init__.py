@@ -21,6 +21,7 @@ from pathlib import Path as File
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.campaign.access import check_access
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
@@ -57,7 +58,7 @@ from perjoule.campaign.tables import (
     lists_users,
     rows,
 )
-from perjoule.drivers.protocols import FileSystem, Testbed, Workload
+from perjoule.drivers.protocols import Testbed
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.model.validation import explained, instead, neighbour, written
@@ -146,13 +147,14 @@ def parse(
     beds, of = testbeds(tables, place)
     rows_of = {"testbed": beds, **{name: _rows(name, tables, place, header) for name in NAMES[1:]}}
     parts = {name: specs(rows_of[name], place) for name in NAMES}
+    check_access(rows_of["filesystem"], rows_of["workload"], place)
     paired = pairs(rows_of, parts, of)
-    _check_access(rows_of["filesystem"], rows_of["workload"], place)
     numbered = events(tables.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
     check_covered(rows_of["meter"], parts["testbed"], header.clients_count, place)
     check_named(rows_of["filesystem"], header.overwrite, place)
-    trials_count = len(header.clients_count) * most_repetitions(header) * len(paired) * len(parts["workload"])
+    combinations_count = len(header.clients_count) * sum(len(pair.workloads) for pair in paired)
+    trials_count = combinations_count * most_repetitions(header)
     if trials_count > MOST_TRIALS:
         raise CampaignError(
             f"{trials_count} trials are too many",
@@ -160,7 +162,7 @@ def parse(
             next=f"a campaign has at most {MOST_TRIALS}: shorten the lists",
         )
     ordered_groups = groups(
-        header, seed, paired, parts["workload"], parts["meter"], events=tuple(event for event, _ in numbered)
+        header, seed, paired, parts["meter"], events=tuple(event for event, _ in numbered)
     )
     return Campaign(
         name=header.name,
@@ -261,29 +263,6 @@ def _check_shape(document: Table, place: CampaignSource) -> None:
             raise CampaignError(f"{BRACKETS[name]} is missing", where=place.name, next=advice)
     if document.get("meter") == []:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")
-
-
-def _check_access(
-    filesystems: Sequence[TableRow], workloads: Sequence[TableRow], place: CampaignSource
-) -> None:
-    """Check that every file system offers what every workload needs, because all of them are combined."""
-    for filesystem, workload in itertools.product(filesystems, workloads):
-        assert isinstance(filesystem.driver, FileSystem)
-        assert isinstance(workload.driver, Workload)
-        offers, needs = filesystem.driver.offers, workload.driver.needs
-        if needs not in (offers, "nothing"):
-            fault = (
-                f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
-            )
-            raise place.error(workload.path, fault, "measure them in separate campaigns")
-        if needs == "nothing" and offers != "folders" and workload.driver.stored_bytes(1):
-            fault = (
-                f"workload {workload.kind} writes its data to folders, and filesystem {filesystem.kind} "
-                f"offers {offers}"
-            )
-            raise place.error(
-                (*workload.path, "data"), fault, "remove data, or measure them in separate campaigns"
-            )
 
 
 def _places(

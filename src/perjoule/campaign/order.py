@@ -28,7 +28,6 @@ def groups(
     header: Header,
     seed: int,
     pairs: Sequence[FileSystemPair],
-    workloads: Sequence[Spec],
     meters: Sequence[Spec],
     *,
     events: tuple[TrialEvent, ...] = (),
@@ -48,7 +47,7 @@ def groups(
                 Trial(
                     pair.testbed, pair.filesystem, workload, tuple(meters), clients_count, repetition, events
                 )
-                for workload, clients_count in product(workloads, header.clients_count)
+                for workload, clients_count in product(pair.workloads, header.clients_count)
             ]
             shuffle(block)
             blocks[repetition].append(block if header.order == "written" else behind_their_writes(block))

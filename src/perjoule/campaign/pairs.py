@@ -1,5 +1,5 @@
 """Which file system is measured on which testbed: each on [testbed], but for the options that its own
-`testbed` changes.
+`testbed` changes; and by which workloads, see `access`.
 
 [[filesystem]]
 kind = "moosefs"
@@ -9,6 +9,7 @@ testbed = {servers = 4}
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perjoule.campaign.access import fits
 from perjoule.campaign.lines import Path
 from perjoule.campaign.source import CampaignSource, Table, is_table
 from perjoule.campaign.tables import OWN_TESTBED, TableRow, rows
@@ -18,11 +19,12 @@ from perjoule.model.validation import written
 
 @dataclass(frozen=True)
 class FileSystemPair:
-    """A file system on a testbed."""
+    """A file system on a testbed, and what loads it."""
 
     testbed: Spec
     filesystem: Spec  # its label names the testbed, too, if it is measured on several
     path: Path  # of the file system's table
+    workloads: tuple[Spec, ...]  # that it offers what they need
 
 
 def testbeds(
@@ -56,19 +58,23 @@ def pairs(
     """Return all pairs, testbed by testbed.
 
     Args:
-        rows_of: the rows of "testbed" and "filesystem".
+        rows_of: the rows of "testbed", "filesystem" and "workload".
         parts: the same, named.
         of: on which testbeds each table of a file system is measured.
     """
     testbed_specs = list(zip(rows_of["testbed"], parts["testbed"], strict=True))
     filesystems = list(zip(rows_of["filesystem"], parts["filesystem"], strict=True))
+    workloads = list(zip(rows_of["workload"], parts["workload"], strict=True))
     specs_by_path = {
         path: [spec for row, spec in testbed_specs if any(row is bed for bed in mine)]
         for path, mine in of.items()
     }
     return tuple(
         FileSystemPair(
-            testbed, replace(filesystem, label=_label(filesystem, testbed, specs_by_path[row.path])), row.path
+            testbed,
+            replace(filesystem, label=_label(filesystem, testbed, specs_by_path[row.path])),
+            row.path,
+            tuple(workload for load_row, workload in workloads if fits(row, load_row)),
         )
         for _, testbed in testbed_specs
         for row, filesystem in filesystems
