@@ -1,6 +1,8 @@
 """The S3 engine: its signatures are AWS's, and what is not what was asked for is an error that says so."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,11 +96,14 @@ def got(name: str, store: S3Store) -> bytes:
 
 ANSWERS = {
     "a body that is cut": (
-        lambda name, store: (200, got(name, store)[:500], {"Content-Length": "1000"}),
-        "it has 500 B, not 1000 B",
+        lambda name, store: (200, got(name, store)[:500], {"Content-Length": str(len(got(name, store)))}),
+        "it has 500 B, not {size} B",
     ),
-    "a short object": (lambda name, store: (200, got(name, store)[:999], {}), "it has 999 B, not 1000 B"),
-    "a long object": (lambda name, store: (200, got(name, store) + b"x", {}), "it has more, not 1000 B"),
+    "a short object": (
+        lambda name, store: (200, got(name, store)[:-1], {}),
+        "it has {short} B, not {size} B",
+    ),
+    "a long object": (lambda name, store: (200, got(name, store) + b"x", {}), "it has more, not {size} B"),
     "other bytes": (
         lambda name, store: (200, got(name, store)[:-1] + b"\0", {}),
         "it differs from what was put",
@@ -125,21 +130,51 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("fault", ANSWERS)
+@pytest.mark.parametrize("size", [1000, 300_000])
 def test_what_is_not_what_was_asked_for_ends_the_load_or_is_counted_but_never_goodput(
-    fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
+    size: int, fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
 ) -> None:
     answer, sentence = ANSWERS[fault]
-    ask(tmp_path, bucket, "put", **LOAD)
+    load = LOAD | dict[str, Any](object_bytes=size)
+    ask(tmp_path, bucket, "put", **load)
 
     def fourth(method: str, target: str, number: int) -> Any:
         return answer(target, store) if target.endswith("00000003") else None
 
     store.answer = fourth
-    with pytest.raises(StoreRefused, match=sentence.replace("(", r"\(")) as failure:
-        ask(tmp_path, bucket, "get", **LOAD)
+    sentence = sentence.format(size=size, short=size - 1).replace("(", r"\(")
+    with pytest.raises(StoreRefused, match=sentence) as failure:
+        ask(tmp_path, bucket, "get", **load)
     assert SECRET not in str(failure.value)
-    report = ask(tmp_path, bucket, "get", **(LOAD | dict[str, Any](tolerate_errors=True)))
-    assert (report["operations"], report["bytes"], sum(report["errors"].values())) == (6, 6000, 1)
+    report = ask(tmp_path, bucket, "get", **(load | dict[str, Any](tolerate_errors=True)))
+    assert (report["operations"], report["bytes"], sum(report["errors"].values())) == (6, 6 * size, 1)
+
+
+def test_a_store_that_falls_silent_within_an_object_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "TIMEOUT_S", 1.0)
+    size, over = 300_000, threading.Event()
+
+    def serve() -> None:
+        link, _ = listener.accept()
+        with link:
+            link.recv(65536)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n"
+            link.sendall(head.encode() + bytes(size - 1))
+            over.wait(30)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        order = {"endpoint": endpoint, "bucket_name": BUCKET, "region": REGION}
+        client = engine.Store(order, (KEY, SECRET))
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            with pytest.raises(TimeoutError, match="timed out"):
+                client.get("x", memoryview(bytearray(size)))
+        finally:
+            client.close()
+            over.set()
+            thread.join()
 
 
 def test_a_put_that_was_not_acknowledged_counts_as_an_error(
