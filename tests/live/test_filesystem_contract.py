@@ -313,6 +313,23 @@ def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> N
         assert isinstance(life.mounted.busy(), str), 'have `busy` return what it works on, or ""'
 
 
+def test_servers_users_put_nothing_in_the_place_of_what_root_writes_runs_and_mounts(life: Life) -> None:
+    if not isinstance(life.mounted, Deployment):
+        assert not isinstance(life.filesystem, Deployed)
+        return
+    theirs = ["(", "!", "-user", "root", "-o", "-perm", "/022", ")"]
+    folders = {host.name: life.mounted.folder(host) for host in life.hosts.all}
+    found = {
+        host.name: host.run(
+            ["find", folders[host.name], "-maxdepth", "0", *theirs], timeout_s=10, check=False
+        )
+        for host in life.hosts.all
+    }
+    assert not [name for name, done in found.items() if done.stdout], "give servers rooms by `furnish`"
+    logs = [log for log in life.mounted.logs if log.lstat().st_uid or log.parent.lstat().st_uid]
+    assert not logs, f"{logs} are not root's, which appends to them and reads them"
+
+
 def test_clients_see_the_space_of_all_servers_from_the_start(life: Life) -> None:
     time.sleep(3)
     later = seen_bytes(life.hosts, life.mounted)

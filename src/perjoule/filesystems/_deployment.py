@@ -205,10 +205,7 @@ class Deployment(
 
     def replace(self, host: Host) -> None:
         """Make its stores again, empty, and start its daemons on them."""
-        host.run(
-            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)],
-            timeout_s=SHORT_S,
-        )
+        self.make_theirs(host, *self.stores(host))
         self.revive(host)
 
     def add(self, host: Host) -> None:
@@ -350,22 +347,30 @@ class Deployment(
         return ("setpriv", f"--reuid={self.user}", f"--regid={self.group}", "--clear-groups")
 
     def furnish(self, host: Host, *rooms: Path) -> None:
-        """Make its folder and these on a host, owned by the servers' user.
+        """Make its folder on a host, and rooms of the servers' user, there or on disks.
+
+        The folders around rooms are ours: what we write, run and mount there, that user can't replace.
 
         Raises MachineError if that user can't reach them.
         """
-        folders = [self.folder(host), *rooms]
-        host.run(
-            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S
-        )
-        if (
-            host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode
-            != 0
-        ):
+        around = dict.fromkeys([self.folder(host), *(room.parent for room in rooms)])
+        self._make(host, "root", *around)
+        if rooms:
+            self.make_theirs(host, *rooms)
+        reached = ["-w", rooms[-1]] if rooms else ["-x", self.folder(host)]
+        if host.run([*self.as_user, "test", *reached], timeout_s=SHORT_S, check=False).returncode != 0:
             problem = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
             raise MachineError(
                 problem, where=host.name, next="let other users traverse the folders above it (chmod o+x)"
             )
+
+    def make_theirs(self, host: Host, *rooms: Path) -> None:
+        """Make folders of the servers' user, in ours."""
+        self._make(host, self.user, *rooms)
+
+    def _make(self, host: Host, owner: str, *folders: Path) -> None:
+        argv = ["install", "-d", "-o", owner, "-g", self.group, "-m", "750", *folders]
+        host.run(argv, timeout_s=SHORT_S)
 
     def mount(self, client: Host, place: Path, kind: str, source: str, options: str = "") -> None:
         """Mount it by a client's kernel.

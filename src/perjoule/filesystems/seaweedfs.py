@@ -80,7 +80,8 @@ class _SeaweedFS(SeaweedCluster[SeaweedFS], TellsHealth):
             "cacheCapacityMB": self.options.cache_bytes // MIB,
         }
         argv = [*self._weed(client), "mount", f"-filer={self._filer}", f"-filer.path={ROOM}", f"-dir={place}"]
-        argv += [f"-collection={COLLECTION}", f"-cacheDir={cache}", self._socket(client, "mount")]
+        argv += [f"-collection={COLLECTION}", f"-cacheDir={cache}"]
+        argv.append(f"-localSocket={self.folder(client) / 'mount.sock'}")
         argv += [f"-{name}={count}" for name, count in limits.items()]
         return self.start(client, "weed-mount", argv)
 

@@ -280,6 +280,28 @@ def test_a_failed_disk_is_its_stores_alone_which_come_back_empty_with_their_owne
     assert [process.code for process in host.processes] == [-9, None]
 
 
+def test_folders_that_we_write_run_and_mount_in_are_ours_and_servers_have_rooms_in_them() -> None:
+    class Roomy(Mounted):
+        def stores(self, host: Host) -> tuple[Path, ...]:
+            return (Path("/disk-2/made/data"),)
+
+        def serve(self) -> None:
+            for host in self.bearers:
+                self.furnish(host, self.folder(host) / "run", *self.stores(host))
+
+    held = hosts()
+    deployment = Roomy(Made(), held)
+    deployment.up()
+    server = held.all[0]
+    assert isinstance(server, Machine)
+    owners: dict[str, str] = {}
+    for words in server.ran:
+        if words[0] == "install":
+            owners |= dict.fromkeys(words[words.index("750") + 1 :], words[words.index("-o") + 1])
+    assert owners.pop("/of/storage-1/made/run") == owners.pop("/disk-2/made/data") == "nobody"
+    assert owners == {"/of/storage-1/made": "root", "/disk-2/made": "root"}
+
+
 def test_a_host_whose_stores_are_not_known_can_not_be_measured() -> None:
     host = Machine("storage-1")
     with pytest.raises(WorkloadError, match="storage-1: the file system has no data here"):

@@ -25,7 +25,7 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration, settings
 from perjoule.filesystems._ceph.control import absent, degraded
-from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._settings import Setting
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
@@ -171,10 +171,7 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
             self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds)
         )
         self.ask(commands.replacement(tuple(new.values()), self._secrets(old)))
-        host.run(
-            ["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)],
-            timeout_s=SHORT_S,
-        )
+        self.make_theirs(host, *self.stores(host))
         each(new.values(), self._make_store)
         self.revive(host)
 

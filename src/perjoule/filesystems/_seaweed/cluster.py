@@ -45,7 +45,7 @@ class SeaweedCluster(Deployment[S]):
         return data
 
     def serve(self) -> None:
-        each(self.hosts.all, lambda host: self.furnish(host, self.folder(host) / "tmp"))
+        each(self.hosts.all, lambda host: self.furnish(host, self._tmp(host)))
         host = self.hosts.management
         limits = (f"-volumeSizeLimitMB={self.options.volume_bytes // MIB}", "-telemetry=false")
         rooms = (f"-mdir={self.folder(host) / 'master'}", "-peers=none")
@@ -121,18 +121,25 @@ class SeaweedCluster(Deployment[S]):
         return f"{self.hosts.metadata.address}:{FILER}"
 
     def _socket(self, host: Host, name: str) -> str:
-        return f"-localSocket={self.folder(host) / name}.sock"
+        return f"-localSocket={self._tmp(host) / name}.sock"
 
-    def _weed(self, host: Host | None = None) -> tuple[str, ...]:
-        """Return the program with its environment: what it writes by itself goes to the host's folder."""
-        room = self.folder(host or self.hosts.metadata)
+    def _tmp(self, host: Host) -> Path:
+        """Return where servers put what they make by themselves."""
+        return self.folder(host) / "tmp"
+
+    def _weed(self, host: Host | None = None, *, serves: bool = False) -> tuple[str, ...]:
+        """Return the program with its environment: what it writes by itself goes to the host's folder.
+
+        What servers write there, programs of ours don't read.
+        """
+        at = host or self.hosts.metadata
+        room = self._tmp(at) if serves else self.folder(at)
         growth = (f"WEED_MASTER_VOLUME_GROWTH_COPY_{n}=1" for n in (1, 2, 3))
-        rooms = (f"HOME={room}", f"TMPDIR={room / 'tmp'}")
-        return (*self.options.environment, *rooms, *growth, "weed", "-logtostderr")
+        return (*self.options.environment, f"HOME={room}", f"TMPDIR={room}", *growth, "weed", "-logtostderr")
 
     def _serve(self, host: Host, name: str, *options: str, room: Path | None = None) -> Daemon:
         self.furnish(host, room or self.folder(host) / name)
-        argv = [*self.as_user, *self._weed(host), name, f"-ip.bind={host.address}", *options]
+        argv = [*self.as_user, *self._weed(host, serves=True), name, f"-ip.bind={host.address}", *options]
         address = [f"-ip={host.address}"] if name != "s3" else []
         return self.start(host, f"weed-{name}", [*argv, *address])
 

@@ -227,8 +227,8 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
         return words.entry(self.ask("entry", path=path))
 
     def _furnish(self, host: Host) -> None:
-        """Make the folders of a server and give it the secret."""
-        self.furnish(host, self.store(host))
+        """Make the folder of a server and give it the secret."""
+        self.furnish(host)
         host.put(self._secret, self.folder(host) / "auth", mode=0o600, owner=self.user)
 
     def _manage(self) -> None:

@@ -156,9 +156,9 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
             words.OrangefsServer(
                 host.name,
                 host.address,
-                self.folder(host),
+                self._room(self.folder(host)),
                 tuple(role for role, keepers in keeps.items() if host in keepers),
-                self.store(host),
+                self._room(self.store(host)),
             )
             for host in dict.fromkeys([*keeps["metadata"], *keeps["data"]])
         )
@@ -255,10 +255,15 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         if self.options.attribute_cache:
             self.remount()
 
+    @staticmethod
+    def _room(folder: Path) -> Path:
+        """Return where in a folder of ours a server makes its own."""
+        return folder / "server"
+
     def _serve(self, host: Host) -> Daemon:
         """Make a server's storage, start it and wait until it listens."""
         configuration = self.folder(host) / "fs.conf"
-        self.furnish(host, self.store(host))
+        self.furnish(host, self._room(self.folder(host)), self._room(self.store(host)))
         host.put(
             words.configuration(self.options, self.servers, scale=self.hosts.scale),
             configuration,
