@@ -80,6 +80,19 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_li
     assert store.objects == kept
 
 
+def test_what_says_whose_a_prefix_is_goes_last_whatever_clients_are_called(
+    store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    with bucket(store, tmp_path).mount(hosts):
+        (owner,) = (name for name in store.objects if name.endswith("/owner"))
+        prefix = owner.removesuffix("owner")
+        for name in ("local/x", "zeus/perjoule-objects/x"):
+            store.objects[prefix + name] = b"z"
+    removed = [target for method, target in store.requests if method == "DELETE"]
+    assert len(removed) == 3
+    assert removed[-1].endswith(owner)
+
+
 def test_a_store_that_refuses_says_so_before_anything_is_measured(
     store: S3Store, hosts: Hosts, tmp_path: Path
 ) -> None:

@@ -336,7 +336,7 @@ def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     if not order["prefix"].strip("/"):
         raise Refused("", "no prefix: it would remove the whole bucket")
     names = [name for name, _ in store.names(order["prefix"]) if name.startswith(order["prefix"])]
-    for name in names:
+    for name in sorted(names, key=lambda name: -name.count("/")):  # last what says whose the others are
         store.delete(name)
     return {"objects_count": len(names)}
 
