@@ -224,6 +224,7 @@ class ObjectLoad:
         self.lock = threading.Lock()
         self.rows: list[list[tuple[float, float]]] = [[] for _ in stores]  # end and length of operations, s
         self.errors: Counter[str] = Counter()
+        self.failed_s: list[float] = []  # when each of them was
         self.first_error = ""
         self.until_s = 0.0
         self.ready, self.go = threading.Barrier(len(stores) + 1), threading.Event()
@@ -276,6 +277,7 @@ class ObjectLoad:
         reason = str(error) if isinstance(error, Refused) else f"{name}: {kind} {error}"
         with self.lock:
             self.errors[kind] += 1
+            self.failed_s.append(time.perf_counter())
             self.first_error = self.first_error or reason
 
     def run(self) -> dict[str, Any]:
@@ -297,12 +299,14 @@ class ObjectLoad:
         done = sorted(row for rows in self.rows for row in rows)
         if not done:
             raise Refused("", self.first_error or "no object was moved: is duration too short?")
-        counts = [0] * (1 + int(done[-1][0] - began_s))
+        # the time in which operations failed is the load's, too, up to the one in which none begins
+        last_s = max(done[-1][0], min(self.until_s, max(self.failed_s, default=began_s)))
+        counts = [0] * (1 + int(last_s - began_s))
         for ended_s, _ in done:
             counts[int(ended_s - began_s)] += 1
         return {
             "began_s": began_utc_s,
-            "ended_s": began_utc_s + done[-1][0] - began_s,
+            "ended_s": began_utc_s + last_s - began_s,
             "bytes": len(done) * self.objects.size,
             "operations": len(done),
             "latency_s": latencies_s([length_s for _, length_s in done]),
