@@ -194,6 +194,7 @@ def test_impossible_options_say_what_would_do() -> None:
         ({"size": "21 KiB"}, 'write "20 KiB"'),
         ({"duration": "700 s"}, "raise time_limit"),
         ({"operation": "get", "verify": True}, "always compared"),
+        ({"verify": True, "tolerate_errors": True}, "no telling what was put"),
     ):
         with pytest.raises(ValidationError, match=sentence):
             load(**options)

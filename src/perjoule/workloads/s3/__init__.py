@@ -100,6 +100,10 @@ class S3(Workload):
             raise ValueError(f'duration must be below time_limit, "{limit}" (raise time_limit)')
         if self.verify and self.operation != "put":
             raise ValueError("verify is for what is put (remove verify: what is got is always compared)")
+        if self.verify and self.tolerate_errors:
+            raise ValueError(
+                "with errors there is no telling what was put (remove verify, or tolerate_errors)"
+            )
         return self
 
     @property
