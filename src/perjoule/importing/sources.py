@@ -2,6 +2,7 @@
 holds together, a submission to IO500 or a run of MLPerf Storage, is known by its files' names, too.
 """
 
+import os
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -79,13 +80,14 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
             name.
         MachineError: a file can't be read.
     """
+    named = [_real(_split(argument)[1]) for argument in arguments]
     by_path: dict[tuple[Path, str, tuple[str, ...]], Source] = {}
     strange: list[Path] = []
     for argument in arguments:
         clients, path = _split(argument)
         if not path.exists():
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
-        for source in _below(path, clients, zone):
+        for source in _below(path, clients, zone, named):
             if isinstance(source, Source):
                 by_path.setdefault((source.path.resolve(), source.format, clients), source)
             elif path.is_file():
@@ -180,22 +182,27 @@ def _split(argument: str) -> tuple[tuple[str, ...], Path]:
     return tuple(filter(None, names.split(","))), Path(path)
 
 
-def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
+def _below(path: Path, clients: tuple[str, ...], zone: str, named: Sequence[Path]) -> Iterator[Source | Path]:
+    """Find sources below a path, which is one of those named, or in a folder of them; `named` have no links."""
     if path.is_dir():
         if _io500(path):
-            yield _submission(path, clients, zone)
+            yield _submission(path, clients, zone, named)
             return
         if mlperf_folders.is_run(path):
             files = mlperf_folders.files_of(path)
             for file in files.values():
                 require_portable(file)
+                # a run may be named without its submission, which describes the system
+                beside = [_real(file.parent)] if file.parent.name == mlperf_folders.SYSTEMS else []
+                require_inside(file, [*named, *beside])
             yield Source(path, "mlperf", files, Told(path.name, clients, zone))
             return
         if mlperf_folders.is_submission(path):
             path = path / mlperf_folders.RESULTS
         for child in sorted(path.iterdir()):
             if not child.name.startswith("."):
-                yield from _below(child, clients, zone)
+                require_inside(child, named)
+                yield from _below(child, clients, zone, named)
         return
     if not path.is_file():  # a socket, a pipe
         return
@@ -226,6 +233,23 @@ def require_portable(path: Path) -> None:
         raise CampaignError(sentence, where=portable.quoted(str(path.parent)), next="rename it")
 
 
+def require_inside(path: Path, named: Sequence[Path]) -> None:
+    """Check that no link leads to what lies in none of these folders, which have no links in their paths.
+
+    It would be kept, and published with the results, for whoever made the link.
+
+    Raises MachineError.
+    """
+    target = _real(path)
+    if target.exists() and not any(target.is_relative_to(folder) for folder in named):
+        advice = f"name {target}, too, if it belongs to the results; if not, remove the link"
+        raise MachineError(f"it is {target}, outside of what was named", where=str(path), next=advice)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
 def _io500(folder: Path) -> bool:
     """Return whether a folder holds an IO500's results itself, and not a copy of the summary above the
     folder that does.
@@ -238,7 +262,7 @@ def _io500(folder: Path) -> bool:
     )
 
 
-def _submission(folder: Path, clients: tuple[str, ...], zone: str) -> Source:
+def _submission(folder: Path, clients: tuple[str, ...], zone: str, named: Sequence[Path]) -> Source:
     kinds = (".txt", ".csv", ".ini")
     files = {
         p.name: p
@@ -246,6 +270,7 @@ def _submission(folder: Path, clients: tuple[str, ...], zone: str) -> Source:
         if p.suffix in kinds and p.is_file() and not p.name.startswith(".")
     }
     for path in files.values():
+        require_inside(path, named)
         require_portable(path)
     source = Source(folder, "io500", files, Told(folder.name, clients, zone))
     if dated(source.texts()):

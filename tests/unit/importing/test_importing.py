@@ -20,7 +20,7 @@ from perjoule.importing.power import logs
 from perjoule.importing.sources import Source, formats_of, sources
 from perjoule.model import ClientResult, Spec
 from perjoule.model.doubts import TIMES
-from perjoule.model.errors import CampaignError, FolderOfOthers, NotImported, WorkloadError
+from perjoule.model.errors import CampaignError, FolderOfOthers, MachineError, NotImported, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.results import verification
 from perjoule.summary import summary
@@ -30,6 +30,7 @@ from places import TRANSCRIPTS
 from scripted import ScriptedMount
 from typed import present
 from unit.importing.foreign import POWER
+from unit.importing.io500_folders import old
 
 REAL = TRANSCRIPTS / "imported"
 FORMATS = {
@@ -142,6 +143,30 @@ def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path)
     found, strange = sources([str(tmp_path), str(REAL / "io500")], "UTC")
     assert [source.format for source in found] == ["fio", "io500"]
     assert strange == (tmp_path / "notes.md",)
+
+
+def test_nothing_outside_of_what_was_named_is_kept_by_a_link_of_whoever_made_the_folder(
+    tmp_path: Path,
+) -> None:
+    """Published with the results, it would be everybody's."""
+    home, theirs = tmp_path / "home", tmp_path / "theirs"
+    home.mkdir()
+    mine = shutil.copy(REAL / "fio/steady.json", home / "mine.json")
+    submitted = old(theirs / "submitted")
+    for link, target in (
+        (submitted / "config.ini", mine),
+        (theirs / "a.json", mine),
+        (theirs / "more", home),
+    ):
+        link.symlink_to(target)
+        with pytest.raises(MachineError, match=f"{re.escape(str(target))}, outside of what was named"):
+            sources([str(theirs)], "UTC")
+        assert {source.format for source in sources([str(theirs), str(home)], "UTC")[0]} == {"io500", "fio"}
+        link.unlink()
+    (theirs / "loop").symlink_to("loop")
+    (theirs / "again").symlink_to("submitted")
+    (theirs / "nowhere").symlink_to(tmp_path / "nowhere")
+    assert {source.format for source in sources([str(theirs)], "UTC")[0]} == {"io500"}
 
 
 @pytest.mark.parametrize(
