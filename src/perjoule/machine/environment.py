@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,9 @@ from perjoule.model import Json
 # Debian packages whose version can change a result, beside those that drivers name.
 PACKAGES = ("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7zip", "p7zip-full")
 MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
+_NAMES_NOTHING = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
+# of files, in a repository's own configuration
+_FILTER = re.compile(r"^(?:local|worktree)\tfilter\.", re.MULTILINE)
 
 
 def environment(
@@ -91,13 +95,20 @@ def packages(listing: str) -> Mapping[str, Json]:
 
 
 def _git(folder: Path) -> Json:
-    commit = _output(["git", "-C", str(folder), "rev-parse", "HEAD"]).strip()
+    """Return the commit, and whether it lacks anything ("dirty"); None for that where git would have to run what the
+    repository names.
+
+    Whoever hands over a folder with a repository in it has also written that one's configuration and hooks.
+    """
+    git = ["git", "--no-optional-locks", *_NAMES_NOTHING, "-C", str(folder)]
+    commit = _output([*git, "rev-parse", "HEAD"]).strip()
     if not commit:
         return None
-    return {
-        "commit": commit,
-        "dirty": bool(_output(["git", "-C", str(folder), "status", "--porcelain", "--", "."])),
-    }
+    options = _output([*git, "config", "--list", "--show-scope", "--name-only"])
+    if not options or _FILTER.search(options):
+        return {"commit": commit, "dirty": None}
+    status = _output([*git, "status", "--porcelain", "--ignore-submodules=all", "--", "."])
+    return {"commit": commit, "dirty": bool(status)}
 
 
 def _distribution() -> Json:

@@ -2,6 +2,7 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,46 @@ def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
     assert clean["dirty"] is False
     (tmp_path / "campaign.toml").write_text("b")
     assert table(environment(tmp_path)["git"])["dirty"] is True
+
+
+@pytest.mark.parametrize("way", ["monitor", "hook", "filter", "included filter", "submodule"])
+@pytest.mark.skipif(not shutil.which("git"), reason="git is missing: apt install git")
+def test_nothing_is_run_that_the_repository_of_a_campaign_names(way: str, tmp_path: Path) -> None:
+    folder, ran = tmp_path / "campaign", tmp_path / "ran"
+    folder.mkdir()
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho ran > {ran}\ncat\n")
+    program.chmod(0o755)
+
+    def git(*words: str, at: Path = folder) -> None:
+        own = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        user = ("-c", "user.name=x", "-c", "user.email=x@y", "-c", "protocol.file.allow=always")
+        subprocess.run(["git", "-C", at, *user, *words], env=own, check=True, capture_output=True)
+
+    git("init", "-q")
+    (folder / "campaign.toml").write_text("a")
+    (folder / ".gitattributes").write_text("*.toml filter=x\n" if "filter" in way else "")
+    git("add", ".")
+    git("commit", "-q", "-m", "a")
+    if way == "submodule":
+        shutil.copytree(folder, tmp_path / "other")
+        git("submodule", "add", "-q", str(tmp_path / "other"), "below")
+        git("commit", "-q", "-m", "b")
+        git("config", "core.fsmonitor", str(program), at=folder / "below")
+    elif way == "hook":
+        (folder / ".git/hooks").mkdir(exist_ok=True)
+        shutil.copy(program, folder / ".git/hooks/post-index-change")
+    elif way == "included filter":
+        git("config", "include.path", "more")
+        git("config", "--file", str(folder / ".git/more"), "filter.x.clean", str(program))
+    else:
+        git("config", {"monitor": "core.fsmonitor", "filter": "filter.x.clean"}[way], str(program))
+    os.utime(folder / "campaign.toml", (1, 1))  # so git looks into it
+    assert not ran.exists()
+    described = table(environment(folder)["git"])
+    assert len(str(described["commit"])) == 40
+    assert described["dirty"] is (None if "filter" in way else False)
+    assert not ran.exists()
 
 
 def test_processors_are_named_on_x86_and_on_arm():
