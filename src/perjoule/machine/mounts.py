@@ -13,6 +13,7 @@ from perjoule.drivers.protocols import Check, Host
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, WorkloadError
+from perjoule.model.withheld import withheld
 
 COLUMNS = {
     "target": "target",
@@ -117,9 +118,11 @@ def findmnt(host: Host, path: Path) -> dict[str, Json]:
 
 
 def mount_facts(listing: str) -> dict[str, Json]:
-    """Parse the same from the text of `findmnt --json --bytes --target`."""
+    """Parse the same from the text of `findmnt --json --bytes --target`, without logins: records keep it."""
     mount = json_from(listing)["filesystems"][-1]
-    return {ours: mount.get(theirs) for theirs, ours in COLUMNS.items()}
+    facts: dict[str, Json] = {ours: mount.get(theirs) for theirs, ours in COLUMNS.items()}
+    texts = {name: text for name in ("source", "options") if isinstance(text := facts[name], str)}
+    return facts | {name: withheld(text) for name, text in texts.items()}
 
 
 def is_local(mount: Mapping[str, Json]) -> bool:

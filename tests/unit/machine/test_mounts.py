@@ -1,5 +1,7 @@
 """Mounts: what a host says of one, and whose data it has."""
 
+import json
+
 import pytest
 
 from perjoule.machine.mounts import is_local, mount_facts
@@ -11,6 +13,24 @@ def test_a_mount_tells_source_type_options_and_space() -> None:
     assert (facts["target"], facts["source"], facts["type"]) == ("/", "/dev/vda", "ext4")
     assert "relatime" in str(facts["options"])
     assert facts["total_bytes"] == 270553174016
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("curlftpfs#ftp://me:secret@10.0.0.11/", "curlftpfs#ftp://***@10.0.0.11/"),
+        ("https://me:secret@nas/remote.php/webdav", "https://***@nas/remote.php/webdav"),
+        ("10.0.0.1@o2ib:10.0.0.2@o2ib:/lustre", "10.0.0.1@o2ib:10.0.0.2@o2ib:/lustre"),
+        ("admin@a7f64266-0894-4f1e.cephfs=/", "admin@a7f64266-0894-4f1e.cephfs=/"),
+        (None, None),
+    ],
+)
+def test_no_record_keeps_the_login_of_a_mount(source: str | None, kept: str | None) -> None:
+    options = "rw,user_id=0,password=secret,allow_other"
+    mount = {"target": "/mnt/me:x@y", "source": source, "fstype": "fuse", "options": options}
+    facts = mount_facts(json.dumps({"filesystems": [mount]}))
+    assert (facts["source"], facts["target"]) == (kept, "/mnt/me:x@y")
+    assert facts["options"] == "rw,user_id=0,password=***,allow_other"
 
 
 @pytest.mark.parametrize(
