@@ -45,8 +45,9 @@ class Child:
         stdout: int,
         stderr: int,
         env: Mapping[str, str] | None = None,
+        folder: str = "",
     ) -> None:
-        self.pid = spawn(argv, environment(env), (stdin, stdout, stderr), _DEFAULTED)
+        self.pid = spawn(argv, environment(env), (stdin, stdout, stderr), _DEFAULTED, folder)
         self._pidfd = os.pidfd_open(self.pid)
         self._lock = threading.Lock()
         self._returncode: int | None = None
@@ -121,11 +122,15 @@ def run(
     check: bool,
     text: str | None,
     env: Mapping[str, str] | None,
+    folder: str = "",
 ) -> Completed:
-    """Run a command to its end, as `Host.run` promises; `lead` is the prefix that enters the host."""
+    """Run a command to its end, as `Host.run` promises; `lead` is the prefix that enters the host, `folder` is where
+    it starts.
+    """
     arguments = tuple(str(argument) for argument in argv)
     try:
-        code, out, err = captured(led(lead, arguments), (text or "").encode(), timeout_s=timeout_s, env=env)
+        content = (text or "").encode()
+        code, out, err = captured(led(lead, arguments), content, timeout_s=timeout_s, env=env, folder=folder)
     except OSError as error:
         raise NotStarted(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
     completed = Completed(arguments, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
@@ -171,7 +176,12 @@ def _is_option(word: str) -> bool:
 
 
 def captured(
-    command: Sequence[str], content: bytes = b"", *, timeout_s: float, env: Mapping[str, str] | None = None
+    command: Sequence[str],
+    content: bytes = b"",
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    folder: str = "",
 ) -> tuple[int | None, bytes, bytes]:
     """Run a command with `content` as input; return its exit code (None: killed at the time limit), stdout
     and stderr.
@@ -181,7 +191,7 @@ def captured(
     streams = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     try:
         os.pwrite(streams[0], content, 0)
-        child = Child(command, stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env)
+        child = Child(command, stdin=streams[0], stdout=streams[1], stderr=streams[2], env=env, folder=folder)
         try:
             ended = child.ended(timeout_s)
         finally:
@@ -244,6 +254,7 @@ class Program(Process):
         log: Path,
         env: Mapping[str, str] | None,
         text: str | None,
+        folder: str = "",
     ) -> None:
         arguments = [str(argument) for argument in argv]
         self._inner = bool(lead)
@@ -254,7 +265,8 @@ class Program(Process):
         try:
             self._began_at = os.fstat(out).st_size
             os.pwrite(stdin, (text or "").encode(), 0)
-            self._child = Child(led(lead, arguments), stdin=stdin, stdout=out, stderr=out, env=env)
+            command = led(lead, arguments)
+            self._child = Child(command, stdin=stdin, stdout=out, stderr=out, env=env, folder=folder)
         except OSError as error:
             raise NotStarted(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
         finally:

@@ -13,7 +13,13 @@ _MOST_BYTES = 1024  # of a structure that only libc knows: three times the large
 _FLAGS = 0x04 | 0x08 | 0x80  # POSIX_SPAWN_SETSIGDEF, POSIX_SPAWN_SETSIGMASK, POSIX_SPAWN_SETSID
 
 
-def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], defaulted: Iterable[int]) -> int:
+def spawn(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    files: Sequence[int],
+    defaulted: Iterable[int],
+    folder: str = "",
+) -> int:
     """Start a program, found on PATH, in a session of its own and return its pid.
 
     Args:
@@ -21,6 +27,7 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
         env: its environment.
         files: become its standard input, output and errors.
         defaulted: signals that end it as usual, whatever they do here. None is blocked.
+        folder: where it starts; ours by default.
 
     Raises:
         OSError: it can't be started.
@@ -40,6 +47,8 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
         try:
             for target, file in enumerate(files):
                 _check(_libc.posix_spawn_file_actions_adddup2(actions, file, target), argv)
+            if folder:
+                _check(_libc.posix_spawn_file_actions_addchdir_np(actions, os.fsencode(folder)), argv)
             arguments, variables = _texts(argv), _texts(f"{name}={value}" for name, value in env.items())
             _check(
                 _libc.posix_spawnp(

@@ -49,6 +49,8 @@ from perjoule.testbeds.local import exports, power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
+# where programs start, as on other hosts: Python and others take modules and settings from where they are
+ROOT_FOLDER = "/"
 _MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
@@ -233,7 +235,14 @@ class LocalHost(Host, LendsDevices):
     ) -> Completed:
         """Run a command to its end."""
         return _process.run(
-            (), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=self._marked(env)
+            (),
+            argv,
+            where=self.name,
+            timeout_s=timeout_s,
+            check=check,
+            text=text,
+            env=self._marked(env),
+            folder=ROOT_FOLDER,
         )
 
     def spawn(
@@ -245,7 +254,9 @@ class LocalHost(Host, LendsDevices):
         text: str | None = None,
     ) -> Process:
         """Start a program that keeps running."""
-        program = _process.Program((), argv, where=self.name, log=log, env=self._marked(env), text=text)
+        program = _process.Program(
+            (), argv, where=self.name, log=log, env=self._marked(env), text=text, folder=ROOT_FOLDER
+        )
         self._programs.append(program)
         return program
 

@@ -84,7 +84,7 @@ def _tried(launcher: Launcher, clients: Sequence[Host], ranks: Ranks) -> dict[st
     for number, launcher_way in enumerate((*launcher.ways, MPIRUN)):
         log = ranks.log.with_name(f"preflight-{number}.log")
         remove_file(log)
-        hello = replace(ranks, argv=["python3", "-c", HELLO, library], count=count, log=log)
+        hello = replace(ranks, argv=["python3", "-I", "-c", HELLO, library], count=count, log=log)
         try:
             start(launcher_way, clients, hello, time_limit_s=LIMIT_S)
             if why := apart(log.read_text(errors="replace")):

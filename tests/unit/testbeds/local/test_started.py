@@ -1,0 +1,22 @@
+"""Where programs of this machine start: not in the folder of a campaign, which a stranger may have filled."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from perjoule.testbeds.local import LocalHost
+
+
+def test_programs_take_nothing_from_the_folder_that_perjoule_was_called_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('a module of theirs')\n")
+    (tmp_path / "host").mkdir()
+    monkeypatch.chdir(tmp_path)
+    host = LocalHost(tmp_path / "host")
+    argv = [sys.executable, "-c", "import colorsys, os; print(os.getcwd())"]
+    assert host.run(argv, timeout_s=30).stdout == "/\n"
+    spawned = host.spawn(argv, log=Path("log"))
+    assert spawned.wait(timeout_s=30) == 0
+    assert (tmp_path / "log").read_text() == spawned.output() == "/\n"
