@@ -31,6 +31,7 @@ from perjoule.drivers.protocols import (
 from perjoule.filesystems._attached import CephTable, NamedCluster
 from perjoule.filesystems._daemons import last_words
 from perjoule.machine import buckets
+from perjoule.machine.each import each
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, ClusterState
 from perjoule.model.errors import MachineError, MountLost, NoAnswer, NotAble, WorkloadError
@@ -89,6 +90,7 @@ class ExistingPool(FileSystem, NamesCluster):
         client = _Client(hosts.clients[0], self.ceph)
         run = f"{secrets.token_hex(5)}-{len(hosts.users)}"
         try:
+            each(hosts.users, self.ceph.require_guarded)
             for earlier in client.gone():
                 client.remove(earlier)
         except WorkloadError as error:

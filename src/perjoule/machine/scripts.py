@@ -16,3 +16,20 @@ for old in $2; do
     if [ -f "$old" ] && [ ! -L "$old" ]; then rm -f -- "$old" || exit; fi
 done
 """
+# $1 an absolute path, $2 "always", or nothing: only as root. Names what of it, or of what is above it or where it
+# leads, another user could change. Whoever has called us by sudo is no other user.
+GUARDED = r"""
+[ "$EUID" = 0 ] || [ "$2" = always ] || exit 0
+for place in "$1" "$(readlink -e -- "$1")"; do
+  until [ -z "$place" ]; do
+    read -r owner mode < <(stat -c '%u %f' -- "$place") || exit
+    mode=$((16#$mode)) why=
+    [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || [ "$owner" = "$SUDO_UID" ] || why="belongs to another user (uid $owner)"
+    if (((mode & 8#22) && (mode & 8#170000) != 8#120000 && (mode & 8#171000) != 8#41000)); then
+      why="can be written to by other users, and is not sticky"
+    fi
+    [ -z "$why" ] || { echo "$place $why" >&2; exit 1; }
+    place=${place%/*}
+  done
+done
+"""

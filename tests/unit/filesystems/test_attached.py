@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from documents import TABLES
 from perjoule import drivers
@@ -19,6 +20,7 @@ from perjoule.filesystems.directory import Directory
 from perjoule.model import ClusterState, Redundancy
 from perjoule.model.cluster_state import changes
 from perjoule.model.errors import UnexpectedOutput, WorkloadError
+from perjoule.testbeds.local import LocalHost
 from places import ROOT, TESTS
 from scripted import ScriptedHost
 
@@ -197,6 +199,37 @@ def test_the_layout_of_a_folder_is_looked_for_up_to_the_mount(tmp_path: Path) ->
 def test_a_ceph_that_does_not_answer_is_an_error(code: int, printed: str) -> None:
     with pytest.raises(WorkloadError, match="ceph"):
         TABLE.state(Client(code, printed), Path("/mnt/me"))
+
+
+def test_a_ceph_conf_that_others_could_write_is_not_given_to_programs(tmp_path: Path) -> None:
+    """It says where they write logs, and which libraries they load."""
+    folder, host = tmp_path / "of", LocalHost(tmp_path)
+    folder.mkdir(mode=0o755)
+    conf, link = folder / "ceph.conf", tmp_path / "link"
+    conf.touch(mode=0o644)
+    link.symlink_to(conf)
+    ours, by_link = (replace(TABLE, conf=str(path)) for path in (conf, link))
+    for path, mode in ((conf, 0o664), (conf, 0o1666), (folder, 0o775), (folder, 0o757)):
+        before = path.stat().st_mode
+        path.chmod(mode)
+        for table in (ours, by_link):
+            with pytest.raises(
+                WorkloadError, match=f"not safe to use: {path} can be written to by other users"
+            ):
+                table.state(host, Path("/mnt/me"))
+        path.chmod(before)
+    folder.chmod(0o1777)  # where others can't replace what is ours
+    for table in (ours, by_link):
+        table.require_guarded(host)
+    conf.unlink()
+    with pytest.raises(WorkloadError, match="No such file"):
+        ours.require_guarded(host)
+
+
+@pytest.mark.parametrize("path", ["ceph.conf", "/etc/../home/me/ceph.conf"])
+def test_a_ceph_conf_is_named_wherever_a_program_runs(path: str) -> None:
+    with pytest.raises(ValidationError, match="write an absolute path"):
+        CephTable(keyring="/home/me/keyring", conf=path)
 
 
 def gluster_answers(**changed: str) -> dict[str, str]:

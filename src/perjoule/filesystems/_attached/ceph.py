@@ -9,14 +9,17 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._said import unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
+from perjoule.machine.scripts import BASH, GUARDED
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.machine.untrusted import words as unexpected_words
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
@@ -51,13 +54,22 @@ while os.path.isabs(path):
 """
 
 
+CONFIGURED = Path("/etc")  # is root's everywhere
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or ".." in Path(path).parts:
+        raise ValueError(f'"{path}" is relative (write an absolute path)')
+    return path
+
+
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class CephTable:
     """A Ceph cluster."""
 
-    conf: str = "/etc/ceph/ceph.conf"
-    """Its ceph.conf on the first client."""
-    keyring: str
+    conf: Annotated[str, AfterValidator(_absolute)] = "/etc/ceph/ceph.conf"
+    """Its ceph.conf on the first client, which only root or this user may write."""
+    keyring: Annotated[str, AfterValidator(_absolute)]
     """A keyring there, with the key of `user`, which needs no more than the capability mon "allow r"."""
     user: str = "client.perjoule"
     """Whose key it is."""
@@ -72,12 +84,29 @@ class CephTable:
         """Check for the tool."""
         return programs({"ceph": "ceph-common", "python3": "python3"})
 
+    def require_guarded(self, host: Host) -> None:
+        """Refuse a ceph.conf that others could write: Ceph's programs write to files, and load what they run, from
+        where it says.
+
+        Raises WorkloadError.
+        """
+        if Path(self.conf).is_relative_to(CONFIGURED):
+            return
+        argv = [*BASH, GUARDED, "perjoule-guarded", self.conf, "always"]
+        completed = host.run(argv, timeout_s=SHORT_S, check=False)
+        if completed.returncode:
+            problem = f"{self.conf} is not safe to use: {last_words(completed.stderr)}"
+            raise WorkloadError(
+                problem, where=host.name, next=f"chown root and chmod go-w, or move it to {CONFIGURED}/ceph"
+            )
+
     def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
         """Ask for its state, and how a folder of one of its file systems stores files; who loads is not
         asked.
 
         Raises WorkloadError: it does not answer, or not as Ceph does.
         """
+        self.require_guarded(host)
         pool = self.pool or host.run(["python3", "-c", POOL_OF, folder], timeout_s=SHORT_S).stdout.strip()
         if not pool:
             advice = "correct path, or name its pool"

@@ -319,6 +319,7 @@ script() { # whether a script of ours may have these words; $1 is its name
     perjoule-drop) [ $# = 1 ] ;;
     perjoule-look) [ $# = 2 ] && in_run "$2" ;;
     perjoule-remove-old) [ $# = 3 ] && in_run "$2" && [[ $3 = +([A-Za-z0-9._*-]) && $3 != .* ]] ;;
+    perjoule-guarded) [[ $2 = /* ]] && { [ $# = 2 ] || [ "$#$3" = 3always ]; } ;;
     perjoule-sync) [ $# != 1 ] && judged "${@:2}" ;;
     *) false ;;
   esac

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from perjoule.machine.caches import DROP, DROP_ZFS
 from perjoule.machine.mapped import UNMAPPING
 from perjoule.machine.ports import WHOSE
-from perjoule.machine.scripts import BASH, LOOK, REMOVE_OLD, STAMPED
+from perjoule.machine.scripts import BASH, GUARDED, LOOK, REMOVE_OLD, STAMPED
 
 # $1 a kernel module, $2 a tool. Prints which of them are there; nothing is loaded.
 _MIRROR = r"""
@@ -172,6 +172,7 @@ SCRIPTS = {
     "perjoule-sync": STAMPED,
     "perjoule-look": LOOK,
     "perjoule-remove-old": REMOVE_OLD,
+    "perjoule-guarded": GUARDED,
 }
 
 
