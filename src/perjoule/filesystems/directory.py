@@ -27,11 +27,13 @@ from perjoule.drivers.protocols import (
     TellsState,
 )
 from perjoule.filesystems._attached import Attached, CephTable, GlusterTable, MooseTable, NamedCluster, Table
+from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
 from perjoule.machine.programs import programs
+from perjoule.machine.scripts import BASH, GUARDED
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError
 
@@ -114,6 +116,8 @@ class Directory(FileSystem, NamesCluster):
         def find(client: Host) -> None:
             common = directories[first.name]
             is_common = client.run(["test", "-d", common], timeout_s=SHORT_S, check=False).returncode == 0
+            if is_common:
+                self._require_guarded(client)
             directories[client.name] = common if is_common else self._folder(client)
 
         def lost(client: Host) -> str:
@@ -153,6 +157,7 @@ class Directory(FileSystem, NamesCluster):
                 where=client.name,
                 next="mount it there, or correct path in the campaign",
             )
+        self._require_guarded(client)
         path = self.path / f"perjoule-{secrets.token_hex(5)}"
         note = client.directory / MADE / path.name
         client.put(f"{path}\n", note)  # first: a kill in between must leave no folder that nobody knows of
@@ -163,3 +168,12 @@ class Directory(FileSystem, NamesCluster):
             next_step = "choose a writable folder"
             raise MachineError(f"{self.path} is not writable ({reason})", where=client.name, next=next_step)
         return path
+
+    def _require_guarded(self, client: Host) -> None:
+        """Refuse a folder in which root would write by names to what another user can put there."""
+        argv = [*BASH, GUARDED, "perjoule-guarded", self.path]
+        guarded = client.run(argv, timeout_s=SHORT_S, check=False)
+        if guarded.returncode != 0:
+            problem = f"root can't write safely: {last_words(guarded.stderr)}"
+            next_step = "run as that user, or choose a folder of root's"
+            raise MachineError(problem, where=client.name, next=next_step)

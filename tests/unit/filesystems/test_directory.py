@@ -101,6 +101,7 @@ class Client(ScriptedHost):
         super().__init__(name)
         self.folders, self.mount = folders, mount
         self.kind = kind or ("lustre" if ":" in mount else "ext4")
+        self.unsafe = False
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
         match words:
@@ -115,6 +116,8 @@ class Client(ScriptedHost):
                 assert f"/scratch/{Path(removed).name}" not in self.folders, "the note goes last"
             case ["rm", *_]:
                 pass  # another client has removed what they shared
+            case ["bash", *_, "perjoule-guarded", "/scratch"]:
+                return int(self.unsafe), ""
             case ["sh", "-c", said] if said.endswith("command -v zinject"):
                 return 1 if self.name == "client-2" else 0, ""
             case ["findmnt", *_]:
@@ -153,6 +156,20 @@ def test_a_file_in_a_local_folder_that_clients_share_lies_on_all_of_them() -> No
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n in (1, 2))
     with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
         assert mounted.locate(mounted.directories["client-1"] / "file") == ("client-1", "client-2")
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_nothing_is_made_where_root_would_write_to_what_another_user_can_put_there(number: int) -> None:
+    disk = {"/scratch"}
+    clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n in (1, 2))
+    clients[number - 1].unsafe = True
+    with (
+        pytest.raises(MachineError, match=rf"client-{number}: root can't write safely: .*; run as that user"),
+        Directory(path=Path("/scratch")).mount(Hosts(clients)),
+    ):
+        pass
+    assert disk == {"/scratch"}
+    assert not any(client.files for client in clients)
 
 
 def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> None:
