@@ -80,7 +80,7 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices, St
     @property
     def folder(self) -> Path:
         """The parent of the run's folder."""
-        return Path(self.work or tempfile.gettempdir())
+        return Path(self.work or tempfile.gettempdir()).absolute()
 
     def planned(self, clients_count: int) -> Hosts:
         """One client, and the servers that only meters know."""
@@ -111,7 +111,7 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices, St
         """
         self.planned(clients_count)
         with contextlib.ExitStack() as stack:
-            within = Path(self.work) if self.work else None
+            within = self.folder if self.work else None
             if failures := clean()[1]:
                 raise MachineError(
                     f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.testbeds.local import LocalHost
+from perjoule.testbeds.local import Local, LocalHost
 
 
 def test_programs_take_nothing_from_the_folder_that_perjoule_was_called_in(
@@ -20,3 +20,15 @@ def test_programs_take_nothing_from_the_folder_that_perjoule_was_called_in(
     spawned = host.spawn(argv, log=Path("log"))
     assert spawned.wait(timeout_s=30) == 0
     assert (tmp_path / "log").read_text() == spawned.output() == "/\n"
+
+
+def test_a_work_folder_is_where_its_path_leads_from_the_folder_that_perjoule_was_called_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Local(work="below").hold(1) as hosts:
+        host = hosts.clients[0]
+        assert host.directory.parent == tmp_path / "below"
+        host.put("x", host.directory / "file")
+        assert host.run(["cat", host.directory / "file"], timeout_s=10).stdout == "x"
