@@ -33,12 +33,15 @@ def own() -> Identity:
 
 
 def alive(process: Identity) -> bool | None:
-    """Return whether a process still runs; None if that can't be seen from here (another machine, another
+    """Return whether a process still runs; None if that can't be seen from here (another machine, user or
     container).
     """
     if (process.boot, process.pids) != (_boot(), _pids()):
         return None
-    return _birth_ticks(process.pid) == process.birth_ticks
+    birth_ticks = _birth_ticks(process.pid)
+    if birth_ticks is None and _is_of_others(process.pid):
+        return None
+    return birth_ticks == process.birth_ticks
 
 
 def end(entry: str) -> None:
@@ -66,6 +69,17 @@ def _with(entry: str) -> Iterator[int]:
 def _has(pid: int, entry: str) -> bool:
     with suppress(OSError):  # it has ended, or belongs to another user
         return os.fsencode(entry) in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return False
+
+
+def _is_of_others(pid: int) -> bool:
+    """Return whether another user has a process of this number, which /proc may hide (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
     return False
 
 

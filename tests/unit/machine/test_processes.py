@@ -1,13 +1,16 @@
 """A process is known again, and so is that it is gone, also when its number is another one's."""
 
+import json
 import os
 import signal
 import subprocess
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from perjoule.machine import processes
+import pytest
+
+from perjoule.machine import buckets, processes
 
 
 def test_this_process_is_alive_and_its_number_at_another_time_is_not() -> None:
@@ -33,6 +36,25 @@ def test_a_process_that_ended_is_gone_even_before_its_parent_asks() -> None:
 def test_nothing_is_stated_about_another_machine() -> None:
     assert processes.alive(replace(processes.own(), boot="another")) is None
     assert processes.alive(replace(processes.own(), pids="pid:[1]")) is None
+
+
+def test_a_process_of_another_user_that_proc_hides_is_not_stated_to_be_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on login nodes that mount /proc with hidepid=2: what it has in a bucket would be removed."""
+
+    def refuse(pid: int, number: int) -> None:
+        assert number == 0
+        raise PermissionError
+
+    child = subprocess.Popen(["true"])
+    child.wait()
+    hidden = replace(processes.own(), pid=child.pid)
+    assert processes.alive(hidden) is False
+    monkeypatch.setattr(os, "kill", refuse)
+    assert processes.alive(hidden) is None
+    assert not buckets.is_gone(json.dumps(asdict(hidden)))
+    assert processes.alive(processes.own()) is True
 
 
 def test_only_processes_with_the_entry_in_their_environment_are_ended() -> None:
