@@ -16,13 +16,13 @@ import random
 import re
 import socket
 import stat
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -34,8 +34,8 @@ STEP, STEPS = (
 )  # bytes between the begins of objects in the client's stream; steps until it repeats
 TIMEOUT_S = 60.0  # of one send or receive
 PAUSE_S = 0.05  # after an error that is tolerated
-LARGE_BYTES = 64 * 1024  # from where on a body is received past Python's buffers
-PIECE_BYTES = 1024**2  # of a body in one call
+LEAST_BYTES = 64 * 1024  # of a body that are received at once, past Python's buffers
+ROOM_BYTES = 256 * 1024  # received and compared at once: it fits into a processor's caches
 MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
 MOST_CHARACTERS = 300  # of an error
 PERMILLES = (500, 950, 990, 999)
@@ -118,43 +118,60 @@ class Store:
         if not answer.getheader("ETag"):
             raise Refused("no ETag", f"PUT {name}: the answer has no ETag: is it from a store?")
 
-    def get(self, name: str, room: memoryview) -> None:
-        """Get an object that fills the room. Raises Refused if it is shorter or longer."""
-        answer, got = self.request("GET", name), 0
-        if answer.length == len(room) >= LARGE_BYTES and not self.secure:
-            got = self.receive(answer, room)
-        while got < len(room):
-            count = answer.readinto(room[got:])
-            if not count:
-                break
-            got += count
-        if got < len(room) or answer.read(1):
-            length = "more" if got == len(room) else f"{got} B"
-            raise Refused("wrong length", f"GET {name}: it has {length}, not {len(room)} B")
+    def get(self, name: str, content: memoryview, room: bytearray) -> None:
+        """Get an object and compare it with its content, room by room: while each is in the processor's caches.
 
-    def receive(self, answer: http.client.HTTPResponse, room: memoryview) -> int:
-        """Receive a body that fills the room, and return its bytes, fewer if the store hangs up.
-
-        The kernel waits for each piece: with a time limit of Python's own, a packet or two would be a poll, a
-        call and a turn of the interpreter's lock.
+        Raises Refused if it is shorter or longer, or has other bytes.
         """
-        got = answer.readinto(room[: len(answer.fp.peek()[: len(room)])])
-        link = self.connection.sock
-        link.settimeout(None)
-        # a timeval of 64 bits, whose first half is one of 32 bits where the kernel takes that
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", int(TIMEOUT_S), 0))
-        try:
-            while got < len(room):
-                count = link.recv_into(room[got : got + PIECE_BYTES], 0, socket.MSG_WAITALL)
-                if not count:
-                    break
+        answer, got, equal = self.request("GET", name), 0, True
+        with self.body(answer, len(content)) as fill:
+            while got < len(content):
+                piece = memoryview(room)[: len(content) - got]
+                count = fill(piece)
+                # a bytearray compares at the speed of memory, a view byte by byte
+                equal = equal and (room if count == len(room) else room[:count]) == content[got : got + count]
                 got += count
-                answer.length = len(room) - got
-        except BlockingIOError:
-            raise TimeoutError("timed out") from None
+                if count < len(piece):
+                    break
+        if got < len(content) or answer.read(1):
+            length = "more" if got == len(content) else f"{got} B"
+            raise Refused("wrong length", f"GET {name}: it has {length}, not {len(content)} B")
+        if not equal:
+            raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
+
+    @contextmanager
+    def body(self, answer: http.client.HTTPResponse, size: int) -> Iterator[Callable[[memoryview], int]]:
+        """Lend what fills a view with the next bytes of a body, or with fewer if that ends.
+
+        Of a large body of that size the kernel wakes us for LEAST_BYTES at once, not for each packet or two.
+        """
+        if self.secure or answer.length != size or size < LEAST_BYTES:
+            yield answer.readinto
+            return
+        link, buffered_count, left = self.connection.sock, len(answer.fp.peek()), size
+
+        def wake_at(count: int) -> None:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+
+        def fill(view: memoryview) -> int:
+            nonlocal buffered_count, left
+            count = answer.readinto(view[:buffered_count]) if buffered_count else 0
+            buffered_count, left = buffered_count - count, left - count
+            while count < len(view) and not buffered_count:
+                if left < LEAST_BYTES:
+                    wake_at(left)  # no more will come
+                received_count = link.recv_into(view[count:])
+                if not received_count:
+                    break
+                count, left = count + received_count, left - received_count
+                answer.length = left
+            return count
+
+        wake_at(LEAST_BYTES)
+        try:
+            yield fill
         finally:
-            link.settimeout(TIMEOUT_S)
-        return got
+            wake_at(1)
 
     def delete(self, name: str) -> None:
         """Remove an object; a missing one is no error. Raises Refused."""
@@ -241,8 +258,7 @@ class ObjectLoad:
         """Do operations in one thread."""
         store, rows = self.stores[number], self.rows[number]
         puts = self.order["operation"] == "put"
-        room = bytearray(0 if puts else self.objects.size)
-        view = memoryview(room)
+        room = bytearray(0 if puts else min(self.objects.size, ROOM_BYTES))
         self.ready.wait()
         self.go.wait()
         while True:
@@ -252,15 +268,13 @@ class ObjectLoad:
             if item is None:
                 return
             name = self.objects.name(item)
-            content: Any = self.objects.content(item)  # a bytearray compares with it at the speed of memory
+            content = self.objects.content(item)
             try:
                 if puts:
                     store.put(name, content)
                 else:
-                    store.get(name, view)
+                    store.get(name, content, room)
                 ended_s = time.perf_counter()
-                if not puts and room != content:
-                    raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
                 rows.append((ended_s, ended_s - began_s))
             except (Refused, OSError, http.client.HTTPException) as error:
                 self.note(error, name)

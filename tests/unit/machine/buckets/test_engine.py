@@ -170,7 +170,7 @@ def test_a_store_that_falls_silent_within_an_object_is_given_up(monkeypatch: pyt
         thread.start()
         try:
             with pytest.raises(TimeoutError, match="timed out"):
-                client.get("x", memoryview(bytearray(size)))
+                client.get("x", memoryview(bytes(size)), bytearray(100_000))
         finally:
             client.close()
             over.set()
