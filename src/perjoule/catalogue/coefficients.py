@@ -1,6 +1,6 @@
 """The coefficients of modelled watts, by the names that `Value.follows` uses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from perjoule.model.hardware import Cluster, Value
 
@@ -30,3 +30,15 @@ def coefficients(cluster: Cluster) -> Mapping[str, Value]:
             }
             by_name |= {f"step of disk {disk.name}": disk.step_w} if disk.step_w else {}
     return by_name
+
+
+def unstated(cluster: Cluster) -> Iterator[str]:
+    """Name the coefficients that a cluster does not state, and that add no watts then: steps, bends and a loss
+    without load.
+    """
+    possible = [NO_LOAD]
+    for node in cluster.nodes:
+        possible += [f"{what} of board {node.board.name}" for what in ("step", "bend")]
+        possible += [f"step of disk {disk.name}" for disk in node.disks]
+    stated = coefficients(cluster)
+    return (name for name in dict.fromkeys(possible) if name not in stated)

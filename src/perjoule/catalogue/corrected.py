@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import isclose
 
-from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
+from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients, unstated
 from perjoule.catalogue.finding import choices, cluster
 from perjoule.model.format import estimate
 from perjoule.model.hardware import Cluster
@@ -21,13 +21,21 @@ def corrected(recorded: Cluster) -> tuple[str, ...]:
 
 
 def moved(former: Cluster, today: Cluster) -> Mapping[str, tuple[float, float]]:
-    """Return the coefficients of watts that have another value, by name, with both values."""
-    current = coefficients(today)
+    """Return the coefficients of watts that have another value, by name, with both values: 0 where one states
+    no step, bend or loss without load. What only one of them has, as a board, is no correction.
+    """
+    current = _values(today)
     return {
-        name: (before.value, current[name].value)
-        for name, before in coefficients(former).items()
-        if name != LOAD
-        and not name.startswith(RATING)
-        and name in current
-        and not isclose(before.value, current[name].value)
+        name: (before, current[name])
+        for name, before in _values(former).items()
+        if name in current and not isclose(before, current[name])
     }
+
+
+def _values(of: Cluster) -> dict[str, float]:
+    stated = {
+        name: value.value
+        for name, value in coefficients(of).items()
+        if name != LOAD and not name.startswith(RATING)
+    }
+    return stated | dict.fromkeys(unstated(of), 0.0)

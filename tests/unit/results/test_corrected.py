@@ -10,6 +10,7 @@ import pytest
 from perjoule import catalogue, store
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.model.doubts import METERS
+from perjoule.model.hardware import Value
 from perjoule.results.verification import verify
 from perjoule.summary import summary
 from places import ROOT
@@ -79,3 +80,24 @@ def test_hardware_of_today_has_nothing_corrected():
 )
 def test_only_values_that_became_others_are_corrected(old, words):
     assert catalogue.corrected(old) == words
+
+
+def test_a_step_a_bend_or_a_loss_that_only_the_record_or_the_catalogue_states_is_corrected(monkeypatch):
+    def stated(node):
+        board, disks = replace(node.board, step_w=one, bend_w=one), node.disks
+        return replace(node, board=board, disks=tuple(replace(disk, step_w=one) for disk in disks))
+
+    one = Value(1.0, "made up", "assumed")
+    more = replace(HC4, nodes=tuple(map(stated, HC4.nodes)), supply_no_load_w=one)
+    names = {"supply without load"}
+    for node in HC4.nodes:
+        names |= {f"{what} of board {node.board.name}" for what in ("step", "bend")}
+        names |= {f"step of disk {disk.name}" for disk in node.disks}
+    assert {*catalogue.corrected(more)} == {f"{name} 1 W, now 0 W" for name in names}
+    monkeypatch.setitem(catalogue.corrected.__globals__, "cluster", {HC4.name: more}.__getitem__)
+    assert {*catalogue.corrected(HC4)} == {f"{name} 0 W, now 1 W" for name in names}
+
+
+def test_what_only_one_of_two_machines_has_is_no_correction():
+    other = replace(HC4, nodes=HC4.nodes[:1])
+    assert catalogue.corrected(other) == ()
