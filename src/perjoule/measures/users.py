@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perjoule.measures.latency import latencies_s
 from perjoule.model import ClientResult, Numbers, covered_s
-from perjoule.model.metrics import FAIRNESS, ONE, PERCENT, RATES, SHARE, Metric, S
+from perjoule.model.metrics import FAIRNESS, ONE, PERCENT, RATES, SHARE, TOKENS, Metric, S
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
@@ -32,14 +32,19 @@ def measure(load: "Load") -> Numbers:
     """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; none
     without users.
     """
-    return Numbers.plain(user_metrics(load.results, load.emulated))
+    outcome = load.record.outcome
+    served = outcome is not None and TOKENS in outcome.measured  # prefill and decode of the same requests
+    return Numbers.plain(user_metrics(load.results, load.emulated, compete=not served))
 
 
-def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], float]) -> dict[str, float]:
+def user_metrics(
+    results: Sequence[ClientResult], emulated: Callable[[float], float], *, compete: bool = True
+) -> dict[str, float]:
     """Return the same by key, with times of the wall clock as this function emulates them.
 
     With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the
-    share of the time with any load in which several users ran.
+    share of the time with any load in which several users ran. Nothing is fair between users that don't
+    `compete`, as parts of one load.
     """
     from perjoule.statistics.users import jain
 
@@ -65,7 +70,7 @@ def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], fl
         every = list(by_user.values())
         numbers[TOGETHER.key] = covered_s(every, 2) / covered_s(every, 1)
         # bytes are not operations
-        if all(sum(r.moved_bytes for r in user_results) for user_results in every):
+        if compete and all(sum(r.moved_bytes for r in user_results) for user_results in every):
             shares = _fair_shares(by_user)
             numbers[FAIRNESS] = jain([rates[user] / shares[user] for user in by_user])
     return numbers

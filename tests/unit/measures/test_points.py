@@ -284,8 +284,8 @@ def test_a_checkpoint_has_its_stall_until_the_last_rank_and_its_joules(made):
     assert "stall_s" not in points(made.record(), watts(made))[0].metrics
 
 
-def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(made):
-    """10 s of wall time at 30 W are 5 s and 150 J at scale 0.5; blocks of 2 clients, one of which read thrice as many."""
+def a_cache(made):
+    """Blocks of 2 clients, one of which read thrice as many."""
     both = [
         replace(result, user=name, operations_count=count, latency_s={"p95": 0.1 * count, "p99": 0.2 * count})
         for name, direction, counts in (("prefill", "write", (9, 9)), ("decode", "read", (1, 3)))
@@ -295,7 +295,12 @@ def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(
     ]
     record = made.record(None, tuple(both), scale=0.5)
     tokens = {"tokens_count": 300.0, "tokens_read_count": 4000.0}
-    (point,) = points(replace(record, outcome=replace(record.outcome, measured=tokens)), watts(made))
+    return replace(record, outcome=replace(record.outcome, measured=tokens))
+
+
+def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(made):
+    """10 s of wall time at 30 W are 5 s and 150 J at scale 0.5."""
+    (point,) = points(a_cache(made), watts(made))
     assert point.direction == "mixed"
     assert point.metrics["tokens_per_s"] == pytest.approx(300 / 5)
     assert point.metrics["tokens_read_per_s"] == pytest.approx(4000 / 5)
@@ -303,6 +308,14 @@ def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(
     assert point.metrics["block_read_p95_s"] == pytest.approx(0.5 * (0.1 * 1 + 0.3 * 3) / 4)
     assert point.metrics["block_read_p99_s"] == pytest.approx(0.5 * (0.2 * 1 + 0.6 * 3) / 4)
     assert "tokens_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_reads_and_writes_of_the_same_requests_are_users_between_whom_nothing_is_fair(made):
+    record = a_cache(made)
+    (cache,) = points(record, watts(made))
+    (users,) = points(replace(record, outcome=replace(record.outcome, measured={})), watts(made))
+    assert "user/decode/share_ratio" in cache.metrics
+    assert users.metrics.keys() - cache.metrics.keys() == {"fairness_ratio"}
 
 
 def a_training_job(made, scale, **options):
