@@ -753,6 +753,12 @@ def test_check_tells_order_bytes_and_time(tmp_path: Path) -> None:
     assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
+def test_check_says_that_no_host_is_another_machine(tmp_path: Path) -> None:
+    code, said, _ = typed("check", written(tmp_path), "--hosts")
+    assert code == 0
+    assert "no host is another machine; `perjoule doctor CAMPAIGN.toml`" in said
+
+
 def test_check_warns_of_what_this_machine_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The campaign may run on another machine."""
     (tmp_path / "lab.toml").write_text(

@@ -12,7 +12,7 @@ from perjoule.campaign.plan import Plan, short_loads
 from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.terminal import json_output
-from perjoule.cli.terminal.display import out, show_findings, show_missing, show_table
+from perjoule.cli.terminal.display import out, show_findings, show_line, show_missing, show_table
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check, Meter
@@ -169,6 +169,8 @@ def _show_hosts(campaign: Campaign) -> None:
             out.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
     if alike:
         out.print(f"\non each, of the system's own: {' '.join(footprint.TOOLS.split())}", soft_wrap=True)
+    else:
+        show_line("no host is another machine; `perjoule doctor CAMPAIGN.toml` says what this one needs")
 
 
 def _content(
