@@ -844,6 +844,25 @@ def test_verify_finds_what_was_changed(copied: Path) -> None:
     assert str(raw.relative_to(copied)) in said
 
 
+def test_verify_takes_several_and_goes_on_after_one_that_differs_or_cannot_be_read(
+    measured: Path, copied: Path, tmp_path: Path
+) -> None:
+    damaged = next((copied / "trials").rglob("simulated.json"))
+    damaged.write_text(damaged.read_text().replace("write", "read "))
+    code, said, errors = typed("verify", copied, measured)
+    (*differences, counts, alike) = said.splitlines()
+    assert (code, errors) == (1, "")
+    assert differences
+    assert all(line.startswith(f"{copied}: ") for line in (*differences, counts))
+    assert counts.endswith(f", {len(differences)} differ")
+    assert re.fullmatch(rf"{re.escape(str(measured))}: \d+ numbers and files checked, 0 differ", alike)
+    code, said, errors = typed("verify", tmp_path / "absent", measured, copied)
+    assert code == 3  # of the worst, which is not the last
+    assert alone(errors).startswith(f"{tmp_path / 'absent'}: no such folder")
+    assert said.splitlines() == [alike, *differences, counts]
+    assert typed("verify", measured, measured)[:2] == (0, f"{alike}\n{alike}\n")
+
+
 def test_figures_are_written_where_asked(measured: Path, tmp_path: Path) -> None:
     code, said, _ = typed("report", measured, "--figures", tmp_path / "figures")
     assert code == 0

@@ -124,6 +124,16 @@ def test_verify_names_what_differs(said: Said, results: Path, tmp_path: Path) ->
     assert any("record.json" in one for one in differences)
 
 
+def test_verify_of_several_has_each_by_its_folder(said: Said, results: Path, tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    found = said("verify", results, absent, code=3)
+    assert {*found} - {"format", "version"} == documented("verify DIR DIR")
+    verified, missing = found["results"]
+    assert verified.pop("folder") == str(results)
+    assert {*verified} == documented("verify")
+    assert (missing["folder"], missing["error"]["id"]) == (str(absent), "machine")
+
+
 def test_doctor_says_of_each_kind_whether_it_is_ready(said: Said) -> None:
     found = said("doctor", EXAMPLES / "simulated.toml")
     assert {*found} | {"ready", "left_out"} == {"format", "version"} | documented("doctor")

@@ -79,28 +79,31 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
 
     match error:
         case PerjouleError():
-            return _said(error)
+            return print_error(error)
         case click.exceptions.NoArgsIsHelpError():
             error.show()
             return CampaignError.exit_code
         case click.ClickException():
-            return _said(_of_command_line(error))
+            return print_error(_of_command_line(error))
         # click takes it for a closed terminal; a damaged module raises it, too
         case click.Abort(__cause__=EOFError() as cause):
             raise cause
         case KeyboardInterrupt() | click.Abort():
-            return _said(Interrupted("interrupted"))
+            return print_error(Interrupted("interrupted"))
         case OSError():
-            return _said(_of_system(error))
+            return print_error(_of_system(error))
         case MemoryError() | ImportError() if isinstance(error, MemoryError) or UNMAPPED in str(error):
-            return _said(OutOfResources(NO_MEMORY, next="end other programs, or raise the limit (ulimit -v)"))
+            return print_error(
+                OutOfResources(NO_MEMORY, next="end other programs, or raise the limit (ulimit -v)")
+            )
         case RuntimeError() if "can't start new thread" in str(error):
-            return _said(OutOfResources(NO_THREADS, next=MORE_THREADS))
+            return print_error(OutOfResources(NO_THREADS, next=MORE_THREADS))
         case _:
             raise error
 
 
-def _said(error: "PerjouleError") -> int:
+def print_error(error: "PerjouleError") -> int:
+    """Print an error in one line, and return its exit code."""
     from perjoule.cli.terminal.display import err
     from perjoule.model.errors import Interrupted
 

@@ -23,7 +23,7 @@ from perjoule.model.units import counted
         "perjoule history results/ --metric MiB/J --fail-on-worse --junit history.xml",
     ),
 )
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIRS")
+@parameters.folders
 @click.option(
     "--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".'
 )

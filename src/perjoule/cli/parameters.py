@@ -145,4 +145,7 @@ junit = click.option(
     help="Write what was judged as a JUnit report, which CI servers show.",
 )
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
+folders = click.argument(
+    "folders", nargs=-1, required=True, type=_path, metavar="DIRS", shell_complete=_folders
+)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")

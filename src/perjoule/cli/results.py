@@ -24,6 +24,7 @@ from perjoule.views.view import Flag
 
 if TYPE_CHECKING:
     from perjoule.figures.columns import Column
+    from perjoule.results.verification import Findings
 
 CAMPAIGN = "campaign.toml"  # identifies a results folder
 
@@ -190,36 +191,64 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
     "verify",
     short_help="Recompute every number from the raw data.",
     epilog=examples(
-        "perjoule verify results/demo", "perjoule verify demo.zip", "perjoule verify results/demo --json"
+        "perjoule verify results/demo",
+        "perjoule verify demo.zip",
+        "perjoule verify list/bundles/*.zip",
+        "perjoule verify results/demo --json",
     ),
 )
-@parameters.folder
+@parameters.folders
 @click.option("--most", metavar="SIZE", help='Size to which a bundle may unpack: "16 GiB" by default.')
 @json_output.option
-def verify_command(folder: Path, most: str | None, as_json: bool) -> None:
-    """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
+def verify_command(folders: tuple[Path, ...], most: str | None, as_json: bool) -> None:
+    """Recompute every printed number of results folders, or of bundles of them, from their raw files.
 
-    Exit code 1 if something differs.
+    Exit code 1 if something differs. Of several, each is verified, whatever is wrong with others, and the exit
+    code is the highest.
     """
-    from perjoule import exporting
+    most_bytes = _most_bytes(most) if most else None
+    several = len(folders) > 1
+    contents: list[dict[str, object]] = []
+    code = 0
+    for folder in folders:
+        try:
+            findings = _verified(folder, most_bytes)
+        except MachineError as error:
+            if not several:
+                raise
+            code = max(code, exits.print_error(error))
+            contents.append({"folder": folder, "error": error.data})
+            continue
+        code = max(code, 1 if findings.differences else 0)
+        contents.append({**({"folder": folder} if several else {}), **json_output.plain(findings)})
+        if not as_json:
+            _show_findings(findings, f"{folder}: " if several else "")
+    if as_json:
+        json_output.print_json("verify", {"results": contents} if several else contents[0])
+    if code:
+        sys.exit(code)
+
+
+def _verified(folder: Path, most_bytes: int | None) -> "Findings":
+    """Verify a results folder or a bundle. Raises MachineError: it can't be read."""
+    if folder.is_file():
+        from perjoule import exporting
+
+        return exporting.verify_bundle(
+            folder, exporting.MOST_UNPACKED_BYTES if most_bytes is None else most_bytes
+        )
     from perjoule.results import verification
 
-    most_bytes = _most_bytes(most) if most else exporting.MOST_UNPACKED_BYTES
-    findings = (
-        exporting.verify_bundle(folder, most_bytes)
-        if folder.is_file()
-        else verification.verify(measured(folder))
-    )
-    if as_json:
-        json_output.print_json("verify", json_output.plain(findings))
-    else:
-        for finding in findings.differences:
-            out.print(finding, style="red")
-        for note in findings.notes:
-            out.print(note, style="yellow")
-        out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
-    if findings.differences:
-        sys.exit(1)
+    return verification.verify(measured(folder))
+
+
+def _show_findings(findings: "Findings", name: str) -> None:
+    """Print what differs, what was not checked, and counts of both, after the name of what was verified."""
+    for finding in findings.differences:
+        out.print(f"{name}{finding}", style="red")
+    for note in findings.notes:
+        out.print(f"{name}{note}", style="yellow")
+    out.print(f"{name}{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
 
 
 def _most_bytes(size: str) -> int:
