@@ -1,45 +1,61 @@
 """Buckets behind gateways that speak S3: each client has one with keys of its own, and uses gateways in turns."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from abc import abstractmethod
+from typing import ClassVar
 
-from perjoule.drivers.protocols import Bucket, Host
-from perjoule.filesystems._deployment import SHORT_S
+from perjoule.drivers.protocols import Bucket, Host, Hosts, OffersBuckets
+from perjoule.filesystems._deployment import SHORT_S, Deployment, Options
 from perjoule.machine import buckets
+from perjoule.machine.each import each
 
 REGION = "us-east-1"  # which gateways take, whatever theirs is called
 FIRST = "perjoule-first/"
 
 
-def buckets_behind(
-    gates: Sequence[Host], port: int, users: Sequence[Host], folder: Callable[[Host], Path]
-) -> dict[str, Bucket]:
-    """Return the bucket of each client, by the client's name."""
-    return {
-        # by number, as S3 has no capital letters in names of buckets
-        user.name: Bucket(
-            f"perjoule-{number}",
-            f"http://{gates[number % len(gates)].address}:{port}",
-            REGION,
-            folder(user) / "credentials",
-        )
-        for number, user in enumerate(users)
-    }
-
-
-def give_keys(user: Host, bucket: Bucket, key: str, secret: str) -> None:
-    """Write the keys of its bucket for a client. Raises WorkloadError."""
-    text = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
-    user.put(text, bucket.credentials, mode=0o600)
-
-
-def put_first(user: Host, bucket: Bucket, patience_s: float, *, makes: bool = False) -> None:
-    """Have a client put an object and remove it, in a bucket that it makes before if nobody has.
-
-    Raises WorkloadError.
+class BehindGateways(Deployment[Options], OffersBuckets):
+    """A store with a bucket for each client, which mounts nothing. Healthy means also that each client has put
+    an object. To be inherited before the servers' own class.
     """
-    if makes:
-        buckets.ask(user, bucket, "make", "", timeout_s=patience_s)
-    buckets.ask(user, bucket, "write", f"{FIRST}1", timeout_s=patience_s, text="perjoule")
-    buckets.ask(user, bucket, "remove", FIRST, timeout_s=patience_s)
-    user.run(["rm", user.directory / buckets.PROGRAM_NAME], timeout_s=SHORT_S)
+
+    port: ClassVar[int]  # of a gateway
+    clients_make_buckets: ClassVar[bool]  # or the servers have
+
+    def __init__(self, options: Options, hosts: Hosts) -> None:
+        super().__init__(options, hosts)
+        self.directories = {}
+        self.gates = self.gateway_hosts()
+        self.buckets = {
+            # by number, as S3 has no capital letters in names of buckets
+            user.name: Bucket(
+                f"perjoule-{number}",
+                f"http://{self.gates[number % len(self.gates)].address}:{self.port}",
+                REGION,
+                self.folder(user) / "credentials",
+            )
+            for number, user in enumerate(hosts.users)
+        }
+
+    @abstractmethod
+    def gateway_hosts(self) -> tuple[Host, ...]:
+        """Return the hosts of gateways."""
+
+    def bucket(self, client: str) -> Bucket:
+        """Its own."""
+        return self.buckets[client]
+
+    def configure(self) -> None:
+        """Have each client put an object, and remove it."""
+        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+
+    def give_keys(self, user: Host, key: str, secret: str) -> None:
+        """Write the keys of its bucket for a client. Raises WorkloadError."""
+        text = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
+        user.put(text, self.buckets[user.name].credentials, mode=0o600)
+
+    def _put_first(self, user: Host) -> None:
+        bucket = self.buckets[user.name]
+        if self.clients_make_buckets:
+            buckets.ask(user, bucket, "make", "", timeout_s=self.patience_s)
+        buckets.ask(user, bucket, "write", f"{FIRST}1", timeout_s=self.patience_s, text="perjoule")
+        buckets.ask(user, bucket, "remove", FIRST, timeout_s=self.patience_s)
+        user.run(["rm", user.directory / buckets.PROGRAM_NAME], timeout_s=SHORT_S)

@@ -13,12 +13,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Bucket, Check, Host, Hosts, OffersBuckets, Port
+from perjoule.drivers.protocols import Access, Check, Host, Hosts, Port
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._ceph.commands import gateway_name
-from perjoule.filesystems._gateways import buckets_behind, give_keys, put_first
+from perjoule.filesystems._gateways import BehindGateways
 from perjoule.machine import buckets
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
@@ -103,20 +103,15 @@ class Rgw(ceph.Ceph):
         return ceph.CephLayout(self, self.monitors(hosts), osds, pools, gateways=gateways)
 
 
-class _Rgw(CephCluster, OffersBuckets):
-    """A Ceph cluster with gateways. Healthy means also that each client has put an object."""
+class _Rgw(BehindGateways[ceph.Ceph], CephCluster):
+    """A Ceph cluster with gateways, whose users make their buckets."""
 
     options: Rgw
+    port = GATEWAY
+    clients_make_buckets = True
 
-    def __init__(self, options: Rgw, hosts: Hosts) -> None:
-        super().__init__(options, hosts)
-        self.directories = {}
-        self._gates = options.gates(hosts)
-        self._buckets = buckets_behind(self._gates, GATEWAY, hosts.users, self.folder)
-
-    def bucket(self, client: str) -> Bucket:
-        """Its own."""
-        return self._buckets[client]
+    def gateway_hosts(self) -> tuple[Host, ...]:
+        return self.options.gates(self.hosts)
 
     def serve(self) -> None:
         """Bring it up until it is healthy; the first user's makes the zone that all gateways are of."""
@@ -124,22 +119,14 @@ class _Rgw(CephCluster, OffersBuckets):
         first, *others = self.hosts.users
         self._make_user(first)
         each(others, self._make_user)
-        each(self._gates, self._serve_gateway)
+        each(self.gates, self._serve_gateway)
         self.daemons.wait("gateways that answer", lambda: not self._silent())
-
-    def configure(self) -> None:
-        """Have each client make its bucket, and put an object."""
-
-        def put(user: Host) -> None:
-            put_first(user, self._buckets[user.name], self.patience_s, makes=True)
-
-        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: put(user)))
 
     def absent(self) -> str:
         return super().absent() or self._silent()
 
     def report(self) -> dict[str, Json]:
-        return {**super().report(), "gateways": [host.name for host in self._gates]}
+        return {**super().report(), "gateways": [host.name for host in self.gates]}
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold an object's data, by BUCKET/KEY: of its parts' copies, first parts
@@ -158,13 +145,13 @@ class _Rgw(CephCluster, OffersBuckets):
             done = self.hosts.management.run(argv, timeout_s=self.patience_s, check=False)
             return done.returncode != 0
 
-        named = [host.name for host, lost in zip(self._gates, each(self._gates, silent), strict=True) if lost]
+        named = [host.name for host, lost in zip(self.gates, each(self.gates, silent), strict=True) if lost]
         return f"no gateway answers on {', '.join(named)}" if named else ""
 
     def _make_user(self, user: Host) -> None:
         made = self._administer("user", "create", f"--uid={user.name}", f"--display-name={user.name}")
         (keys,) = json_from(made)["keys"]
-        give_keys(user, self._buckets[user.name], keys["access_key"], keys["secret_key"])
+        self.give_keys(user, keys["access_key"], keys["secret_key"])
 
     def _administer(self, *words: str) -> str:
         host = self.hosts.management

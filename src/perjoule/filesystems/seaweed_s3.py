@@ -13,9 +13,9 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Bucket, Check, Host, Hosts, OffersBuckets
+from perjoule.drivers.protocols import Access, Check, Host, Hosts
 from perjoule.filesystems._flows import explained
-from perjoule.filesystems._gateways import buckets_behind, give_keys, put_first
+from perjoule.filesystems._gateways import BehindGateways
 from perjoule.filesystems._seaweed.cluster import SeaweedCluster
 from perjoule.filesystems._seaweed.options import Seaweed
 from perjoule.machine import buckets
@@ -71,42 +71,33 @@ class SeaweedS3(Seaweed):
         return _SeaweedS3(self, hosts)
 
 
-class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
+class _SeaweedS3(BehindGateways[SeaweedS3], SeaweedCluster[SeaweedS3]):
     """One SeaweedFS. Healthy means that the master knows the filer and all volume servers, and that each
     client has put an object.
     """
 
     kind = "seaweed_s3"
+    port = GATEWAY
+    clients_make_buckets = False
 
-    def __init__(self, options: SeaweedS3, hosts: Hosts) -> None:
-        super().__init__(options, hosts)
-        self.directories = {}
-        self._gates = options.gates(hosts)
-        self._buckets = buckets_behind(self._gates, GATEWAY, hosts.users, self.folder)
-
-    def bucket(self, client: str) -> Bucket:
-        """Its own."""
-        return self._buckets[client]
+    def gateway_hosts(self) -> tuple[Host, ...]:
+        return self.options.gates(self.hosts)
 
     def serve(self) -> None:
         super().serve()
-        self._ask(*(f"s3.bucket.create -name {bucket.name}" for bucket in self._buckets.values()))
-        keys = {name: (secrets.token_hex(10), secrets.token_hex(20)) for name in self._buckets}
-        each(self._gates, lambda host: self._serve_gateway(host, self._identities(keys)))
+        self._ask(*(f"s3.bucket.create -name {bucket.name}" for bucket in self.buckets.values()))
+        keys = {name: (secrets.token_hex(10), secrets.token_hex(20)) for name in self.buckets}
+        each(self.gates, lambda host: self._serve_gateway(host, self._identities(keys)))
         for user in self.hosts.users:
-            give_keys(user, self._buckets[user.name], *keys[user.name])
+            self.give_keys(user, *keys[user.name])
 
     def configure(self) -> None:
         """Have each client put an object, with which its bucket exists, and give it volumes on all servers."""
-
-        def put(user: Host) -> None:
-            put_first(user, self._buckets[user.name], self.patience_s)
-
-        each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: put(user)))
-        self.level(bucket.name for bucket in self._buckets.values())
+        super().configure()
+        self.level(bucket.name for bucket in self.buckets.values())
 
     def report(self) -> dict[str, Json]:
-        return {**super().report(), "gateways": [host.name for host in self._gates]}
+        return {**super().report(), "gateways": [host.name for host in self.gates]}
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts of an object, by BUCKET/KEY."""
@@ -120,7 +111,7 @@ class _SeaweedS3(SeaweedCluster[SeaweedS3], OffersBuckets):
                     {
                         "name": name,
                         "credentials": [{"accessKey": key, "secretKey": secret}],
-                        "actions": [f"{right}:{self._buckets[name].name}" for right in RIGHTS],
+                        "actions": [f"{right}:{self.buckets[name].name}" for right in RIGHTS],
                     }
                     for name, (key, secret) in keys.items()
                 ]
