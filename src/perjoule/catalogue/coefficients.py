@@ -40,5 +40,5 @@ def unstated(cluster: Cluster) -> Iterator[str]:
     for node in cluster.nodes:
         possible += [f"{what} of board {node.board.name}" for what in ("step", "bend")]
         possible += [f"step of disk {disk.name}" for disk in node.disks]
-    stated = coefficients(cluster)
-    return (name for name in dict.fromkeys(possible) if name not in stated)
+    by_name = coefficients(cluster)
+    return (name for name in dict.fromkeys(possible) if name not in by_name)

@@ -33,9 +33,9 @@ def moved(former: Cluster, today: Cluster) -> Mapping[str, tuple[float, float]]:
 
 
 def _values(of: Cluster) -> dict[str, float]:
-    stated = {
+    by_name = {
         name: value.value
         for name, value in coefficients(of).items()
         if name != LOAD and not name.startswith(RATING)
     }
-    return stated | dict.fromkeys(unstated(of), 0.0)
+    return by_name | dict.fromkeys(unstated(of), 0.0)
