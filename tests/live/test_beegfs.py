@@ -15,7 +15,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Testbed
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs.cluster import BeegfsCluster
-from perjoule.filesystems.beegfs.parse import KINDS, MIRRORED
+from perjoule.filesystems.beegfs.parse import KINDS
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
@@ -128,7 +128,7 @@ def test_mirrors_hold_what_their_pair_holds_data_and_metadata() -> None:
         assert cluster.facts["mirrors"] in (["meta 1+2", "storage 1+2"], ["meta 2+1", "storage 1+2"])
         assert isinstance(cluster, BeegfsCluster)
         entry = cluster.entry("/.perjoule")
-        assert (entry.pattern, entry.numbers) == (MIRRORED, (101,))
+        assert (entry.mirrored, entry.numbers) == (True, (101,))
         assert cluster.holders("/.perjoule") == ("storage-1", "metadata-1")
         assert cluster.busy() == ""
 

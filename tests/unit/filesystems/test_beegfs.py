@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule.drivers.protocols import Hosts
+from perjoule.filesystems import _beegfs
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs import client as clients
 from perjoule.filesystems.beegfs import parse as words
@@ -70,20 +71,20 @@ def machines(storage_count: int, *, metadata: bool = True) -> Hosts:
 
 
 def test_targets_of_7_come_with_their_states_and_sizes() -> None:
-    found = words.targets(said("7-targets-storage.txt"))
+    found = _beegfs.targets(said("7-targets-storage.txt"))
     assert [(target.number, target.well) for target in found] == [(n, True) for n in (1, 2, 3, 4)]
     assert found[0].total_bytes == round(7.8 * 1024**3)
-    assert [target.number for target in words.targets(said("7-targets-meta.txt"))] == [1]
+    assert [target.number for target in _beegfs.targets(said("7-targets-meta.txt"))] == [1]
 
 
 def test_a_target_that_the_management_has_not_heard_of_is_not_well() -> None:
-    found = words.targets(said("7-targets-starting.txt"))
+    found = _beegfs.targets(said("7-targets-starting.txt"))
     assert [target.reachability for target in found] == ["Probably-offline"] * 4
     assert not any(target.well for target in found)
 
 
 def test_targets_of_8_of_both_kinds_are_read_by_their_numbers() -> None:
-    found = words.targets(said("8-targets-capacity.txt"))
+    found = _beegfs.targets(said("8-targets-capacity.txt"))
     assert [target.number for target in found] == [1, 1, 2, 3]
     assert {target.total_bytes for target in found} == {252 * 1024**3}
     assert not any(target.well for target in found)  # that listing says nothing of it
@@ -94,7 +95,7 @@ def test_cells_of_8_may_have_spaces_in_them() -> None:
 ID   TYPE     ALIAS             NODE  STORAGE_POOL  REACHABILITY  LAST_CONTACT  CONSISTENCY  SYNC_STATE  CAP_POOL  SPACE
 s:7  storage  target_storage_7  s:3   s:1           Online        5s ago        Good         Healthy     Low       270582939648
 """
-    (target,) = words.targets(table)
+    (target,) = _beegfs.targets(table)
     assert (target.number, target.well, target.total_bytes) == (7, True, 270582939648)
 
 
@@ -107,27 +108,34 @@ TargetID     Reachability  Consistency   NodeID
 @pytest.mark.parametrize("wrong", ["", "Management node communication failed: 10.99.0.7\n", WIDER])
 def test_what_is_not_a_table_of_targets_is_an_error(wrong: str) -> None:
     with pytest.raises(UnexpectedOutput, match=r"^list of targets"):
-        words.targets(wrong)
+        _beegfs.targets(wrong)
 
 
 def test_a_file_states_its_stripes_in_their_order() -> None:
-    assert words.entry(said("7-entry-file.txt")) == words.BeegfsEntry("RAID0", 512 * 1024, (1, 2, 3, 4), 1)
-    assert words.entry(RETRO) == words.BeegfsEntry("RAID0", 1024**2, (3, 1), 1)
+    assert _beegfs.entry(said("7-entry-file.txt")) == _beegfs.BeegfsEntry(
+        "RAID0", 512 * 1024, (1, 2, 3, 4), 1
+    )
+    assert _beegfs.entry(RETRO) == _beegfs.BeegfsEntry("RAID0", 1024**2, (3, 1), 1)
 
 
 def test_a_folder_has_a_pattern_but_no_targets() -> None:
-    assert words.entry(said("7-entry-folder.txt")) == words.BeegfsEntry("RAID0", 512 * 1024, (), 1)
+    assert _beegfs.entry(said("7-entry-folder.txt")) == _beegfs.BeegfsEntry("RAID0", 512 * 1024, (), 1)
 
 
 def test_a_mirrored_file_tells_the_groups_of_its_targets() -> None:
-    assert words.entry(said("7-entry-mirrored.txt")) == words.BeegfsEntry(
-        words.MIRRORED, 512 * 1024, (101,), 1
-    )
+    entry = _beegfs.entry(said("7-entry-mirrored.txt"))
+    assert entry == _beegfs.BeegfsEntry("Buddy Mirror", 512 * 1024, (101,), 1)
+    assert entry.mirrored
+
+
+@pytest.mark.parametrize(("pattern", "mirrored"), [("raid0", False), ("buddy-mirror", True)])
+def test_later_releases_of_8_write_patterns_in_lower_case(pattern: str, mirrored: bool) -> None:
+    assert _beegfs.entry(RETRO.replace("RAID0", pattern)).mirrored is mirrored
 
 
 def test_an_entry_without_a_pattern_is_an_error() -> None:
     with pytest.raises(UnexpectedOutput, match=r"^entry info: .*Unable to find"):
-        words.entry("Unable to find metadata node for path: /nothing\n")
+        _beegfs.entry("Unable to find metadata node for path: /nothing\n")
 
 
 @pytest.mark.parametrize(

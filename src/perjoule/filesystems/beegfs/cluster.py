@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.drivers.protocols import Host, Hosts, WorksInBackground
+from perjoule.filesystems import _beegfs
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._settings import Setting
@@ -179,9 +180,7 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
     def holders(self, path: str) -> tuple[str, ...]:
         """The same for a path below the root of the file system, which needs no mount."""
         entry = self.entry(path)
-        groups = (
-            self._groups["storage"] if entry.pattern == words.MIRRORED else {n: (n,) for n in entry.numbers}
-        )
+        groups = self._groups["storage"] if entry.mirrored else {n: (n,) for n in entry.numbers}
         return tuple(self.data_hosts[number - 1] for group in entry.numbers for number in groups[group])
 
     def bench(self) -> None:
@@ -216,15 +215,17 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
             raise ProgramFailed(problem, where=host.name)
         return completed.stdout
 
-    def targets(self) -> list[tuple[words.Kind, words.StorageTarget]]:
+    def targets(self) -> list[tuple[words.Kind, _beegfs.StorageTarget]]:
         """Return all targets as the management reports them, each with its kind."""
         return [
-            (kind, target) for kind in words.KINDS for target in words.targets(self.ask("targets", kind=kind))
+            (kind, target)
+            for kind in words.KINDS
+            for target in _beegfs.targets(self.ask("targets", kind=kind))
         ]
 
-    def entry(self, path: str) -> words.BeegfsEntry:
+    def entry(self, path: str) -> _beegfs.BeegfsEntry:
         """Return how an entry lies on the servers, by its path below the root of the file system."""
-        return words.entry(self.ask("entry", path=path))
+        return _beegfs.entry(self.ask("entry", path=path))
 
     def _furnish(self, host: Host) -> None:
         """Make the folder of a server and give it the secret."""
