@@ -26,7 +26,16 @@ from perjoule.drivers.protocols import (
     NamesCluster,
     TellsState,
 )
-from perjoule.filesystems._attached import Attached, CephTable, GlusterTable, MooseTable, NamedCluster, Table
+from perjoule.filesystems._attached import (
+    Attached,
+    BeegfsTable,
+    CephTable,
+    GlusterTable,
+    LustreTable,
+    MooseTable,
+    NamedCluster,
+    Table,
+)
 from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
@@ -38,6 +47,9 @@ from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError
 
 FIX = "mount it there, or set path to a folder that this user can write to"
+
+# of mounts; that of MooseFS is any FUSE's
+CLUSTER_TYPES = ("ceph", "fuse.ceph-fuse", "fuse.glusterfs", "lustre", "beegfs")
 
 EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/var/tmp"\n'
 
@@ -63,7 +75,7 @@ def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
 def _clustered(mount: Mapping[str, Json]) -> str:
     """Return what a mount of a cluster is, of those that can be asked; "" for others."""
     kind, source = str(mount.get("type", "")), str(mount.get("source", ""))
-    known = kind in ("ceph", "fuse.ceph-fuse", "fuse.glusterfs") or source.startswith("mfs#")
+    known = kind in CLUSTER_TYPES or source.startswith("mfs#")
     return kind + (f" ({source})" if kind == "fuse" else "") if known else ""
 
 
@@ -80,17 +92,23 @@ class Directory(FileSystem, NamesCluster):
     glusterfs: GlusterTable | None = None
     """The same of a GlusterFS."""
     moosefs: MooseTable | None = None
-    """The same of a MooseFS; with none of these, no cluster is asked."""
+    """The same of a MooseFS."""
+    lustre: LustreTable | None = None
+    """The same of a Lustre, which does not tell others' load."""
+    beegfs: BeegfsTable | None = None
+    """The same of a BeeGFS; with none of these, no cluster is asked."""
 
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         if len(self._clusters) > 1:
-            raise ValueError("ceph, glusterfs and moosefs exclude each other (name the one that is mounted)")
+            names = "ceph, glusterfs, moosefs, lustre and beegfs"
+            raise ValueError(f"{names} exclude each other (name the one that is mounted)")
         return self
 
     @property
     def _clusters(self) -> tuple[Table, ...]:
-        return tuple(table for table in (self.ceph, self.glusterfs, self.moosefs) if table)
+        tables = (self.ceph, self.glusterfs, self.moosefs, self.lustre, self.beegfs)
+        return tuple(table for table in tables if table)
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder itself, if the hosts are on this machine."""

@@ -206,3 +206,34 @@ def test_only_named_clusters_and_clients_that_stand_ready_are_asked(
     assert before(tmp_path, table="") == ()
     assert before(tmp_path, testbed="virtual") == ()
     assert before(tmp_path / "not-there") == (), "another check says that the folder is not there"
+
+
+LFS = f"""#!/bin/sh
+case $1 in
+osts) printf '1: DIAS-OST0001_UUID ACTIVE\\n2: DIAS-OST0002_UUID ACTIVE\\n3: DIAS-OST0003_UUID ACTIVE\\n' ;;
+mdts) echo '0: DIAS-MDT0000_UUID ACTIVE' ;;
+df) grep -v "$GONE" {PRINTED / "lustre-df.txt"}; test "$GONE" = none ;;
+getstripe) echo 'stripe_count:  1 stripe_size:   1048576 pattern:       raid0 stripe_offset: -1' ;;
+--version) echo 'lfs 2.15.3' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("gone", "detail"),
+    [
+        ("none", "whole; Lustre 2.15.3; 1 copy"),
+        ("OST0002", "DIAS-OST0002: no answer; degraded; Lustre 2.15.3; 1 copy"),
+    ],
+)
+def test_a_lustre_says_beforehand_what_it_is_by_its_clients_tool(
+    gone: str, detail: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "lfs"
+    program.parent.mkdir()
+    program.write_text(LFS)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("GONE", gone)
+    (check,) = before(tmp_path, table="lustre = {}")
+    assert (check.ok, check.needed, check.detail) == (gone == "none", True, detail)

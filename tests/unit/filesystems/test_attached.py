@@ -412,4 +412,4 @@ def test_the_tables_of_the_how_to_name_one_cluster_each() -> None:
         options = {key: value for key, value in table.items() if key not in ("kind", "label")}
         assert isinstance(drivers.build("filesystems", table["kind"], options), Directory)
         named += options.keys() - {"path"}
-    assert named == ["ceph", "glusterfs", "moosefs"]
+    assert named == ["ceph", "glusterfs", "moosefs", "lustre", "beegfs"]

@@ -209,7 +209,8 @@ def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(
         ("10.0.0.1:6789:/", "ceph", "ceph"),
         ("10.0.0.1:/gv0", "fuse.glusterfs", "fuse.glusterfs"),
         ("mfs#10.0.0.1:9421", "fuse", "fuse (mfs#10.0.0.1:9421)"),
-        ("10.0.0.1@tcp:/scratch", "lustre", ""),
+        ("10.0.0.1@tcp:/scratch", "lustre", "lustre"),
+        ("beegfs_nodev", "beegfs", "beegfs"),
         ("/dev/sda1", "ext4", ""),
     ],
 )
@@ -224,5 +225,5 @@ def test_a_mount_of_a_cluster_that_could_be_asked_is_unwatched(
 
 def test_a_path_is_that_of_one_cluster() -> None:
     tables = {"moosefs": {}, "glusterfs": {"server": "10.0.0.1", "volume": "gv0"}}
-    with pytest.raises(ValueError, match="ceph, glusterfs and moosefs exclude each other"):
+    with pytest.raises(ValueError, match="ceph, glusterfs, moosefs, lustre and beegfs exclude each other"):
         build("filesystems", "directory", {"path": "/scratch", **tables})

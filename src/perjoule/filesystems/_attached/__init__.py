@@ -1,21 +1,23 @@
 """Clusters that others run, in production or not: asked what they are and how they are, and never changed.
 
-https://docs.ceph.com, https://docs.gluster.org, https://moosefs.com
+https://docs.ceph.com, https://docs.gluster.org, https://moosefs.com, https://lustre.org, https://doc.beegfs.io
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Hosts, TellsState
+from perjoule.filesystems._attached.beegfs import BeegfsTable
 from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.filesystems._attached.glusterfs import GlusterTable
+from perjoule.filesystems._attached.lustre import LustreTable
 from perjoule.filesystems._attached.moosefs import MooseTable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S
 from perjoule.model import ClusterState, Json
 
-Table = CephTable | GlusterTable | MooseTable
+Table = CephTable | GlusterTable | MooseTable | LustreTable | BeegfsTable
 
 
 class NamedCluster(TellsState):

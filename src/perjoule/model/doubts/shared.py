@@ -55,7 +55,7 @@ class SharedDoubts(Kind):
 
     @doubt
     def unwatched(self, *, mount: str) -> str:
-        """Nothing says whether the cluster was whole. Name it (`ceph`, `glusterfs`, `moosefs`)."""
+        """Nothing says whether the cluster was whole. Name it (`ceph`, `lustre` and others)."""
         return f"whether the cluster behind {mount} was whole, and who else used it, is unknown"
 
 
