@@ -296,7 +296,7 @@ class Site:
             'cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep ^PERJOULE_HOST= ; pgrep -af '
             "[p]erjoule-keeper"
         )
-        look = f'ls -d "$0"/cluster/*-[0-9] 2> /dev/null; {marked}; true'
+        look = f'ls -d "$0"/cluster/*-[0-9] "$0"/*/cluster/*-[0-9] 2> /dev/null; {marked}; true'
         return [
             f"{name}: {line}"
             for name, host in self.hosts.items()

@@ -8,11 +8,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import pytest
 
+from day import by_day
 from perjoule.drivers.protocols import Process
 from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.openssh import Ssh
@@ -27,7 +29,10 @@ pytestmark = [
 RUN = f"{os.getpid() % 10**8:08}"
 NAME = "client-1"
 UNIT = f"perjoule-{RUN}-{NAME}.scope"
-BOTH = pytest.mark.parametrize("user", ["root", USER])  # by the system's systemd, and by the user's own
+# By the system's systemd, and by the user's own: by day each of them is left by one kill.
+BOTH = pytest.mark.parametrize("user", ["root", USER])
+CONTROLLER = pytest.mark.parametrize("user", by_day(["root", USER], USER))
+KEEPER = pytest.mark.parametrize("user", by_day(["root", USER], "root"))
 SLEEP = "86397"  # found in argument lists
 # Daemons by each way onto a host, one that keeps what it is started with, and three that keep nothing of it.
 HOLD = f"""
@@ -68,6 +73,11 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield there
 
 
+def work(site: Site, user: str = "root") -> Path:
+    """The folder of a user's runs on each host: what is left of one user's run refuses no other user's."""
+    return site.lab.folder / "work" / user
+
+
 def inside(site: Site, *argv: str) -> str:
     """Run a command beside the host's systemd."""
     return site.hosts[NAME].run([*ENTER, *argv], timeout_s=30, check=False).stdout
@@ -94,7 +104,7 @@ def said(site: Site, *words: str, before: tuple[str, ...] = (), user: str = "roo
         identity=str(site.lab.folder / "key"),
         config=str(site.lab.config),
     )
-    argv = login.command([*before, *BASH, KEEP, "perjoule-keeper", str(site.lab.folder / "work"), NAME])
+    argv = login.command([*before, *BASH, KEEP, "perjoule-keeper", str(work(site, user)), NAME])
     done = site.controller.run(argv, text="\n".join((*words, "")), timeout_s=90, check=False)
     lines = done.stdout.splitlines()
     return lines[lines.index("probed") + 1 :]
@@ -104,18 +114,22 @@ def kept(site: Site, limits: str = "- -", before: tuple[str, ...] = (), user: st
     return said(site, f"unit {limits}", f"keep {RUN}", before=before, user=user)
 
 
-def started(site: Site, script: str, *words: str, **more: object) -> Process:
+def started(
+    site: Site, script: str, *words: str, user: str = "root", limits: Mapping[str, object] | None = None
+) -> Process:
     """Start a program of ours beside perjoule, with the options of a testbed as its first argument."""
     hosts = [{"name": n, "address": h.address, "role": h.role} for n, h in site.hosts.items()]
-    options = json.dumps(site.lab.options(hosts, 22) | more)
+    options = site.lab.options(hosts, 22, user=user) | {"work": str(work(site, user)), **(limits or {})}
     env = {"XDG_STATE_HOME": str(site.folder / "state"), "PERJOULE_SSH_CONFIG": str(site.lab.config)}
     log = site.folder / f"started-{time.monotonic_ns()}.log"
-    return site.controller.spawn([sys.executable, "-c", script, options, *words], log=log, env=env)
+    return site.controller.spawn(
+        [sys.executable, "-c", script, json.dumps(options), *words], log=log, env=env
+    )
 
 
 def held(site: Site, how: str, user: str = "root") -> Process:
     """Start a run with daemons on the client; they run when this returns."""
-    until(lambda: site.left() == [], 30)  # on all hosts, whose folder is one: that of who ran before
+    until(lambda: site.left() == [], 30)  # on all hosts: who ran before may still end there
     running = started(site, HOLD, how, user=user)
     until(lambda: "up\n" in running.output() or running.returncode is not None)
     assert "up\n" in running.output(), running.output()
@@ -123,9 +137,9 @@ def held(site: Site, how: str, user: str = "root") -> Process:
     return running
 
 
-def asked(site: Site, *argv: str, **more: object) -> list[str]:
+def asked(site: Site, *argv: str, **limits: object) -> list[str]:
     """What a command on the client prints, or how that fails."""
-    running = started(site, ASK, *argv, **more)
+    running = started(site, ASK, *argv, limits=limits)
     running.wait(timeout_s=60)
     return running.output().splitlines()
 
@@ -136,7 +150,11 @@ def cleaned(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("site", "user", "left_count"),
-    [("sessions", "root", 3), ("units", "root", 0), ("units", USER, 0)],
+    [
+        ("sessions", "root", 3),
+        pytest.param("units", "root", 0, marks=pytest.mark.slow),
+        ("units", USER, 0),
+    ],
     indirect=["site"],
 )
 def test_only_a_unit_ends_what_has_left_its_session_and_cleaned_its_environment(
@@ -149,8 +167,9 @@ def test_only_a_unit_ends_what_has_left_its_session_and_cleaned_its_environment(
     assert len(survivors) == left_count
 
 
-def test_a_bus_that_starts_with_its_first_user_is_waited_for(site: Site) -> None:
-    for _ in range(3):
+@pytest.mark.parametrize("times_count", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_bus_that_starts_with_its_first_user_is_waited_for(times_count: int, site: Site) -> None:
+    for _ in range(times_count):
         inside(site, "systemctl", "kill", "--signal=KILL", f"user@{USER_NUMBER}.service")
         until(lambda: "failed" in inside(site, "systemctl", "is-active", f"user@{USER_NUMBER}.service"))
         inside(site, "systemctl", "start", f"user@{USER_NUMBER}.service")
@@ -168,7 +187,7 @@ def test_a_program_that_is_ended_ends_with_all_that_it_started_and_nothing_else_
 
 
 @pytest.mark.usefixtures("cleaning")
-@BOTH
+@CONTROLLER
 def test_a_killed_controller_leaves_nothing(site: Site, user: str) -> None:
     running = held(site, "wait", user)
     site.controller.run(["pkill", "-KILL", "-f", "perjoule.testbeds.cluster"], timeout_s=10)
@@ -179,7 +198,7 @@ def test_a_killed_controller_leaves_nothing(site: Site, user: str) -> None:
 
 
 @pytest.mark.usefixtures("cleaning")
-@BOTH
+@KEEPER
 def test_a_killed_keeper_leaves_a_unit_that_the_next_one_ends(site: Site, user: str) -> None:
     running = held(site, "wait", user)
     site.hosts[NAME].run(["pkill", "-KILL", "-f", "perjoule-keeper"], timeout_s=10)
@@ -243,7 +262,7 @@ def test_a_note_that_names_another_unit_ends_nothing(site: Site) -> None:
         "/sys/fs/cgroup/system.slice/lab.service",
         f"/sys/fs/cgroup/../cgroup/init.scope/{UNIT}/..",
     ):
-        folder = site.lab.folder / f"work/cluster/{RUN}-{NAME}"
+        folder = work(site) / f"cluster/{RUN}-{NAME}"
         site.hosts[NAME].run(["bash", "-c", LEFT, folder, named], timeout_s=10)
         assert said(site, f"keep {RUN[::-1]}")[0] == f"left {folder}"
         site.hosts[NAME].run(["rm", "-rf", folder.parent], timeout_s=10)
@@ -283,7 +302,7 @@ def old_groups(site: Site) -> Generator[None]:
     ("broken", "why"),
     [
         (dead_bus, "its systemd starts none ("),
-        (stopped_bus, "its systemd does not answer"),
+        pytest.param(stopped_bus, "its systemd does not answer", marks=pytest.mark.slow),
         (stopped_systemd, "its systemd does not answer"),
         (old_groups, "its control groups are not those of version 2 with cgroup.kill (Linux 5.14)"),
     ],
