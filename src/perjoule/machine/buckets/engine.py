@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ class Store:
         if not answer.getheader("ETag"):
             raise Refused("no ETag", f"PUT {name}: the answer has no ETag: is it from a store?")
 
-    def get(self, name: str, content: memoryview, room: bytearray) -> None:
+    def get(self, name: str, content: Any, room: bytearray) -> None:
         """Get an object and compare it with its content, room by room: while each is in the processor's caches.
 
         Raises Refused if it is shorter or longer, or has other bytes.
@@ -140,7 +140,7 @@ class Store:
             raise Refused("wrong bytes", f"GET {name}: it differs from what was put")
 
     @contextmanager
-    def body(self, answer: http.client.HTTPResponse, size: int) -> Iterator[Callable[[memoryview], int]]:
+    def body(self, answer: http.client.HTTPResponse, size: int) -> Generator[Callable[[memoryview], int]]:
         """Lend what fills a view with the next bytes of a body, or with fewer if that ends.
 
         Of a large body of that size the kernel wakes us for LEAST_BYTES at once, not for each packet or two.
