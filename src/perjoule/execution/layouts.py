@@ -41,7 +41,7 @@ class Layouts:
             self._remove()
             name = secrets.token_hex(4)
             place = Within(self.mounted, Path(f"trial-{name}"), [client.name for client in clients], name)
-            self._each(clients, place, ["mkdir", "-p", "--"])
+            self._first_then_others(clients, place, ["mkdir", "-p", "--"])
         self._last, self._sound = (trial, place, clients), False
         return place
 
@@ -52,20 +52,25 @@ class Layouts:
     def _remove(self) -> None:
         if self._last:
             _, place, clients = self._last
-            self._each(clients[:1], place, ["rm", "-rf", "--one-file-system", "--"])
-            # mostly the same folder
-            self._each(clients[1:], place, ["rm", "-rf", "--one-file-system", "--"], check=False)
+            argv = ["rm", "-rf", "--one-file-system", "--"]
+            self._first_then_others(clients, place, argv, check_others=False)  # mostly the same folder
             self._last = None
 
     @staticmethod
-    def _each(clients: Sequence[Host], place: Within, argv: Sequence[str], *, check: bool = True) -> None:
+    def _first_then_others(
+        clients: Sequence[Host], place: Within, argv: Sequence[str], *, check_others: bool = True
+    ) -> None:
+        """Run a command on the folder of each client: two that make the same folder at once may get ESTALE (seen
+        on GlusterFS).
+        """
         holders = [client for client in clients if client.name in place.directories]
-        each(
-            holders,
-            lambda client: client.run(
-                [*argv, place.directories[client.name]], timeout_s=LIMIT_S, check=check
-            ),
-        )
+        for turn, check in ((holders[:1], True), (holders[1:], check_others)):
+            each(
+                turn,
+                lambda client, check=check: client.run(
+                    [*argv, place.directories[client.name]], timeout_s=LIMIT_S, check=check
+                ),
+            )
 
 
 def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:
