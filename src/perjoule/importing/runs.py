@@ -1,5 +1,6 @@
 """Runs of files joined to trials: clients that ran the same load at the same time are one trial."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,11 @@ from perjoule.model.errors import NotImported, WorkloadError
 from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.workloads.imported import ImportedRun, read, told_files
 
+# Options of fio and of IOR and mdtest that are the keys of object stores, where they have a value.
+_SECRET = re.compile(
+    r'http_(?:pass|s3_key|s3_security_token|s3_sse_customer_key|swift_auth_token)(?="\s*:\s*"[^"])'
+    r"|--[\w.-]*secret-key(?=[\s'\"]*[=\s])"
+)
 SAME_S = 1e-3  # by which two files of elbencho, which counts milliseconds, may differ on one run
 
 
@@ -70,6 +76,11 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
     """Read all runs of a source. Raises WorkloadError with its path."""
     try:
         texts = source.texts()
+        if secret := next((match[0] for match in map(_SECRET.search, texts.values()) if match), ""):
+            raise WorkloadError(
+                f"it may hold a secret ({secret}), and results are made to be published",
+                next="take it out of the file",
+            )
         runs_read = read(source.format, texts, source.told)
     except WorkloadError as error:
         raise NotImported(error.what, where=str(source.path), next=error.next) from error

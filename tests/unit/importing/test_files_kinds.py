@@ -100,6 +100,7 @@ def test_two_rados_benches_in_a_file_are_refused() -> None:
         ("3;fio-3.33;j;0;0;\n", "fio's terse output"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\navg-cpu:  %user\n", "the text of iostat"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\n12:00:01 AM CPU %user\n", "the text of sar"),
+        ("access,bw(MiB/s),IOPS,Latency,block(KiB)\nwrite,2004.5,8018,0.1,1024\n", "IOR's CSV"),
         ("just notes\n", "unrecognised format"),
     ],
 )
@@ -107,6 +108,37 @@ def test_a_format_that_can_t_be_read_is_named(text: str, named: str, tmp_path: P
     (tmp_path / "a.txt").write_text(text)
     with pytest.raises(CampaignError, match=named):
         sources([str(tmp_path / "a.txt")], "UTC")
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (fio(job(write=moved(MIB, 2000), options={"rw": "write", "http_s3_key": "k3y"})), "http_s3_key"),
+        (
+            ior(("Fri Nov 27 17:00:00 2026", "", ROWS)).replace(
+                "ior -f script", "ior -a S3-libs3 --S3-libs3.secret-key=k3y"
+            ),
+            "--S3-libs3.secret-key",
+        ),
+        (
+            mdtest("4.0.0", "File creation 9 9 9 0.000", options="'--S3-libs3.secret-key' 'k3y'"),
+            "--S3-libs3.secret-key",
+        ),
+    ],
+    ids=["fio", "ior", "mdtest"],
+)
+def test_a_key_of_an_object_store_is_not_brought_into_results(text: str, option: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(WorkloadError, match=option) as caught:
+        bring(tmp_path, tmp_path / "a.txt")
+    assert "k3y" not in str(caught.value)
+
+
+def test_a_key_that_is_empty_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(
+        fio(job(write=moved(MIB, 2000), options={"rw": "write", "http_s3_key": ""}))
+    )
+    assert bring(tmp_path, tmp_path / "a.txt").records[0].outcome
 
 
 def test_many_clients_one_after_another_have_few_doubts_each(tmp_path: Path) -> None:
