@@ -71,6 +71,27 @@ def ids(outcome: Outcome) -> set[str]:
     return {doubt.id for doubt in outcome.doubts}
 
 
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("cells", "refused"),
+    [
+        ({"errors total": "3"}, True),
+        ({"errors total": ""}, False),
+        ({"command": '"elbencho" "--s3ignoreerrors" "/mnt/a"'}, True),
+        ({"command": '"elbencho" "--s3ignoreerrors" "/mnt/a"', "errors total": ""}, False),
+    ],
+)
+def test_operations_that_failed_are_not_counted_with_the_others(
+    cells: dict[str, str], *, refused: bool
+) -> None:
+    if refused:
+        assert "operations failed, or may have" in failure_of(write(**cells))
+    else:
+        assert outcome_of(write(**cells)).results
+
+
 # Numbers
 
 

@@ -28,6 +28,8 @@ from perjoule.workloads.imported.elbencho.notation import (
     CHANGES,
     CREDENTIALS,
     DATA,
+    FAILED,
+    IGNORES,
     LOOKS,
     NO_LOADS,
     NOT_LOAD,
@@ -98,6 +100,11 @@ def _outcome(row: Row, hosts: Counter[str], *, hosts_named: bool) -> Outcome:
     }
     if not moved:
         raise ValueError("it moved nothing")
+    if count_of(row, FAILED) or (FAILED not in row and IGNORES in row.get("command", "")):
+        raise ValueError(
+            f"S3 operations failed, or may have ({IGNORES}), and elbencho counts them with the others: mend their "
+            "cause, and measure again"
+        )
     least_s, most_s = together(tuple(moved.values()))
     took_s = (least_s + most_s) / 2
     if most_s - least_s > 10 * MOST_RATIO * took_s:

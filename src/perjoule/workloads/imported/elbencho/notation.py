@@ -18,6 +18,8 @@ LOOKS = frozenset(
 NO_LOADS = ("SYNC", "DROPCACHE")
 UNCOUNTED = ("--readinline", "--verifydirect")  # which read within writes
 CREDENTIALS = ("--s3secret", "--s3credlist", "--s3sessiontoken", "--s3sseckey")
+IGNORES = "--s3ignoreerrors"
+FAILED = "errors total"  # of the versions after 3.1, empty where none failed
 OBJECTS = ("bucket", "object")
 NOT_LOAD = frozenset(  # outputs, names, other phases, and what has a column of its own
     (
