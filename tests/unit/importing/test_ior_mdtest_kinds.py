@@ -127,6 +127,24 @@ def test_time_to_remove_files_is_not_in_the_next_operation() -> None:
     assert [began(run) for run in runs(text)] == [0, 28]
 
 
+@pytest.mark.parametrize(
+    ("command", "hosts"),
+    [("ior -f script", ["node01-1", "node01-2", "node01-3"]), ("ior -N 4 -f script", ["node01"])],
+)
+def test_nodes_are_those_that_are_stated_where_ranks_are_uneven(command: str, hosts: list[str]) -> None:
+    text = ior((FIRST, "", ROWS)).replace("ior -f script", command)
+    for run in runs(text.replace("Options: \n", "Options: \nnodes               : 3\n")):
+        assert [result.host for result in present(run.outcome).results] == hosts
+
+
+def test_nodes_have_the_names_that_a_verbose_ior_prints() -> None:
+    ranks = "".join(f"task {rank} on node{17 - rank // 2}\n" for rank in range(4))
+    text = ior((FIRST, "", ROWS)).replace("Options: \n", f"{ranks}Options: \nnodes               : 2\n")
+    assert [result.host for result in present(runs(text)[0].outcome).results] == ["node17", "node16"]
+    told = read("ior", {"a": text}, Told("a", ("c1", "c2")))
+    assert [result.host for result in present(told[0].outcome).results] == ["c1", "c2"]
+
+
 def test_ior_2_is_named() -> None:
     with pytest.raises(WorkloadError, match=r"the text of IOR-2\.10\.3, which is not supported"):
         runs("IOR-2.10.3: MPI Coordinated Test of Parallel I/O\n\nRun began: Wed Sep 10 12:00:00 2014\n")

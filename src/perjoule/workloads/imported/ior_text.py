@@ -29,6 +29,8 @@ COMMENCING = re.compile(r"^Commencing (write|read) performance test: *(\w.*)$", 
 _TEST = re.compile(r"^(?:TestID *: *(\d+)|Test (\d+) started)", re.MULTILINE)
 _START = re.compile(r"^(?:StartTime|Test \d+ started) *: *(\w.*)$", re.MULTILINE)
 _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
+_NODES = re.compile(r"^nodes +: *(\d+)", re.MULTILINE)  # since 3.3
+_TASK = re.compile(r"^task \d+ on (\S+)$", re.MULTILINE)  # with -vv
 _FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
@@ -155,7 +157,11 @@ def _test(
             raise ValueError(f"IOR's text is truncated: its summary has no {operation} of test {test.number}")
         of = rows[test.number, operation]
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
-        hosts = hints.hosts(host, max(1, ceil(tasks_count / max(1, per_node))))
+        # tPN is of the first node alone; with -N some of the nodes have no task
+        nodes = None if " -N" in command else _NODES.search(test.text)
+        hosts = hints.hosts(host, int(nodes[1]) if nodes else max(1, ceil(tasks_count / max(1, per_node))))
+        host_names = tuple(dict.fromkeys(_TASK.findall(test.text)))
+        hosts = host_names if len(host_names) == len(hosts) and not hints.clients else hosts
         transfer_bytes = int(of["xsize"])
         work = (operation, (*_details(of), *options(command, NOT_LOAD)), transfer_bytes, folder)
         took_s = float(row["total(s)"])
