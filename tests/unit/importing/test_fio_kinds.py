@@ -89,6 +89,58 @@ def test_several_sizes_are_no_size(options: dict[str, str]) -> None:
     assert (run.transfer_bytes, run.details) == (None, tuple(options.values()))
 
 
+@pytest.mark.parametrize(
+    ("size", "base", "size_bytes"),
+    [
+        ("4k", "", 4096),
+        ("4KiB", "", 4000),  # fio's units are the opposite of the standards
+        ("1mib", "1024", 1_000_000),
+        ("4k", "1000", 4000),
+        ("512KiB", "1000", 524_288),
+        ("4096", "1000", 4096),
+        ("4096b", "", 4096),
+        ("4ki", "", None),
+    ],
+)
+def test_sizes_are_what_fio_makes_of_them(size: str, base: str, size_bytes: int | None) -> None:
+    options = {"rw": "write", "bs": size, **({"kb_base": base} if base else {})}
+    written = moved(8_192_000, 2000, size_bytes or 4096)
+    (run,) = runs(fio(job(write=written, options=options)))
+    assert run.transfer_bytes == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("counts", "size_bytes"),
+    [
+        ({}, 65536),
+        ({"total_ios": 130}, 65536),  # some files end with a shorter call
+        ({"total_ios": 1000}, None),  # with the calls of another job, whose options are not stated
+        ({"total_ios": 1000, "short_ios": 900}, 65536),
+    ],
+)
+def test_a_size_that_calls_did_not_have_is_not_taken(counts: dict[str, int], size_bytes: int | None) -> None:
+    (run,) = runs(fio(job(write={**moved(8 * MIB, 2000), **counts})))
+    assert run.transfer_bytes == size_bytes
+    assert ("not only 64k" in run.details) == (size_bytes is None)
+
+
+@pytest.mark.parametrize(
+    ("rates", "refused"),
+    [
+        ({"bw": 4096, "iops": 64.0}, ""),
+        ({"bw": 4, "iops": 64.0}, "io_bytes and runtime of writes make 4096, and its bw is 4"),
+        ({"bw": 4096, "iops": 65536.0}, "total_ios and runtime of writes make 64, and its iops is 65536"),
+    ],
+)
+def test_amounts_that_contradict_their_rates_are_refused(rates: dict[str, float], refused: str) -> None:
+    text = fio(job(write={**moved(8 * MIB, 2000), **rates}))
+    if refused:
+        with pytest.raises(WorkloadError, match=refused):
+            runs(text)
+    else:
+        assert mib_per_s(runs(text)[0]) == pytest.approx(4)
+
+
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:
     def mix(readers: int) -> str:
         ways = [*(["read"] * readers), *(["write"] * (4 - readers))]

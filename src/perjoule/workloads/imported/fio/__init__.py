@@ -15,6 +15,7 @@ from perjoule.workloads.imported.fio.load import ReportedJob, details, sizes, un
 from perjoule.workloads.imported.fio.placing import PlacedJob, batches, placed
 from perjoule.workloads.imported.run import ImportedRun, Told
 
+SAME_RATIO = 0.03  # by which a rate may differ from amount and time
 SAME_RUN_S = 3.0  # between the starts that the reports of one status interval state, to 1 s each
 _VERSION = re.compile(r"fio-(\d+)")
 
@@ -69,7 +70,7 @@ def _began_s(report: Mapping[str, Any]) -> float:
 
 
 def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
-    entries = [_divided(entry) for entry in fio.jobs_of(report)]
+    entries = [_divided(_agreed(entry)) for entry in fio.jobs_of(report)]
     exact = "timestamp_ms" in report
     ended_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
     doubts = () if exact else (TIMES.fio_to_a_second(),)
@@ -81,6 +82,22 @@ def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
         doubts += placement
     doubts = tuple(dict.fromkeys(doubts))
     return tuple(_run(str(report["fio version"]), batch, doubts) for batch in batches(laid))
+
+
+def _agreed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a job whose amounts, times and rates agree. Raises ValueError: they contradict each other."""
+    for direction in ("read", "write", "mixed"):
+        counts = entry.get(direction, {})
+        if not counts.get("runtime"):
+            continue
+        for amount, rate, per in (("io_bytes", "bw", 1024), ("total_ios", "iops", 1)):
+            counted_rate = counts[amount] / per / (counts["runtime"] / 1e3)
+            if rate in counts and abs(counted_rate - counts[rate]) > 1 + SAME_RATIO * counted_rate:
+                raise ValueError(
+                    f"its {amount} and runtime of {direction}s make {counted_rate:.6g}, and its {rate} is "
+                    f"{counts[rate]:.6g}: it was changed, or is damaged"
+                )
+    return entry
 
 
 def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+SIZES = ("", "k", "m", "g", "t")
 ALIASES = {
     "readwrite": "rw",
     "blocksize": "bs",
@@ -102,8 +102,9 @@ class ReportedJob:
     @property
     def size(self) -> str:
         """The size of its calls, in the notation of fio's options."""
+        default = "4096" if self.options.get("kb_base") == "1000" else "4k"
         return next(
-            (self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), "4k"
+            (self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), default
         )
 
     @property
@@ -136,8 +137,25 @@ def _words(name: str, value: str) -> str:
 def sizes(jobs: Sequence[ReportedJob]) -> tuple[str, int | None]:
     """Return the sizes of the calls as text, and in bytes if they are equal."""
     text = "+".join(dict.fromkeys(job.size for job in jobs))
-    match = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
-    return text, int(match[1]) * SIZES[match[2]] if match else None
+    bases = {job.options.get("kb_base", "1024") for job in jobs}
+    match = re.fullmatch(r"(\d+)(?:([kmgt]?)(i?)b?)", text.lower())
+    if match is None or len(bases) > 1 or (match[3] and not match[0].endswith("ib")):
+        return text, None
+    # fio's units are those of the standards only with kb_base=1000, and the opposite without (parse.c)
+    base = 1000 if (bases == {"1000"}) != bool(match[3]) else 1024
+    size_bytes = int(match[1]) * base ** SIZES.index(match[2])
+    return (text, size_bytes) if _called_with(size_bytes, jobs) else (f"not only {text}", None)
+
+
+def _called_with(size_bytes: int, jobs: Sequence[ReportedJob]) -> bool:
+    """Return whether the calls of jobs can have this size. Of jobs that fio sums up, it states the options of one."""
+    entries = [job.entry for job in jobs if not job.entry["error"] and not job.entry.get("total_err")]
+    counted = [entry[direction] for entry in entries for direction in ("read", "write")]
+    return all(
+        abs(counts["io_bytes"] - size_bytes * counts["total_ios"]) <= MOST_REST_RATIO * counts["io_bytes"]
+        for counts in counted
+        if not counts.get("short_ios")
+    )
 
 
 def details(jobs: Sequence[ReportedJob]) -> tuple[str, ...]:
@@ -187,6 +205,7 @@ def hidden_count(job: ReportedJob) -> int:
     )
 
 
+MOST_REST_RATIO = 0.05  # of the bytes, by which last calls of files may be shorter
 UNSURE_S = 0.05  # between a job's own time and that of its I/O
 SHARE_OF_ONE = 0.3  # of the longest one's time, from which a process that ended early counts
 
