@@ -218,14 +218,34 @@ def test_groups_that_can_t_have_run_one_after_another_ran_at_once() -> None:
     assert any("at once" in doubt for doubt in present(run.outcome).doubts)
 
 
-def test_ramps_lie_between_groups_and_before_a_stated_start() -> None:
+def test_ramps_lie_between_groups_and_not_after_a_stated_start() -> None:
     ramped = {**WRITE, "ramp_time": "5"}
     both = [job(str(n), write=moved(8 * MIB, 10_000), group=n, options=ramped, elapsed=31) for n in range(2)]
     assert [windows(run)[0][1:] for run in runs(fio(*both))] == [(-25.0, -15.0), (-10.0, 0.0)]
     (stated,) = runs(
-        fio(job(write=moved(8 * MIB, 10_000), options=ramped, elapsed=16, job_start=1_795_000_085_000))
+        fio(job(write=moved(8 * MIB, 10_000), options=ramped, elapsed=16, job_start=1_795_000_089_800))
     )
-    assert windows(stated)[0][1:] == (-10.0, 0.0)
+    assert windows(stated)[0][1:] == (pytest.approx(-10.2), pytest.approx(-0.2))
+    assert not any("clock" in doubt for doubt in present(stated.outcome).doubts)
+
+
+def test_ramps_of_unequal_lengths_are_before_each_stated_start() -> None:
+    # as in a report of 3.42: what counts begins when the ramp ends
+    jobs = [
+        job(
+            str(n),
+            write=moved(8 * MIB, 10_000),
+            group=n,
+            options={**WRITE, "ramp_time": ramp},
+            elapsed=28,
+            job_start=start_ms,
+        )
+        for n, (ramp, start_ms) in enumerate((("1", 1_795_000_073_000), ("6", 1_795_000_089_500)))
+    ]
+    assert [windows(run)[0][1:] for run in runs(fio(*jobs))] == [
+        (-27.0, -17.0),
+        (-10.5, -0.5),
+    ]
 
 
 def test_starts_of_another_clock_are_put_before_the_report() -> None:

@@ -95,10 +95,11 @@ def batches(jobs: Sequence[PlacedJob]) -> Iterator[list[PlacedJob]]:
 
 
 def _stated(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
-    """Take the starts that fio reports; the clock is one that the user may choose."""
+    """Take the starts that fio reports, which it sets anew when a ramp ends (libfio.c, `reset_all_stats`); the
+    clock is one that the user may choose.
+    """
     placed_jobs = [
-        PlacedJob(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job))
-        for job in jobs
+        PlacedJob(job, job.entry["job_start"] / 1e3, _group(job), delayed=_delayed(job)) for job in jobs
     ]
     last_s = max(member.ended_s for member in placed_jobs)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
