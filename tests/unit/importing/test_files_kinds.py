@@ -84,6 +84,13 @@ def test_text_around_the_json_of_rados_bench_is_skipped(before: str, after: str)
     assert present(run.outcome).results[0].moved_bytes == 4107 * 65536
 
 
+def test_a_rados_bench_that_contradicts_its_bandwidth_is_refused() -> None:
+    report = json.loads(RADOS[RADOS.index("{") :])
+    report["write_size"] = str(int(report["write_size"]) // 1024)
+    with pytest.raises(WorkloadError, match="MiB/s, and its bandwidth is"):
+        read("rados", {"a": json.dumps(report)}, Told("a", ended_s=1000.0))
+
+
 def test_two_rados_benches_in_a_file_are_refused() -> None:
     with pytest.raises(WorkloadError, match="several runs and no times: give each a file"):
         read("rados", {"a": RADOS + "\n" + RADOS}, Told("a", ended_s=1000.0))

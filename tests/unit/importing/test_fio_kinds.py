@@ -141,6 +141,13 @@ def test_amounts_that_contradict_their_rates_are_refused(rates: dict[str, float]
         assert mib_per_s(runs(text)[0]) == pytest.approx(4)
 
 
+def test_a_run_that_a_signal_ended_is_a_failed_one() -> None:
+    complete = fio(job(write=moved(8 * MIB, 60_000)), ended_ms=1_795_000_000_000)
+    cut = "fio: terminating on signal 2\n" + fio(job(write=moved(MIB, 7000)))
+    assert [run.failure for run in runs(f"{complete}\n{cut}")] == ["", "fio was interrupted"]
+    assert [run.failure for run in runs(f"{cut}\n{complete}")] == ["fio was interrupted", ""]
+
+
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:
     def mix(readers: int) -> str:
         ways = [*(["read"] * readers), *(["write"] * (4 - readers))]

@@ -4,14 +4,18 @@ It reports no time at all: the file's modification time is taken as the end of t
 """
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
+from perjoule.model.units import MIB
 from perjoule.workloads import rados
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.run import ImportedRun, Told
 
 SHORTEST_S = 0.1
+ROUNDED, SAME_RATIO = 0.01, 0.01  # MiB/s, and the share by which a bandwidth may differ from amount and time
 
 
 def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
@@ -27,6 +31,8 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     result = rados.result(host, operation, json.dumps(report), hints.ended_s - took_s)
     short = (TIMES.short_run(length_s=took_s),) if took_s < SHORTEST_S else ()
     in_flight = (f"{report['concurrent_ios']} in flight",) if "concurrent_ios" in report else ()
+    if took_s:
+        _check(result.moved_bytes / MIB / took_s, report)
     size_bytes = int(report.get("write_size") or report["read_size"])
     outcome = Outcome(
         "rados bench",
@@ -35,3 +41,13 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
         (rados.goodput(result, json.dumps(report)),) if took_s else (),
     )
     return (ImportedRun(operation, in_flight, size_bytes, "", outcome),)
+
+
+def _check(rate_mib_per_s: float, report: Mapping[str, Any]) -> None:
+    """Check that a report agrees with itself. Raises ValueError."""
+    stated_mib_per_s = float(report.get("bandwidth", rate_mib_per_s))
+    if abs(stated_mib_per_s - rate_mib_per_s) > ROUNDED + SAME_RATIO * rate_mib_per_s:
+        raise ValueError(
+            f"its operations, their size and its time make {rate_mib_per_s:.6g} MiB/s, and its bandwidth is "
+            f"{stated_mib_per_s:.6g}: it was changed, or is damaged"
+        )

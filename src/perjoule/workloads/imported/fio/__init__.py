@@ -4,7 +4,9 @@
 """
 
 import re
+from bisect import bisect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from perjoule.model import ClientResult, Outcome
@@ -17,13 +19,23 @@ from perjoule.workloads.imported.run import ImportedRun, Told
 
 SAME_RATIO = 0.03  # by which a rate may differ from amount and time
 SAME_RUN_S = 3.0  # between the starts that the reports of one status interval state, to 1 s each
+STOPPED = "interrupted"  # our own key in a report
+_BEGIN = re.compile(r'"fio version"\s*:')
+_INTERRUPTED = re.compile(r"^fio: terminating on signal", re.MULTILINE)
 _VERSION = re.compile(r"fio-(\d+)")
 
 
 def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of an output, which may hold several reports. Raises ValueError, LookupError."""
-    reports = _last_of_each(documents(text, "fio version"))
-    return tuple(run for report in reports for run in _report(report, hints))
+    reports = list(documents(text, "fio version"))
+    begins = [match.start() for match in _BEGIN.finditer(text)]
+    for interruption in _INTERRUPTED.finditer(text):  # which fio says before it reports
+        reports[min(bisect(begins, interruption.start()), len(reports) - 1)][STOPPED] = True
+    return tuple(
+        replace(run, outcome=None, failure="fio was interrupted") if report.get(STOPPED) else run
+        for report in _last_of_each(reports)
+        for run in _report(report, hints)
+    )
 
 
 def _last_of_each(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
