@@ -12,7 +12,7 @@ from perjoule.model.units import MIB
 from perjoule.workloads.imported import ImportedRun, Told, read
 from places import TRANSCRIPTS
 from typed import present
-from unit.importing.foreign import fio, job, moved
+from unit.importing.foreign import EMPTY, fio, job, moved
 
 REAL = TRANSCRIPTS / "imported/fio-kinds"
 END_S = 1_795_000_100.0
@@ -253,6 +253,18 @@ def test_ramps_of_unequal_lengths_are_before_each_stated_start() -> None:
         (-27.0, -17.0),
         (-10.5, -0.5),
     ]
+
+
+def test_latencies_that_were_not_measured_are_none() -> None:
+    write = moved(8 * MIB, 2000)
+    reports = [
+        write,
+        {**write, "clat_ns": EMPTY},
+        {**write, "lat_ns": EMPTY},
+        {**write, "lat_ns": EMPTY, "clat_ns": EMPTY},
+    ]
+    latencies = [present(runs(fio(job(write=counts)))[0].outcome).results[0].latency_s for counts in reports]
+    assert latencies == [{"mean": 2e-6, "max": 9e-6}] * 3 + [{}]  # the last with gtod_reduce
 
 
 def test_starts_of_another_clock_are_put_before_the_report() -> None:

@@ -157,7 +157,11 @@ def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[Client
 
 
 def _latency_s(counts: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
+    """Return what a job measured of its latencies: nothing with gtod_reduce, of which fio reports zeros."""
     latency = counts["lat_ns"] if "percentile" in counts["lat_ns"] else counts["clat_ns"]
+    latency = latency if latency.get("max") else counts["lat_ns"]  # with disable_clat
+    if not latency.get("max"):
+        return {}
     percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
     chosen_percentiles = {
         f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles
