@@ -31,6 +31,7 @@ def called(function: str, *paths: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, timeout=300, check=False)
 
 
+# The whole site is built by night; by day tests/repository/test_docs.py follows each link.
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("site")
@@ -39,6 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_every_page_and_every_driver_is_there(site: Path) -> None:
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")}
     kinds = [(part.removesuffix("s"), kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
@@ -48,6 +50,7 @@ def test_every_page_and_every_driver_is_there(site: Path) -> None:
     assert len(kinds) > 40
 
 
+@pytest.mark.slow
 def test_a_page_that_names_what_the_code_lays_out_links_it(site: Path) -> None:
     text = (site / "explanations" / "threat-model.html").read_text(encoding="utf-8")
     assert re.search(r'href="\.\./reference/permitted\.html"[^>]*><span[^>]*><code[^>]*>.*?permitted', text)
@@ -55,6 +58,7 @@ def test_a_page_that_names_what_the_code_lays_out_links_it(site: Path) -> None:
     assert 'href="reference/metrics.html"' in (site / "README.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
     text = (site / "reference" / "drivers" / "filesystem-cephfs.html").read_text(encoding="utf-8")
     words = re.sub(r"<[^>]+>", "", text)
@@ -74,6 +78,7 @@ def cells_of(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the_coverage_of_bands(
     site: Path,
 ) -> None:
@@ -96,6 +101,7 @@ def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the
     assert "ledger.html" in (site / "README.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_our_own_results_verify_and_are_ranked(site: Path) -> None:
     pages = site / "list" / "ranked"
     words = (pages / "index.html").read_text(encoding="utf-8")
@@ -114,6 +120,7 @@ def test_a_list_with_a_damaged_bundle_is_an_error(tmp_path: Path) -> None:
     assert "one.zip" in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     loading = [str(page) for page in site.rglob("*.html") if LOADED.search(page.read_text(encoding="utf-8"))]
     assert loading == []
@@ -138,6 +145,7 @@ def browser(tmp_path: Path) -> Iterator[Chrome]:
         yield chrome
 
 
+@pytest.mark.slow
 def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chrome) -> None:
     browser.get(f"{(site / 'search.html').as_uri()}?q=placement_groups")
     WebDriverWait(browser, 60).until(
@@ -147,15 +155,16 @@ def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chr
     assert any("cephfs" in title for title in found), found
 
 
-@pytest.mark.parametrize("width", WIDTHS.values(), ids=list(WIDTHS))
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
 def test_pages_can_be_heard_and_used_without_a_mouse_in_both_themes(
-    site: Path, tmp_path: Path, width: int
+    site: Path, tmp_path: Path, width: str
 ) -> None:
     """A page with a wide table and code, one of a driver, the first one, and the search: by axe-core's
     rules.
     """
     pages = ("index", "how-to/compare", "reference/drivers/filesystem-cephfs", "search")
-    with chromium(tmp_path, width) as browser:
+    with chromium(tmp_path, WIDTHS[width]) as browser:
         for page in pages:
             browser.get((site / f"{page}.html").as_uri())
             for theme in ("light", "dark"):

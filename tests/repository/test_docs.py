@@ -54,3 +54,33 @@ def test_where_things_live_names_every_room_once_the_highest_layer_first() -> No
     named = [room for line in lines for room in re.findall(r"(\w+)/", line)]
     assert sorted(named) == sorted(of)
     assert [of[room] for room in named] == sorted(of[room] for room in named)
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What links may name of a page: its headings, as GitHub and the site write them."""
+    headings = (LINK.sub("", heading).lower() for heading in HEADING.findall(page.read_text()))
+    return {re.sub(r"[^\w -]", "", heading).strip().replace(" ", "-") for heading in headings}
+
+
+def leads(page: Path, target: str) -> bool:
+    """Whether a link of a page leads to a file, and if it names a heading of a page to that."""
+    name, _, anchor = target.partition("#")
+    file = page.parent / name if name else page
+    if anchor and file.suffix == ".md" and file.exists():
+        return anchor in anchors(file)
+    return file.exists()
+
+
+@pytest.mark.parametrize(
+    "page", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda page: page.name
+)
+def test_each_link_leads_to_a_file_and_a_heading_of_it(page: Path) -> None:
+    """But to the pages of our own list, which are made with the site."""
+    targets = [
+        target for target in LINK.findall(page.read_text()) if not re.match(r"[a-z]+:|ranked/", target)
+    ]
+    assert [target for target in targets if not leads(page, target)] == []
