@@ -10,8 +10,8 @@ UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
-# Tests of real daemons mostly wait: six at once keep two cores busy; what shares a fixture of its file shares a process.
-WAITING := --numprocesses 6 --dist loadgroup
+# Tests of real daemons mostly wait: seven keep two cores busy; what shares a fixture of its file shares a process.
+WAITING := --numprocesses 7 --dist loadgroup
 AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp
 # --timeout: seconds for a test with its fixtures
 
@@ -29,8 +29,6 @@ test: .venv/ready-for-development
 	part unit "$(BIN)"/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
 	live beside $(WAITING) --timeout 900 -m "not slow and not alone" || failed="$$failed beside"; \
 	live alone --timeout 600 -m "alone and not slow" || failed="$$failed alone"; \
-	"$(BIN)"/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
-	| uniq -c | sed 's/^ */not run here, but by `make slow`: /'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 # What takes minutes by itself, and the cases of which `make test` runs some: before a release, or at night.

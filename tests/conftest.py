@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark(items)
     if getattr(config.option, "loadgroup", False):  # which xdist sets in its processes
         items[:] = in_turns(items)
+
+
+LEFT = pytest.StashKey[Counter[str]]()
+"""How many cases of each test are left to the night."""
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count tests that `make slow` runs, where what is not slow was asked for."""
+    for test in items:
+        if test.get_closest_marker("slow") and "not slow" in test.config.option.markexpr:
+            test.config.stash.setdefault(LEFT, Counter())[test.nodeid.partition("[")[0]] += 1
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -197,7 +209,11 @@ def noted():
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print which workloads ran valid on which file systems over SSH, as one table."""
+    """Print which workloads ran valid on which file systems over SSH, as one table, and what is left to the
+    night.
+    """
+    for name, count in terminalreporter.config.stash.get(LEFT, Counter()).items():
+        terminalreporter.line(f"not run here, but by `make slow`: {count} {name}")
     reports = [
         report
         for of in terminalreporter.stats.values()

@@ -19,7 +19,6 @@ PYTEST = """#!/bin/sh
 report=${*##*--junit-xml }
 report=${report%% *}
 case "$*" in
-*--collect-only*) printf 'tests/live/test_long.py::test_%s\\n' 'it[a]' 'it[b c]' long; exit;;
 *--last-failed*) report=${*##*cache_dir=}; report=${report%% *}-again;;
 esac
 echo "ran ${report##*/}"
@@ -42,6 +41,18 @@ def made():
 
 @pytest.mark.parametrize("number", range(6))
 def test_it(made, number):
+    pass
+"""
+# Of its tests, one case and one whole test run by night.
+LONG = """
+import pytest
+
+@pytest.mark.parametrize("case", ["a", pytest.param("b c", marks=pytest.mark.slow)])
+def test_it(case):
+    pass
+
+@pytest.mark.slow
+def test_long():
     pass
 """
 PARTS = ["unit", "beside", "alone"]
@@ -80,8 +91,6 @@ def test_every_part_runs_live_tests_that_fail_once_more_and_those_that_fail_agai
         for run in (".xml", *(["-again"] if part in again.split() else []))
     ]
     assert made.stderr.partition("make")[0] == summary
-    assert "not run here, but by `make slow`: 2 tests/live/test_long.py::test_it\n" in made.stdout
-    assert "not run here, but by `make slow`: 1 tests/live/test_long.py::test_long\n" in made.stdout
 
 
 @pytest.mark.parametrize(
@@ -124,6 +133,19 @@ def test_what_a_fixture_of_a_file_made_is_made_in_one_process(tmp_path: Path) ->
     )
     assert ran.returncode == 0, ran.stdout
     assert len((tmp_path / "makers").read_text().split()) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"), [("not slow", ["1 test_long.py::test_it", "1 test_long.py::test_long"]), ("slow", [])]
+)
+def test_what_is_left_to_the_night_is_listed(tmp_path: Path, asked: str, left: list[str]) -> None:
+    (tmp_path / "test_long.py").write_text(LONG)
+    argv = [sys.executable, "-m", "pytest", "-p", "conftest", "-m", asked, tmp_path]
+    ran = done(argv, "", PYTHONPATH=str(ROOT / "tests"))
+    assert ran.returncode == 0, ran.stdout
+    begins = "not run here, but by `make slow`: "
+    listed = [line.removeprefix(begins) for line in ran.stdout.splitlines() if line.startswith(begins)]
+    assert [re.sub(r" \S*/", " ", line) for line in listed] == left
 
 
 class Placed(NamedTuple):
