@@ -1,11 +1,12 @@
 """Debian's chromium without a screen, for tests that look at a page as a reader does."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
@@ -14,6 +15,29 @@ from selenium.webdriver.support.ui import WebDriverWait
 from places import TESTS
 
 WIDTHS = {"desktop": 1400, "phone": 390}  # pixels
+WITH_A_PHONE_BY_NIGHT = [
+    pytest.param(pixels, id=width, marks=[] if width == "desktop" else [pytest.mark.slow])
+    for width, pixels in WIDTHS.items()
+]
+"""For tests of the fixture `browser` that take long."""
+
+
+def in_turns(*names: str, night: Sequence[str] = ()) -> list[object]:
+    """For tests of the fixture `browser` and a page: each page in both widths, by day in one of them, and
+    those of `night` in none.
+    """
+    return [
+        pytest.param(
+            pixels,
+            name,
+            id=f"{width}-{name}",
+            marks=[] if (n + m) % 2 and name not in night else [pytest.mark.slow],
+        )
+        for n, name in enumerate(names)
+        for m, (width, pixels) in enumerate(WIDTHS.items())
+    ]
+
+
 FLAGS = (
     *(
         "--headless",

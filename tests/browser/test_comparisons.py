@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from chromium import complaints, show, violations, wait_drawn
+from chromium import complaints, in_turns, show, violations, wait_drawn
 from command.test_history import measure
 from perjoule.cli import cli
 
@@ -37,7 +37,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["history", "comparison", "index"])
+@pytest.mark.parametrize(
+    ("browser", "name"), in_turns("comparison", "history", "index"), indirect=["browser"]
+)
 def test_each_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, pages: Path, name: str) -> None:
     browser.get((pages / f"{name}.html").as_uri())
     wait_drawn(browser)

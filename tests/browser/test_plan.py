@@ -7,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import Chrome, complaints, show, violations, wait_drawn
+from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints, show, violations, wait_drawn
 from perjoule import planning
 from perjoule.planning.exploring import page
 from places import EXAMPLES
@@ -43,6 +43,7 @@ def test_the_checks_of_the_report_find_nothing_here(seen: webdriver.Chrome, chec
     assert complaints(seen, check) == []
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_axe_finds_nothing(browser: webdriver.Chrome) -> None:
     assert violations(browser) == []
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import WIDTHS, Chrome, complaints, show, violations, wait_drawn
+from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints, in_turns, show, violations, wait_drawn
 from measured import STEADY, changed, measured
 from once import once
 from perjoule.model.waveform import Waveform
@@ -152,12 +151,6 @@ def test_all_can_be_read_by_eyes_and_ears_and_used_without_a_mouse(seen: Chrome)
     assert not any(complained.values()), complained
 
 
-WITH_A_PHONE_BY_NIGHT = [
-    pytest.param(pixels, id=width, marks=[] if width == "desktop" else [pytest.mark.slow])
-    for width, pixels in WIDTHS.items()
-]
-
-
 @pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_axe_has_nothing_against_it(shown: Chrome) -> None:
     """It takes 13 s of CPU time; what the themes change is their colours, which the checks above look at."""
@@ -165,6 +158,7 @@ def test_axe_has_nothing_against_it(shown: Chrome) -> None:
     assert violations(shown) == []
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_the_checks_complain_of_what_they_are_for(shown: Chrome) -> None:
     """Each by a page that was broken for it."""
     shown.execute_script("""const asked = document.querySelector(".question");
@@ -332,6 +326,7 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(
     assert browser.execute_script("return document.documentElement.dataset.theme") != before
 
 
+@pytest.mark.slow  # by day: tests/unit/papers and tests/command/test_reproduce.py
 def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
     browser: Chrome, reproduction: Path
 ) -> None:
@@ -392,24 +387,20 @@ def failed(folder: Path) -> None:
         subprocess.run(command, check=True, capture_output=True, timeout=300)
 
 
-def by_width() -> Iterator[object]:
-    """Each campaign by day in one of both widths, in turns."""
-    for number, name in enumerate(SPECIAL):
-        for place, (width, pixels) in enumerate(WIDTHS.items()):
-            night = [] if (number + place) % 2 else [pytest.mark.slow]
-            yield pytest.param(pixels, name, id=f"{width}-{name}", marks=night)
-
-
-@pytest.mark.parametrize(("browser", "name"), [*by_width()], indirect=["browser"])
+# Idle file systems have all figures of paced and aged ones but one each.
+@pytest.mark.parametrize(
+    ("browser", "name"), in_turns(*SPECIAL, night=("duty", "aged")), indirect=["browser"]
+)
 def test_sections_that_only_some_campaigns_have_are_as_readable(
     browser: Chrome, special: Path, name: str
 ) -> None:
     opened(browser, special)
-    for theme in ("light", "dark"):
-        show(browser, theme)
-        for check in CHECKS:
-            assert complaints(browser, check) == [], check
-        assert complaints(browser, "outside", list(SPECIAL[name])) == []
+    show(browser, "light")
+    for check in CHECKS:
+        assert complaints(browser, check) == [], check
+    assert complaints(browser, "outside", list(SPECIAL[name])) == []
+    show(browser, "dark")  # what the themes change is their colours
+    assert complaints(browser, "pale") == []
     for figure in SPECIAL[name]:
         least_count = 1 if figure == "parts" else 4  # one drive is metered
         assert len(browser.find_elements(By.CSS_SELECTOR, f"#{figure} svg .role-mark path")) >= least_count, (

@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import complaints, violations
+from chromium import WITH_A_PHONE_BY_NIGHT, complaints, violations
 from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
@@ -77,6 +77,7 @@ def told(folder: Path) -> Iterator[Told]:
         yield Told(file)
 
 
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(
     browser: webdriver.Chrome, folder: Path, told: Told
 ) -> None:
