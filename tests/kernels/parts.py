@@ -124,9 +124,13 @@ PARTS = {
     "ranks": Part("IOR and mdtest", ("tests/live/test_ior.py", "tests/live/test_mdtest.py"), 15, whole=False),
     "slurm": Part("nodes that Slurm allocates", ("tests/live/test_slurm.py",), 15, whole=False),
     "trials": Part(
-        "campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20
+        "campaigns on MooseFS and GlusterFS",
+        ("tests/live/test_trial.py", "-m", "live", "-k", "moosefs or glusterfs"),
+        20,
     ),
-    "trial-cephfs": Part("a campaign on CephFS", ("tests/live/test_trial.py", "-k", "cephfs"), 15),
+    "trial-cephfs": Part(
+        "a campaign on CephFS", ("tests/live/test_trial.py", "-m", "live", "-k", "cephfs"), 15
+    ),
     "simulated": Part("campaigns on simulated hosts", ("tests/pipeline/test_simulated.py",), 15),
     "unit": Part("the unit tests", ("tests/unit", *SIDE_BY_SIDE), 120, whole=False),
     "numbers": Part(

@@ -208,6 +208,7 @@ def test_a_cluster_is_measured_with_its_state_by_a_user_without_root_and_left_as
     assert quiet(ceph.hosts) == before
 
 
+@pytest.mark.slow  # by day: tests/unit/execution/test_attached.py
 def test_what_others_write_beside_a_load_is_doubted_with_its_share(ceph: Production) -> None:
     process = ceph.begun("beside", size="512 MiB", duration="3 s")
     others = ceph.mounted.directories[ceph.client.name] / "others"
@@ -223,7 +224,7 @@ def test_what_others_write_beside_a_load_is_doubted_with_its_share(ceph: Product
     assert doubt["values"]["share_ratio"] == pytest.approx(share_ratio, rel=0.1)
 
 
-@pytest.mark.parametrize("kills_count", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills_count", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_after_sigkill_at_any_moment_the_next_command_leaves_the_cluster_as_it_was(
     kills_count: int, ceph: Production
 ) -> None:

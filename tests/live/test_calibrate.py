@@ -21,6 +21,7 @@ def said(*words: object, code: int = 0) -> str:
     return done.output
 
 
+@pytest.mark.slow  # by day: shipped points are fitted again: tests/command/test_predict.py
 def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: Path) -> None:
     file, results = tmp_path / "calibration.toml", tmp_path / "results"
     text = calibration.written(["moosefs"], repetitions=2, scale=0.4)

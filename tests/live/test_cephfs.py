@@ -60,6 +60,7 @@ def received_bytes(host: Host, device: str) -> int:
     return int(text.partition(f"{device}:")[2].split()[0])
 
 
+@pytest.mark.slow  # by day: a network of servers: test_virtual.py
 def test_copies_go_over_the_cluster_network_which_clients_do_not_have() -> None:
     with hosts_of(cluster_network=1.0).hold(1) as hosts, cephfs(copies=3).mount(hosts) as mounted:
         (client,), storage = hosts.clients, hosts.by_role("storage")
@@ -132,6 +133,7 @@ def test_a_clients_key_does_not_open_the_cluster(deployment: tuple[Hosts, Mounte
     assert said.stdout.strip() == "-13"
 
 
+@pytest.mark.slow  # by day: metadata on their own hosts, above
 def test_hosts_without_a_place_for_metadata_carry_all_on_their_disks() -> None:
     with hosts_of(servers=2).hold(1) as held:
         hosts = Hosts(tuple(host for host in held.all if host.role in ("storage", "client")), held.scale)

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from day import by_day
 from perjoule import store
 from perjoule.machine import removal
 
@@ -212,6 +213,7 @@ def test_a_campaign_killed_in_the_middle_is_resumed_and_leaves_nothing(work: Pat
     assert state(work, runs) == []
 
 
+@pytest.mark.slow  # by day: two clusters side by side: test_virtual.py
 def test_two_campaigns_side_by_side_do_not_meet(work: Path, tmp_path: Path) -> None:
     with (
         started("run", campaign(tmp_path, "one"), "--into", tmp_path / "1") as one,
@@ -236,7 +238,7 @@ MOMENTS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", by_day(MOMENTS, "a daemon has a folder"))
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_ctrl_c_while_hosts_come_up_leaves_nothing(
     moment: str, count: int, work: Path, tmp_path: Path
@@ -265,13 +267,8 @@ rate = "10 Hz"
 """
 
 
-@pytest.mark.parametrize(
-    ("stood_s", "kept"),
-    [
-        pytest.param(1.5, ["valid"], marks=pytest.mark.slow),  # by day: test_pauses.py, over SSH
-        (3.0, ["failed", "valid"]),
-    ],
-)
+@pytest.mark.slow  # by day: test_pauses.py, over SSH
+@pytest.mark.parametrize(("stood_s", "kept"), [(1.5, ["valid"]), (3.0, ["failed", "valid"])])
 def test_a_run_that_stands_still_keeps_its_hosts_and_says_so_and_for_long_it_measures_again(
     stood_s: float, kept: list[str], work: Path, tmp_path: Path
 ) -> None:
@@ -317,7 +314,7 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         subprocess.run(["umount", place], check=True)
 
 
-@pytest.mark.slow  # by day: test_store_full_disk.py, and over SSH test_cluster_faults.py
+@pytest.mark.slow  # by day: test_store_full_disk.py, and over SSH test_cluster.py
 def test_a_disk_that_fills_up_stops_the_load_and_resume_continues_when_there_is_room(
     tmp_path: Path, small_disk: Path
 ) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from lacking import lacking
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import campaign, drivers
@@ -87,6 +88,7 @@ def left(options: Mapping[str, Any]) -> list[str]:
     return found + [line for line in (*mounts, *loops) if str(options["work"]) in line]
 
 
+@pytest.mark.slow  # by day: tests/unit/workloads/hep/test_dask.py
 def test_an_analysis_runs_on_a_dask_that_somebody_else_started(
     options: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -234,7 +236,8 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
     assert left(options) == []
 
 
-@pytest.mark.parametrize("way", mirrors.WAYS)
+# By day the others are tried on virtual hosts, in test_local_fs.py.
+@pytest.mark.parametrize("way", by_day(mirrors.WAYS, "md"))
 def test_a_mirror_of_a_host_counts_twice_where_its_kernel_has_it_and_is_a_doubt_elsewhere(
     way: str, options: dict[str, Any]
 ) -> None:
@@ -457,7 +460,10 @@ MATRIX: dict[str, tuple[str, Loads]] = {
         'kind = "directory"\npath = "FOLDER/mounted"',
         {k: v for k, v in (FILES | MPI).items() if "hep" not in k},
     ),
-    "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
+    "moosefs with sudo": (
+        'kind = "moosefs"\ngoal = 2',
+        {"fio": FIO, "hep": FILES["hep"], "hep in parts": FILES["hep in parts"]} | RANDOM,
+    ),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
     "rados": (
@@ -499,20 +505,15 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
 
 
 # What `make test` runs; `make slow` runs every load on every file system. By day Ceph's servers are reached over
-# SSH in test_events.py.
+# SSH in test_events.py, GlusterFS's in test_cluster_helper.py, and devices in test_overwrite.py.
 BY_DAY = {
-    "moosefs": ("fio in rounds", "fio at random", "ior", "mdtest"),
-    "glusterfs": ("mixed users",),
+    "moosefs with sudo": ("hep in parts", "fio at random"),
     "orangefs": ("verified",),
     "beegfs": ("verified",),
     "nfs": ("verified",),
-    "nfs in user space": ("verified",),
-    "directory": ("a job file", "hep in parts"),
+    "nfs in user space": ("verified", "mixed users"),
     "local": ("fio's servers",),
-    "directory without root": ("fio", "mdtest"),
-    "moosefs with sudo": ("hep",),
-    "device": ("device",),
-    "glusterfs that grows": ("fio",),
+    "directory without root": ("fio", "fio in rounds", "a job file", "ior", "mdtest"),
 }
 DAYS = {name: {load: MATRIX[name][1][load] for load in loads} for name, loads in BY_DAY.items()}
 WHOLE = {name: workloads for name, (_, workloads) in MATRIX.items()}
@@ -535,13 +536,13 @@ MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
 
 
 def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
-    """Each load by those that `make test` installs."""
+    """Each load of files by those that `make test` installs; of analyses, one by several tasks a file."""
     kinds = {filesystem.partition('"')[2].partition('"')[0] for filesystem, _ in MATRIX.values()}
     by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
-    assert kinds - by_day == {"cephfs", "rados"}
+    assert kinds - by_day == {"cephfs", "rados", "glusterfs", "device"}
     installed = {name: loads for name, loads in DAYS.items() if name not in ("orangefs", "beegfs", "nfs")}
     loads = {load for found in installed.values() for load in found}
-    assert loads == FILES.keys() | RANDOM.keys() | MPI.keys() | {"device"}
+    assert loads | {"hep"} == FILES.keys() | RANDOM.keys() | MPI.keys()
 
 
 @pytest.mark.parametrize(("name", "kind", "workloads"), ROWS)
@@ -636,6 +637,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     record_property(OVER_SSH, [row, dict.fromkeys(workloads, "valid") | missing])
 
 
+@pytest.mark.slow  # by day: made-up meters of servers and clients: tests/pipeline/test_oracle.py
 @NEEDS_SSHFS
 def test_a_mounted_file_system_has_the_energy_of_servers_that_only_meters_know_and_none_if_nobody_names_them(
     open_folder: Path,

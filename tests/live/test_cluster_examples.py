@@ -199,7 +199,7 @@ def test_what_real_hosts_can_not_do_is_refused(name: str, tmp_path: Path) -> Non
     assert REFUSED[name] in done.stderr
 
 
-@pytest.mark.slow  # by day: its file systems over SSH: test_cluster.py, on virtual hosts: test_trial.py
+@pytest.mark.slow  # by day: its file systems: test_cluster.py, test_cluster_helper.py and test_events.py
 def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
     document = shortened("demo")
     (tmp_path / "demo.toml").write_text(tomlkit.dumps(document))
@@ -218,7 +218,8 @@ def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
     assert {moved for one in there.values() for _, _, moved in one} == {8 * MIB}
 
 
-@pytest.mark.parametrize("name", by_day((name for name in SHORT if name != "demo"), "events"))
+# By day test_events.py runs events over SSH, and test_cluster.py each kind of load.
+@pytest.mark.parametrize("name", by_day(name for name in SHORT if name != "demo"))
 def test_an_example_runs_over_ssh(name: str) -> None:
     """One of the example's file systems; the others differ by what the demo has."""
     document = shortened(name)

@@ -110,32 +110,48 @@ def restart(site: Site, name: str) -> None:
     site.boot(name)
 
 
-@UNITS_BY_NIGHT
-def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
-    def interrupt() -> None:
-        site.link(STRUCK, "down")
-        time.sleep(NOTICED_S)
-        site.link(STRUCK, "up")
+def interrupt(site: Site, name: str) -> None:
+    """Take the link of a host away until its lost connection has been noticed."""
+    site.link(name, "down")
+    time.sleep(NOTICED_S)
+    site.link(name, "up")
 
-    strikes: list[Callable[[], None]] = [
-        lambda: site.end(STRUCK, "perjoule-keeper"),
-        lambda: restart(site, STRUCK),
-        lambda: site.reboot(STRUCK),
-        interrupt,
-    ]
+
+STRIKES: dict[str, Callable[[Site, str], None]] = {
+    "no keeper": lambda site, name: site.end(name, "perjoule-keeper"),
+    "no server": restart,
+    "reboot": Site.reboot,
+    "no link": interrupt,
+}
+
+
+# By day its SSH server ends, and perjoule waits for it.
+@pytest.mark.parametrize(
+    ("hosts", "struck"),
+    [
+        ("sessions", ["no server"]),
+        *(pytest.param(kind, [*STRIKES], marks=pytest.mark.slow) for kind in ("sessions", "units")),
+    ],
+    indirect=["hosts"],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} strikes",
+)
+def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site, struck: list[str]) -> None:
+    strikes = [STRIKES[name] for name in struck]
     running = site.campaign(trials=len(strikes) + 1)
     for number, strike in enumerate(strikes):
         in_load(site, running, number)
-        strike()
+        strike(site, STRUCK)
         until(lambda number=number: len(site.records()) > number, NOTICED_S)
     shown = said(running, 1, 40)
     named = f"{STRUCK} ({site.hosts[STRUCK].address})"
     assert site.records() == [("failed", f"{named}: {LOST}")] * len(strikes) + [("valid", "")]
     assert f"{named}: no SSH server is listening there{COMING}" in shown
-    assert any(f"{named}: {words.split(';')[0]}{COMING}" in shown for words in (SILENT, UNROUTED))
+    if "no link" in struck:
+        assert any(f"{named}: {words.split(';')[0]}{COMING}" in shown for words in (SILENT, UNROUTED))
     said(site.perjoule("verify", site.folder / "lab"), 0, 60)
 
 
+@pytest.mark.slow  # by day: one that comes back, above, and a node that Slurm loses: test_slurm.py
 def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_continues(site: Site) -> None:
     running = site.campaign(trials=2, patience="1 s")
     in_load(site, running, 0)
@@ -200,6 +216,7 @@ def clocked(site: Site, *ways: str) -> Generator[None]:
         site.reboot(STRUCK)
 
 
+@pytest.mark.slow  # by day: tests/unit/testbeds/cluster/keeping/test_answers.py
 def test_a_clock_that_is_set_during_a_trial_is_a_doubt(site: Site) -> None:
     clock = site.lab.folder / "clock"
     clock.write_text("+0")
@@ -229,6 +246,7 @@ def test_loads_start_together_although_the_clock_of_a_host_is_behind(site: Site)
     assert APART not in shown
 
 
+@pytest.mark.slow  # by day: a server's disk: test_cluster.py
 def test_a_disk_of_a_client_that_is_full_fails_the_trials_until_it_is_not(site: Site) -> None:
     running = site.campaign(trials=2)
     in_load(site, running, 0)
@@ -266,6 +284,7 @@ def test_a_host_key_that_has_changed_is_refused_before_anything_starts(site: Sit
     assert site.records() == []
 
 
+@pytest.mark.slow  # by day: tests/unit/testbeds/test_cluster.py, and power states: test_power.py
 def test_a_second_run_on_a_host_is_refused_and_the_first_continues(site: Site) -> None:
     running = site.campaign(trials=1, seconds=20)
     in_load(site, running, 0)
@@ -275,7 +294,7 @@ def test_a_second_run_on_a_host_is_refused_and_the_first_continues(site: Site) -
     assert (site.records(), site.records("second")) == ([("valid", "")], [])
 
 
-@pytest.mark.slow  # by day: a server on virtual hosts: test_stragglers.py
+@pytest.mark.slow  # by day: tests/unit/measures/test_overlap.py
 def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None:
     site.load = "[load]\nrw=write\nbs=64k\nsize=1m\nthinktime=30ms\n"
     slowing = site.hosts[STRUCK].spawn(["bash", "-c", PULSED], log=site.folder / "slowing.log")
@@ -289,7 +308,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
 
 @UNITS_BY_NIGHT
 @pytest.mark.usefixtures("cleaning")
-@pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills_count", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(
     kills_count: int, site: Site
 ) -> None:

@@ -42,7 +42,7 @@ CAMPAIGN: dict[str, Any] = {
             "load": "50 %",
             "full": "2 MiB/s",
             "transfer": "64 KiB",
-            "duration": "6 s",
+            "duration": "4 s",
         }
     ],
 }
@@ -62,9 +62,9 @@ def test_an_event_happens_is_undone_and_leaves_a_valid_trial(kind: str, tmp_path
     cls = drivers.event_class(kind)
     event: dict[str, Any] = tomllib.loads(campaign.example_text("event", kind))["event"][0]
     whole = issubclass(cls, Command)
-    event |= {"at": "2 s", **({} if whole else {"host": "storage-3" if cls.brings == "new" else "storage-2"})}
-    back = {"at": "4 s", "kind": "back", "host": event.get("host")}
-    before = [{"at": "1 s", "kind": "kill", "host": event["host"]}] if cls.brings == "back" else []
+    event |= {"at": "1 s", **({} if whole else {"host": "storage-3" if cls.brings == "new" else "storage-2"})}
+    back = {"at": "2 s", "kind": "back", "host": event.get("host")}
+    before = [{"at": "500 ms", "kind": "kill", "host": event["host"]}] if cls.brings == "back" else []
     events = [*before, event, *([] if whole or cls.brings else [back])]
     asked = campaign.parse(tomlkit.dumps(CAMPAIGN | {"filesystem": [able(kind)], "event": events}))
     if missing := lacking(readiness.checks(asked)):

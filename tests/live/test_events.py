@@ -156,7 +156,7 @@ def test_a_server_that_was_cut_off_and_slow_is_back(filesystem: str, tmp_path: P
 SCALES = {"glusterfs": 0.5}  # whose daemons take minutes to come up on a tenth of a board
 
 
-@pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
+@pytest.mark.parametrize("name", by_day(FILESYSTEMS))
 def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, tmp_path: Path) -> None:
     filesystem, scale = FILESYSTEMS[name] + HOSTS.get(name, ""), SCALES.get(name, 0.1)
     results, record = hit(tmp_path, filesystem, FAILED, "100 s", load=STILL, scale=scale)
@@ -214,6 +214,7 @@ SCRUBBED = FILESYSTEMS["cephfs"].replace("16", "4") + '\nconf = { "osd_scrub_bac
 COMMANDS = '[[event]]\nat = "2 s"\nkind = "snapshot"\n[[event]]\nat = "3 s"\nkind = "scrub"\n'
 
 
+@pytest.mark.slow  # by day: test_event_contract.py takes one, and scrubs
 def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scrubbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,6 +103,7 @@ def deployments_count(notices: Sequence[Notice]) -> int:
     return sum(notice.kind == "deployed" for notice in notices)
 
 
+@pytest.mark.slow  # by day: a server that dies, below
 def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on_fresh_deployments(
     tmp_path: Path,
 ) -> None:

@@ -190,6 +190,7 @@ def test_virtual_clients_start_together_or_are_said_to_be_late(tmp_path: Path) -
     assert min(spreads_s) < 0.05  # a machine whose CPU is taken away meanwhile starts some late
 
 
+@pytest.mark.slow  # by day: over SSH: test_cluster.py
 def test_fios_own_servers_load_from_all_clients_and_are_gone_afterwards(tmp_path: Path) -> None:
     loads = [
         fio(operation=operation, size="16 MiB", transfer="1 MiB", client_server=True)
@@ -230,6 +231,7 @@ def processes_with(*words: str) -> list[str]:
     return [line for line in lines if all(word in line for word in words)]
 
 
+@pytest.mark.slow  # by day: over SSH: test_cluster.py; tests/unit/workloads/fio/test_steady.py
 def test_a_load_continues_until_it_is_steady_or_has_had_its_rounds(tmp_path: Path) -> None:
     load = fio(operation="randwrite", size="16 MiB", transfer="64 KiB", direct=True, round="0.5 s", rounds=8)
     windows_s: list[float] = []

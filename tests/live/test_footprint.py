@@ -55,10 +55,10 @@ def numbers(ports: Sequence[str]) -> set[int]:
         ("moosefs", {"metalogger": True}),
         ("glusterfs", {"layout": "replicated", "hosts": 2}),
         ("cephfs", {}),
-        ("rados", {}),
+        pytest.param("rados", {}, marks=pytest.mark.slow),  # its daemons are those of CephFS
         ("nfs", {"client": "fuse"}),
         ("orangefs", {}),
-        ("seaweedfs", {}),
+        pytest.param("seaweedfs", {}, marks=pytest.mark.slow),
     ],
 )
 def test_nothing_runs_listens_or_is_mounted_that_is_not_declared(

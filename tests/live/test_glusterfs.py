@@ -47,6 +47,7 @@ def drop(hosts: Hosts, mounted: Mounted) -> None:
         host.drop_caches()
 
 
+@pytest.mark.slow  # by day: 8 MiB over cold caches: test_filesystem_contract.py
 def test_the_client_forgets_small_files_too_which_it_holds_itself(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     client = hosts.clients[0]
@@ -140,7 +141,7 @@ LAYOUTS: dict[str, tuple[dict[str, Json], str, int]] = {
 
 
 # A volume of 4+1 is by day that of the tests above.
-@pytest.mark.parametrize("layout", by_day(LAYOUTS, "2 copies", "2 copies, arbiter"))
+@pytest.mark.parametrize("layout", by_day(LAYOUTS, "2 copies, arbiter"))
 def test_every_layout_gives_back_what_was_written_and_holds_it_on_as_many_hosts(
     layout: str, verified: Callable[[Hosts, Mounted], Path]
 ) -> None:

@@ -67,7 +67,8 @@ def measured(folder: Path, text: str) -> Results:
     return found
 
 
-@pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
+@pytest.mark.slow  # by day: tests/pipeline/test_idle_and_duty.py, and test_workload_contract.py
+@pytest.mark.parametrize("name", FILESYSTEMS)
 def test_an_idle_file_system_has_the_same_numbers_twice_with_clients_and_without(
     name: str, tmp_path: Path
 ) -> None:
@@ -95,8 +96,9 @@ def test_an_idle_file_system_has_the_same_numbers_twice_with_clients_and_without
 PACED = {"read": 'kind = "glusterfs"\nlayout = "distributed"', "write": 'kind = "moosefs"'}
 
 
+@pytest.mark.slow  # by day: tests/pipeline/test_idle_and_duty.py, and test_workload_contract.py
 @pytest.mark.alone  # other tests leave the load less of the processor than an idle cluster takes
-@pytest.mark.parametrize("operation", by_day(PACED, "write"))
+@pytest.mark.parametrize("operation", PACED)
 def test_a_paced_load_reaches_its_share_for_real(operation: str, tmp_path: Path) -> None:
     filesystem = PACED[operation]
     results = measured(tmp_path, f"{TOP}[[filesystem]]\n{filesystem}\n{DUTY.format(operation=operation)}")
@@ -119,18 +121,18 @@ def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
         yield found
 
 
+OVER_SSH = {
+    "idle": 'kind = "idle"\nduration = "2 s"\nrest = "0 s"',
+    "duty": 'kind = "duty"\nload = "50 %"\nsize = "8 MiB"\nduration = "2 s"',
+}
+
+
 @NEEDS_SSHD
-@pytest.mark.parametrize(
-    "load",
-    [
-        'kind = "idle"\nduration = "2 s"\nrest = "0 s"',
-        'kind = "duty"\nload = "50 %"\nsize = "8 MiB"\nduration = "2 s"',
-    ],
-)
-def test_both_run_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", by_day(OVER_SSH, "idle"))
+def test_both_run_over_ssh(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "ssh.toml").write_text(
-        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load)
+        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', OVER_SSH[kind])
     )
     perjoule = str(Path(sys.executable).with_name("perjoule"))
     argv = [perjoule, "run", str(tmp_path / "ssh.toml"), "--into", str(tmp_path / "results")]

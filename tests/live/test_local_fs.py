@@ -193,7 +193,9 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
             "glusterfs/brick-1",
             marks=pytest.mark.slow,
         ),
-        ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
+        pytest.param(
+            "cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block", marks=pytest.mark.slow
+        ),
         pytest.param(
             "moosefs", {"goal": 2}, {"kind": "f2fs", "block": "4 KiB"}, "moosefs/chunks", id="moosefs-f2fs"
         ),
@@ -395,6 +397,7 @@ def traces(root: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow  # by day: a disk whose hold is killed, and test_cli.py
 def test_a_kill_while_hosts_make_disks_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def is_empty(node: Path) -> bool:
         return not any(file.read(1 << 20))
 
 
+@pytest.mark.slow  # by day: a folder: tests/command/test_measure.py; campaigns of devices: test_overwrite.py
 def test_a_disk_gives_mib_per_joule_once_it_is_named_and_a_campaign_that_asks_again(
     disk: Path, nodes: list[Path], plug: str, tmp_path: Path
 ) -> None:

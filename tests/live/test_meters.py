@@ -65,6 +65,7 @@ def test_no_fault_of_a_bmc_becomes_a_number(listen, noted, tmp_path):
             )
 
 
+@pytest.mark.slow  # by day: a BMC, above; tests/meters/test_hostile.py
 @needs("snmpget", "snmp")
 def test_no_fault_of_a_power_strip_becomes_a_number_and_snmpget_says_the_same(listen, noted, tmp_path):
     behaviour = noted(WAVE, late_s=1.5, away_s=0.1)

@@ -37,6 +37,7 @@ def test_every_goal_gives_back_what_was_written_on_as_many_hosts(
         assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (goal, 24 * 3600)
 
 
+@pytest.mark.slow  # by day: tests/unit/filesystems/test_settings.py
 def test_the_master_moves_no_chunks_to_even_out_space(deployment: tuple[Hosts, Mounted]) -> None:
     hosts, mounted = deployment
     config = hosts.metadata.read(hosts.metadata.directory / "moosefs" / "mfsmaster.cfg")

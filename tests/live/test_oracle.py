@@ -47,7 +47,7 @@ size = "16 MiB"
 """
 
 
-# By day the same is held for campaigns with events, of idle file systems and of all made-up meters.
+# By day the same is held for simulated campaigns with events and for all made-up meters.
 @pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
 def test_every_number_of_a_real_campaign_is_the_same_twice(name: str, tmp_path: Path) -> None:
     campaign, folder = tmp_path / "real.toml", tmp_path / "results"

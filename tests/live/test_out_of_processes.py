@@ -91,7 +91,8 @@ def finished(folder: Path) -> None:
     assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
-@pytest.mark.parametrize("spare_count", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.slow  # by day: without threads: tests/command/test_attacks.py; a kill, below
+@pytest.mark.parametrize("spare_count", [0, 2])
 def test_without_processes_a_run_is_one_sentence_and_continues_later(
     spare_count: int, group: Path, tmp_path: Path
 ) -> None:

@@ -126,7 +126,8 @@ def doubts(record: dict[str, Any]) -> str:
     return "\n".join(one["text"] for one in record["doubts"])
 
 
-@pytest.mark.parametrize("seconds", [6.0, pytest.param(40.0, marks=pytest.mark.slow)])
+@pytest.mark.slow  # by day: one that stood still within the load, below
+@pytest.mark.parametrize("seconds", [6.0, 40.0])
 def test_a_write_on_a_host_whose_keeper_stood_still_until_after_the_load_is_not_kept(
     lab: dict[str, Any], tmp_path: Path, seconds: float
 ) -> None:

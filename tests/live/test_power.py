@@ -168,6 +168,7 @@ def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) 
     assert "put back power states set by a killed run" in done.stdout
 
 
+@pytest.mark.slow  # by day: on simulated hosts: tests/pipeline/test_tuning_hosts.py
 def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(
     fake: Sysfs, tmp_path: Path
 ) -> None:

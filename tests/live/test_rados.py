@@ -50,6 +50,7 @@ def test_each_client_has_a_pool_of_its_own_that_gives_back_what_was_put_in(tmp_p
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
 
 
+@pytest.mark.slow  # by day: more copies: test_filesystem_contract.py
 def test_two_hosts_with_one_copy_of_each_object_get_healthy() -> None:
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     store = drivers.build("filesystems", "rados", {"copies": 1, "placement_groups": 8})
@@ -59,6 +60,7 @@ def test_two_hosts_with_one_copy_of_each_object_get_healthy() -> None:
         mounted.alive()
 
 
+@pytest.mark.slow  # by day: one monitor, above
 def test_three_monitors_run_on_hosts_of_their_own_and_agree() -> None:
     """As on the Cubieboards: no host with a monitor has an OSD."""
     bed = {"cluster": "cubieboard2", "disk": "directory", "cpu_cap": False, "servers": 2}

@@ -59,6 +59,7 @@ def test_clients_write_and_read_their_own_objects_from_the_same_instant(
     assert not list((tmp_path / "seq").glob("layout-*"))  # what the write left is read
 
 
+@pytest.mark.slow  # by day: sequential reads, above
 def test_random_reads_last_as_configured_on_objects_laid_out_before(
     deployment: tuple[Hosts, Mounted], tmp_path: Path
 ) -> None:

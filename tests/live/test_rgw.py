@@ -23,7 +23,7 @@ from perjoule.machine import buckets
 from perjoule.model.errors import StoreRefused
 from perjoule.model.units import MIB
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]  # by day: test_s3.py and test_filesystem_contract.py
+pytestmark = [pytest.mark.live, pytest.mark.slow]  # by day: test_filesystem_contract.py
 
 
 def put(client: Host, mounted: Mounted, name: str, size_bytes: int) -> Path:

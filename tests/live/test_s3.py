@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import tomlkit
 
-from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
@@ -79,13 +78,10 @@ ALL = {
 }
 
 
+@pytest.mark.slow  # by day: test_workload_contract.py; tests/unit/measures/test_amplification.py
 @pytest.mark.parametrize(
     "case",
-    by_day(
-        [f"{kind} {gateways}" for kind in STORES for gateways in ("metadata", "storage")],
-        "seaweed_s3 metadata",
-        "rgw metadata",
-    ),
+    [f"{kind} {gateways}" for kind in STORES for gateways in ("metadata", "storage")],
 )
 def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateways(
     case: str, tmp_path: Path

@@ -42,6 +42,7 @@ def lacks() -> str:
     return lacking(store.checks())
 
 
+@pytest.mark.slow  # by day: test_filesystem_contract.py; tests/unit/measures/test_amplification.py
 @pytest.mark.live
 @pytest.mark.skipif(bool(lacks()), reason=lacks())
 def test_bytes_of_servers_are_explained_by_copies_which_a_first_server_passes_on(tmp_path: Path) -> None:

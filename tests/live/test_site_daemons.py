@@ -146,6 +146,7 @@ def test_a_port_that_somebody_has_is_named_by_doctor_and_nothing_is_made(name: s
         assert not (there.folder / "out").exists()
 
 
+@pytest.mark.slow  # by day: a site's own glusterd is named, above
 def test_beside_a_sites_own_daemons_hosts_are_used_only_if_the_campaign_says_so() -> None:
     if missing := lacking(MooseFS().checks()):
         pytest.skip(missing)
@@ -166,7 +167,7 @@ def test_beside_a_sites_own_daemons_hosts_are_used_only_if_the_campaign_says_so(
         assert [record["status"] for record in records] == ["valid"]
 
 
-@pytest.mark.slow  # by day: daemons and a glusterd of the site, above
+@pytest.mark.slow  # by day: a glusterd of the site, above
 def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_so() -> None:
     with site(servers=1) as there:
         etab = there.folder / "nfs" / "etab"
@@ -192,6 +193,7 @@ def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_
         assert not (there.folder / "out").exists()
 
 
+@pytest.mark.slow  # by day: a glusterd of the site that runs, above
 def test_the_state_of_a_sites_own_that_does_not_run_is_hidden_only_if_the_campaign_says_so() -> None:
     if missing := lacking(GlusterFS().checks()):
         pytest.skip(missing)
@@ -254,7 +256,8 @@ LISTENING = {
 }
 
 
-@pytest.mark.parametrize("kind", by_day(LISTENING, "nfs"))
+# By day each campaign over SSH waits for its own, as in test_cluster.py.
+@pytest.mark.parametrize("kind", by_day(LISTENING))
 def test_a_deployment_waits_for_listeners_of_its_own_and_works(kind: str) -> None:
     options, built = LISTENING[kind]
     filesystem = drivers.build("filesystems", kind, built)

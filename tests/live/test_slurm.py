@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import drivers
 from perjoule.model import Spec
@@ -185,6 +186,7 @@ def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_contin
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+@pytest.mark.slow  # by day: a job that is cancelled, above, and a lost node, below
 def test_a_time_limit_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmLab, home: Path) -> None:
     """Slurm looks at limits twice a minute; the trial lasts until then, as its loads stand still."""
     file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 1")
@@ -212,7 +214,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", by_day(ENDS, "lost a node"))
 def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_only(
     lab: SlurmLab, home: Path, how: str
 ) -> None:
@@ -233,6 +235,7 @@ def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_onl
     assert list((home / "results").rglob("record.json")) == []
 
 
+@pytest.mark.slow  # by day: tests/unit/testbeds/test_slurm.py; test_pauses.py
 def test_a_trial_in_which_the_job_was_suspended_is_not_kept(lab: SlurmLab, home: Path) -> None:
     """Its load stands still for a while, and nothing fails."""
     running = started(
@@ -250,7 +253,7 @@ def test_a_trial_in_which_the_job_was_suspended_is_not_kept(lab: SlurmLab, home:
     assert list((home / "results").rglob("record.json")) == []
 
 
-@pytest.mark.slow  # by day: the time limit in the middle of a trial
+@pytest.mark.slow  # by day: a job that ends in the middle of a trial, above
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
     file = campaign(
@@ -368,6 +371,7 @@ def test_ranks_of_mpi_are_started_by_srun_in_the_order_of_the_clients(lab: Slurm
     ]
 
 
+@pytest.mark.slow  # by day: srun starts them, above; tests/unit/workloads/test_mpi.py
 def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_the_ranks(
     lab: SlurmLab, home: Path
 ) -> None:
@@ -550,7 +554,7 @@ def test_servers_outside_of_the_allocation_and_nodes_have_an_energy_each_and_one
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
-@pytest.mark.slow  # by day: somebody else's Dask: test_cluster.py
+@pytest.mark.slow  # by day: tests/unit/workloads/hep/test_dask.py
 def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Path) -> None:
     """As root, as any script for sbatch here."""
     for library in LIBRARIES:
@@ -601,6 +605,7 @@ def test_what_slurm_can_not_give_is_one_sentence(lab: SlurmLab, home: Path, test
     assert lab.jobs() == ""
 
 
+@pytest.mark.slow  # by day: tests/unit/testbeds/test_slurm.py
 def test_a_job_that_waits_too_long_is_given_up(lab: SlurmLab, home: Path) -> None:
     lab.run("salloc", "--no-shell", "--nodes=4", "--exclusive", "--job-name=another")
     try:

@@ -38,6 +38,7 @@ kind = "system"
 
 
 # Beside other tests any host may be slower.
+@pytest.mark.slow  # by day: tests/unit/measures/test_stragglers.py
 @pytest.mark.parametrize("factor", [pytest.param(1, marks=pytest.mark.alone), 10])
 def test_a_storage_host_with_a_tenth_of_the_others_disk_rate_is_named(
     factor: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from lacking import lacking
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import FileSystem
@@ -90,6 +91,7 @@ size = "12 MiB"
         )
 
 
+@pytest.mark.slow  # by day: test_workload_contract.py; tests/unit/workloads
 def test_epochs_cost_what_their_batches_noted(tmp_path: Path) -> None:
     text = f"""{TOP}
 [[filesystem]]
@@ -134,6 +136,7 @@ epochs = 2
     assert found["compute_s"] == pytest.approx(0.025)
 
 
+@pytest.mark.slow  # by day: test_workload_contract.py; tests/unit/workloads
 def test_a_token_costs_what_its_requests_noted(tmp_path: Path) -> None:
     text = f"""{TOP}
 [[filesystem]]
@@ -180,19 +183,20 @@ def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
         yield of_lab
 
 
+OVER_SSH = {
+    "training": 'kind = "training"\nfiles = 12\nsample = "128 KiB"\nbatch = 2\ncompute = "10 ms"\nepochs = 2',
+    "checkpoint": 'kind = "checkpoint"\noperation = "read"\nranks = 2\nsize = "4 MiB"\ndirect = true',
+    "kv_cache": 'kind = "kv_cache"\nmodel = "tiny-1b"\nshare = "1 %"\nusers = 3\nrequests = 6',
+}
+
+
+# By day test_workload_contract.py runs each on virtual hosts.
 @NEEDS_SSHD
-@pytest.mark.parametrize(
-    "load",
-    [
-        'kind = "training"\nfiles = 12\nsample = "128 KiB"\nbatch = 2\ncompute = "10 ms"\nepochs = 2',
-        'kind = "checkpoint"\noperation = "read"\nranks = 2\nsize = "4 MiB"\ndirect = true',
-        'kind = "kv_cache"\nmodel = "tiny-1b"\nshare = "1 %"\nusers = 3\nrequests = 6',
-    ],
-)
-def test_each_runs_over_ssh(load: str, options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", by_day(OVER_SSH, "kv_cache"))
+def test_each_runs_over_ssh(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "ssh.toml").write_text(
-        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', load)
+        toml(options, f'kind = "directory"\npath = "{tmp_path / "files"}"', OVER_SSH[kind])
     )
     perjoule = str(Path(sys.executable).with_name("perjoule"))
     argv = [perjoule, "run", str(tmp_path / "ssh.toml"), "--into", str(tmp_path / "results")]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from lacking import lacking
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem
@@ -34,7 +35,8 @@ kind = "system"
 """
 
 
-@pytest.mark.parametrize("kind", ["moosefs", "glusterfs", "cephfs", "nfs"])
+# By day MooseFS and CephFS run campaigns in test_cli.py, test_attached.py and test_events.py.
+@pytest.mark.parametrize("kind", by_day(["moosefs", "glusterfs", "cephfs", "nfs"], "glusterfs", "nfs"))
 def test_a_campaign_measures_a_write_and_a_read(kind: str, tmp_path: Path) -> None:
     filesystem = drivers.build("filesystems", kind, {})
     assert isinstance(filesystem, FileSystem)

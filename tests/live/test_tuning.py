@@ -45,6 +45,7 @@ def glusterfs(volume: dict[str, str]) -> FileSystem:
     return made
 
 
+@pytest.mark.slow  # by day: on simulated hosts: tests/pipeline/test_tuning.py
 def test_a_real_file_system_is_tuned_by_real_trials(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(CAMPAIGN)
     into = tmp_path / "tuned"
@@ -91,6 +92,7 @@ def test_a_real_file_system_is_tuned_by_real_trials(tmp_path: Path) -> None:
 ENDS = [pytest.param(0, id="first", marks=pytest.mark.slow), pytest.param(-1, id="last")]
 
 
+@pytest.mark.slow  # by day: Ceph's, below
 @pytest.mark.parametrize("end", ENDS)
 def test_glusterfs_takes_each_value_that_may_be_tried(end: int) -> None:
     wanted = {mark.key: str(mark.values[end]) for mark in KEYS}
@@ -99,6 +101,7 @@ def test_glusterfs_takes_each_value_that_may_be_tried(end: int) -> None:
         assert {key: options.get(key) for key in wanted} == wanted
 
 
+@pytest.mark.slow  # by day: the values that it takes, above
 def test_glusterfs_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
     with hosts_of().hold(1) as hosts, glusterfs({}).mount(hosts):
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
@@ -155,6 +158,7 @@ def test_cephs_daemons_and_clients_take_each_value_that_may_be_tried(end: int) -
         assert set(named) <= set(there)
 
 
+@pytest.mark.slow  # by day: the values that it takes, above
 def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
     made = drivers.build("filesystems", "cephfs", {"placement_groups": 8})
     assert isinstance(made, FileSystem)
@@ -168,10 +172,8 @@ def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
         assert said == wanted
 
 
-@pytest.mark.parametrize(
-    ("largest", "least_count", "most_count"),
-    [pytest.param("0", 0, 200, marks=pytest.mark.slow), ("65536", 400, 10_000)],
-)
+@pytest.mark.slow  # by day: the values that Ceph takes, above
+@pytest.mark.parametrize(("largest", "least_count", "most_count"), [("0", 0, 200), ("65536", 400, 10_000)])
 def test_a_deferred_write_of_ceph_is_in_its_journal_first(
     largest: str, least_count: int, most_count: int
 ) -> None:

@@ -60,6 +60,7 @@ def test_moosefs_acknowledges_what_its_disks_do_not_hold(tmp_path: Path, disk: s
     assert found["energy_j"] > found["burst_energy_j"]
 
 
+@pytest.mark.slow  # by day: MooseFS, above; tests/unit/execution/test_write_back.py
 def test_cephfs_s_disks_hold_what_it_acknowledges(tmp_path: Path) -> None:
     found = measured(tmp_path, CEPHFS)
     assert found["durable_ratio"] > 0.9
