@@ -12,6 +12,7 @@ from perjoule.store.patterns import read_patterns
 from perjoule.store.recordings import Recording, read_recording
 
 
+@pytest.mark.slow  # by day: tests/unit/execution/clocks
 def test_a_recorders_clock_is_found_by_the_load_patterns_of_the_campaign(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "200 ms"\nquiet = 0\nalign = "6 s"')
     patterns = read_patterns(results.folder)

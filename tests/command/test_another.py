@@ -100,6 +100,7 @@ def test_its_view_is_an_option_of_show_and_a_section_of_the_report(place: Path) 
     assert "<h3>Wax</h3>" in (place / "results" / "report.html").read_text()
 
 
+@pytest.mark.slow  # by day: its table, above
 def test_its_numbers_are_exported_compared_and_verified(place: Path) -> None:
     ran(place, "export", "results", "--csv", "results.csv")
     assert ",wax_mass_j,J," in (place / "results.csv").read_text()
@@ -140,6 +141,7 @@ def test_where_the_package_is_missing_results_are_read_and_what_lacks_is_named(
     assert "wax_mass_j is only" not in done.stdout
 
 
+@pytest.mark.slow  # by day: what was kept by other code: tests/pipeline/test_summary.py
 def test_a_change_of_its_code_is_seen_in_what_was_kept(place: Path) -> None:
     (module,) = place.glob("lib/*/site-packages/perjoule_another/wax.py")
     text = module.read_text()
@@ -396,6 +398,7 @@ def test_no_command_that_does_not_need_it_says_a_word_of_it(tmp_path: Path) -> N
     assert "perjoule-broken 0.3" in ran(place, "check", "campaign.toml", code=3).stderr
 
 
+@pytest.mark.slow  # by day: a name of ours, above
 def test_two_packages_with_one_name_are_both_named_and_neither_is_used(tmp_path: Path) -> None:
     place = broken(tmp_path / "environment", "meters", "widget", HEAD + A_METER)
     (folder,) = place.glob("lib/*/site-packages")

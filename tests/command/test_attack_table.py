@@ -10,6 +10,7 @@ import pytest
 
 from attacks import table
 from attacks.table import Attack
+from day import by_day
 from places import ROOT
 
 PROGRAM = ROOT / "benchmarks" / "attacks.py"
@@ -38,16 +39,11 @@ def test_each_test_that_makes_an_attack_exists() -> None:
     assert [path for path in named if not (ROOT / "tests" / path).is_file()] == []
 
 
-def test_some_attacks_hold() -> None:
-    for word in ("a campaign: a", "formulas"):
-        done = subprocess.run(
-            [sys.executable, PROGRAM, "--only", word],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("word", by_day(["a campaign: a", "formulas"], "formulas"))
+def test_some_attacks_hold(word: str) -> None:
+    argv = [sys.executable, PROGRAM, "--only", word]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

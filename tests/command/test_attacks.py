@@ -166,22 +166,25 @@ def test_with_less_memory_than_libraries_need_it_is_one_sentence(
     assert "not enough memory" in told("show", results, code=3, before=limited(limit, most_mib * 1024**2))
 
 
-def test_a_file_that_was_there_stays_when_the_disk_is_full(results: Path, tmp_path: Path) -> None:
-    for name, words in {
-        "plan.html": ["plan", EXAMPLES / "needs" / "archive.toml", "--page"],
-        "page.html": ["compare", results, results, "--report"],
-        "all.csv": ["export", results, "--csv"],
-    }.items():
-        (tmp_path / name).write_text("what was there")
-        told(
-            *words,
-            tmp_path / name,
-            code=3,
-            before=limited(resource.RLIMIT_FSIZE, 2048),
-            XDG_CACHE_HOME=str(tmp_path / "cache"),
-        )
-        assert (tmp_path / name).read_text() == "what was there"
-    assert {path.name for path in tmp_path.iterdir()} <= {"plan.html", "page.html", "all.csv", "cache"}
+WRITING: dict[str, list[str | Path]] = {
+    "plan.html": ["plan", EXAMPLES / "needs" / "archive.toml", "--page"],
+    "page.html": ["compare", "results", "results", "--report"],
+    "all.csv": ["export", "results", "--csv"],
+}
+
+
+@pytest.mark.parametrize("name", by_day(WRITING, "all.csv"))
+def test_a_file_that_was_there_stays_when_the_disk_is_full(name: str, results: Path, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("what was there")
+    told(
+        *(results if word == "results" else word for word in WRITING[name]),
+        tmp_path / name,
+        code=3,
+        before=limited(resource.RLIMIT_FSIZE, 2048),
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
+    )
+    assert (tmp_path / name).read_text() == "what was there"
+    assert {path.name for path in tmp_path.iterdir()} <= {name, "cache"}
 
 
 def test_a_pledge_that_could_not_be_written_can_be_written_later(tmp_path: Path) -> None:
@@ -196,14 +199,9 @@ def test_no_device_is_replaced_by_a_bundle(results: Path) -> None:
     assert "a pipe or a device" in told("export", results, "--bundle", "/proc/self/fd/0", code=3)
 
 
+@pytest.mark.slow  # by day: a run that is interrupted: test_cli.py; a killed tuning: pipeline/test_tuning.py
 @pytest.mark.parametrize(
-    "numbers",
-    [
-        pytest.param([signal.SIGHUP], marks=pytest.mark.slow),
-        [signal.SIGINT] * 3,
-        pytest.param([signal.SIGSTOP, signal.SIGCONT], marks=pytest.mark.slow),
-    ],
-    ids=str,
+    "numbers", [[signal.SIGHUP], [signal.SIGINT] * 3, [signal.SIGSTOP, signal.SIGCONT]], ids=str
 )
 def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
     tmp_path: Path, numbers: list[signal.Signals]
@@ -320,6 +318,7 @@ def finished(folder: Path) -> None:
     assert command("verify", folder).returncode == 0
 
 
+@pytest.mark.slow  # by day: one that can't be read, below
 def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: Path, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     shutil.copytree(results, closed / "results")
@@ -355,6 +354,7 @@ main()
 DAY_S = 86400
 
 
+@pytest.mark.slow  # by day: a clock that is set once, below
 def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(
     small: Path, tmp_path: Path
 ) -> None:
@@ -451,6 +451,7 @@ def the_trial(folder: Path) -> Record:
     return record
 
 
+@pytest.mark.slow  # by day: over SSH: live/test_pauses.py
 def test_a_run_that_stood_still_while_it_measured_says_which_samples_it_lacks(tmp_path: Path) -> None:
     record = stopped(tmp_path / "results", 1.5)
     assert record.attempt == 1
@@ -464,6 +465,7 @@ def test_a_run_that_stood_still_while_it_measured_says_which_samples_it_lacks(tm
         assert count >= 20  # of 30 in 1.5 s at 20 Hz
 
 
+@pytest.mark.slow  # by day: over SSH: live/test_pauses.py
 @pytest.mark.alone  # a busy machine makes it stand still once more
 def test_what_stood_still_for_longer_is_measured_again(tmp_path: Path) -> None:
     record = stopped(tmp_path / "results", 3)
@@ -508,6 +510,7 @@ def refused(process: subprocess.Popen[str], results: Path, reason: str) -> None:
     the_trial(results)
 
 
+@pytest.mark.slow  # by day: threads in the middle of a trial, and files before it, above
 def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_path: Path) -> None:
     with measuring(tmp_path / "results", PERJOULE) as process:
         count = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
@@ -517,9 +520,8 @@ def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_p
         )
 
 
-@pytest.mark.parametrize(
-    "more_mib", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(16, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # by day: before a trial, and threads in the middle of one, above
+@pytest.mark.parametrize("more_mib", [0, 1, 16])
 def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: int, tmp_path: Path) -> None:
     with measuring(tmp_path / "results", PERJOULE) as process:
         most_bytes = addresses_bytes(process.pid) + more_mib * MIB

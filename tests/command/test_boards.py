@@ -65,6 +65,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow  # by day: what each of them does, below
 def test_the_how_to_of_a_board_has_six_lines_and_they_do_what_they_say(tmp_path: Path) -> None:
     assert len(LINES.splitlines()) == 6
     (tmp_path / "my-board.toml").write_text(BOARD)

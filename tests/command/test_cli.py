@@ -22,6 +22,7 @@ from click.testing import CliRunner
 
 import perjoule.cli
 from commanded import command
+from day import by_day
 from perjoule import drivers, store
 from perjoule.cli import cli, measuring
 from perjoule.testbeds.simulated import SimulatedTestbed
@@ -269,6 +270,7 @@ def test_a_run_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
     assert imported.isdisjoint({"pandas", "scipy"})
 
 
+@pytest.mark.slow  # by day: a terminal that is closed, above
 def test_under_nohup_a_hangup_does_not_stop_a_campaign(tmp_path: Path) -> None:
     words = [
         "env",
@@ -597,27 +599,22 @@ def test_of_many_missing_tools_the_first_are_named(tmp_path: Path, monkeypatch: 
 # What is printed
 
 
-def test_what_is_written_to_files_holds_no_control_characters_and_no_wrapped_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", by_day(["40", "200"], "40"))
+def test_what_is_written_to_files_holds_no_control_characters_and_no_wrapped_line(
+    columns: str, tmp_path: Path
+) -> None:
     label = (
         'label = "a file system whose name is quite long [bold] :warning: and hardly fits anywhere in less '
         'than 80 columns"'
     )
-    for columns in ("40", "200"):
-        folder = tmp_path / columns
-        done = run(
-            "run",
-            written(tmp_path, filesystem=label),
-            "--into",
-            folder,
-            COLUMNS=columns,
-            TERM="xterm-256color",
-        )
-        assert done.returncode == 0
-        assert all(character.isprintable() or character == "\n" for character in done.stdout + done.stderr)
-        row = next(line for line in done.stdout.splitlines() if line.startswith("a file system"))
-        assert "[bold] :warning: and hardly fits anywhere in less than 80 columns" in row
-        assert "±" in row
-        assert len([line for line in done.stderr.splitlines() if "/2 a file system" in line]) == 2
+    words = ["run", written(tmp_path, filesystem=label), "--into", tmp_path / "results"]
+    done = run(*words, COLUMNS=columns, TERM="xterm-256color")
+    assert done.returncode == 0
+    assert all(character.isprintable() or character == "\n" for character in done.stdout + done.stderr)
+    row = next(line for line in done.stdout.splitlines() if line.startswith("a file system"))
+    assert "[bold] :warning: and hardly fits anywhere in less than 80 columns" in row
+    assert "±" in row
+    assert len([line for line in done.stderr.splitlines() if "/2 a file system" in line]) == 2
 
 
 @pytest.mark.parametrize(
@@ -655,7 +652,7 @@ def terminal() -> Iterator[tuple[int, int]]:
     os.close(ours)
 
 
-@pytest.mark.parametrize("command", ["show", "drivers"])
+@pytest.mark.parametrize("command", by_day(["show", "drivers"], "show"))
 def test_a_terminal_of_80_columns_is_enough(command: str, tmp_path: Path, terminal: tuple[int, int]) -> None:
     measured = tmp_path / "results"
     # trials long enough for narrow intervals: a table with each repetition in it is wider
@@ -863,6 +860,7 @@ def test_verify_takes_several_and_goes_on_after_one_that_differs_or_cannot_be_re
     assert typed("verify", measured, measured)[:2] == (0, f"{alike}\n{alike}\n")
 
 
+@pytest.mark.slow  # by day: their sizes: test_report.py
 def test_figures_are_written_where_asked(measured: Path, tmp_path: Path) -> None:
     code, said, _ = typed("report", measured, "--figures", tmp_path / "figures")
     assert code == 0
@@ -870,21 +868,21 @@ def test_figures_are_written_where_asked(measured: Path, tmp_path: Path) -> None
     assert all(Path(line).stat().st_size > 0 for line in said.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("perjoule dri", ["plain,drivers"]),
-        ("perjoule drivers moo", ["plain,moosefs"]),
-        ("perjoule up ceph", ["plain,cephfs"]),
-        ("perjoule up moosefs --cluster odr", ["plain,odroid-hc4"]),
-        ("perjoule run examples/lo", ["file,examples/lo"]),
-        ("perjoule show res", ["dir,res"]),
-        ("perjoule demo --simu", ["plain,--simulate"]),
-    ],
-)
-def test_a_shell_completes(line: str, words: list[str]) -> None:
+COMPLETED = {
+    "perjoule dri": ["plain,drivers"],
+    "perjoule drivers moo": ["plain,moosefs"],
+    "perjoule up ceph": ["plain,cephfs"],
+    "perjoule up moosefs --cluster odr": ["plain,odroid-hc4"],
+    "perjoule run examples/lo": ["file,examples/lo"],
+    "perjoule show res": ["dir,res"],
+    "perjoule demo --simu": ["plain,--simulate"],
+}
+
+
+@pytest.mark.parametrize("line", by_day(COMPLETED, "perjoule up ceph", "perjoule show res"))
+def test_a_shell_completes(line: str) -> None:
     done = run(_PERJOULE_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(line.count(" ")))
-    assert done.stdout.split() == words
+    assert done.stdout.split() == COMPLETED[line]
 
 
 def test_the_line_in_the_readme_makes_bash_complete() -> None:

@@ -59,8 +59,8 @@ def test_what_is_not_declared_is_listed_and_refused(folders: tuple[Path, Path]) 
     "words",
     [
         ("compare", "before", "after", "--any-change"),
-        ("history", "before", "after"),
-        ("export", "after", "--csv", "a.csv"),
+        pytest.param(("history", "before", "after"), marks=pytest.mark.slow),
+        pytest.param(("export", "after", "--csv", "a.csv"), marks=pytest.mark.slow),
     ],
 )
 def test_a_table_needs_nothing_that_draws_a_page(folders: tuple[Path, Path], words: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,10 +65,26 @@ OUTSIDE = {
     "perjoule meters join": "a load that the recording saw: tests/command/test_aligned_recording.py",
 }
 # How `make test` shortens a campaign; `make slow` runs it as it stands.
+FEW = "--set repetitions=1 --set 'settle=5 ms' --set quiet=0"
+FEWEST = f"{FEW} --set 'clients=[1]'"
+SIMULATED = "--simulate --set repetitions=1 --set 'settle=50 ms' --set quiet=0 --into results"
 SHORTER = {
-    "perjoule demo --simulate": "--set repetitions=1 --set 'settle=20 ms'",
-    "perjoule demo --simulate --into results/tried --set 'settle=20 ms' --set repetitions=2": "--set repetitions=1",
+    "perjoule run first.toml --into results/first": FEW,
+    "perjoule demo --simulate": FEWEST,
+    "perjoule demo --simulate --into results/tried --set 'settle=20 ms' --set repetitions=2": FEWEST,
+    "perjoule run examples/idle.toml --simulate --set repetitions=1 --set 'workload.duration=1 s' "
+    "--set 'workload.rest=0 s' --into results/idle": FEW,
 }
+# Where `make test` leaves a page: what takes longest, and all that needs it.
+LEFT = (
+    # by day: tests/pipeline/test_idle_and_duty.py, test_scaling.py and test_aged.py
+    f"perjoule run examples/duty.toml {SIMULATED}/duty",
+    f"perjoule run examples/scaling.toml {SIMULATED}/scaling",
+    "perjoule run examples/aged.toml --simulate --set repetitions=2 --set 'settle=50 ms' --set quiet=0 "
+    "--into results/aged",
+    # by day: tests/pipeline/test_tuning.py
+    "perjoule tune examples/tune.toml --for MiB/J --trials 20 --into results/tuned",
+)
 # until Ctrl-C, or for a time
 ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")
 CODES = {"perjoule audit all --strict": 1}
@@ -202,17 +218,17 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
 
 
 def cases() -> Iterator[object]:
-    """Each document, and by night those again of which a campaign is shortened by day."""
+    """Each document, and by night those again of which a campaign is shortened or left out by day."""
     for document in filter(commands, DOCUMENTS):
         name = str(document.relative_to(ROOT))
-        yield pytest.param(document, SHORTER, id=name)
-        if not SHORTER.keys().isdisjoint(commands(document)):
-            yield pytest.param(document, {}, id=f"{name} as it stands", marks=pytest.mark.slow)
+        yield pytest.param(document, True, id=name)
+        if not {*SHORTER, *LEFT}.isdisjoint(commands(document)):
+            yield pytest.param(document, False, id=f"{name} as it stands", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("document", "shorter"), [*cases()])
+@pytest.mark.parametrize(("document", "day"), [*cases()])
 def test_commands_in_the_documents_do_what_they_say(
-    document: Path, shorter: Mapping[str, str], tmp_path: Path, demo: Demo
+    document: Path, day: bool, tmp_path: Path, demo: Demo
 ) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for text in TABLES.findall(document.read_text()):
@@ -220,8 +236,10 @@ def test_commands_in_the_documents_do_what_they_say(
             (tmp_path / f"{name[1]}.toml").write_text(text)
     PREPARED.get(document.name, lambda folder, demo: None)(tmp_path, demo)
     for typed in commands(document):
+        if day and typed in LEFT:
+            break
         if not elsewhere(typed):
-            run(typed, tmp_path, shorter.get(typed, ""))
+            run(typed, tmp_path, SHORTER.get(typed, "") if day else "")
 
 
 def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path, demo: Demo) -> None:
@@ -251,7 +269,7 @@ def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path,
 def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists() -> None:
     written = [command for document in DOCUMENTS for command in commands(document)]
     assert {beginning for command in written for beginning in elsewhere(command)} == set(OUTSIDE)
-    assert SHORTER.keys() <= {*written}
+    assert {*SHORTER, *LEFT} <= {*written}
     assert [
         path
         for reason in OUTSIDE.values()

@@ -38,6 +38,7 @@ def test_a_raw_folder_is_accepted_until_it_is_changed(name: str, tmp_path: Path)
     assert ("latency" in {one.channel.quantity for one in outcome.series}) == (name == "fio/late")
 
 
+@pytest.mark.slow  # by day: some inputs, above
 def test_it_ends_with_its_counts_and_leaves_nothing_when_it_is_stopped(tmp_path: Path) -> None:
     argv = [sys.executable, str(ROOT / "benchmarks" / "fuzzing.py"), "--only", "day"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}

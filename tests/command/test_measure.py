@@ -127,6 +127,7 @@ def logged(path: Path, period_s: float) -> Generator[None]:
         thread.join()
 
 
+@pytest.mark.slow  # by day: the tutorial's plug, above
 @pytest.mark.alone
 def test_the_tutorials_line_of_a_log_that_grows_gives_mib_per_joule(tmp_path: Path) -> None:
     (line,) = re.findall(r"--meter '(csv:log.csv\S.*?)'", TUTORIAL.read_text())

@@ -37,7 +37,10 @@ covers = ["local"]
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [(["check", "--connect"], "meter shelly dead"), (["doctor"], "1 requirement not met")],
+    [
+        (["check", "--connect"], "meter shelly dead"),
+        pytest.param(["doctor"], "1 requirement not met", marks=pytest.mark.slow),
+    ],
 )
 def test_each_meter_says_what_it_shows_or_why_it_does_not_answer(
     tmp_path: Path, command: list[str], said: str

@@ -53,6 +53,7 @@ def test_json_has_the_documented_keys_and_values_with_bands() -> None:
     assert found["nearest"] is None and found["moves"] == []
 
 
+@pytest.mark.slow  # by day: one process: tests/unit/planning/test_answer.py
 def test_the_same_need_has_the_same_answer_in_every_process() -> None:
     """Draws go by the order of the values, which must not follow that of a set."""
     argv = [Path(sys.executable).with_name("perjoule"), "plan", NEED, "--json"]
@@ -75,6 +76,7 @@ def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path
     assert not (tmp_path / "c.toml").exists()
 
 
+@pytest.mark.slow  # by day: of one candidate, below
 def test_a_candidate_becomes_a_campaign_for_real_hosts(tmp_path: Path) -> None:
     found = json.loads(said(NEED, "--json"))["rows"]
     for row in {row["filesystem"]: row for row in found}.values():

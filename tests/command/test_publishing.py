@@ -388,6 +388,7 @@ def test_a_bundle_that_is_replaced_once_it_is_checked_is_left_out(
     assert not list((tmp_path / "site/bundles").iterdir())
 
 
+@pytest.mark.slow  # by day: HTML in labels, above
 def test_what_turns_text_around_is_not_printed_on_a_page(tmp_path: Path) -> None:
     said = exporting.Description("study \u202e gpj", "", "CC-BY-4.0", ("Eve \u2066\x9b\u200b",))
     publishing.add(bundle_of(tmp_path, "turned", said=said, filesystem="fs \u202e\u2028"), tmp_path / "list")
@@ -481,6 +482,7 @@ def test_numbers_whose_total_intervals_overlap_share_a_rank(bundle: Path) -> Non
     assert ranked(one, (9.0, 11.0), (6.0, 9.0)) == {"0": 1, "1": 1}, "that touch, too"
 
 
+@pytest.mark.slow  # by day: intervals that overlap, above
 def test_two_clusters_that_differ_by_less_than_their_meters_err_share_a_rank(tmp_path: Path) -> None:
     for accuracy, ranks in (("0.1 %", [1, 2]), ("5 %", [1, 1])):
         room = tmp_path / accuracy.split()[0]
@@ -563,6 +565,7 @@ def test_repetitions_in_two_modes_have_no_mean_and_no_rank(tmp_path: Path) -> No
     assert {place.rank for group in groups([found]) for place in group.places if place.row is row} == {None}
 
 
+@pytest.mark.slow  # by day: what hostile bundles say, above
 def test_the_description_of_a_bundle_may_be_anything(bundle: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(bundle) as source:
         before = source.read(METADATA)

@@ -116,7 +116,9 @@ def test_the_table_that_verify_reads_is_kept(results: store.Results, page: str) 
     assert verification.verify(results).differences == ()
 
 
-@pytest.mark.parametrize(("column", "inches"), [("single", 3.5), ("double", 7.17)])
+@pytest.mark.parametrize(
+    ("column", "inches"), [("single", 3.5), pytest.param("double", 7.17, marks=pytest.mark.slow)]
+)
 def test_figures_are_as_wide_as_a_column_with_text_as_text(
     column: Column, inches: float, results: store.Results, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_paper_with_several_studies_has_a_file_and_what_is_missing_for_each(tm
     assert all('compression = "none"' in (tmp_path / name).read_text() for name in files[1:])
 
 
+@pytest.mark.slow  # by day: one study, above; what each file has, above
 def test_all_studies_run_each_into_its_folder(tmp_path: Path) -> None:
     done = command(
         "reproduce", "cubieboard", "--simulate", "--repetitions", "1", "--shrink", "4096", "--into", tmp_path

@@ -94,6 +94,7 @@ def until(url: str, wanted: Any) -> dict[str, Any]:
     raise AssertionError(json.dumps(seen)[:2000])
 
 
+@pytest.mark.slow  # by day: a killed run, and one whose page it serves, below
 def test_a_run_is_watched_while_it_runs_after_a_kill_and_after_it_was_resumed(tmp_path: Path) -> None:
     campaign, folder = written(tmp_path, repetitions=5, settle_ms=800), tmp_path / "r"
     first = subprocess.Popen(
@@ -142,6 +143,7 @@ def test_a_run_is_watched_while_it_runs_after_a_kill_and_after_it_was_resumed(tm
     assert progress.NAME.encode() not in (tmp_path / "r.zip").read_bytes()
 
 
+@pytest.mark.slow  # by day: a page that a run serves elsewhere, below
 def test_a_run_with_a_live_page_ends_with_its_page(tmp_path: Path) -> None:
     campaign, folder = written(tmp_path, repetitions=3, settle_ms=400), tmp_path / "r"
     with started("run", campaign, "--into", folder, "--live") as (process, url):

@@ -57,7 +57,7 @@ def link_what_is_declared(environment: Path) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=["in one process, with linked packages", pytest.param("as a user", marks=pytest.mark.slow)],
+    params=["in one process, with linked packages", "as a user"],
 )
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty environment with the wheel and the versions that we pin."""
@@ -112,6 +112,7 @@ def typed(lines: list[list[str]], environment: Path, folder: Path) -> str:
     return done(argv, folder, **homes)
 
 
+@pytest.mark.slow  # by day: from the checkout: test_documents.py
 def test_the_tutorial_runs_from_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
     said = typed([shlex.split(line)[1:] for line in commands(TUTORIAL)], installed, tmp_path)
@@ -121,6 +122,7 @@ def test_the_tutorial_runs_from_the_wheel_alone(installed: Path, tmp_path: Path)
     assert Path(where.strip()).is_relative_to(installed)
 
 
+@pytest.mark.slow  # by day: tests/repository/test_package_data.py
 def test_the_wheel_brings_papers_catalogue_and_the_man_page(installed: Path, tmp_path: Path) -> None:
     assert "green-storage" in done([installed / "bin" / "perjoule", "papers"], tmp_path)
     assert "odroid-hc4" in done([installed / "bin" / "perjoule", "up", "--help"], tmp_path)
@@ -177,6 +179,7 @@ INPUTS = {
 }
 
 
+@pytest.mark.slow  # by day: tests/repository/test_package_data.py
 def test_every_command_works_from_the_wheel_alone_outside_the_checkout(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -133,6 +133,7 @@ def test_plugs_that_announce_themselves_are_found_read_and_given_as_lines_for_me
     assert f"not contacted, as on none of these networks: far at {ELSEWHERE}" in text
 
 
+@pytest.mark.slow  # by day: plugs that want none, above
 def test_a_plug_that_wants_a_login_is_found_and_what_to_do_is_said() -> None:
     with (
         shelly.serve(STEADY, password="secret") as plug,
@@ -155,9 +156,11 @@ def test_nothing_outside_the_named_networks_is_asked_not_even_a_broadcast_addres
     ("label", "text", "shown"),
     [
         ("turn\u202eed", b"\x04gen=", "turn\\u202eed"),
-        ("x" * 63, b"\xff" + b"k=" + b"v" * 253, "x" * 37 + "..."),
-        ("broken", b"\xff", "broken"),
-        ("red\x1b[31m", b"", ""),  # the library takes no such name
+        pytest.param(
+            "x" * 63, b"\xff" + b"k=" + b"v" * 253, "x" * 37 + "...", marks=pytest.mark.slow
+        ),
+        pytest.param("broken", b"\xff", "broken", marks=pytest.mark.slow),
+        pytest.param("red\x1b[31m", b"", "", marks=pytest.mark.slow),  # the library takes no such name
     ],
 )  # fmt: skip
 def test_a_hostile_announcement_is_shown_harmlessly_or_not_at_all(

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import typed
+from day import by_day
 from perjoule import drivers, simulators
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters import nvml
@@ -79,8 +80,15 @@ def refused(read, why):
 
 
 @pytest.mark.timeout(60)  # one by one, the bytes of an answer would take minutes
-@pytest.mark.parametrize("fault", HOSTILE)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        # by day each kind and each fault, in half of their pairs
+        pytest.param(kind, fault, marks=[pytest.mark.slow] if (n + m) % 2 else [])
+        for n, kind in enumerate(KINDS)
+        for m, fault in enumerate(HOSTILE)
+    ],
+)
 def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
     behaviour = Behaviour(Waveform("constant"), share_ratio=0.0)
     with serve(kind, behaviour) as table:
@@ -126,7 +134,7 @@ def test_it_is_a_gap_with_a_sentence_and_the_meter_comes_back(listen, kind, faul
     assert "reads failed, the last with: " in heard.failures[0]
 
 
-@pytest.mark.parametrize("fault", HOSTILE)
+@pytest.mark.parametrize("fault", by_day(HOSTILE, *(fault for fault in HOSTILE if fault != "drip")))
 def test_looking_for_meters_ends_whatever_answers(fault):
     from perjoule.simulators._hostile import pour
 

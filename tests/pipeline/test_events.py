@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
 from perjoule.energy.amount import amount
@@ -173,6 +174,7 @@ def joules(results: Results, record: Record, phase: str, duration_s: float) -> f
     return sum(value for value in found if value)
 
 
+@pytest.mark.slow  # by day: a rebuild that outlasts its trial, above
 def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(tmp_path: Path) -> None:
     text = TEXT.format(**{**SHORT, "repetitions": 3, "rebuild": "0 s", "quiet": "200 ms"})
     plain = text[: text.index("[[event]]")] + text[text.index("[[meter]]") :]
@@ -203,8 +205,9 @@ def test_a_pause_has_a_trial_measured_again_on_another_deployment_if_this_one_is
     assert sum(notice.kind == "deployed" for notice in said) == deployments_count
 
 
+@pytest.mark.parametrize("name", by_day(["still", "loaded"], "still"))
 def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(
-    tmp_path: Path,
+    name: str, tmp_path: Path
 ) -> None:
     text = TEXT.format(**{**LONG, "kill": "1.8 s", "back": "2.3 s"})
     text = text.replace('kind = "kill"', 'kind = "fail"').replace(
@@ -213,29 +216,31 @@ def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_c
     load = 'kind = "simulated"\nsize = "1 GiB"\nduration = "3.6 s"'
     assert load in text
     still = 'kind = "idle"\ndata = "16 MiB"\nrest = "0 s"\nduration = "3.6 s"'
-    for name, asked in (("still", text.replace(load, still)), ("loaded", text)):
-        results, _ = run(tmp_path / name, asked)
-        (record,) = results.latest()
-        assert record.reason == ""
-        assert [(one.event.text, one.lost_bytes) for one in record.events] == [
-            ("fail storage-2", 8 * 1024**2),
-            ("back storage-2", None),
-        ]
-        assert record.phases[-1].name == REBUILT
-        (cell,) = summary(results).cells
-        (row,) = rebuild_table([cell]).rows
-        assert dict(zip(rebuild_table([cell]).headers, row, strict=True))["MiB lost"] == "8.00 ± ?"
-        assert ("rebuild_network_ratio" in cell.metrics) == (name == "still")
-        assert len(rebuilt_bytes_table([cell]).rows) == 5  # roles
-        assert verify(results).differences == ()
-        differing = apart(recomputed(checked(results.folder)))
-        # what rises steadily cancels, but for rounding
-        steady = (differing["theirs"] - differing["own"]).abs() < 1e-12
-        assert differing[~steady].values.tolist() == []
-        assert "<h3>Rebuild</h3>" in report.write(results, tmp_path / f"{name}.html").read_text()
+    results, _ = run(tmp_path / "results", {"still": text.replace(load, still), "loaded": text}[name])
+    (record,) = results.latest()
+    assert record.reason == ""
+    assert [(one.event.text, one.lost_bytes) for one in record.events] == [
+        ("fail storage-2", 8 * 1024**2),
+        ("back storage-2", None),
+    ]
+    assert record.phases[-1].name == REBUILT
+    (cell,) = summary(results).cells
+    (row,) = rebuild_table([cell]).rows
+    assert dict(zip(rebuild_table([cell]).headers, row, strict=True))["MiB lost"] == "8.00 ± ?"
+    assert ("rebuild_network_ratio" in cell.metrics) == (name == "still")
+    assert len(rebuilt_bytes_table([cell]).rows) == 5  # roles
+    assert verify(results).differences == ()
+    differing = apart(recomputed(checked(results.folder)))
+    # what rises steadily cancels, but for rounding
+    steady = (differing["theirs"] - differing["own"]).abs() < 1e-12
+    assert differing[~steady].values.tolist() == []
+    assert "<h3>Rebuild</h3>" in report.write(results, tmp_path / "report.html").read_text()
 
 
-def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_moves(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", by_day(["still", "loaded", "one after the other"], "still"))
+def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_moves(
+    name: str, tmp_path: Path
+) -> None:
     text = TEXT.format(**LONG).replace('rebuild = "200 ms"', 'rebuild = "200 ms"\nheld = "8 MiB"')
     kill, back = (
         f'[[event]]\nat = "{LONG[kind]}"\nkind = "{kind}"\nhost = "storage-2"\n' for kind in ("kill", "back")
@@ -247,34 +252,30 @@ def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_
     later = text.replace(load, still).replace(
         "[[meter]]", back.replace('"back"', '"add"').replace("-2", "-3") + "[[meter]]", 1
     )
-    for name, asked in (
-        ("still", text.replace(load, still)),
-        ("loaded", text),
-        ("one after the other", later),
-    ):
-        results, _ = run(tmp_path / name, asked)
-        (record,) = results.latest()
-        assert record.reason == ""
-        joined = ["storage-2", "storage-3"] if name == "one after the other" else ["storage-2"]
-        assert [(one.event.text, one.gained_bytes) for one in record.events] == [
-            (f"add {host}", 8 * 1024**2) for host in joined
-        ]
-        assert list(record.data_hosts[-len(joined) :]) == joined
-        (cell,) = summary(results).cells
-        means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
-        assert means["event_gained_bytes"] == len(joined) * 8 * 1024**2
-        assert ("event_gained_per_byte_j" in means) == (name == "still")
-        if name == "still":
-            assert means["event_gained_per_byte_j"] == pytest.approx(means["event_healing_j"] / (8 * 1024**2))
-        table = events_table([cell])
-        assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(
-            f"{8 * len(joined)}."
-        )
-        assert verify(results).differences == ()
-        assert apart(recomputed(checked(results.folder))).values.tolist() == []
-        page = report.write(results, tmp_path / f"{name}.html").read_text()
-        assert "add storage-2" in page
-        assert "MiB gained" in page.partition('class="answers"')[2].partition("</ul>")[0]
+    asked = {"still": text.replace(load, still), "loaded": text, "one after the other": later}
+    results, _ = run(tmp_path / "results", asked[name])
+    (record,) = results.latest()
+    assert record.reason == ""
+    joined = ["storage-2", "storage-3"] if name == "one after the other" else ["storage-2"]
+    assert [(one.event.text, one.gained_bytes) for one in record.events] == [
+        (f"add {host}", 8 * 1024**2) for host in joined
+    ]
+    assert list(record.data_hosts[-len(joined) :]) == joined
+    (cell,) = summary(results).cells
+    means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
+    assert means["event_gained_bytes"] == len(joined) * 8 * 1024**2
+    assert ("event_gained_per_byte_j" in means) == (name == "still")
+    if name == "still":
+        assert means["event_gained_per_byte_j"] == pytest.approx(means["event_healing_j"] / (8 * 1024**2))
+    table = events_table([cell])
+    assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(
+        f"{8 * len(joined)}."
+    )
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    page = report.write(results, tmp_path / "report.html").read_text()
+    assert "add storage-2" in page
+    assert "MiB gained" in page.partition('class="answers"')[2].partition("</ul>")[0]
 
 
 def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:
@@ -303,8 +304,8 @@ def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_con
     [
         ("events", ["kill storage-2", "back storage-2"]),
         ("failed-disk", ["fail storage-2", "back storage-2"]),
-        ("added-hosts", ["add storage-3", "add storage-4"]),
-        ("degraded-reads", ["kill storage-2"]),
+        pytest.param("added-hosts", ["add storage-3", "add storage-4"], marks=pytest.mark.slow),
+        pytest.param("degraded-reads", ["kill storage-2"], marks=pytest.mark.slow),
     ],
 )
 def test_the_example_runs_in_simulation(name: str, happens: Sequence[str], tmp_path: Path) -> None:

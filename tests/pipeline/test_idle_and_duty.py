@@ -203,7 +203,7 @@ def test_the_report_has_power_against_load(duty: Results, tmp_path: Path) -> Non
     assert "proportionality.svg" in {path.name for path in report.figures(duty, tmp_path / "figures")}
 
 
-@pytest.mark.slow  # by day: their documents (tests/command/test_documents.py)
+@pytest.mark.slow  # by day: the document of idle ones: tests/command/test_documents.py; the loads above
 @pytest.mark.parametrize("name", ["idle", "duty"])
 def test_the_example_runs_simulated(name: str, tmp_path: Path) -> None:
     asked = campaign.read(

@@ -5,7 +5,9 @@ the same files.
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +46,12 @@ Found = tuple[float, float, float]
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A campaign for each case, of a first and a second file system that took turns."""
-    made = {case: tmp_path_factory.mktemp("shared") / "made" for case in CASES}
-    for case, folder in made.items():
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A campaign of a case, made when it is first wanted: a first and a second file system took turns."""
+
+    @cache
+    def made(case: str) -> Path:
+        folder = tmp_path_factory.mktemp("shared") / "made"
         first, second = CASES[case]
         make(folder, {"first": first, "second": second}, turns=[("write", n + 1) for n in range(COUNT)])
         for file in folder.glob("trials/*/attempt-1/record.json"):
@@ -55,6 +59,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             turn = 2 * record["trial"]["repetition"] + (record["trial"]["filesystem"]["label"] == "second")
             record["clock"]["utc_s"] += turn * APART_S
             file.write_text(json.dumps(record))
+        return folder
+
     return made
 
 
@@ -99,17 +105,20 @@ def _trial(attempt: Attempt) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("case", by_day(CASES, "one meter", "two meters"))
-def test_a_comparison_has_the_interval_of_the_second_calculation(folders: dict[str, Path], case: str) -> None:
-    found = compared(folders[case])
+def test_a_comparison_has_the_interval_of_the_second_calculation(
+    folder_of: Callable[[str], Path], case: str
+) -> None:
+    folder = folder_of(case)
+    found = compared(folder)
     assert (found["method"], found["comparisons_count"]) == ("Welch", 1)
-    assert (found["ratio"], found["low"], found["high"]) == pytest.approx(calculated(folders[case]), rel=1e-9)
+    assert (found["ratio"], found["low"], found["high"]) == pytest.approx(calculated(folder), rel=1e-9)
 
 
 def test_a_wrong_factor_cancels_where_one_meter_meters_both_and_widens_where_two_do(
-    folders: dict[str, Path],
+    folder_of: Callable[[str], Path],
 ) -> None:
     def of_rows(case: str) -> list[shared.Sources]:
-        measured = attempts(folders[case])
+        measured = attempts(folder_of(case))
         labels = ("first", "second")
         return [
             shared.of_row([a for a in measured if a.record["trial"]["filesystem"]["label"] == name])

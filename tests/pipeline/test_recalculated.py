@@ -398,6 +398,7 @@ recalculate(Path(sys.argv[1]), Path(sys.argv[2]), report.write)
 """
 
 
+@pytest.mark.slow  # by day: a report that fails or was killed, above
 def test_killed_at_any_moment_the_new_folder_is_whole_or_absent(original: Path, tmp_path: Path) -> None:
     before, into = tree(original), tmp_path / "again"
     tests = str(Path(__file__).parents[1])

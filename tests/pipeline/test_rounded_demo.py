@@ -83,6 +83,7 @@ def write(folder: Path, numbers: Sequence[tuple[Path, Place, float]]) -> None:
     (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+@pytest.mark.slow  # by day: shipped bundles: tests/unit/results/test_rounding.py
 @pytest.mark.heavy
 def test_a_fresh_demo_verifies_after_rounding_and_a_millionth_is_found(demo: Path) -> None:
     fresh = verify(store.open_results(demo))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tomlkit
 
 from documents import TABLES
@@ -16,6 +17,7 @@ from s3_store import BUCKET, credentials, s3_store
 FIRST, *_ = TABLES.findall((ROOT / "docs" / "how-to" / "s3.md").read_text())
 
 
+@pytest.mark.slow  # by day: live/test_workload_contract.py
 def test_the_first_table_measures_a_bucket_and_leaves_it_as_it_was(tmp_path: Path) -> None:
     document: Any = tomlkit.parse(FIRST)
     document.update({"repetitions": 1, "settle": "0.1 s", "quiet": 0, "testbed": {"kind": "local"}})

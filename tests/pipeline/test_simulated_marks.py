@@ -134,6 +134,7 @@ def test_no_public_list_takes_it(folder, tmp_path):
         said("publish", tmp_path / "all.zip", "--into", tmp_path / "list")
 
 
+@pytest.mark.slow  # by day: while it is measured
 def test_in_every_figure(folder, tmp_path):
     said("report", folder, "--figures", tmp_path / "figures")
     drawn = sorted((tmp_path / "figures").glob("*.svg"))

@@ -159,6 +159,7 @@ def test_durability_is_given_up_only_if_allowed_and_then_named_in_the_same_line(
     assert 'journal = "fast" (may lose: the last writes)' in " ".join(head.replace("#", "").split())
 
 
+@pytest.mark.slow  # by day: no effect, above
 def test_a_limit_of_the_power_that_no_setting_keeps_leaves_the_default(tmp_path: Path) -> None:
     words = [
         *TUNE[:2],
@@ -178,6 +179,7 @@ def test_a_limit_of_the_power_that_no_setting_keeps_leaves_the_default(tmp_path:
     assert "not surely within 1 W; keep the default" in found["sentence"]
 
 
+@pytest.mark.slow  # by day: one load of one client, above
 def test_it_measures_every_workload_and_number_of_clients_for_each_setting(tmp_path: Path) -> None:
     into = tmp_path / "both"
     found = tuned(into, "--set", "clients=[1, 2]", "--trials", "22", "--only", "threads")
@@ -229,6 +231,7 @@ def test_a_metric_that_is_not_measured_says_why(tmp_path: Path) -> None:
     assert "tune for another metric with --for, or add a meter" in str(found.exception)
 
 
+@pytest.mark.slow  # by day: what cannot be tuned, above
 def test_a_default_that_failed_is_measured_again_when_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def test_it_finds_the_governor_that_is_best_and_compares_it_with_the_campaigns_o
     assert "significantly better than default" in compared.output
 
 
+@pytest.mark.slow  # by day: test_tuning.py, and live/test_power.py
 def test_a_killed_tuning_leaves_no_power_state_once_the_next_command_ran_and_continues(
     fake: Sysfs, tmp_path: Path
 ) -> None:

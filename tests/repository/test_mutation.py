@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from benchmarks import _covering, _swapping, mutation
 from places import ROOT
 
@@ -134,6 +136,7 @@ def test_a_mutant_is_caught_by_a_test_or_by_its_time_and_by_nothing_when_time_is
     assert outcomes("hangs", "hangs", "noticed", until_s=0.6) == [("hangs", ""), ("hangs", "")]
 
 
+@pytest.mark.slow  # by day: what mutants meet, above
 def test_which_test_runs_which_line_is_kept_until_one_of_them_changes(tmp_path, monkeypatch, capsys):
     package, tests = tmp_path / "src" / "perjoule", tmp_path / "tests" / "unit" / "room"
     package.mkdir(parents=True)

@@ -262,6 +262,7 @@ def test_only_devices_of_a_folder_and_below_are_unmapped(
         (tmp_path / "devices" / number / "name").write_text(f"{image}\n")
     monkeypatch.setattr(mapped, "DEVICES", tmp_path / "devices")
     monkeypatch.setattr(mapped, "UNMAPPING", mapped.UNMAPPING.replace("/sys/bus/rbd", str(tmp_path)))
+    monkeypatch.setattr(mapped, "STUBBORN_S", 0.1)
     os.mkfifo(tmp_path / end)
     kernel = os.open(tmp_path / end, os.O_RDWR)
     try:
