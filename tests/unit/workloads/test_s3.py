@@ -90,6 +90,20 @@ def test_a_put_is_what_the_store_has_and_a_get_finds_it(lab: Lab) -> None:
     )
 
 
+def test_no_trial_puts_the_bytes_of_an_earlier_one(lab: Lab) -> None:
+    """Garage keeps blocks for minutes after their last object, and writes no block again that it has."""
+    puts: list[set[bytes]] = []
+    for name in ("one", "two"):
+        lab.mounted.layout_name = name
+        lab.trial(load(verify=True))
+        puts.append({*lab.store.objects.values()})
+        read = lab.trial(load(operation="get"))
+        assert [r.moved_bytes for r in read.results] == [20480] * 2
+        assert {*lab.store.objects.values()} == puts[-1], "what was put is what is got"
+    assert len(puts[0]) == len(puts[1]) == 10
+    assert not puts[0] & puts[1]
+
+
 def test_a_get_lays_out_what_is_missing_and_a_put_begins_empty(lab: Lab) -> None:
     lab.trial(load(operation="get"))
     first = dict(lab.store.objects)

@@ -338,7 +338,8 @@ class S3(Workload):
                         count=stored[client.name]["objects_count"] if stored else self.objects_count,
                         in_flight=self.in_flight_count,
                         duration_s=duration_s,
-                        seed=client.name,
+                        # other bytes in each trial, against deduplication
+                        seed=f"{client.name} {mounted.layout_name}",
                         tolerate_errors=self.tolerate_errors and not prefix,
                         wait=gates.argv(name),
                     )
