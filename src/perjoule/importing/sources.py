@@ -81,14 +81,14 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
             name.
         MachineError: a file can't be read.
     """
-    named = [_real(_split(argument)[1]) for argument in arguments]
+    named_paths = [_real(_split(argument)[1]) for argument in arguments]
     by_path: dict[tuple[Path, str, tuple[str, ...]], Source] = {}
     strange: list[Path] = []
     for argument in arguments:
         clients, path = _split(argument)
         if not path.exists():
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
-        for source in _below(path, clients, zone, named):
+        for source in _below(path, clients, zone, named_paths):
             if isinstance(source, Source):
                 by_path.setdefault((source.path.resolve(), source.format, clients), source)
             elif path.is_file():
@@ -183,11 +183,13 @@ def _split(argument: str) -> tuple[tuple[str, ...], Path]:
     return tuple(filter(None, names.split(","))), Path(path)
 
 
-def _below(path: Path, clients: tuple[str, ...], zone: str, named: Sequence[Path]) -> Iterator[Source | Path]:
-    """Find sources below a path, which is one of those named, or in a folder of them; `named` have no links."""
+def _below(
+    path: Path, clients: tuple[str, ...], zone: str, named_paths: Sequence[Path]
+) -> Iterator[Source | Path]:
+    """Find sources below a path, which is one of those named, or in a folder of them; `named_paths` have no links."""
     if path.is_dir():
         if _io500(path):
-            yield _submission(path, clients, zone, named)
+            yield _submission(path, clients, zone, named_paths)
             return
         if mlperf_folders.is_run(path):
             files = mlperf_folders.files_of(path)
@@ -195,15 +197,15 @@ def _below(path: Path, clients: tuple[str, ...], zone: str, named: Sequence[Path
                 require_portable(file)
                 # a run may be named without its submission, which describes the system
                 beside = [_real(file.parent)] if file.parent.name == mlperf_folders.SYSTEMS else []
-                require_inside(file, [*named, *beside])
+                require_inside(file, [*named_paths, *beside])
             yield Source(path, "mlperf", files, Told(path.name, clients, zone))
             return
         if mlperf_folders.is_submission(path):
             path = path / mlperf_folders.RESULTS
         for child in sorted(path.iterdir()):
             if not child.name.startswith("."):
-                require_inside(child, named)
-                yield from _below(child, clients, zone, named)
+                require_inside(child, named_paths)
+                yield from _below(child, clients, zone, named_paths)
         return
     if not path.is_file():  # a socket, a pipe
         return
@@ -234,7 +236,7 @@ def require_portable(path: Path) -> None:
         raise CampaignError(sentence, where=portable.quoted(str(path.parent)), next="rename it")
 
 
-def require_inside(path: Path, named: Sequence[Path]) -> None:
+def require_inside(path: Path, named_paths: Sequence[Path]) -> None:
     """Check that no link leads to what lies in none of these folders, which have no links in their paths.
 
     It would be kept, and published with the results, for whoever made the link.
@@ -242,7 +244,7 @@ def require_inside(path: Path, named: Sequence[Path]) -> None:
     Raises MachineError.
     """
     target = _real(path)
-    if target.exists() and not any(target.is_relative_to(folder) for folder in named):
+    if target.exists() and not any(target.is_relative_to(folder) for folder in named_paths):
         advice = f"name {target}, too, if it belongs to the results; if not, remove the link"
         raise MachineError(f"it is {target}, outside of what was named", where=str(path), next=advice)
 
@@ -263,7 +265,7 @@ def _io500(folder: Path) -> bool:
     )
 
 
-def _submission(folder: Path, clients: tuple[str, ...], zone: str, named: Sequence[Path]) -> Source:
+def _submission(folder: Path, clients: tuple[str, ...], zone: str, named_paths: Sequence[Path]) -> Source:
     kinds = (".txt", ".csv", ".ini")
     files = {
         p.name: p
@@ -271,7 +273,7 @@ def _submission(folder: Path, clients: tuple[str, ...], zone: str, named: Sequen
         if p.suffix in kinds and p.is_file() and not p.name.startswith(".")
     }
     for path in files.values():
-        require_inside(path, named)
+        require_inside(path, named_paths)
         require_portable(path)
     source = Source(folder, "io500", files, Told(folder.name, clients, zone))
     if dated(source.texts()):
