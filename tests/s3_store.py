@@ -29,7 +29,7 @@ class S3Store:
         self.objects: dict[str, bytes] = {}
         self.requests: list[tuple[str, str]] = []
         self.answer: Callable[[str, str, int], tuple[int, bytes, dict[str, str]] | None] = lambda *_: None
-        self.endpoint = ""
+        self.endpoint, self.versioning = "", ""
         self.lock = threading.Lock()
 
     def reply(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, bytes, dict[str, str]]:
@@ -50,6 +50,8 @@ class S3Store:
         if method == "DELETE":
             self.objects.pop(name, None)
             return 204, b"", {}
+        if parts.query == "versioning=":
+            return 200, f"<VersioningConfiguration>{self.versioning}</VersioningConfiguration>".encode(), {}
         if not name:
             return 200, self.listed(dict(parse_qsl(parts.query))), {}
         if name not in self.objects:

@@ -119,8 +119,12 @@ class ExistingBucket(FileSystem, NamesCluster):
 
         try:
             marks = ask("texts", OURS, ending=f"/{OWNER}")
+            versions = ask("versions", "")
         except WorkloadError as error:
             raise MachineError(error.what, where=error.where, next=error.next) from None
+        if versions["kept"]:
+            problem = "it keeps versions: what is removed at the end would stay, and take space"
+            raise MachineError(problem, where=self.bucket, next="name a bucket without versioning")
         for name, text in marks.items():
             if NAME.fullmatch(name) and buckets.is_gone(text):
                 ask("remove", name.removesuffix(OWNER), LONG_S)

@@ -16,7 +16,7 @@ from perjoule.machine.processes import own
 from perjoule.model.errors import MachineError, MountLost
 from perjoule.testbeds.local import LocalHost
 from places import transcript
-from s3_store import BUCKET, REGION, SECRET, S3Store, credentials, s3_store
+from s3_store import BUCKET, REGION, SECRET, S3Store, credentials, refusal, s3_store
 from scripted import ScriptedHost
 
 
@@ -91,6 +91,33 @@ def test_what_says_whose_a_prefix_is_goes_last_whatever_clients_are_called(
     removed = [target for method, target in store.requests if method == "DELETE"]
     assert len(removed) == 3
     assert removed[-1].endswith(owner)
+
+
+def test_a_bucket_that_keeps_what_is_removed_is_refused_before_anything_is_written(
+    store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    before = dict(store.objects)
+    for status in ("Enabled", "Suspended"):
+        store.versioning = f"<Status>{status}</Status>"
+        if status == "Enabled":
+            with pytest.raises(MachineError, match="lab: it keeps versions"):
+                bucket(store, tmp_path).mount(hosts).__enter__()
+            assert not [target for method, target in store.requests if method == "PUT"]
+        else:
+            with bucket(store, tmp_path).mount(hosts):
+                pass
+        assert store.objects == before
+
+
+@pytest.mark.parametrize("status", [403, 405, 501])
+def test_a_store_that_knows_no_versions_or_does_not_tell_is_used(
+    status: int, store: S3Store, hosts: Hosts, tmp_path: Path
+) -> None:
+    store.answer = lambda method, target, _: (
+        refusal("NotImplemented", status=status) if target.endswith("?versioning=") else None
+    )
+    with bucket(store, tmp_path).mount(hosts):
+        assert len(store.objects) == 3
 
 
 def test_a_store_that_refuses_says_so_before_anything_is_measured(

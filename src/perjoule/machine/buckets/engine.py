@@ -377,12 +377,19 @@ def texts(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     return {name: store.request("GET", name).read(4096).decode(errors="replace") for name in names}
 
 
+def versions(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask whether the bucket keeps what is removed, as a version of it; a store that does not say so does not."""
+    answer = store.request("GET", "", query="versioning=", ok=(200, 403, 405, 501))
+    return {"kept": "<Status>Enabled</Status>" in answer.read(MOST_XML_BYTES).decode(errors="replace")}
+
+
 ONCE: Mapping[str, Callable[[Store, Mapping[str, Any]], dict[str, Any]]] = {
     "stored": stored,
     "remove": removed,
     "make": made,
     "write": written,
     "texts": texts,
+    "versions": versions,
 }
 
 
