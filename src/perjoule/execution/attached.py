@@ -73,8 +73,10 @@ class ClusterWatch:
             time.sleep(self._cluster.late_s if prepared else 0.0)
             self.states = (self._cluster.state(),)
 
-    def end(self, loaded: Outcome, quiet_since_s: float) -> list[Doubt]:
-        """Ask after the load, once its last bytes are in the counts, and return what is doubted."""
+    def end(self, loaded: Outcome, quiet_since_s: float, *, checked: bool = False) -> list[Doubt]:
+        """Ask after the load, once its last bytes are in the counts, and return what is doubted; it is `checked` if
+        what it wrote may have been read since.
+        """
         if self._cluster is None or not self.states:
             return [SHARED.unwatched(mount=self._unwatched)] if self._unwatched else []
         time.sleep(max(0.0, quiet_since_s + self._cluster.late_s - time.monotonic()))
@@ -82,10 +84,12 @@ class ClusterWatch:
             self.states = (self.states[0], self._cluster.state())
         except WorkloadError as error:
             return [SHARED.state_unknown(error=str(error))]
-        return doubts(*self.states, loaded)
+        return doubts(*self.states, loaded, checked=checked)
 
 
-def doubts(before: ClusterState, after: ClusterState, loaded: Outcome) -> list[Doubt]:
+def doubts(
+    before: ClusterState, after: ClusterState, loaded: Outcome, *, checked: bool = False
+) -> list[Doubt]:
     """Doubt a load by what its cluster said before and after it."""
     causes = [SHARED.degraded(lacks=before.lacks)] if before.lacks else []
     if before.lacks != after.lacks:
@@ -94,7 +98,7 @@ def doubts(before: ClusterState, after: ClusterState, loaded: Outcome) -> list[D
         causes.append(SHARED.changed(changes="; ".join(changed)))
     if work := "; ".join(dict.fromkeys(filter(None, (before.work, after.work)))):
         causes.append(SHARED.working(work=work))
-    others_bytes = moved_by_others(before, after, loaded)
+    others_bytes = moved_by_others(before, after, loaded, checked=checked)
     if others_bytes is None:
         return [*causes, SHARED.others_unknown()]
     ours_bytes = sum(result.moved_bytes for result in loaded.results)
@@ -104,20 +108,25 @@ def doubts(before: ClusterState, after: ClusterState, loaded: Outcome) -> list[D
     return causes
 
 
-def moved_by_others(before: ClusterState, after: ClusterState, loaded: Outcome) -> int | None:
+def moved_by_others(
+    before: ClusterState, after: ClusterState, loaded: Outcome, *, checked: bool = False
+) -> int | None:
     """Return what clients have moved between two states beyond a load; None: it is not counted.
 
     Reads that caches of the load's own clients served are not in the cluster's counts: others' reads may be
-    more by as much.
+    more by as much. A load that is `checked` may have read all that it wrote once more.
     """
     others_bytes = 0
+    results = () if after.of_others else loaded.results
+    ours_bytes = {way: sum(r.moved_bytes for r in results if r.direction == way) for way in ("write", "read")}
     for direction, first, then in (
         ("write", before.written_bytes, after.written_bytes),
         ("read", before.read_bytes, after.read_bytes),
     ):
         if first is None or then is None or then < first:  # a pool was removed
             return None
-        results = () if after.of_others else loaded.results
-        ours = (result.moved_bytes for result in results if result.direction == direction)
-        others_bytes += max(0, then - first - sum(ours))
+        beyond_bytes = max(0, then - first - ours_bytes[direction])
+        if direction == "read" and checked and beyond_bytes >= (1 - LEAST_SHARE_RATIO) * ours_bytes["write"]:
+            beyond_bytes = max(0, beyond_bytes - ours_bytes["write"])
+        others_bytes += beyond_bytes
     return others_bytes

@@ -100,6 +100,7 @@ class UnderWay:
         self._outcome: Outcome | None = None
         self._paused: PausedError | None = None
         self._busy = ""
+        self._checked = False  # whether what was written may have been read back
         self._cluster = attached.ClusterWatch(up.mounted)
 
     def doubts_so_far(self) -> list[str]:
@@ -152,7 +153,7 @@ class UnderWay:
                 loaded = self._load(recording)
             loaded_s = time.monotonic()
             self._settle(idle_bytes_per_s)
-        self._doubts += self._cluster.end(loaded, loaded_s)
+        self._doubts += self._cluster.end(loaded, loaded_s, checked=self._checked)
         self._course.require_done()  # some take longer than the load
         for series in loaded.series:
             sink.extend(series)
@@ -171,7 +172,9 @@ class UnderWay:
         if drivers.joining(self._attempt.trial.events):
             self._syncs = write_back.syncs(hosts, mounted)
         self._write_back(WRITE_BACK, loaded)
-        return self._workload.read_back(self._clients, self._place, raw) or loaded
+        checked = self._workload.read_back(self._clients, self._place, raw)
+        self._checked = checked is not None
+        return checked or loaded
 
     @contextmanager
     def _steady(self) -> Generator[None]:

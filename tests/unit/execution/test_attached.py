@@ -93,6 +93,20 @@ def test_the_share_of_others_is_of_all_bytes_in_both_directions() -> None:
     assert "other clients moved 100 MiB meanwhile, 50 % of all" in doubt
 
 
+@pytest.mark.parametrize(
+    ("read_mib", "checked", "others_mib"),
+    [(100, True, 0), (99, True, 0), (150, True, 50), (100, False, 100), (40, True, 40), (0, True, 0)],
+)
+def test_what_a_load_wrote_and_read_back_is_not_taken_for_others_reads(
+    read_mib: int, checked: bool, others_mib: int
+) -> None:
+    after = replace(WHOLE, written_bytes=100 * MIB, read_bytes=read_mib * MIB)
+    ours = loaded(write=100 * MIB)
+    assert moved_by_others(WHOLE, after, ours, checked=checked) == others_mib * MIB
+    expected = [SHARED.others.id] if others_mib else []
+    assert [doubt.id for doubt in doubts(WHOLE, after, ours, checked=checked)] == expected
+
+
 class Foreign(ScriptedMount, TellsState):
     """A mount whose cluster says these states, one after the other."""
 
