@@ -112,6 +112,19 @@ def test_only_serial_lines_are_opened_as_ones(tmp_path: Path) -> None:
             line(path)
 
 
+def test_no_terminal_of_another_user_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root could: what is typed there would be taken for a meter's answer, and told in errors."""
+    ours, theirs = os.openpty()
+    try:
+        terminal = Path(os.ttyname(theirs))
+        monkeypatch.setattr(os, "geteuid", lambda: terminal.stat().st_uid + 1)
+        with pytest.raises(OSError, match="is a terminal of another user"):
+            line(str(terminal))
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "ttyUSB0", "/dev/../etc/passwd", "/dev/", "spy:///dev/ttyS0", "/dev/a b"]
 )

@@ -5,6 +5,7 @@ Opening another device has effects of its own: that of a watchdog reboots the ma
 
 import os
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -64,6 +65,8 @@ def line(path: str) -> str:
     real = os.path.realpath(path, strict=True)
     if not is_path(path) or not _LINES.fullmatch(real):
         raise OSError(f"{path} is not a serial line (see `ls -l /dev/serial/by-id /dev/tty*`)")
+    if real.startswith("/dev/pts/") and Path(real).stat().st_uid != os.geteuid():
+        raise OSError(f"{path} is a terminal of another user, who would miss what he types")
     return real
 
 
