@@ -1,24 +1,18 @@
 """A job of ours: requested by salloc, and cancelled at the end. https://slurm.schedmd.com/salloc.html
 
-Its name holds the run, and a file of that name, locked while its perjoule lives, says that the job is in use.
-So the next command finds jobs of a perjoule that was killed, even one that was killed before it knew the
-job's number.
+Its name is that of its note (`testbeds/_reserved.py`), by which the next command finds it.
 """
 
 import atexit
 import contextlib
-import fcntl
 import os
 import pwd
-import secrets
 import time
 from collections.abc import Generator, Sequence
-from pathlib import Path
 
-from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
-from perjoule.testbeds import _process
+from perjoule.testbeds import _process, _reserved
 from perjoule.testbeds.slurm import commands
 from perjoule.testbeds.slurm.commands import SlurmJob
 
@@ -38,16 +32,8 @@ class Allocation:
 
     def __init__(self, argv: Sequence[str]) -> None:
         """Ask for a job. Raises MachineError."""
-        run = secrets.token_hex(4)
-        self.name, self._note = f"perjoule-{run}", _folder() / run
-        try:
-            _folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = locks.opened(self._note)
-        except OSError as error:
-            raise MachineError(
-                f"can't keep a note ({error.strerror})", where=str(self._note), next="set XDG_STATE_HOME"
-            ) from None
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._note = _reserved.ReservationNote("slurm")
+        self.name = self._note.name
         self._said = os.memfd_create("salloc")
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         _open[self.name] = self
@@ -106,13 +92,13 @@ class Allocation:
             with contextlib.suppress(MachineError):
                 self._child.kill()
                 commands.ask("scancel", "--user", user(), "--name", self.name)
-                removal.remove_file(self._note)
+                self._note.remove()
             self._forget()
 
     def _forget(self) -> None:
         del _open[self.name]
         os.close(self._said)
-        os.close(self._lock)
+        self._note.close()
 
 
 _open: dict[str, Allocation] = {}
@@ -126,20 +112,7 @@ def _cancel_all() -> None:
 
 def clean() -> tuple[list[str], list[str]]:
     """Cancel the jobs of perjoules that are dead; return what was cancelled, and why jobs could not be."""
-    removed: list[str] = []
-    failures: list[str] = []
-    for note in sorted(_folder().glob("*")):
-        with contextlib.suppress(OSError):
-            lock = locks.opened(note)
-            try:
-                if locks.taken(lock):  # else its perjoule lives
-                    removed += _cancelled(f"perjoule-{note.name}")
-                    removal.remove_file(note)
-            except MachineError as error:
-                failures.append(f"Slurm job perjoule-{note.name} ({error.what})")
-            finally:
-                os.close(lock)
-    return removed, failures
+    return _reserved.clean("slurm", "Slurm job", _cancelled)
 
 
 def _cancelled(name: str) -> list[str]:
@@ -159,7 +132,3 @@ def _cancelled(name: str) -> list[str]:
 def user() -> str:
     """Return the name of our user, as Slurm knows it."""
     return pwd.getpwuid(os.geteuid()).pw_name
-
-
-def _folder() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "perjoule" / "slurm"
