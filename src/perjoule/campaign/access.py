@@ -2,11 +2,12 @@
 compares folders with buckets.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import TableRow
-from perjoule.drivers.protocols import FileSystem, Need, Workload
+from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
 
 
 def fits(filesystem: TableRow, workload: TableRow) -> bool:
@@ -18,7 +19,9 @@ def fits(filesystem: TableRow, workload: TableRow) -> bool:
 def check_access(
     filesystems: Sequence[TableRow], workloads: Sequence[TableRow], place: CampaignSource
 ) -> None:
-    """Check that every workload has a file system, and every file system a workload. Raises CampaignError."""
+    """Check that every workload has a file system, and every file system a workload, and that no workload deletes
+    what is others'. Raises CampaignError.
+    """
     for workload in workloads:
         if not any(fits(filesystem, workload) for filesystem in filesystems):
             need = _need(workload)
@@ -30,6 +33,14 @@ def check_access(
             offers = filesystem.driver.offers
             fault = f"filesystem {filesystem.kind} offers {offers}, and no workload here needs them"
             raise place.error(filesystem.path, fault, f"add a workload that needs {offers}, or remove it")
+    for filesystem, workload in itertools.product(filesystems, workloads):
+        remakes = isinstance(workload.driver, RemakesPools) and workload.driver.remakes_pools
+        if remakes and isinstance(filesystem.driver, NamesCluster) and fits(filesystem, workload):
+            fault = (
+                f"workload {workload.kind} makes and deletes pools, and that of filesystem {filesystem.kind} is "
+                "others'"
+            )
+            raise place.error((*workload.path, "operation"), fault, "choose another operation")
 
 
 def _need(workload: TableRow) -> Need:

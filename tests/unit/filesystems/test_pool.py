@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule import drivers
+from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Completed, FileSystem, Hosts, MakesPools, TellsState, able
 from perjoule.filesystems.pool import namespaces
 from perjoule.machine.processes import own
-from perjoule.model.errors import MachineError, MountLost, NotAble, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, MountLost, NotAble, WorkloadError
 from perjoule.workloads.rados import _rados as rados_argv
 from places import transcript
 from scripted import ScriptedHost
@@ -135,3 +135,19 @@ def test_pools_of_others_are_neither_made_nor_deleted_and_must_be_named() -> Non
             able(mounted, MakesPools).delete_pool(host.name)
     with pytest.raises(ValidationError, match="ceph names no pool"):
         pool(pool="")
+
+
+def test_a_load_that_deletes_pools_is_refused_as_soon_as_its_campaign_is_read() -> None:
+    def read(kind: str, operation: str) -> None:
+        campaign.parse(
+            '[testbed]\nkind = "virtual"\n[[filesystem]]\n'
+            f'{kind}\n[[workload]]\nkind = "rados"\noperation = ["write", "{operation}"]\n'
+        )
+
+    theirs = 'kind = "pool"\nceph = {pool = "lab", keyring = "/keys"}'
+    with pytest.raises(
+        CampaignError, match="makes and deletes pools, and that of filesystem pool is others'"
+    ):
+        read(theirs, "procedure")
+    read(theirs, "seq")
+    read('kind = "rados"', "procedure")

@@ -64,7 +64,13 @@ from perjoule.drivers.protocols.testbed_abilities import (
 )
 from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.within import Within
-from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
+from perjoule.drivers.protocols.workload import (
+    ListsUsers,
+    Need,
+    RemakesPools,
+    Workload,
+    require_time,
+)
 
 __all__ = [
     "ELSEWHERE",
@@ -117,6 +123,7 @@ __all__ = [
     "Pool",
     "Port",
     "Process",
+    "RemakesPools",
     "Scrubs",
     "Seeks",
     "ServerEvent",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
+from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, Mounted
 from perjoule.drivers.protocols.host import Host
@@ -147,6 +148,15 @@ class Workload(ABC):
         None: it loads in another way, and says nothing of what the file system could do.
         """
         return None
+
+
+class RemakesPools(Ability):
+    """A load that may make and delete the pools of clients, which stores of others don't allow."""
+
+    @property
+    @abstractmethod
+    def remakes_pools(self) -> bool:
+        """Whether it does with these options."""
 
 
 def require_time(results: Sequence[ClientResult]) -> None:

@@ -19,7 +19,16 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check, Host, MakesPools, Mounted, Need, Workload, require_time
+from perjoule.drivers.protocols import (
+    Check,
+    Host,
+    MakesPools,
+    Mounted,
+    Need,
+    RemakesPools,
+    Workload,
+    require_time,
+)
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import (
@@ -69,7 +78,7 @@ class Began:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class RadosBench(Workload):
+class RadosBench(Workload, RemakesPools):
     """Write objects, or read them in order or at random, with a number in flight per client."""
 
     needs: ClassVar[Need] = "pools"
@@ -140,6 +149,11 @@ class RadosBench(Workload):
         if self.operation == "procedure":
             return ("write", "read")
         return ("write" if self.operation == "write" else "read",)
+
+    @property
+    def remakes_pools(self) -> bool:
+        """Only `procedure` does."""
+        return self.operation == "procedure"
 
     @property
     def pattern(self) -> Pattern:
