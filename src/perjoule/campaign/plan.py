@@ -9,6 +9,7 @@ from perjoule import catalogue, drivers
 from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.reading import follows
 from perjoule.campaign.tables import fields_of
+from perjoule.drivers.protocols import laid_out_bytes
 from perjoule.model import Campaign, Spec, Trial
 from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 
@@ -80,8 +81,8 @@ def plan(campaign: Campaign) -> Plan:
             speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
             measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
             # a read behind its own write finds what that wrote, as `execution.layouts` has it
-            if workload.directions != ("write",) and not (before and follows(before, trial)):
-                loading_s += min(loading_s, moved_bytes / speed)
+            if not (before and follows(before, trial)):
+                loading_s += min(loading_s, laid_out_bytes(workload, trial.clients_count) / speed)
             duration_s = loading_s + 2 * campaign.settle_s + TRIAL_S
             optional = campaign.until is not None and trial.repetition > campaign.least_count
             steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional, index))

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.drivers.protocols import Check, Host, LaysOut, Mounted, Workload
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import MOST_BYTES, text_of
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Series
@@ -61,7 +61,7 @@ HEADER = ["ended_s", "context", "generated", "own_reads", "earlier"]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class KvCache(Workload):
+class KvCache(Workload, LaysOut):
     """Requests of many users to inference servers, whose key-value cache is kept in files."""
 
     also_called: ClassVar[Mapping[str, str]] = {
@@ -136,6 +136,10 @@ class KvCache(Workload):
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes written and read."""
         return self.token_bytes * sum(map(sum, self._tokens(clients_count)))
+
+    def laid_out_bytes(self, clients_count: int) -> int:
+        """Return none: it reads what it writes itself."""
+        return 0
 
     def checks(self) -> tuple[Check, ...]:
         """Check for Python on clients."""

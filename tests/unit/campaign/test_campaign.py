@@ -286,6 +286,31 @@ def test_the_plan_writes_no_files_for_reads_that_find_those_of_their_own_write()
     assert apart.duration_s - behind.duration_s == pytest.approx(sum(step.loading_s for step in reads))
 
 
+def test_the_plan_writes_beforehand_only_what_a_load_reads_and_does_not_write_itself() -> None:
+    def besides_s(workload: str, filesystem: str = "moosefs") -> float:
+        """How long a trial takes besides its load."""
+        text = (
+            'clients = 1\nrepetitions = 1\n[testbed]\nkind = "virtual"\n[[filesystem]]\nkind = '
+            f'"{filesystem}"\n[[workload]]\n{workload}\n'
+        )
+        (step,) = campaign.plan(campaign.parse(text)).steps
+        return step.duration_s - step.loading_s
+
+    write, read = (
+        f'kind = "fio"\noperation = "{operation}"\nsize = "64 MiB"' for operation in ("write", "read")
+    )
+    users = "\n".join(
+        f'[[workload.together]]\nuser = "{user}"\n{load}' for user, load in (("a", write), ("b", read))
+    )
+    assert besides_s(read) > besides_s(write)
+    assert besides_s(f'kind = "together"\n{users}') == pytest.approx(besides_s(read))
+    for itself in (
+        besides_s('kind = "kv_cache"\nmodel = "tiny-1b"\nshare = "1 %"\nusers = 8\nrequests = 24'),
+        besides_s('kind = "rados"\noperation = "procedure"', "rados"),
+    ):
+        assert itself == pytest.approx(besides_s(write))
+
+
 # Faults
 
 

@@ -65,10 +65,12 @@ from perjoule.drivers.protocols.testbed_abilities import (
 from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.within import Within
 from perjoule.drivers.protocols.workload import (
+    LaysOut,
     ListsUsers,
     Need,
     RemakesPools,
     Workload,
+    laid_out_bytes,
     require_time,
 )
 
@@ -100,6 +102,7 @@ __all__ = [
     "Hosts",
     "Killable",
     "Launcher",
+    "LaysOut",
     "Lease",
     "Leased",
     "LendsDevices",
@@ -143,6 +146,7 @@ __all__ = [
     "Workload",
     "WorksInBackground",
     "able",
+    "laid_out_bytes",
     "planned",
     "require_time",
 ]

@@ -159,6 +159,21 @@ class RemakesPools(Ability):
         """Whether it does with these options."""
 
 
+class LaysOut(Ability):
+    """A load that does not lay out all that it reads."""
+
+    @abstractmethod
+    def laid_out_bytes(self, clients_count: int) -> int:
+        """Return how many bytes `prepare` writes before the window."""
+
+
+def laid_out_bytes(workload: Workload, clients_count: int) -> int:
+    """Return how many bytes a load writes before its window: those that it will read."""
+    if isinstance(workload, LaysOut):
+        return workload.laid_out_bytes(clients_count)
+    return 0 if workload.directions == ("write",) else workload.moved_bytes(clients_count)
+
+
 def require_time(results: Sequence[ClientResult]) -> None:
     """Check that each client's load took time.
 

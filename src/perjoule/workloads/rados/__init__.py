@@ -22,6 +22,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import (
     Check,
     Host,
+    LaysOut,
     MakesPools,
     Mounted,
     Need,
@@ -78,7 +79,7 @@ class Began:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class RadosBench(Workload, RemakesPools):
+class RadosBench(Workload, LaysOut, RemakesPools):
     """Write objects, or read them in order or at random, with a number in flight per client."""
 
     needs: ClassVar[Need] = "pools"
@@ -201,6 +202,10 @@ class RadosBench(Workload, RemakesPools):
         afterwards.
         """
         return clients_count * self.size_bytes
+
+    def laid_out_bytes(self, clients_count: int) -> int:
+        """Return those of a read alone; `procedure` reads what it has written itself."""
+        return clients_count * self.size_bytes if self.operation in ("seq", "rand") else 0
 
     def checks(self) -> tuple[Check, ...]:
         """Check for rados."""

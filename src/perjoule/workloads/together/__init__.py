@@ -19,7 +19,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check, Host, ListsUsers, Mounted, Workload
+from perjoule.drivers.protocols import Check, Host, LaysOut, ListsUsers, Mounted, Workload, laid_out_bytes
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Direction, Outcome, Spec
 from perjoule.model.errors import PerjouleError
@@ -63,7 +63,7 @@ _Tables = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Together(Workload):
+class Together(Workload, LaysOut):
     """The workloads of several users, at the same time."""
 
     together: _Tables
@@ -164,6 +164,12 @@ class Together(Workload):
         """Return the bytes of all users' files, of all their jobs."""
         return sum(
             job.workload.stored_bytes(len(job.user.clients) or clients_count) for job in self._all_jobs
+        )
+
+    def laid_out_bytes(self, clients_count: int) -> int:
+        """Return the bytes of those users who read."""
+        return sum(
+            laid_out_bytes(job.workload, len(job.user.clients) or clients_count) for job in self._all_jobs
         )
 
     def checks(self) -> tuple[Check, ...]:
