@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule.model import Record
+from perjoule.model import Campaign, Record
 from perjoule.store import Results
 from perjoule.store.results import digest_of
-from perjoule.summary.campaign import campaign_of, strangers
+from perjoule.summary.campaign import strangers
 
 
-def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
+def check(results: Results, campaign: Campaign | None, records: Sequence[Record]) -> Iterator[str]:
     """Yield "" for each trial that the campaign has, and if its text is the one that was run; a sentence
     for what is not so.
     """
     path = results.folder / "campaign.toml"
-    campaign = campaign_of(results)
     if campaign is None:
         if not all(record.imported for record in records):
             yield f"{path}: this perjoule can't read it, so whether the trials are its own is not known"

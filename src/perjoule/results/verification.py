@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.measures.points import points
-from perjoule.model import Point, Record, Series
+from perjoule.model import Campaign, Point, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.model.records import FORMAT
 from perjoule.results import belonging, modelled_watts
@@ -56,7 +56,7 @@ class Findings:
 
 def verify(results: Results) -> Findings:
     """Check a results folder, changing nothing. Raises MachineError if it can't be read at all."""
-    entries, reported = results.entries(), _reported(results)
+    entries, reported, campaign = results.entries(), _reported(results), campaign_of(results)
     last = {entry.trial: entry.attempt for entry in entries}
     counted = [reported and entry.attempt == last[entry.trial] for entry in entries]
     attempts = [
@@ -66,7 +66,12 @@ def verify(results: Results) -> Findings:
     outcomes = [check for attempt in attempts for check in attempt.checks]
     latest = [attempt for attempt, in_table in zip(attempts, counted, strict=True) if in_table]
     records = [attempt.record for attempt in attempts if attempt.record]
-    checks = [*_files(results), *belonging.check(results, records), *outcomes, *_table(results, latest)]
+    checks = [
+        *_files(results, entries),
+        *belonging.check(results, campaign, records),
+        *outcomes,
+        *_table(results, campaign, latest),
+    ]
     notes: list[str] = [
         check for check in checks if isinstance(check, Note) and not isinstance(check, Older | Redefined)
     ]
@@ -102,8 +107,7 @@ def verify(results: Results) -> Findings:
 # compared.
 
 
-def _files(results: Results) -> Iterator[str]:
-    entries = results.entries()
+def _files(results: Results, entries: Sequence[JournalEntry]) -> Iterator[str]:
     for (trial, attempt), count in Counter((entry.trial, entry.attempt) for entry in entries).items():
         yield "" if count == 1 else f"{results.journal}: {count} lines list attempt {attempt} of {trial}"
     listed = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
@@ -247,22 +251,20 @@ def _redated(stored: Series, again: Series) -> bool:
     )
 
 
-def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
+def _table(results: Results, campaign: Campaign | None, latest: Sequence[_Attempt]) -> Iterator[str]:
     readable = [
         (attempt.record, attempt.points)
         for attempt in latest
         if attempt.record and attempt.points is not None
     ]
     try:
-        stored = results.table()
+        stored = results.stored_table()
         if stored is None:
             if _reported(results):
                 yield f"{results.folder / 'table.json'}: missing, so the report's numbers can't be checked"
             return
         if len(readable) < len(latest):
             return
-        lacking = LACKING.get(results.table_format(), frozenset())
-        campaign = campaign_of(results)
         computed = cells_of(
             campaign,
             [record for record, _ in readable],
@@ -271,7 +273,7 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
     except PerjouleError as error:
         yield str(error)
         return
-    yield from differing_cells(stored, computed, lacking)
+    yield from differing_cells(stored.cells, computed, LACKING.get(stored.format, frozenset()))
 
 
 def _reported(results: Results) -> bool:

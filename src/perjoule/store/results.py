@@ -37,6 +37,14 @@ def digest_of(campaign_text: str, overrides: Sequence[str], files: Mapping[str, 
 
 
 @dataclass(frozen=True)
+class StoredTable:
+    """The table of a report, and the format in which it was written."""
+
+    cells: tuple[Cell, ...]
+    format: int
+
+
+@dataclass(frozen=True)
 class Results:
     """A results folder. Reading needs nothing; adding needs `hold`."""
 
@@ -223,25 +231,28 @@ class Results:
             )
 
     def table(self) -> tuple[Cell, ...] | None:
+        """Read the cells of the stored table; None if no report was written yet. Raises MachineError."""
+        stored = self.stored_table()
+        return stored and stored.cells
+
+    def stored_table(self) -> StoredTable | None:
         """Read the stored table; None if no report was written yet. Raises MachineError."""
         path = self.folder / "table.json"
         if not path.exists():
             return None
         with spoken(path):
-            return tuple(from_json(Cell, cell) for cell in cast("list[Json]", self._table()["cells"]))
+            table: object = json_of(path)
+            if not isinstance(table, dict) or not isinstance(
+                cells := cast("dict[str, Any]", table).get("cells"), list
+            ):
+                raise ValueError("it has no cells")
+            rows = tuple(from_json(Cell, cell) for cell in cast("list[Json]", cells))
+            return StoredTable(rows, format_of(cast("dict[str, Any]", table)))
 
     def table_format(self) -> int:
         """Return the format of the stored table; that of today if it is missing. Raises MachineError."""
-        if not (self.folder / "table.json").exists():
-            return FORMAT
-        with spoken(self.folder / "table.json"):
-            return format_of(self._table())
-
-    def _table(self) -> dict[str, Any]:
-        table: object = json_of(self.folder / "table.json")
-        if not isinstance(table, dict) or not isinstance(cast("dict[str, Any]", table).get("cells"), list):
-            raise ValueError("it has no cells")
-        return cast("dict[str, Any]", table)
+        stored = self.stored_table()
+        return stored.format if stored else FORMAT
 
     def keep_campaign(self, digest: str, conditions: Mapping[str, float]) -> None:
         """Keep the digest of the campaign as it is from now on, and the conditions of its trials.

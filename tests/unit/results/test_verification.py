@@ -1,13 +1,14 @@
 import json
 import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from measured import STEADY, measured
-from perjoule import store
+from perjoule import campaign, store
 from perjoule.measures.points import points
 from perjoule.model import Channel, Series
 from perjoule.model.doubts import CACHE, METERS, WORK
@@ -58,6 +59,25 @@ def test_what_was_measured_verifies(results):
     found = verify(results)
     assert found.differences == ()
     assert found.checked_count > 4 * 3 + 2 * 10  # files of four trials, and the numbers of two cells
+
+
+def test_the_campaign_the_journal_and_the_table_are_read_once(results, monkeypatch):
+    read = Counter()
+
+    def counted(owner, name):
+        function = getattr(owner, name)
+
+        def counting(*arguments, **words):
+            read[name] += 1
+            return function(*arguments, **words)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    counted(campaign, "parse")
+    for name in ("entries", "stored_table"):
+        counted(store.Results, name)
+    assert verify(results).differences == ()
+    assert read == {"parse": 1, "entries": 1, "stored_table": 1}
 
 
 def test_results_that_were_stored_without_the_space_before_a_percent_sign_verify(results):
