@@ -22,7 +22,7 @@ import numpy as np
 from perjoule import drivers
 from perjoule.catalogue import Cluster, idle_w
 from perjoule.drivers.protocols import Hosts
-from perjoule.energy.coefficients import coefficient_terms
+from perjoule.energy.coefficients import ModelledHosts
 from perjoule.model import Clock, HostFact, Outcome, Record, Series, Spec, Trial
 from perjoule.model.units import MIB
 from perjoule.monitoring.recorder import Memory
@@ -97,7 +97,7 @@ def sigma_w(hosts: Hosts, series: Sequence[Series], windows: list[tuple[float, f
         Trial(nothing, nothing, nothing, (), 4, 1), "valid", "", 1, Clock(0.0, 0.0), hosts.scale, "odroid-hc4", facts, (), None,
         {"testbed": hosts.facts}, {}, hardware=hosts.cluster,
     )  # fmt: skip
-    terms = coefficient_terms(record, series, tuple((1, one) for one in series), tuple(windows))
+    terms = ModelledHosts(record, series).terms(tuple((1, one) for one in series), tuple(windows))
     return hypot(*(term.standard_j for term in terms)) / (windows[0][1] - windows[0][0])
 
 

@@ -13,6 +13,7 @@ from perjoule import drivers
 from perjoule.energy.amount import amount
 from perjoule.energy.baseline import dynamic, idle
 from perjoule.energy.choosing import Chooser, Roles, parts_of
+from perjoule.energy.coefficients import ModelledHosts
 from perjoule.energy.power import added
 from perjoule.energy.terms import budget
 from perjoule.meters.constant import Constant
@@ -107,7 +108,7 @@ def test_a_number_is_not_judged_as_a_reading():
     often = Series(everything.channel, t_s, np.full(2000, 99 / 1999), np.full(2000, 68.46), t_s, t_s)
     series = {one.channel: one for one in (often, switch)}
     record: Any = SimpleNamespace(cluster="", hardware=None, hosts=(), data_hosts=(), phases=[])
-    net = added(record, series, channels, 10.0, 13.0)
+    net = added(ModelledHosts(record, tuple(series.values())), series, channels, 10.0, 13.0)
     assert not any("power samples" in doubt for doubt in net.doubts)
 
 

@@ -2,14 +2,15 @@
 how certain they are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, Signed, cover, devices_of, items
-from perjoule.energy.power import Boundaries, BoundaryParts, added
+from perjoule.energy.power import Boundaries, BoundaryParts
 from perjoule.energy.quantities import one_quantity, other_quantity, wrong_ratio
-from perjoule.model import Channel, Record, Series
+from perjoule.model import Channel, Series
 from perjoule.model.doubts import METERS, Doubt
 
 # Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
@@ -42,10 +43,10 @@ class Roles:
 class Headline:
     """The window that decides, and what was measured in it."""
 
-    record: Record
     series: Mapping[Channel, Series]
     began_s: float
     ended_s: float
+    added: Callable[[BoundaryParts, float, float], Boundaries]  # the energy of channels in a window
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,7 @@ class Chooser:
     def _measured(self, parts: BoundaryParts) -> Boundaries:
         if self.headline is None:
             return Boundaries(parts=parts)
-        return added(
-            self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s
-        )
+        return self.headline.added(parts, self.headline.began_s, self.headline.ended_s)
 
     def _wrong_ratio(self, channel: Channel) -> float:
         if self.headline is None:
@@ -276,6 +275,13 @@ def parts_of(
     grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]
 ) -> BoundaryParts:
     """Find the channels of one grade that make up hosts' boundaries; `cluster` as in `coverage.items`."""
+    return _parts_of(grade, tuple(channels), cluster, host_names)
+
+
+@lru_cache(maxsize=256)  # the trials of a campaign have the same
+def _parts_of(
+    grade: str, channels: tuple[Channel, ...], cluster: frozenset[str], host_names: frozenset[str]
+) -> BoundaryParts:
     metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(channels, cluster, switch=switched)

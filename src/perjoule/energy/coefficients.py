@@ -22,8 +22,9 @@ hosts with the same board or disk share its error, and so do all trials.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import copysign
 
 from perjoule.catalogue import Cluster, Node, Value
@@ -65,44 +66,104 @@ class _Use:
     disks_j: float
 
 
-def coefficient_terms(
-    record: Record, series: Iterable[Series], parts: SignedSeries, windows: tuple[Window, ...]
-) -> tuple[Term, ...]:
-    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if
-    undetermined.
+@dataclass(frozen=True, eq=False)
+class ModelledHosts:
+    """A trial's hosts as the model of watts has them, prepared once for the errors of any number of energies."""
 
-    Args:
-        record: of the trial, with its hardware.
-        series: of the record; those of the boards and disks are the model's inputs.
-        parts: the series that make up the energy, with their signs.
-        windows: those whose energies, each times its weight, make up the energy.
-    """
-    cluster = hardware(record)
-    if cluster is None:
-        return ()
-    length_s = sum(weight * (ended_s - began_s) for began_s, ended_s, weight in windows)
-    modelled = {(s.channel.host, s.channel.component): s for s in series if s.channel.grade == "modelled"}
-    nodes = {node.name: node for node in cluster.nodes}
-    of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
-    slopes: dict[str, float] = defaultdict(float)
-    for sign, part_series in parts:
-        host, component = part_series.channel.host, part_series.channel.component
-        if component == SWITCH:
-            slopes["switch"] += sign * length_s
-            continue
-        if host not in of or component not in ("board", "disks", "supply"):
+    record: Record  # with its hardware
+    series: Collection[Series]  # of the record; those of the boards and disks are the model's inputs
+
+    def terms(self, parts: SignedSeries, windows: tuple[Window, ...]) -> tuple[Term, ...]:
+        """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if
+        undetermined.
+
+        Args:
+            parts: the series that make up the energy, with their signs.
+            windows: those whose energies, each times its weight, make up the energy.
+        """
+        cluster = self._cluster
+        if cluster is None:
             return ()
-        for weight, some in _apart(windows) if _is_bent(of[host]) else ((1.0, windows),):
-            inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
-            board_j, disks_j = (0.0 if of_part is None else _joules(of_part, some) for of_part in inputs)
-            if board_j is None or disks_j is None:
+        efficiency = cluster.supply_efficiency.value
+        length_s = sum(weight * (ended_s - began_s) for began_s, ended_s, weight in windows)
+        slopes: dict[str, float] = defaultdict(float)
+        for sign, part_series in parts:
+            host, component = part_series.channel.host, part_series.channel.component
+            if component == SWITCH:
+                slopes["switch"] += sign * length_s
+                continue
+            if host not in self._nodes or component not in ("board", "disks", "supply"):
                 return ()
-            use = _Use(sum(by * (ended_s - began_s) for began_s, ended_s, by in some), board_j, disks_j)
-            for name, slope in _slopes(
-                component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)
-            ):
-                slopes[name] += sign * weight * slope
-    return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
+            node = self._nodes[host]
+            for weight, some in _apart(windows) if _is_bent(node) else ((1.0, windows),):
+                # a host may lack one
+                inputs = (self._components.get((host, part)) for part in ("board", "disks"))
+                board_j, disks_j = (0.0 if of_part is None else _joules(of_part, some) for of_part in inputs)
+                if board_j is None or disks_j is None:
+                    return ()
+                use = _Use(sum(by * (ended_s - began_s) for began_s, ended_s, by in some), board_j, disks_j)
+                for name, slope in _slopes(component, node, use, efficiency, rated=self._rated):
+                    slopes[name] += sign * weight * slope
+        return tuple(self._terms(slopes))
+
+    def _terms(self, slopes: defaultdict[str, float]) -> Iterator[Term]:
+        fitted: dict[str, float] = defaultdict(float)
+        for follower, coefficient in self._values.items():
+            for name, by in coefficient.follows.items():
+                fitted[name] += slopes[follower] * by
+        for name, value in self._values.items():
+            error_j = (slopes[name] + fitted[name]) * value.sigma
+            if abs(error_j) > NOISE_J:
+                kind, source = self._kinds[name]
+                yield Term(
+                    kind,
+                    abs(error_j),
+                    "modelled",
+                    shared=True,
+                    source=source,
+                    sign=int(copysign(1, error_j)),
+                )
+
+    @cached_property
+    def _cluster(self) -> Cluster | None:
+        return hardware(self.record)
+
+    @cached_property
+    def _rated(self) -> bool:
+        """Whether the hosts' CPU capacity derives from their boards' rating; a real host's is its number of
+        cores.
+        """
+        return value_at(self.record.facts, "testbed", "machine_mips_per_core") is not None
+
+    @cached_property
+    def _nodes(self) -> Mapping[str, Node]:
+        """The hardware of each host."""
+        nodes = {node.name: node for node in self._cluster.nodes} if self._cluster else {}
+        return {host.name: nodes[host.node] for host in self.record.hosts if host.node in nodes}
+
+    @cached_property
+    def _components(self) -> Mapping[tuple[str, str], Series]:
+        return {
+            (s.channel.host, s.channel.component): s for s in self.series if s.channel.grade == "modelled"
+        }
+
+    @cached_property
+    def _values(self) -> Mapping[str, Value]:
+        """The coefficients by name; a host whose capacity is its own cores knows nothing of a rating."""
+        values = coefficients(self._cluster) if self._cluster else dict[str, Value]()
+        return {name: value for name, value in values.items() if self._rated or not name.startswith(RATING)}
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, tuple[str, str]]:
+        """How each coefficient is called in a budget, and its source."""
+        file = (self._cluster.file or self._cluster.name) if self._cluster else ""
+        return {
+            name: (
+                next(kind for prefix, kind in _TERMS.items() if name.startswith(prefix)),
+                f"{file}: {name}",
+            )
+            for name in self._values
+        }
 
 
 def _is_bent(node: Node) -> bool:
@@ -116,32 +177,6 @@ def _apart(windows: tuple[Window, ...]) -> Iterator[tuple[float, tuple[Window, .
     for began_s, ended_s, weight in windows:
         if ended_s > began_s:
             yield weight, ((began_s, ended_s, 1.0),)
-
-
-def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
-    """Return the coefficients by name; a host whose capacity is its own cores knows nothing of a rating."""
-    return {
-        name: value for name, value in coefficients(cluster).items() if rated or not name.startswith(RATING)
-    }
-
-
-def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
-    fitted: dict[str, float] = defaultdict(float)
-    for follower, coefficient in values.items():
-        for name, by in coefficient.follows.items():
-            fitted[name] += slopes[follower] * by
-    for name, value in values.items():
-        error_j = (slopes[name] + fitted[name]) * value.sigma
-        if abs(error_j) > NOISE_J:
-            kind = next(term for prefix, term in _TERMS.items() if name.startswith(prefix))
-            yield Term(
-                kind,
-                abs(error_j),
-                "modelled",
-                shared=True,
-                source=f"{file}: {name}",
-                sign=int(copysign(1, error_j)),
-            )
 
 
 @once
@@ -205,10 +240,3 @@ def _beyond(energy_j: float, idle_j: float) -> float:
     """
     more_j = energy_j - idle_j
     return more_j if abs(more_j) > NOISE_RATIO * abs(idle_j) else 0.0
-
-
-def _rated(record: Record) -> bool:
-    """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its
-    number of cores.
-    """
-    return value_at(record.facts, "testbed", "machine_mips_per_core") is not None

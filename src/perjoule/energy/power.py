@@ -7,10 +7,10 @@ from perjoule.energy import contradictions
 from perjoule.energy.amount import amount
 from perjoule.energy.baseline import idle_windows
 from perjoule.energy.budget import Budget, combined
-from perjoule.energy.coefficients import coefficient_terms
+from perjoule.energy.coefficients import ModelledHosts
 from perjoule.energy.coverage import Signed, SignedSeries
 from perjoule.energy.terms import budget
-from perjoule.model import Channel, Record, Series
+from perjoule.model import Channel, Series
 from perjoule.model.doubts import METERS, Doubt
 
 SHORT_COUNT = 5  # samples in a window, below which it is called short
@@ -74,22 +74,23 @@ class Boundaries:
 
 
 def added(
-    record: Record, series: Mapping[Channel, Series], parts: BoundaryParts, began_s: float, ended_s: float
+    hosts: ModelledHosts,
+    series: Mapping[Channel, Series],
+    parts: BoundaryParts,
+    began_s: float,
+    ended_s: float,
 ) -> Boundaries:
     """Add up the energy of channels over a window, with its budget; the coefficients of those that are
     modelled are in it.
     """
+    record = hosts.record
     quiet, windows = idle_windows(record), ((began_s, ended_s, 1.0),)
 
     def sum_of(signed: Signed) -> Budget | None:
         summands = tuple((sign, series[channel]) for sign, channel in signed)
         total = energy(summands, began_s, ended_s, quiet)
         modelled = tuple((sign, s) for sign, s in summands if s.channel.grade == "modelled")
-        return (
-            total.and_terms(coefficient_terms(record, series.values(), modelled, windows))
-            if total and modelled
-            else total
-        )
+        return total.and_terms(hosts.terms(modelled, windows)) if total and modelled else total
 
     net, gross, boards = sum_of(parts.net), sum_of(parts.gross), sum_of(parts.boards)
     channels = [channel for _, channel in (*parts.net, *parts.gross)]

@@ -5,10 +5,9 @@ clients, and of all.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from perjoule.energy.baseline import OMITTED, UNSETTLED, dynamic, idle
+from perjoule.energy.baseline import OMITTED, UNSETTLED, dynamic
 from perjoule.energy.budget import Budget
 from perjoule.energy.choosing import REAL
-from perjoule.energy.coefficients import coefficient_terms
 from perjoule.energy.contradictions import margin_j
 from perjoule.energy.power import Boundaries, joules
 from perjoule.model.doubts import METERS, Doubt
@@ -107,13 +106,13 @@ def _added(reading: Reading, servers: Boundaries, began_s: float, ended_s: float
     """Return what a load added to the net energy, or why it is omitted; "" without a net energy."""
     if servers.net is None:
         return ""
-    net = reading.signed(servers.parts.net) if servers.parts else ()
-    if (without := idle(reading.record, net)) is None:
+    channels = servers.parts.net if servers.parts else ()
+    if (without := reading.idle(channels)) is None:
         return UNSETTLED
     added = dynamic(servers.net, without, length_s := ended_s - began_s)
     if added is not None and servers.grade == "modelled":
         idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
         added = added.and_terms(
-            coefficient_terms(reading.record, reading.series, net, ((began_s, ended_s, 1.0), *idle_time))
+            reading.modelled.terms(reading.signed(channels), ((began_s, ended_s, 1.0), *idle_time))
         )
     return OMITTED if added is None or added.value_j <= 0 else added

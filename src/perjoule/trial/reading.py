@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from perjoule.energy.baseline import IdlePower, idle
 from perjoule.energy.choosing import ChosenChannels, Headline, Roles
+from perjoule.energy.coefficients import ModelledHosts
 from perjoule.energy.coverage import Signed, SignedSeries
 from perjoule.energy.hosts import cluster_names, data_hosts, loading, roles, server_names
 from perjoule.energy.metering import Metering
@@ -92,12 +94,19 @@ class Reading:
         """The choice of channels, by the longest load's headline window."""
         longest = max(self.windows.values(), key=lambda span: span.length_s, default=None)
         span = self.chosen_by or (longest and (longest.began_s, longest.ended_s))
-        headline = Headline(self.record, self._of, *span) if span else None
+        headline = Headline(self._of, *span, self.added) if span else None
         return Metering.of(self._roles, self._of.keys(), headline)
 
     @cached_property
     def _of(self) -> Mapping[Channel, Series]:
         return {series.channel: series for series in self.series}
+
+    @cached_property
+    def _by_quantity(self) -> Mapping[Quantity, Sequence[Series]]:
+        by_quantity: dict[Quantity, list[Series]] = {}
+        for series in self.series:
+            by_quantity.setdefault(series.channel.quantity, []).append(series)
+        return by_quantity
 
     @cached_property
     def _roles(self) -> Roles:
@@ -137,7 +146,7 @@ class Reading:
 
     def total(self, quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Total:
         """Add up a counter over hosts in a window; None (without a doubt) if one of them lacks it."""
-        return total(self.series, quantity, hosts, began_s, ended_s)
+        return total(self._by_quantity.get(quantity, ()), quantity, hosts, began_s, ended_s)
 
     def signed(self, channels: Signed) -> SignedSeries:
         """Return the series of channels."""
@@ -152,15 +161,30 @@ class Reading:
         energy = self.added(choice.parts, began_s, ended_s)
         return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *choice.doubts))))
 
+    @cached_property
+    def modelled(self) -> ModelledHosts:
+        """The hosts as the model of watts has them."""
+        return ModelledHosts(self.record, self.series)
+
     def added(self, parts: BoundaryParts, began_s: float, ended_s: float) -> Boundaries:
         """Add up channels in a window, in wall time: several measures ask for the same ones."""
         key = (parts, began_s, ended_s)
         if key not in self._added:
-            self._added[key] = added(self.record, self._of, *key)
+            self._added[key] = added(self.modelled, self._of, *key)
         return self._added[key]
 
     @cached_property
     def _added(self) -> dict[tuple[BoundaryParts, float, float], Boundaries]:
+        return {}
+
+    def idle(self, channels: Signed) -> IdlePower | None:
+        """Return the idle power of channels in wall time; None if it is not known."""
+        if channels not in self._idle:
+            self._idle[channels] = idle(self.record, self.signed(channels))
+        return self._idle[channels]
+
+    @cached_property
+    def _idle(self) -> dict[Signed, IdlePower | None]:
         return {}
 
     def servers(self, began_s: float, ended_s: float) -> Boundaries:
