@@ -45,18 +45,18 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
 
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
     """
-    name, curve = series.channel.name, integral(series)
     if not ended_s > began_s:
-        return Amount(None, 0.0, (METERS.no_window(channel=name),))
+        return Amount(None, 0.0, (METERS.no_window(channel=series.channel.name),))
     if series.channel.semantics == "state":
-        return Amount(None, 0.0, (METERS.bound_only(channel=name),))
-    upto, covered_s = (ends.tolist() for ends in curve.until(np.array([began_s, ended_s])))
-    coverage = min(max((covered_s[1] - covered_s[0]) / (ended_s - began_s), 0.0), 1.0)
+        return Amount(None, 0.0, (METERS.bound_only(channel=series.channel.name),))
+    curve = integral(series)
+    value, covered_s = curve.within(began_s, ended_s)
+    coverage = min(max(covered_s / (ended_s - began_s), 0.0), 1.0)
     objections = [*_objections(curve, began_s, ended_s, coverage)]
     doubts = tuple(dict.fromkeys([*(doubt for doubt, _ in objections), *_wraps(series, began_s, ended_s)]))
     if any(refuses for _, refuses in objections):
         return Amount(None, coverage, doubts)
-    value = (upto[1] - upto[0]) / coverage
+    value /= coverage
     if (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
         value, coverage = _counted_j(series, began_s, ended_s)
     return Amount(value if isfinite(value) else None, coverage, doubts)
@@ -144,13 +144,12 @@ def _objections(
     """Return doubts about a window's amount, and whether each refuses it."""
     channel = curve.channel
     name, semantics = channel.name, channel.semantics
-    t_s, value = curve.inside(began_s, ended_s)
     yield from ((doubt, False) for fault in curve.faults if (doubt := fault.within(began_s, ended_s)))
     if coverage < LEAST_COVERAGE_RATIO:
         yield METERS.uncovered(channel=name, covered_ratio=coverage), True
     elif coverage < 1 - 1e-6:
         yield METERS.gap(channel=name, missing_ratio=1 - coverage), False
-    if semantics == "average" and unsteady(value):
+    if semantics == "average" and unsteady(curve.inside(began_s, ended_s)[1]):
         yield METERS.unsteady_averages(channel=name), True
     every_s, least_count, at_moments = curve.samples.t_s, _least_count(channel), semantics == "instantaneous"
     if (
@@ -161,12 +160,11 @@ def _objections(
     elif least_count and (count := _count(every_s, began_s, ended_s)) < least_count:
         few = METERS.too_few(channel=name, count=count, least_count=least_count, window_s=ended_s - began_s)
         yield few, True
-    if (
-        semantics == "counter"
-        and len(t_s) > 1
-        and (longest_s := float((t_s[1:] - t_s[:-1]).max())) > GAP_FACTOR * curve.usual_s
-    ):
-        yield METERS.unread(channel=name, longest_s=longest_s), False
+    if semantics == "counter" and curve.longest_s > GAP_FACTOR * curve.usual_s:
+        t_s, _ = curve.inside(began_s, ended_s)
+        longest_s = float((t_s[1:] - t_s[:-1]).max(initial=0.0))
+        if longest_s > GAP_FACTOR * curve.usual_s:
+            yield METERS.unread(channel=name, longest_s=longest_s), False
     if (steps := standing.steps_count(curve, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
         refused = steps < standing.LEAST_STEPS
         yield METERS.few_steps(channel=name, count=steps, refused=refused), refused

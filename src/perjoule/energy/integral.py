@@ -16,10 +16,9 @@ blocks before it and a few more pieces.
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,8 +46,7 @@ Index = NDArray[np.int64] | slice
 T = TypeVar("T", np.float64, np.int64)
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Pieces of time with the rate (W, B/s, s/s) at both ends, all of the same shape; an unknown one has
     length 0.
     """
@@ -85,8 +83,16 @@ class Integral:
         t_s = self.samples.t_s
         if len(t_s) < 2:
             return 0.0
-        after = np.arange(1, len(t_s), max(1, len(t_s) // STEPS_COUNT))
-        return float(np.median(t_s[after] - t_s[after - 1]))
+        every = max(1, len(t_s) // STEPS_COUNT)
+        steps_s = np.sort(t_s[1::every] - t_s[:-1:every])
+        middle = len(steps_s) // 2  # np.median takes four times as long
+        return float(steps_s[middle] if len(steps_s) % 2 else (steps_s[middle - 1] + steps_s[middle]) / 2)
+
+    @cached_property
+    def longest_s(self) -> float:
+        """The longest distance between samples; 0 if undefined."""
+        t_s = self.samples.t_s
+        return float((t_s[1:] - t_s[:-1]).max(initial=0.0))
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
@@ -121,6 +127,37 @@ class Integral:
             first, after = self.pieces(np.zeros(1, dtype=np.int64)), index > 0
             first_s = after * first.length_s
             amount, covered_s = amount + first_s * first.first_rate, covered_s + first_s
+        return amount, covered_s
+
+    def within(self, began_s: float, ended_s: float) -> tuple[float, float]:
+        """Return the amount of a window, and the covered time in it: the difference of `until` of its ends, without
+        arrays of two.
+        """
+        if not 2 <= self._count <= KEPT_COUNT:
+            amount, covered_s = (ends.tolist() for ends in self.until(np.array([began_s, ended_s])))
+            return amount[1] - amount[0], covered_s[1] - covered_s[0]
+        low, high = self.span(began_s, ended_s)
+        before, before_s = self._up_to(low, began_s)
+        upto, upto_s = self._up_to(high, ended_s)
+        return upto - before, upto_s - before_s
+
+    def _up_to(self, index: int, moment_s: float) -> tuple[float, float]:
+        """Return `until` of a moment, which cuts the piece that ends at sample `index`."""
+        amount, covered_s = self._blocks.item(max(index - 1, 0)), self._blocks_s.item(max(index - 1, 0))
+        if index < self._count:
+            if self._sums:
+                began_s, length_s, step_s, before, after = self._every_level[:, index].tolist()
+                into_s = min(max(moment_s - began_s, 0.0), length_s)
+                amount += before * min(into_s, step_s) + after * max(into_s - step_s, 0.0)
+            else:
+                began_s, length_s, first_rate, last_rate = self.piece(index)
+                into_s = min(max(moment_s - began_s, 0.0), length_s)
+                rise = (last_rate - first_rate) * into_s / max(length_s, LEAST_S)
+                amount += into_s * (first_rate + rise / 2)
+            covered_s += into_s
+        if index > 0 and self._semantics == "window mean":  # the first one has a window, too
+            _, length_s, rate, _ = self.piece(0)
+            amount, covered_s = amount + length_s * rate, covered_s + length_s
         return amount, covered_s
 
     def _before(self, index: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -193,6 +230,18 @@ class Integral:
             return self._pieces(index)
         return Pieces(*self._every[:, index])
 
+    def piece(self, index: int) -> Sequence[float]:
+        """Return begin, length and both rates of the piece that ends at a sample, as `pieces` does of many."""
+        if self._count > KEPT_COUNT:
+            return [column.item(0) for column in self._pieces(np.array([index]))]
+        return self._every[:, index].tolist()
+
+    def step_s(self, index: int) -> float:
+        """Return how far into a piece power steps; NaN where it is constant."""
+        if self._count > KEPT_COUNT:
+            return self._step(np.array([index]))[0].item(0)
+        return self._steps[0].item(min(max(index, 0), self._count - 1))
+
     @cached_property
     def _every(self) -> Floats:
         every = self._pieces(np.arange(self._count))
@@ -238,10 +287,13 @@ class Integral:
         def chunk(low: int) -> None:
             high = min(low + CHUNK_COUNT, self._count)
             pieces = self.pieces(slice(low, high))
-            starts = np.arange(0, high - low, self._block_count)
-            first = (low - 1) // self._block_count + 1
             moved = (pieces.first_rate + pieces.last_rate) * pieces.length_s
             moved *= 0.5
+            if self._block_count == 1:
+                amount[low:high], covered_s[low:high] = moved, pieces.length_s
+                return
+            starts = np.arange(0, high - low, self._block_count)
+            first = (low - 1) // self._block_count + 1
             amount[first : first + len(starts)] = np.add.reduceat(moved, starts)
             covered_s[first : first + len(starts)] = np.add.reduceat(pieces.length_s, starts)
 

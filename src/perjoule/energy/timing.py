@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isnan, sqrt
 
 import numpy as np
 
-from perjoule.energy.integral import BURST_S, Integral, between
+from perjoule.energy.integral import BURST_S, Integral
 from perjoule.energy.samples import Floats
 
 STEPPED_RATIO = 0.5  # of the spread of the rates around an edge, where power is taken to have stepped once
@@ -107,20 +107,20 @@ def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
             outside_s = abs(edge.moment_s - float(t_s[edge.sample]))
             total += 2 * (noise_w * outside_s) ** 2 if curve.channel.semantics != "counter" else 0.0
             continue
-        index = int(np.searchsorted(t_s, edge.moment_s, side="left"))
-        around = curve.pieces(between(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
-        piece_s, into_s = float(around.length_s[1]), edge.moment_s - float(around.began_s[1])
+        index, last = int(t_s.searchsorted(edge.moment_s)), len(t_s) - 1
+        piece_began_s, piece_s, mean_w, _ = curve.piece(min(max(index, 1), last))
+        into_s = edge.moment_s - piece_began_s
         if not 0 < into_s < piece_s:
             continue
-        before_w, mean_w, after_w = around.first_rate.tolist()
-        step_s = float(curve.step(np.array([index]))[0][0])
+        before_w, after_w = (curve.piece(min(max(index + n, 1), last))[2] for n in (-1, 1))
+        step_s = curve.step_s(index)
         squares = (mean_w - before_w) ** 2 + (after_w - mean_w) ** 2
         changed = max(squares - 4 * noise_w**2, 0.0)
         share = into_s / piece_s
         bridge = share * (1 - share)
         if piece_s >= BURST_S:
             total += changed * piece_s**2 * bridge / 4
-        elif not np.isnan(step_s):
+        elif not isnan(step_s):
             total += changed * (STEPPED_RATIO * piece_s * bridge) ** 2
         elif squares:
             burst = (share * (mean_w - before_w)) ** 2 + ((1 - share) * (mean_w - after_w)) ** 2

@@ -50,6 +50,23 @@ def test_a_series_of_any_length_adds_up_to_each_of_its_samples(made, semantics, 
     assert covered_s == pytest.approx(from_s, rel=1e-9)
 
 
+@pytest.mark.parametrize("quantity", ["energy", "cpu"])
+@pytest.mark.parametrize("semantics", [*KINDS, "average"])
+def test_a_window_is_to_the_last_bit_the_difference_of_its_ends(made, semantics, quantity):
+    series, _ = long(made, semantics, 300)
+    kept = np.r_[:100, 140:300]  # a gap
+    series = replace(series.at(kept), channel=replace(series.channel, quantity=quantity))
+    series.value[200] = np.nan
+    curve, dice = Integral(series), np.random.default_rng(3)
+    ends_s = np.concatenate((dice.uniform(-1, series.t_s[-1] + 1, 400), dice.choice(series.t_s, 200)))
+    seen_s = set()
+    for began_s, ended_s in np.sort(dice.permutation(ends_s).reshape(-1, 2), axis=1).tolist():
+        amount_of, covered_s = curve.until(np.array([began_s, ended_s]))
+        assert curve.within(began_s, ended_s) == (amount_of[1] - amount_of[0], covered_s[1] - covered_s[0])
+        seen_s.add(covered_s[1] - covered_s[0])
+    assert len(seen_s) > 250
+
+
 def test_a_series_of_a_million_samples_is_summed_by_several_threads(made):
     series, until_j = long(made, "instantaneous", 17 * CHUNK_COUNT)
     found_j, _ = Integral(series).until(series.t_s[[5, 1000, -5, -1]])
