@@ -86,7 +86,7 @@ class Budget:
         """Half of the 95 % interval."""
         return expanded(self.terms)
 
-    @property
+    @cached_property
     def shared_j(self) -> float:
         """Half of the 95 % interval of the errors that repetitions on one meter share, and do not show."""
         return expanded([term for term in self.terms if term.shared])
@@ -113,7 +113,7 @@ class Budget:
         )
         return Budget(self.value_j * factor, terms, self.unknown)
 
-    @property
+    @cached_property
     def shared(self) -> dict[str, float]:
         """Return the errors that repetitions share, by source: signed relative standard uncertainties."""
         errors: dict[str, float] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.energy.integral import Integral
+from perjoule.energy.once import once
 from perjoule.energy.samples import Floats
 
 TRIMMED_RATIO = 0.8  # of second differences that count for the noise: the largest are jumps of the load
@@ -137,10 +138,17 @@ def independent(value: Floats) -> tuple[float, float, float]:
     return sqrt(estimate.squares / count / max(1 - 2 / worth, 0.3)), worth, estimate.freedom
 
 
-def idle(curve: Integral, quiet: Sequence[tuple[float, float]]) -> list[Floats]:
+@once
+def idle(curve: Integral, quiet: tuple[tuple[float, float], ...]) -> Sequence[Floats]:
     """Return the samples that lie wholly within each window of idle time."""
     t_s, began_s = curve.samples.t_s, curve.samples.t_s - curve.samples.duration_s
     return [curve.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
+
+
+@once
+def calm_idle(curve: Integral, quiet: tuple[tuple[float, float], ...]) -> tuple[float, float] | None:
+    """Return the same as `calm`, of independent samples in each window of idle time."""
+    return calm(idle(curve, quiet))
 
 
 def calm(idle: Sequence[Floats], r: float = 0.0) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ update          a counter's reading was new at any time in the period before it,
 gaps            missing time counts with the mean of the rest
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import copysign, hypot, inf, sqrt
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from perjoule.energy.amount import amount
 from perjoule.energy.budget import Budget, Term
 from perjoule.energy.integral import Integral
-from perjoule.energy.noise import Correlation, calm, idle, independent, neighbours, noise
+from perjoule.energy.noise import Correlation, calm, calm_idle, idle, independent, neighbours, noise
 from perjoule.energy.once import once
 from perjoule.energy.samples import Floats
 from perjoule.energy.standing import Updated, unknown, updated
@@ -119,7 +119,7 @@ def _terms(
     dated: Updated,
     value_j: float,
     both: tuple[Edge, Edge],
-    quiet: Sequence[tuple[float, float]],
+    quiet: tuple[tuple[float, float], ...],
     coverage: float,
 ) -> Iterator[Term]:
     curve, (began_s, ended_s) = dated.curve, (edge.moment_s for edge in both)
@@ -191,7 +191,7 @@ def _request_s(curve: Integral, began_s: float, ended_s: float) -> float:
 
 
 def _sampled(
-    curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float
+    curve: Integral, both: tuple[Edge, Edge], quiet: tuple[tuple[float, float], ...], value_j: float
 ) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
     began_s, ended_s = (edge.moment_s for edge in both)
@@ -200,8 +200,8 @@ def _sampled(
     if len(value) < 2:
         yield Term("edges", edges_j(curve, both, 0.0), channel.meter)
         return
-    step = np.diff(value)
-    if (resolution := channel.specification.resolution) and float((step != 0).mean()) < DITHERED_RATIO:
+    resolution = channel.specification.resolution
+    if resolution and float((np.diff(value) != 0).mean()) < DITHERED_RATIO:
         levels_count = len(np.unique(value))
         standing = levels_count == 1
         standard_j = resolution / sqrt(12) * length_s / sqrt(levels_count)
@@ -214,7 +214,7 @@ def _sampled(
     mean_w = value_j / length_s
     noise_w = scatter_w
     if channel.semantics == "window mean":
-        integrating = _integrating(curve, mean_w, calm(quiet_w))
+        integrating = _integrating(curve, mean_w, calm_idle(curve, quiet))
         noise_w = min([scatter_w, *(bound_w for bound_w, _ in integrating)])
         yield Term("edges", edges_j(curve, both, noise_w), channel.meter)
     else:
@@ -270,7 +270,9 @@ def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) ->
     return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
-def _averaged(curve: Integral, value: Floats, length_s: float, quiet: Sequence[tuple[float, float]]) -> Term:
+def _averaged(
+    curve: Integral, value: Floats, length_s: float, quiet: tuple[tuple[float, float], ...]
+) -> Term:
     """Return the noise of averages, by idle time as long as the window if there is: a load that changes
     looks like noise.
     """

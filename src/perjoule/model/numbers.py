@@ -62,7 +62,7 @@ class Numbers:
                 values[metric_of(key).shared_uncertainty] = number.shared_half
         return values
 
-    @property
+    @cached_property
     def shared(self) -> Mapping[str, Mapping[str, float]]:
         """The errors that repetitions share, by metric, then by source."""
         return {key: number.shared for key, number in self.by_key.items() if number.shared}

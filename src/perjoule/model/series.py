@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Channel:
     def __hash__(self) -> int:
         return hash((self.meter, self.host, self.component, self.quantity))
 
-    @property
+    @cached_property
     def name(self) -> str:
         """A short unique name within a trial."""
         return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
