@@ -35,6 +35,19 @@ def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]
     counters = {(s.channel.host, s.channel.quantity): s for s in series if s.channel.meter == COUNTERS}
     a_second_s = Reading(record).dilation.emulated(1.0)
     alone = all(host.role == "client" for host in record.hosts)
+
+    def bounds_w(power: Series, host: HostFact, cores: float) -> list[Mapping[Component, Floats]]:
+        """Return the watts of a host at the least and the most work of each window."""
+        node = nodes[host.node]
+        used = (
+            watts.use_ratios(node, *work, power.duration_s, capacity_cores=cores, scale=a_second_s)
+            for work in work_ends(power, counters.get((host.name, "cpu")), counters, host)
+        )
+        supplied = alone or host.role != "client"
+        return [watts.host_w(node, cluster, ratios, supplied=supplied) for ratios in used]
+
+    # of a host's components, whose windows are mostly the same
+    last: tuple[Series, list[Mapping[Component, Floats]]] | None = None
     for power in modelled(series):
         name = power.channel.host
         if power.channel.component == "switch":
@@ -42,23 +55,20 @@ def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]
         elif name not in hosts or not (cores := hosts[name].cpu_capacity_cores):
             continue
         else:
-            ends = work_ends(power, counters.get((name, "cpu")), counters, hosts[name])
-            low_w, high_w = (
-                watts.host_w(
-                    nodes[hosts[name].node],
-                    cluster,
-                    watts.use_ratios(
-                        nodes[hosts[name].node],
-                        *work,
-                        power.duration_s,
-                        capacity_cores=cores,
-                        scale=a_second_s,
-                    ),
-                    supplied=alone or hosts[name].role != "client",
-                ).get(component(power), np.full(len(power.value), np.nan))
-                for work in ends
-            )
+            if last is None or not _same_windows(power, last[0]):
+                last = power, bounds_w(power, hosts[name], cores)
+            unknown = np.full(len(power.value), np.nan)
+            low_w, high_w = (bound_w.get(component(power), unknown) for bound_w in last[1])
         yield _within(power, low_w, high_w, place)
+
+
+def _same_windows(first: Series, second: Series) -> bool:
+    """Return whether two series are of one host, and their samples of the same windows."""
+    return (
+        first.channel.host == second.channel.host
+        and np.array_equal(first.t_s, second.t_s)
+        and np.array_equal(first.duration_s, second.duration_s)
+    )
 
 
 def unchecked(record: Record, series: Sequence[Series]) -> frozenset[str]:

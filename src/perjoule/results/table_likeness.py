@@ -136,6 +136,8 @@ def _same_cell(
             difference = (
                 f"{name} is only {'in the table' if after is None else 'among the recomputed numbers'}"
             )
+        elif before == after:
+            difference = ""
         else:
             difference = differing(to_json(before), to_json(after), scales[_kind(name)], name)
         if difference and _redefined(name, lacking):
