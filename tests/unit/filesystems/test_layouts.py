@@ -106,6 +106,7 @@ NEEDED: dict[str, dict[str, Json]] = {
         ]
     },
     "slurm": {"nodes": 2},
+    "grid5000": {"site": "lyon", "hosts": [{"cluster": "taurus", "role": "client"}]},
 }
 
 
