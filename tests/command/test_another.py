@@ -153,6 +153,7 @@ def test_a_change_of_its_code_is_seen_in_what_was_kept(place: Path) -> None:
         module.write_text(text)
 
 
+@pytest.mark.slow  # by day: another package, above
 def test_the_package_of_the_documentation_is_used(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "how-to" / "own-package.md").read_text()
     project, module = (page.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("toml", "python"))
@@ -408,6 +409,7 @@ def test_two_packages_with_one_name_are_both_named_and_neither_is_used(tmp_path:
     assert "perjoule-broken 0.3 and perjoule-second 0.3 both have one of that name" in done.stderr
 
 
+@pytest.mark.slow  # by day: what can not be used, above
 def test_a_package_whose_entry_points_can_not_be_read_is_named(tmp_path: Path) -> None:
     place = broken(tmp_path / "environment", "meters", "widget", HEAD + A_METER)
     (file,) = place.glob("lib/*/site-packages/perjoule_broken-0.3.dist-info/entry_points.txt")
@@ -465,6 +467,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return place, done.stderr
 
 
+@pytest.mark.slow  # by day: what can not be used, above
 @pytest.mark.parametrize("case", FAILING)
 def test_what_another_package_fails_to_compute_is_left_out_and_names_it(
     case: str, failing: tuple[Path, str]
@@ -479,6 +482,7 @@ def test_what_another_package_fails_to_compute_is_left_out_and_names_it(
         assert f"perjoule-no{number} 0.3" in asked and words in asked
 
 
+@pytest.mark.slow  # by day: what can not be used, above
 def test_all_else_is_reported(failing: tuple[Path, str]) -> None:
     place, _ = failing
     assert "<h3>" in (place / "results" / "report.html").read_text()

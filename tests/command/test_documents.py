@@ -84,6 +84,7 @@ LEFT = (
     "--into results/aged",
     # by day: tests/pipeline/test_tuning.py
     "perjoule tune examples/tune.toml --for MiB/J --trials 20 --into results/tuned",
+    "perjoule run two-users.toml --into results/two-users",  # by day: tests/pipeline/test_together.py
 )
 # until Ctrl-C, or for a time
 ENDLESS = ("perjoule meters watch ", "perjoule meters simulate ", "perjoule watch ")

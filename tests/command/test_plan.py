@@ -62,6 +62,7 @@ def test_the_same_need_has_the_same_answer_in_every_process() -> None:
     assert first == second
 
 
+@pytest.mark.slow  # by day: tests/unit/planning/test_answer.py
 def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path: Path) -> None:
     need = tmp_path / "need.toml"
     need.write_text(NEED.read_text().replace('"400 MiB/s"', '"10 GiB/s"').replace('"800 W"', '"20 W"'))
