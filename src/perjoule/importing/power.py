@@ -87,6 +87,7 @@ def near(series: Series, began_s: float, ended_s: float) -> Series | None:
     return series.at(slice(low, high))
 
 
+LEAST_FALLS_COUNT, MOST_FALLS_RATIO = 3, 0.2  # of steps down, that are no resets of a counter
 AROUND_COUNT = 10  # samples before and after a window: a trapezoid needs one, an average a few
 
 
@@ -102,10 +103,23 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     t_s, values, duration_s = _samples(meter, path)
     if not len(t_s):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
+    if meter.counts == "energy" and meter.range_j is None and _falls(values):
+        raise CampaignError(
+            "its energies fall as steps of a counter don't: they are of intervals, not energy so far",
+            where=str(path),
+            next="import the counter, or the power",
+        )
     covered = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), t_s, duration_s, values)
     return Log(path, meter, covered, (series,), assumed and meter.clock == "date")
+
+
+def _falls(energies_j: Floats) -> bool:
+    """Return whether energies fall too often for a counter that is reset now and then."""
+    steps_j = np.diff(energies_j[np.isfinite(energies_j)])
+    falls_count = int((steps_j < 0).sum())
+    return falls_count >= LEAST_FALLS_COUNT and falls_count > MOST_FALLS_RATIO * int((steps_j != 0).sum())
 
 
 def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:

@@ -2,6 +2,7 @@
 never guessed.
 """
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,6 +14,11 @@ from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.units import JOULES, WATTS, Joules, RelativeError, Seconds, Watts
 
 _FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
+_OTHER_UNITS = frozenset(
+    ("V", "mV", "A", "mA", "VA", "kVA", "var", "kvar", "VAh", "kVAh", "varh", "kvarh", "Hz", "%")
+)
+_IN_BRACKETS = re.compile(r".*[\[(]\s*([^\s\])]+)\s*[\])]\s*")
+_SUFFIX = re.compile(r".*_([A-Za-z]+)")
 
 _UNIT = "The unit of its numbers."
 _SEMANTICS = (
@@ -36,6 +42,18 @@ _MOST = (
     "A power that is never exceeded; with `range` it distinguishes a counter that wrapped from one that was "
     "reset."
 )
+
+
+def other_unit(column: str, unit: str) -> str:
+    """Return the unit that a column's name states, as in "P (kW)", "power.draw [W]" or "power_mw"; "" if it states
+    none, or this one.
+    """
+    match = _IN_BRACKETS.fullmatch(column) or _SUFFIX.fullmatch(column)
+    named_unit = match[1].replace("\u00b5", "u").replace("\u03bc", "u") if match else ""
+    if match and match.re is _IN_BRACKETS and (named_unit in _FACTORS or named_unit in _OTHER_UNITS):
+        return "" if named_unit == unit else named_unit
+    is_unit = named_unit.lower() in {unit_name.lower() for unit_name in _FACTORS}
+    return named_unit if is_unit and named_unit.lower() != unit.lower() else ""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)

@@ -12,6 +12,7 @@ Assistant's history (`changes`).
 import codecs
 import math
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -28,7 +29,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
-from perjoule.meters._declared import Declared
+from perjoule.meters._declared import Declared, other_unit
 from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
@@ -63,6 +64,7 @@ _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
 # of a log that is read at once if it is plain, and of its beginning that shows whether it is
 _LONG_BYTES = 256 * 1024
+_START = re.compile(r"(?:.*[\W_])?start(?:[\W_].*)?", re.IGNORECASE)
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
@@ -153,6 +155,17 @@ class Csv(Declared):
             for name in filter(None, (*self.time, self.value, self.by, *self.where))
         ):
             raise ValueError("without a header, columns are numbers from 1")
+        directives = self.format.replace("%%", "")
+        if ("%p" in directives) != ("%I" in directives):
+            raise ValueError("of 12 hours, format needs both %I and %p: strptime ignores %p beside %H")
+        if "%Z" in directives:
+            raise ValueError(
+                'strptime loses the zone that %Z reads: write its letters into format ("%H:%M:%S UTC"), and set zone'
+            )
+        if self.semantics == "window mean" and (starts := next(filter(_START.fullmatch, self.time), "")):
+            raise ValueError(f'"{starts}" is the start of a window, and the time of a window mean is its end')
+        if named_unit := other_unit(self.value, self.unit):
+            raise ValueError(f'the column "{self.value}" is in {named_unit}, and unit is "{self.unit}"')
         try:
             codecs.lookup(self.encoding)
             _ = ZoneInfo(self.zone or "UTC")
@@ -389,7 +402,10 @@ class _Log:
             if sample is None or (self._meter.only and row.key not in self._meter.only):
                 continue
             if sample.t_s < self._last_s:
-                raise ValueError(f"time goes back {self._last_s - sample.t_s:.3g} s at {row.time!r}")
+                raise ValueError(
+                    f"time goes back {self._last_s - sample.t_s:.3g} s at {row.time!r} (rows must be in the order of "
+                    "time: sort them if the newest come first)"
+                )
             if self._sums and not only_last:
                 yield from self._sums.add(row.key, sample)
                 self._last_s = sample.t_s
@@ -428,6 +444,10 @@ class _Log:
                 raise
             if first:
                 self._strange_count += 1  # units, below the names
+                if unit_below := other_unit(f"[{row.text.strip('[]()')}]", self._meter.unit):
+                    raise ValueError(
+                        f'below the names it says {unit_below}, and unit is "{self._meter.unit}"'
+                    ) from None
                 return None
             # damaged: a gap after the last
             return LogSample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)

@@ -125,8 +125,14 @@ class Rows:
                 continue
             is_header = self._layout.header and set(self._names) <= set(cells)
             if is_header:  # once, or again where a logger was restarted
+                if twice := next((name for name in self._names if cells.count(name) > 1), ""):
+                    raise ValueError(
+                        f'two columns are called "{twice}" (set header = false, and name columns by number, from 1)'
+                    )
                 self._columns = [cells.index(name) for name in self._names]
                 self.header = cells
+            elif self._layout.header and self.header and set(self._layout.time) <= set(cells):
+                self._columns = None  # a table without the number, as where a logger was set up anew
             elif self._columns is None:
                 if len(self._skipped) < _SHOWN:
                     self._skipped.append(self._layout.delimiter.join(fields))
@@ -134,6 +140,12 @@ class Rows:
                 picked = [cells[column] if column < len(cells) else "" for column in self._columns]
                 count = len(self._wanted)
                 if self._counts(picked[:count]):
+                    if self.header and any(cells[len(self.header) :]):
+                        raise ValueError(
+                            f"a row has {len(cells)} columns, and the line with their names {len(self.header)}: "
+                            f"{self._layout.delimiter.join(fields)[:80]!r} (do its numbers or times have the "
+                            "delimiter in them?)"
+                        )
                     yield self._row(picked[count:], cells)
 
     def _counts(self, texts: Sequence[str]) -> bool:

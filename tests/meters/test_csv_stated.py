@@ -1,0 +1,169 @@
+"""What a log says about itself, in its names, units and rows, where that contradicts how it is declared."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule.importing.power import logs
+from perjoule.meters.csv import Csv, LogSample
+from perjoule.model import Clock
+from perjoule.model.errors import CampaignError, PerjouleError
+from typed import as_written
+
+NOON = Clock(0.0, 0.0)
+DECLARED: dict[str, Any] = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P"}
+
+
+def samples(text: str, **options: Any) -> list[LogSample]:
+    return list(as_written(Csv, path="log.csv", **{**DECLARED, **options}).samples(text, NOON))
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "stated"),
+    [
+        ("Power (kW)", "W", "kW"),
+        ("power.draw [W]", "kW", "W"),
+        ("P [ mW ]", "W", "mW"),
+        ("power_mw", "W", "mw"),
+        ("node_kW", "W", "kW"),
+        ("S (VA)", "W", "VA"),
+        ("I1 [A]", "W", "A"),
+        ("P (\u00b5W)", "W", "uW"),
+        ("Real Energy (kWh)", "Wh", "kWh"),
+        ("Energy (Wh)", "kWh", "Wh"),
+        ("E [MJ]", "mJ", "MJ"),
+    ],
+)
+def test_a_column_whose_name_states_another_unit_is_refused(column: str, unit: str, stated: str) -> None:
+    semantics = "instantaneous" if unit.endswith("W") else "counter"
+    with pytest.raises(ValueError, match=f'is in {stated}, and unit is "{unit}"'):
+        samples("", value=column, unit=unit, semantics=semantics)
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [
+        ("Power (kW)", "kW"),
+        ("power_mw", "mW"),
+        ("Power (total)", "W"),
+        ("P1", "W"),
+        ("node_total", "W"),
+        ("energy_kwh", "kWh"),
+        ("P (W) of server", "W"),
+    ],
+)
+def test_a_column_that_states_the_unit_or_none_is_read(column: str, unit: str) -> None:
+    semantics = "instantaneous" if unit.endswith("W") else "counter"
+    (sample,) = samples(
+        f"time,{column}\n5,2\n", value=column, unit=unit, semantics=semantics, clock="monotonic"
+    )
+    assert sample.value == {"W": 2.0, "kW": 2000.0, "mW": 0.002, "kWh": 7.2e6}[unit]
+
+
+@pytest.mark.parametrize(("below", "refused"), [("W", False), ("kW", True), ("[kW]", True), ("text", False)])
+def test_a_row_of_units_below_the_names_is_held_against_the_declaration(below: str, *, refused: bool) -> None:
+    text = f"time;U1;P\ns;V;{below}\n5;230;2\n"
+    if refused:
+        with pytest.raises(PerjouleError, match='below the names it says kW, and unit is "W"'):
+            samples(text, delimiter=";", clock="monotonic")
+    else:
+        assert [sample.value for sample in samples(text, delimiter=";", clock="monotonic")] == [2.0]
+
+
+# Columns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time,P\n2026-10-25 12:00:00,500,40.5\n",  # a decimal comma in the time
+        "time,P\n2026-10-25T12:00:00Z,40,5\n",  # or in the number
+        "kVAh,time,P\n1,2026-10-25T12:00:00Z,40.5,15\n",
+    ],
+)
+def test_a_row_with_more_columns_than_names_is_refused(text: str) -> None:
+    with pytest.raises(PerjouleError, match="columns, and the line with their names"):
+        samples(text, zone="UTC")
+
+
+def test_a_delimiter_at_the_end_of_a_row_is_no_column() -> None:
+    assert samples("time,P\n5,40.5,\n", clock="monotonic")[0].value == 40.5
+
+
+@pytest.mark.parametrize("names", ["time,P,P", "time,P,time,P"])
+def test_two_columns_of_one_name_are_not_chosen_from(names: str) -> None:
+    row = ",".join("5" for _ in names.split(","))
+    with pytest.raises(PerjouleError, match="two columns are called"):
+        samples(f"{names}\n{row}\n", clock="monotonic")
+
+
+def test_two_columns_of_another_name_are_no_doubt() -> None:
+    assert samples("time,Q,Q,P\n5,1,2,3\n", clock="monotonic")[0].value == 3.0
+
+
+def test_a_table_in_the_middle_that_lacks_the_number_is_left_out() -> None:
+    text = "time,P,Q\n5,1,9\n6,2,9\ntime,Q\n7,9\n8,9\ntime,Q,P\n9,9,3\n"
+    assert [(sample.t_s, sample.value) for sample in samples(text, clock="monotonic")] == [
+        (5, 1),
+        (6, 2),
+        (9, 3),
+    ]
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("format", "words"),
+    [
+        ("%Y-%m-%d %H:%M:%S %p", "needs both %I and %p"),
+        ("%d/%m/%Y %I:%M:%S", "needs both %I and %p"),
+        ("%Y-%m-%d %H:%M:%S %Z", "strptime loses the zone"),
+    ],
+)
+def test_a_format_with_which_hours_get_lost_is_refused(format: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        samples("", format=format, zone="UTC")
+
+
+def test_hours_of_afternoons_are_read() -> None:
+    (sample,) = samples("time,P\n01/02/1970 01:00:00 PM,5\n", format="%m/%d/%Y %I:%M:%S %p", zone="UTC")
+    assert sample.t_s == (24 + 13) * 3600
+
+
+@pytest.mark.parametrize("column", ["interval_start", "Start", "start time", "_start"])
+def test_a_window_that_is_dated_by_its_start_is_refused(column: str) -> None:
+    with pytest.raises(ValueError, match="is the start of a window"):
+        samples("", time=[column], semantics="window mean", window="300 s")
+    assert samples(f"{column},P\n5,1\n", time=[column], clock="monotonic")
+
+
+def test_a_log_with_the_newest_row_first_is_refused_with_what_to_do() -> None:
+    with pytest.raises(PerjouleError, match="sort them if the newest come first"):
+        samples("time,P\n7,1\n6,1\n5,1\n", clock="monotonic")
+
+
+# Counters
+
+
+def imported(tmp_path: Path, energies: list[float], *more: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("t,e\n" + "".join(f"{1_700_000_000 + 900 * n},{e}\n" for n, e in enumerate(energies)))
+    declared = ("time=t", "value=e", "unit=Wh", "semantics=counter", "grade=wall", "clock=unix", *more)
+    _ = logs(path, declared, (), "UTC")
+
+
+def test_energies_of_intervals_are_not_taken_for_a_counter(tmp_path: Path) -> None:
+    quarters = [150.0, 140.0, 130.0, 180.0, 150.0, 140.0, 145.0]  # Wh of each quarter of an hour
+    with pytest.raises(CampaignError, match="they are of intervals"):
+        imported(tmp_path, quarters)
+
+
+def test_a_counter_that_is_reset_or_wraps_is_read(tmp_path: Path) -> None:
+    day = [10.0 * n for n in range(12)]
+    imported(tmp_path, day * 3)
+    imported(tmp_path, [0.0, 9.0, 2.0, 8.0, 1.0, 9.0, 2.0], "range=10 Wh")
