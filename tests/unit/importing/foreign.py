@@ -143,5 +143,5 @@ def mdtest(
         f"SUMMARY rate: (of {iterations} iterations)\n"
         "   Operation                      Max            Min           Mean        Std Dev\n"
         f"   ---------                      ---            ---           ----        -------\n{rows}"
-        "-- finished at 11/27/2026 08:17:30 --\n"
+        "-- finished at 11/27/2026 08:20:30 --\n"
     )

@@ -120,7 +120,7 @@ Finished: {ended}
 
 def mdtest_text(operation: str, kiops: float, took_s: float, minute: int, version: str, day: int) -> str:
     """Return the output of mdtest 1.9, or with times of 3.3."""
-    began, ended = (f"11/{day:02}/2017 {10 + minute // 60}:{minute % 60 + late:02}:05" for late in (0, 5))
+    began, ended = (f"11/{day:02}/2017 {10 + at // 60}:{at % 60:02}:05" for at in (minute, minute + 6))
     values = {column: kiops * 1000 * (column == COLUMNS[operation]) for column in COLUMNS.values()}
     rows = "\n".join(
         f"   File {column:18}:{3 * f' {value:14.3f}'}          0.000" for column, value in values.items()

@@ -121,6 +121,24 @@ def test_starts_that_a_verbose_ior_prints_beside_its_json_are_taken() -> None:
     assert [began(run) for run in runs("\n".join([*lines, text]))] == [60 * n for n in range(len(ways))]
 
 
+@pytest.mark.parametrize(
+    ("ended", "idle"),
+    [("17:00:13", ""), ("17:00:46", "34 s of the run are in none, by which they may be too early")],
+)
+def test_time_that_is_in_no_operation_is_stated(ended: str, idle: str) -> None:
+    """As where IOR reads what it wrote (-W), and says only with -v when."""
+    text = ior((FIRST, "", ROWS)).replace("17:02:00", ended)
+    for run in runs(text):
+        assert any(idle in doubt for doubt in present(run.outcome).doubts if "one after another" in doubt)
+        assert any("in none" in doubt for doubt in present(run.outcome).doubts) == bool(idle)
+    document = json.loads((TRANSCRIPTS / "imported/ior/iterations.json").read_text())
+    document["Finished"] = "Sat Nov 21 08:14:16 2026"  # 34 s after its start, of which operations took 0.35 s
+    assert any(
+        "34 s of the run are in none" in doubt
+        for doubt in present(runs(json.dumps(document))[0].outcome).doubts
+    )
+
+
 def test_time_to_remove_files_is_not_in_the_next_operation() -> None:
     text = ior((FIRST, "", ROWS))
     text = text.replace("read      256", "remove    -  -  -  -  -  - 20.00 0\nread      256")
@@ -241,6 +259,63 @@ def test_loads_of_mdtest_that_differ_in_their_command_are_not_repetitions() -> N
     )
     assert easy == moved
     assert easy != hard
+
+
+def test_a_table_for_each_of_several_numbers_of_tasks_is_refused() -> None:
+    text = mdtest("4.0.0", CREATION.format("900 900 900"))
+    table = text[text.index("2 tasks") : text.index("-- finished")]
+    with pytest.raises(WorkloadError, match=r"several numbers of tasks \(-f, -l, -s\)"):
+        runs(text.replace(table, "1 tasks, 500 files\n" + table.partition("files")[2] + table), "mdtest")
+
+
+@pytest.mark.parametrize(("rate", "refused"), [("2 2 2", True), ("4.8 4.8 4.8", False)])
+def test_more_items_than_the_run_had_time_for_are_refused(rate: str, *, refused: bool) -> None:
+    text = mdtest("4.0.0", CREATION.format(rate), options="'-n' '500' '-F' '-x' '/mnt/fs/items'")  # of 207 s
+    if refused:
+        with pytest.raises(WorkloadError, match="make 500 s, and it ran 207 s"):
+            runs(text, "mdtest")
+    else:
+        assert runs(text, "mdtest")[0].outcome
+
+
+@pytest.mark.parametrize(("rate", "idle"), [("4.8 4.8 4.8", False), ("10 10 10", True)])
+def test_time_of_mdtest_that_is_in_no_operation_is_stated(rate: str, *, idle: bool) -> None:
+    (run,) = runs(mdtest("4.0.0", CREATION.format(rate)), "mdtest")
+    assert any("1 min 47 s of the run are in none" in doubt for doubt in present(run.outcome).doubts) == idle
+
+
+@pytest.mark.parametrize(
+    ("rate", "took", "count"), [("335943", "0.003", 1000), ("10", "9.5", 95), ("10", "100", 1000)]
+)
+def test_items_are_those_stated_unless_rate_and_time_say_others(rate: str, took: str, count: int) -> None:
+    text = mdtest("3.3.0", CREATION.format(f"{rate} {rate} {rate}"))
+    table = text[text.index("SUMMARY rate") : text.index("-- finished")]
+    text = text.replace(table, table + "\n" + table.replace("rate:", "time:").replace(rate, took))
+    assert present(runs(text, "mdtest")[0].outcome).results[0].operations_count == count
+
+
+WALL = "Continue stonewall hit min: 10 max: {} avg: 15.0 \n"
+REMOVAL = "\nDirectory removal : 8 8 8 0.000"
+
+
+def test_items_until_a_stonewall_are_those_of_the_rank_that_made_most() -> None:
+    (run,) = runs(mdtest("4.0.0", CREATION.format("4 4 4"), verbose=WALL.format(20)), "mdtest")
+    (moved,) = present(run.outcome).results
+    assert (moved.operations_count, moved.ended_s - moved.began_s) == (40, pytest.approx(10))
+
+
+@pytest.mark.parametrize(
+    ("walls", "iterations", "more"),
+    [((20, 30), 2, ""), ((20,), 2, ""), ((20,), 1, REMOVAL)],
+    ids=["iterations that differ", "one of two iterations", "directories"],
+)
+def test_a_stonewall_that_leaves_items_open_is_refused(
+    walls: tuple[int, ...], iterations: int, more: str
+) -> None:
+    lines = "".join(map(WALL.format, walls))
+    text = mdtest("4.0.0", CREATION.format("4 4 4") + more, iterations=iterations, verbose=lines)
+    with pytest.raises(WorkloadError, match="does not tell which items are whose"):
+        runs(text, "mdtest")
 
 
 def test_a_folder_is_the_same_with_and_without_a_slash_at_its_end() -> None:

@@ -4,6 +4,15 @@ from perjoule.model.doubts.kind import Kind, doubt
 from perjoule.model.units import seconds_text
 
 
+def _idle_words(idle_s: float) -> str:
+    """Say how long no operation of a run lasted; nothing if it is not known to be long."""
+    return (
+        f", but {seconds_text(idle_s)} of the run are in none, by which they may be too early"
+        if idle_s
+        else ""
+    )
+
+
 class TimeDoubts(Kind):
     """Doubts about when a load ran."""
 
@@ -140,19 +149,19 @@ class TimeDoubts(Kind):
         return "IOR reports the start of an operation to 1 s"
 
     @doubt
-    def ior_in_a_row(self) -> str:
+    def ior_in_a_row(self, *, idle_s: float = 0.0) -> str:
         """IOR reports the start of its test alone. Run it with -v."""
         return (
             "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one "
-            "after another"
+            f"after another{_idle_words(idle_s)}"
         )
 
     @doubt
-    def mdtest_in_a_row(self) -> str:
+    def mdtest_in_a_row(self, *, idle_s: float = 0.0) -> str:
         """mdtest reports the start of its run alone. Run one operation at a time."""
         return (
             "mdtest reports its start to 1 s and no start of an operation: windows are placed one after "
-            "another"
+            f"another{_idle_words(idle_s)}"
         )
 
     @doubt

@@ -14,7 +14,7 @@ from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, unflushed
-from perjoule.workloads.imported.run import ImportedRun, Told, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, idle_s, moment_s, options
 
 ROUNDED_S = 1e-4
 WORDS = {  # of parameters, of which a script may set any
@@ -36,9 +36,12 @@ def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     moved_counts = [int(count) for count in MOVED.findall(text)]
     tests: list[tuple[str, dict[str, Any]]] = [
-        (f"IOR-{document['Version']}", {**test, "command": str(document.get("Command line", ""))})
+        (
+            f"IOR-{document['Version']}",
+            {**test, "command": str(document.get("Command line", "")), "ended": end},
+        )
         for document in documents(text, "tests")
-        for test in document["tests"]
+        for test, end in zip(document["tests"], _ends(document), strict=False)
     ]
     starts = COMMENCING.findall(text)  # with -v
     ways = [
@@ -67,6 +70,8 @@ def _test(
     whole_bytes = int(how["tasks"]) * int(parameters["segmentCount"]) * int(parameters["blockSize"])
     folder = str(PurePosixPath(str(parameters["testFileName"])).parent)
     at_s = moment_s(test["StartTime"], DATE, hints.zone)
+    ended_s = moment_s(test["ended"], DATE, hints.zone) if test["ended"] else at_s
+    unplaced_s = idle_s(ended_s - at_s, sum(float(r.get("totalTime") or 0.0) for r in test["Results"]))
     for result in test["Results"]:
         took_s = float(result.get("totalTime") or 0.0)
         if result["access"] not in ("write", "read"):
@@ -93,11 +98,16 @@ def _test(
         if not any(parameters.get(name) for name in ("fsync", "fsyncperwrite", "useO_DIRECT")):
             doubts += unflushed(operation, str(parameters["api"]), test["command"])
         against = (
-            TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(),
+            TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(idle_s=unplaced_s),
             *doubts,
             *ior.doubts(text, results, equal=True),
         )
         yield ImportedRun(*work, Outcome(version, results, against))
+
+
+def _ends(document: dict[str, Any]) -> list[str]:
+    """Return when each test of a summary ended: when the next one began, or the whole did; "" if that lacks."""
+    return [*(str(test["StartTime"]) for test in document["tests"][1:]), str(document.get("Finished", ""))]
 
 
 def _moved(

@@ -17,7 +17,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, IN_FLIGHT, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
-from perjoule.workloads.imported.run import ImportedRun, Told, command_of, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, command_of, idle_s, moment_s, options
 
 DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 0.01
@@ -28,6 +28,7 @@ MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.
 COMMENCING = re.compile(r"^Commencing (write|read) performance test: *(\w.*)$", re.MULTILINE)
 _TEST = re.compile(r"^(?:TestID *: *(\d+)|Test (\d+) started)", re.MULTILINE)
 _START = re.compile(r"^(?:StartTime|Test \d+ started) *: *(\w.*)$", re.MULTILINE)
+_FINISHED = re.compile(r"^Finished *: *(\w.*)$", re.MULTILINE)
 _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _NODES = re.compile(r"^nodes +: *(\d+)", re.MULTILINE)  # since 3.3
 _TASK = re.compile(r"^task \d+ on (\S+)$", re.MULTILINE)  # with -vv
@@ -73,6 +74,7 @@ class _Test:
     number: str
     text: str
     began_s: float
+    ended_s: float | None  # when the next one began, or the command ended
     head: list[str]  # of its table
 
 
@@ -123,14 +125,19 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
     begins = [match.start() for match in _TEST.finditer(body)] or [0]
     common = BEGAN.search(text)
     head: list[str] = []
-    for begin, stop in zip(begins, [*begins[1:], len(body)], strict=True):
-        part = body[begin:stop]
-        number, start, table = _TEST.match(part), _START.search(part) or common, _HEAD.search(part)
+    parts = [body[begin:stop] for begin, stop in zip(begins, [*begins[1:], len(body)], strict=True)]
+    starts = [_START.search(part) or common for part in parts]
+    for part, start, end in zip(parts, starts, [*starts[1:], _FINISHED.search(text)], strict=True):
+        number, table = _TEST.match(part), _HEAD.search(part)
         head = table[0].split() if table else head
         if not start:
             raise ValueError("IOR's text does not say when it began")
         yield _Test(
-            next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head
+            next(filter(None, number.groups())) if number else "0",
+            part,
+            moment_s(start[1], DATE, zone),
+            moment_s(end[1], DATE, zone) if end else None,
+            head,
         )
 
 
@@ -140,14 +147,11 @@ def _test(
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0
-    for match in _ROW.finditer(test.text):
-        values = match[0].split()
-        if len(values) != len(test.head):
-            raise ValueError(
-                f"a row of IOR's table has {len(values)} columns, and its head {len(test.head)}: "
-                f"{match[0][:80]!r}"
-            )
-        row, around = dict(zip(test.head, values, strict=True)), test.text[before : match.start()]
+    rows_found = [(match, _table_row(match[0], test.head)) for match in _ROW.finditer(test.text)]
+    all_took_s = sum(float(row["total(s)"]) for _, row in rows_found)
+    unplaced_s = idle_s(test.ended_s - test.began_s, all_took_s) if test.ended_s else 0.0
+    for match, row in rows_found:
+        around = test.text[before : match.start()]
         before = match.end()
         if match[1] == "remove":
             at_s += float(row["total(s)"])
@@ -169,7 +173,7 @@ def _test(
         if not rate or not took_s or not isfinite(rate):
             yield ImportedRun(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
-        at_s, placement = began_s(around, operation, row["iter"], at_s, hints.zone)
+        at_s, placement = began_s(around, operation, row["iter"], at_s, hints.zone, unplaced_s)
         moved_counts = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]
         asked_bytes = tasks_count * int(of["segcnt"]) * int(of["blksiz"])
         moved_bytes = next((n for n in (*moved_counts, asked_bytes) if _fits(n, rate, took_s)), None)
@@ -188,6 +192,16 @@ def _test(
         yield ImportedRun(*work, Outcome(version, results, against))
 
 
+def _table_row(line: str, head: list[str]) -> dict[str, str]:
+    """Return a row of a test's table by its columns. Raises ValueError: it has others."""
+    values = line.split()
+    if len(values) != len(head):
+        raise ValueError(
+            f"a row of IOR's table has {len(values)} columns, and its head {len(head)}: {line[:80]!r}"
+        )
+    return dict(zip(head, values, strict=True))
+
+
 def unflushed(operation: str, api: str, command: str) -> tuple[Doubt, ...]:
     """Return a doubt if the command's writes stay in the page cache; none if that is not known."""
     cached = operation == "write" and api in _CACHED and command and not _FLUSHES.search(command)
@@ -195,7 +209,7 @@ def unflushed(operation: str, api: str, command: str) -> tuple[Doubt, ...]:
 
 
 def began_s(
-    around: str, operation: str, iteration: str, at_s: float, zone: str
+    around: str, operation: str, iteration: str, at_s: float, zone: str, unplaced_s: float = 0.0
 ) -> tuple[float, tuple[Doubt, ...]]:
     """Return when an operation began (UTC), from the lines before its results: as a verbose IOR reports
     it, or as computed.
@@ -210,7 +224,7 @@ def began_s(
     dates = [date for direction, date in COMMENCING.findall(around) if direction == operation]
     if dates:
         return moment_s(dates[-1], DATE, zone), (TIMES.ior_to_a_second(),)
-    return at_s, (TIMES.ior_in_a_row(),)
+    return at_s, (TIMES.ior_in_a_row(idle_s=unplaced_s),)
 
 
 def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[Doubt, ...]]:

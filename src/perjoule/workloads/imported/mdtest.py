@@ -7,25 +7,34 @@ prints statistics over ranks. With -v it prints each iteration, which is then ta
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from math import inf, isnan
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import PurePosixPath
 from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, WORK, Doubt
-from perjoule.workloads.imported.run import ImportedRun, Told, command_of, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, command_of, idle_s, moment_s, options
 
 DATE = "%m/%d/%Y %H:%M:%S"
 SHORTEST_S = 0.1
+LISTED_COUNT = 3  # iterations, which highest, lowest and mean determine
+ROUNDED_S = 0.5e-3  # of the times that -P prints
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
+# by which all operations may exceed the whole run, whose ends are whole seconds
+SPAN_S, SPAN_RATIO = 2.0, 1e-2
 RANKS = (
     "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its "
     "rates are unknown; run it with -v, or mdtest 4"
 )
+WALLS = (
+    "its stonewall (-W) ended creations, and the table does not tell which items are whose: run mdtest with files or "
+    "directories alone (-F, -D) and one iteration (-i 1)"
+)
 # names and places, and what is printed
 NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
+_ENDED = re.compile(r"^-- finished at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(
     r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE
 )
@@ -76,13 +85,19 @@ def brief(took_s: float) -> tuple[Doubt, ...]:
 
 
 def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
-    began, launched, count, table = (form.search(text) for form in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
-    if not (began and launched and count and table and "-- finished at " in text):
+    began, launched, count, table, ended = (
+        form.search(text) for form in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS, _ENDED)
+    )
+    if not (began and launched and count and table and ended):
         raise ValueError("mdtest's output is truncated")
+    if len(_COUNT.findall(text)) > 1:
+        raise ValueError(
+            "it has a table for each of several numbers of tasks (-f, -l, -s): run each by itself"
+        )
     version, tasks_count, nodes_count = launched[1], int(launched[2]), int(launched[3])
     hosts = hints.hosts("", nodes_count)
-    wall = _WALL.search(text)
-    items_count = int(wall[1]) * tasks_count if wall else int(count[1])
+    walls = list(map(int, _WALL.findall(text[: table.start()])))
+    items_count = walls[0] * tasks_count if walls else int(count[1])
     path = _PATH.search(text)
     equal = DERIVED.equal_shares(program="mdtest")
     shares = (equal,) if nodes_count > 1 else ()
@@ -90,7 +105,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
     if not _COLUMNS.search(rates):
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, hints.zone)
-    each = _each(text[: table.start()], int(table[1]), 0 if wall else items_count)
+    each = _each(text[: table.start()], int(table[1]), 0 if walls else items_count)
     over_ranks = not each and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
     rates_of = [
         (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers)))
@@ -100,28 +115,66 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
     times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
+    if walls and not times and _mixed(walls, int(table[1]), rates):
+        raise ValueError(WALLS)
+    measured = list(_measured(rates_of, times, items_count))
+    all_took_s, span_s = sum(took_s for *_, took_s in measured), moment_s(ended[1], DATE, hints.zone) - at_s
+    if not over_ranks and all_took_s > span_s * (1 + SPAN_RATIO) + SPAN_S:
+        raise ValueError(
+            f"its rates and numbers of items make {all_took_s:.0f} s, and it ran {span_s:.0f} s: the items are others "
+            "than it states (run it with -P, or without -x)"
+        )
+    # of more iterations than are listed, no time tells how long each was
+    in_a_row = TIMES.mdtest_in_a_row(
+        idle_s=idle_s(span_s, all_took_s) if int(table[1]) <= LISTED_COUNT else 0.0
+    )
+    for operation, doubts, count, took_s in measured:
+        details = (
+            *((f"{tasks_count} ranks",) if tasks_count > 1 else ()),
+            f"{count} items",
+            *options(command_of(text), NOT_LOAD),
+        )
+        work = (operation, details, None, str(PurePosixPath(path[1])) if path else "")
+        moved = results(hosts, direction(operation), at_s, took_s, count)
+        at_s += took_s
+        if over_ranks:
+            yield ImportedRun(*work, None, RANKS)
+            continue
+        against = (in_a_row, *fastest, *shares, *doubts, *brief(took_s))
+        yield ImportedRun(*work, Outcome(version, moved, against))
+
+
+def _measured(
+    rates_of: Sequence[tuple[str, Sequence[float], tuple[Doubt, ...]]],
+    times: Mapping[str, float],
+    items_count: int,
+) -> Iterator[tuple[str, tuple[Doubt, ...], int, float]]:
+    """Return (operation, doubts, items, seconds) of each operation that ran, in their order.
+
+    Args:
+        rates_of: operations, each with its rate in each iteration and doubts about them.
+        times: seconds by operation, where they are stated.
+        items_count: of the others.
+    """
     for iteration in range(max((len(values) for _, values, _ in rates_of), default=0)):
         for operation, values, doubts in rates_of:
-            if iteration >= len(values):
+            if iteration >= len(values) or not values[iteration]:
                 continue
-            count = round(values[iteration] * times[operation]) if times.get(operation) else items_count
-            took_s = count / values[iteration] if values[iteration] else inf
-            if took_s == inf:
-                continue
+            rate = values[iteration]
+            timed_count = rate * times[operation] if times.get(operation) else items_count
+            agrees = abs(timed_count - items_count) <= rate * ROUNDED_S + 1
+            count = items_count if agrees else round(timed_count)
+            took_s = count / rate
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
-            details = (
-                *((f"{tasks_count} ranks",) if tasks_count > 1 else ()),
-                f"{count} items",
-                *options(command_of(text), NOT_LOAD),
-            )
-            work = (operation, details, None, str(PurePosixPath(path[1])) if path else "")
-            moved = results(hosts, direction(operation), at_s, took_s, count)
-            at_s += took_s
-            if over_ranks:
-                yield ImportedRun(*work, None, RANKS)
-                continue
-            against = (TIMES.mdtest_in_a_row(), *fastest, *shares, *doubts, *brief(took_s))
-            yield ImportedRun(*work, Outcome(version, moved, against))
+            yield operation, doubts, count, took_s
+
+
+def _mixed(walls: Sequence[int], iterations_count: int, rates: str) -> bool:
+    """Return whether a stonewall leaves open how many items an operation of the table had: that of files does not
+    hold for directories, and that of an iteration not for others.
+    """
+    kinds = {name.split()[0] for name, *numbers in _RATE.findall(rates) if any(map(float, numbers))}
+    return len(kinds) > 1 or len(set(walls)) > 1 or len(walls) != iterations_count
 
 
 def _number(version: str) -> tuple[int, int]:

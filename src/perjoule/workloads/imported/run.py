@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from perjoule.model import Outcome
 
+IDLE_S = 2.0  # of a run whose start and end are whole seconds, from which its operations do not explain it
 MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
 DAMAGED = "damaged: "  # how a doubt about a part of a file begins
 _COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
@@ -59,6 +60,11 @@ def command_of(text: str) -> str:
     """Return the command line that IOR's or mdtest's text states; "" if it does not."""
     match = _COMMAND.search(text)
     return match[1] if match else ""
+
+
+def idle_s(span_s: float, took_s: float) -> float:
+    """Return how much of a run's span its operations did not take; 0 if that is not known to be anything."""
+    return span_s - took_s if span_s - took_s > IDLE_S else 0.0
 
 
 def options(command: str, but: frozenset[str]) -> Iterator[str]:
