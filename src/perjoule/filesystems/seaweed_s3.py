@@ -79,6 +79,8 @@ class _SeaweedS3(BehindGateways[SeaweedS3], SeaweedCluster[SeaweedS3]):
     kind = "seaweed_s3"
     port = GATEWAY
     clients_make_buckets = False
+    # Volumes are files that grow. Room for full ones of all clients' buckets a small disk would not have.
+    most_volumes_count = 1000
 
     def gateway_hosts(self) -> tuple[Host, ...]:
         return self.options.gates(self.hosts)

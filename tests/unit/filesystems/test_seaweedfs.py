@@ -8,6 +8,7 @@ import pytest
 
 from perjoule.drivers.protocols import Completed, Hosts, Process, planned
 from perjoule.filesystems._seaweed.parse import chunks, thin
+from perjoule.filesystems.seaweed_s3 import SeaweedS3
 from perjoule.filesystems.seaweedfs import SeaweedFS
 from perjoule.model.errors import CampaignError
 from places import transcript
@@ -108,6 +109,19 @@ def test_a_client_mounts_with_its_options_and_all_that_it_writes_is_in_its_folde
     ]
     assert len(rooms) == 4
     assert all(Path(room).is_relative_to(deployment.folder(client)) for room in rooms)
+
+
+@pytest.mark.parametrize(("store", "most"), [(SeaweedFS, 0), (SeaweedS3, 1000)])
+def test_a_small_disk_has_volumes_for_the_buckets_of_all_clients_and_folders_the_space_of_the_disk(
+    store: type[Any], most: int
+) -> None:
+    """With -max=0 a disk of 8 GiB has room for seven volumes of 1 GiB: too few for the buckets of four clients."""
+    keepers = [
+        Keeper(name, n) for n, name in enumerate(("storage-1", "storage-2", "metadata-1", "client-1"), 1)
+    ]
+    deployment = as_written(store).deployment(Hosts(tuple(keepers)))
+    deployment._serve_volumes(keepers[0])
+    assert f"-max={most}" in keepers[0].started[0]
 
 
 def test_each_server_gets_the_volumes_that_it_lacks_of_those_asked_for() -> None:

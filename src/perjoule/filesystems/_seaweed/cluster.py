@@ -32,6 +32,7 @@ class SeaweedCluster(Deployment[S]):
 
     user, group = "nobody", "65534"
     data_files = ("-name", "*.dat")
+    most_volumes_count = 0  # of a server; 0: as many full ones as its disk has room for
 
     def plan(self) -> tuple[Host, ...]:
         copies_count, data = self.options.copies_count, self.options.data(self.hosts)
@@ -145,7 +146,8 @@ class SeaweedCluster(Deployment[S]):
 
     def _serve_volumes(self, host: Host) -> None:
         (store,) = self.stores(host)
-        options = (f"-dir={store}", "-max=0", f"-port={VOLUMES}", self._master, "-preStopSeconds=0")
+        most = f"-max={self.most_volumes_count}"
+        options = (f"-dir={store}", most, f"-port={VOLUMES}", self._master, "-preStopSeconds=0")
         self._serve(host, "volume", *options, room=store)
 
     def _ask(self, *commands: str) -> str:
