@@ -34,6 +34,8 @@ OUTSIDE = {
     "perjoule reproduce green-storage --simulate": "minutes: tests/command/test_reproduce.py runs fewer trials",
     "sudo .venv/bin/perjoule run examples/hep.toml": "real file systems: tests/live/test_hep.py",
     "sudo perjoule run examples/training.toml --into results/jobs": "real file systems: tests/live/test_training.py",
+    "sudo perjoule run stores.toml --into results/stores": "real file systems: tests/live/test_cluster_examples.py",
+    "perjoule show results/stores": "results of real file systems: tests/live/test_cluster_examples.py",
     "perjoule show results/jobs --training": "results of real file systems: tests/live/test_training.py",
     "sudo perjoule run examples/ssd-vs-hdd.toml": "minutes on virtual hosts: tests/live/test_device_study.py",
     "sudo perjoule run ranks.toml": "IOR, which no distribution packages: tests/live/test_ior.py",
