@@ -462,7 +462,7 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     ),
     "moosefs with sudo": (
         'kind = "moosefs"\ngoal = 2',
-        {"fio": FIO, "hep": FILES["hep"], "hep in parts": FILES["hep in parts"]} | RANDOM,
+        {"fio": FIO, "hep": FILES["hep"]} | RANDOM,
     ),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
@@ -507,7 +507,7 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
 # What `make test` runs; `make slow` runs every load on every file system. By day Ceph's servers are reached over
 # SSH in test_events.py, GlusterFS's in test_cluster_helper.py, and devices in test_overwrite.py.
 BY_DAY = {
-    "moosefs with sudo": ("hep in parts", "fio at random"),
+    "moosefs with sudo": ("fio at random",),
     "orangefs": ("verified",),
     "beegfs": ("verified",),
     "nfs": ("verified",),
@@ -536,13 +536,13 @@ MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
 
 
 def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
-    """Each load of files by those that `make test` installs; of analyses, one by several tasks a file."""
+    """Each load of files by those that `make test` installs; analyses by day on virtual hosts."""
     kinds = {filesystem.partition('"')[2].partition('"')[0] for filesystem, _ in MATRIX.values()}
     by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
     assert kinds - by_day == {"cephfs", "rados", "glusterfs", "device"}
     installed = {name: loads for name, loads in DAYS.items() if name not in ("orangefs", "beegfs", "nfs")}
     loads = {load for found in installed.values() for load in found}
-    assert loads | {"hep"} == FILES.keys() | RANDOM.keys() | MPI.keys()
+    assert loads | {"hep", "hep in parts"} == FILES.keys() | RANDOM.keys() | MPI.keys()
 
 
 @pytest.mark.parametrize(("name", "kind", "workloads"), ROWS)

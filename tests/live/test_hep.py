@@ -94,7 +94,7 @@ def histogram(results: Results, record: Record) -> list[int]:
     return json.loads((results.folder_of(record) / "raw" / "histogram.json").read_text())["counts"]
 
 
-@pytest.mark.slow  # by day: test_workload_contract.py, and over SSH test_cluster.py
+@pytest.mark.slow  # by day: test_workload_contract.py
 def test_the_analysis_reads_where_the_data_lie_and_finds_the_same_physics_everywhere(tmp_path: Path) -> None:
     results, records = measured(MOOSEFS, tmp_path / "results")
     places = [

@@ -47,8 +47,8 @@ size = "16 MiB"
 """
 
 
-# By day the same is held for simulated campaigns with events and for all made-up meters.
-@pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
+# By day the same is held for simulated campaigns with events and for made-up meters.
+@pytest.mark.parametrize("name", by_day(FILESYSTEMS))
 def test_every_number_of_a_real_campaign_is_the_same_twice(name: str, tmp_path: Path) -> None:
     campaign, folder = tmp_path / "real.toml", tmp_path / "results"
     load = OBJECTS if name == "rados" else FILES

@@ -192,7 +192,7 @@ OVER_SSH = {
 
 # By day test_workload_contract.py runs each on virtual hosts.
 @NEEDS_SSHD
-@pytest.mark.parametrize("kind", by_day(OVER_SSH, "kv_cache"))
+@pytest.mark.parametrize("kind", by_day(OVER_SSH))
 def test_each_runs_over_ssh(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "ssh.toml").write_text(
