@@ -28,7 +28,7 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^OPERATION +RESULT TYPE +FIRST DONE": "the text of elbencho: write JSON (`elbencho --jsonfile`)",
     r"^ISO Date,Label,Phase,RuntimeMS,": "elbencho's live statistics: import its results (`elbencho --jsonfile`)",
-    r"^access,bw\(MiB/s\),": "IOR's CSV, which has no times of day: write JSON (`ior -O summaryFormat=JSON`)",
+    r"^access,bw\([^)]+\),": "IOR's CSV, which has no times of day: write JSON (`ior -O summaryFormat=JSON`)",
     r"^time,Total,": "a sensor of nvme-energy-bench, whose times count from a start that no file dates: import its results.json",
     r'"save_checkpoint_|"load_checkpoint_': "a checkpoint of MLPerf Storage: only its training runs are read",
     r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
