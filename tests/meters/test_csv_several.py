@@ -300,3 +300,15 @@ def test_rows_that_are_no_sum_are_added():
     assert (
         watts(log_of("1", "2", "3", watts=[(5.0, 5.0, 10.0)] * 20), by="psu") == [20.0] * 20
     )  # nothing moves
+
+
+@pytest.mark.parametrize("total", ["-", "Total", "inlet"])
+def test_a_row_whose_name_is_that_of_a_sum_is_not_added(total: str):
+    """turbostat's row of all packages beside that of the only one, and an inlet with its losses."""
+    lossy = [(a, 1.02 * a) for a, _ in SUPPLIES]
+    text = log_of("0", total, watts=lossy)
+    with pytest.raises(PerjouleError, match="is the sum of the others by its name"):
+        watts(text, by="psu")
+    assert watts(text, by="psu", only=["0"]) == [a for a, _ in SUPPLIES]
+    assert watts(text, by="psu", only=[total, "0"])[0] == pytest.approx(2.02 * 171)
+    assert watts(log_of(total, watts=[(a,) for a, _ in SUPPLIES]), by="psu")[0] == 171

@@ -12,6 +12,9 @@ SUM_RATIO = 0.001  # by which a sum may be rounded
 MOVED_RATIO = 0.05  # by which it must change: what is constant may add up by chance
 OVERLAP_RATIO = 1.5  # by which the windows of a moment may exceed the time since the one before
 OVERLAPS_COUNT = 5  # in a row
+_TOTALS = frozenset(  # turbostat's "-", and words of PDUs, meters of circuits and exports
+    ("-", "total", "totals", "sum", "all", "summary", "overall", "aggregate", "inlet", "main", "mains")
+)
 
 
 class LogSample(NamedTuple):
@@ -52,7 +55,9 @@ class Sums:
 
     def _sum(self, *, last: bool = False) -> LogSample:
         moment, self._moment = self._moment, {}
-        self._keys = self._keys or frozenset(moment)
+        if not self._keys:
+            self._keys = frozenset(moment)
+            self._refuse_named()
         self._moments_count += 1
         if new := sorted(moment.keys() - self._keys):
             raise ValueError(
@@ -73,6 +78,12 @@ class Sums:
         value = math.fsum(sample.value for sample in moment.values()) if complete else math.nan
         return LogSample(first.t_s, value, max(sample.duration_s for sample in moment.values()))
 
+    def _refuse_named(self) -> None:
+        """Raise ValueError if the name of a row says that it is the sum of the others."""
+        total = next((key for key in sorted(self._keys) if key.lower() in _TOTALS), "")
+        if total and len(self._keys) > 1:
+            raise ValueError(self._twice(total, "by its name"))
+
     def _refuse_total(self, values: Mapping[str, float]) -> None:
         """Raise ValueError if one of three rows or more is the sum of the others at each moment."""
         all_of_them = math.fsum(values.values())
@@ -88,11 +99,13 @@ class Sums:
         self._least, self._most = min(self._least, all_of_them), max(self._most, all_of_them)
         moved = self._most - self._least > MOVED_RATIO * self._most
         if self._totals and moved and self._complete_count >= TOTALS_COUNT:
-            total = min(self._totals)
-            raise ValueError(
-                f'"{total}" in column "{self._column}" is the sum of the others at each moment, and would count '
-                f'their watts twice: set only = ["{total}"], or name the others'
-            )
+            raise ValueError(self._twice(min(self._totals), "at each moment"))
+
+    def _twice(self, total: str, reason: str) -> str:
+        return (
+            f'"{total}" in column "{self._column}" is the sum of the others {reason}, and would count '
+            f'their watts twice: set only = ["{total}"], or name the others'
+        )
 
 
 class Overlaps:
