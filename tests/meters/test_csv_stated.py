@@ -150,20 +150,48 @@ def test_a_log_with_the_newest_row_first_is_refused_with_what_to_do() -> None:
 # Counters
 
 
-def imported(tmp_path: Path, energies: list[float], *more: str) -> None:
+def imported(tmp_path: Path, energies: list[float], *more: str) -> list[float]:
     path = tmp_path / "log.csv"
     path.write_text("t,e\n" + "".join(f"{1_700_000_000 + 900 * n},{e}\n" for n, e in enumerate(energies)))
     declared = ("time=t", "value=e", "unit=Wh", "semantics=counter", "grade=wall", "clock=unix", *more)
-    _ = logs(path, declared, (), "UTC")
+    (log,) = logs(path, declared, (), "UTC")
+    return log.series[0].value.tolist()
 
 
 def test_energies_of_intervals_are_not_taken_for_a_counter(tmp_path: Path) -> None:
     quarters = [150.0, 140.0, 130.0, 180.0, 150.0, 140.0, 145.0]  # Wh of each quarter of an hour
     with pytest.raises(CampaignError, match="they are of intervals"):
-        imported(tmp_path, quarters)
+        _ = imported(tmp_path, quarters)
 
 
 def test_a_counter_that_is_reset_or_wraps_is_read(tmp_path: Path) -> None:
     day = [10.0 * n for n in range(12)]
-    imported(tmp_path, day * 3)
-    imported(tmp_path, [0.0, 9.0, 2.0, 8.0, 1.0, 9.0, 2.0], "range=10 Wh")
+    assert imported(tmp_path, day * 3) == [3600 * energy for energy in day * 3]
+    wrapped = [0.0, 9.0, 2.0, 8.0, 1.0, 9.0, 2.0]
+    assert imported(tmp_path, wrapped, "range=10 Wh") == [3600 * energy for energy in wrapped]
+
+
+# Files that are no rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status":"success","data":{"result":[{"metric":{},"values":[[1700000000.7,"40.5"]]}]}}',
+        '[\n  {"time": 1700000000, "e": 5}\n]\n',
+        "[[1700000000000, 40.5], [1700000001000, 41]]",
+        '{"t": 1700000000, "e": 5}\n{"t": 1700000001, "e": 6}\n',
+    ],
+)
+def test_json_is_called_so(text: str, tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(text)
+    declared = ("time=t", "value=e", "unit=W", "semantics=instantaneous", "grade=wall", "clock=unix")
+    with pytest.raises(CampaignError, match="the log is JSON"):
+        _ = logs(tmp_path / "log.json", declared, (), "UTC")
+
+
+def test_brackets_around_times_are_no_json(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("[2023-11-14 22:13:20],40.5\n[2023-11-14 22:13:21],41\n")
+    declared = ("time=1", 'value="2"', "header=false", "format=[%Y-%m-%d %H:%M:%S]", "zone=UTC", "unit=W")
+    (log,) = logs(tmp_path / "log.csv", (*declared, "semantics=instantaneous", "grade=wall"), (), "UTC")
+    assert list(log.series[0].value) == [40.5, 41.0]

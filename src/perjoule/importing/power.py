@@ -3,6 +3,7 @@
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from perjoule.model.series import Floats
 from perjoule.store.recordings import HEADINGS, read_recording
 
 EVERYTHING: tuple[str, ...] = ()
+_JSON = re.compile(r"\s*(?:\{\s*\"|\[\s*[\[{])")
 UTC_CLOCK = Clock(0.0, 0.0)  # monotonic seconds are those of UTC
 
 
@@ -128,6 +130,12 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     if plain is not None:
         return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))
     text = text_of(path, encoding=meter.encoding)
+    if _JSON.match(text):
+        raise CampaignError(
+            "the log is JSON, and power is read from rows",
+            where=str(path),
+            next="write rows: `jq -r '.data.result[0].values[] | @csv'` does so from Prometheus",
+        )
     if line_protocol.is_it(text):
         meter, text = line_protocol.table(text, meter)
     rows = np.array(list(meter.samples(text, UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
