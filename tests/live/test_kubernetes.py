@@ -56,7 +56,9 @@ def test_pods_that_kubectl_alone_reaches_are_measured_as_the_page_says() -> None
             {}, 'kind = "x"', 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"', clients=2
         )
         page = (
-            block("toml").replace("/data/me", str(folder / "files")).replace("/scratch", str(folder / "work"))
+            block("toml")
+            .replace("/data/me", str(folder / "files"))
+            .replace("/tmp/perjoule", str(folder / "work"))
         )
         assert str(folder / "files") in page and str(folder / "work") in page
         head, loads = campaign.partition("[testbed]")[0], campaign[campaign.index("[[workload]]") :]
