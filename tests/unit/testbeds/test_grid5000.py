@@ -117,9 +117,9 @@ def test_a_job_is_requested_with_everything_that_was_set(grid: GridApi, tmp_path
 
 
 def test_deployments_of_a_command_share_a_job_until_it_ends(grid: GridApi, tmp_path: Path) -> None:
-    for _ in range(2):
-        with bed(tmp_path).hold(1):
-            pass
+    for servers in (1, 2):
+        with bed(tmp_path, servers=servers).hold(1) as hosts:
+            assert len(hosts.servers) == servers
     assert len(grid.jobs) == 1
     job(grid)["state"] = "terminated"
     with bed(tmp_path).hold(1):

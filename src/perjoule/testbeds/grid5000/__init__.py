@@ -125,12 +125,12 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
 
         Nothing is asked for while an earlier job of this command has the nodes. Raises MachineError.
         """
-        reservation = _reservations.get(self)
-        if reservation and not reservation.job.end:
+        reservation = _reservations.get(self._reserved)
+        if reservation and reservation.lasts:
             return
         if reservation:
             reservation.end()
-            del _reservations[self]
+            del _reservations[self._reserved]
         clean()
         keys = public_keys() if self.environment else ""
         site = api.GridSite(self.site)
@@ -139,9 +139,9 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
             job = yield from reservation.granted(self.wait_s)
             if self.environment:
                 yield from reservation.deployed(job, self.environment, keys)
-            _reservations[self] = reservation
+            _reservations[self._reserved] = reservation
         finally:
-            if self not in _reservations:
+            if self._reserved not in _reservations:
                 reservation.end()
 
     def footing(self, host: str) -> Footing:
@@ -159,7 +159,7 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
         """
         for _ in self.awaited():
             pass
-        reservation = _reservations[self]
+        reservation = _reservations[self._reserved]
         job, began_s = reservation.job, time.monotonic()
         left_s = job.starts_s + job.walltime_s - time.time() if job.starts_s else math.inf
         addresses: dict[str, str] = {}
@@ -201,6 +201,11 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
         sized = ", ".join(f"{size} of {cluster}" for cluster, size in sizes.items())
         asking = f"perjoule will ask for {sum(self._counts.values())}, and look at them then"
         return (Check("Grid'5000", True, f"nodes: {sized} at {self.site}; {asking}"),)
+
+    @property
+    def _reserved(self) -> tuple[object, ...]:
+        """What is asked for: testbeds that ask for the same share a job, as those of `servers = [1, 2]` do."""
+        return (self.site, self.hosts, self.time_s, self.environment, self.queue, self.project)
 
     @property
     def _user(self) -> str:
@@ -281,5 +286,5 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
         return JobNodes(user=self._user, work=self.work, **options)
 
 
-# jobs of this command, each with its nodes
-_reservations: dict[Grid5000, Reservation] = {}
+# jobs of this command, by what was asked for
+_reservations: dict[tuple[object, ...], Reservation] = {}

@@ -46,6 +46,11 @@ class Reservation:
         """It as it is now. Raises MachineError."""
         return self.site.job(self._id)
 
+    @property
+    def lasts(self) -> bool:
+        """Whether its job has not ended. Raises MachineError."""
+        return self.name in _open and not self.job.end
+
     def granted(self, limit_s: float) -> Generator[str, None, GridJob]:
         """Wait for the nodes; yields what the job waits for, and returns it.
 
