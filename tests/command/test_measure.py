@@ -72,7 +72,7 @@ def test_the_tutorials_folder_and_plug_give_mib_per_joule_and_a_campaign_that_ru
 ) -> None:
     simulated, short, _, *_ = [shlex.split(line)[1:] for line in commands(TUTORIAL)]
     data, into, port = tmp_path / "data", tmp_path / "out", free_port()
-    data.mkdir()
+    data.mkdir(mode=0o755)
     assert simulated[:3] == ["meters", "simulate", "shelly"]
     about_50_w = ["--low", "49", "--high", "51"]  # whatever part of a period a fast disk is busy for
     plug = subprocess.Popen(
@@ -132,7 +132,7 @@ def logged(path: Path, period_s: float) -> Generator[None]:
 def test_the_tutorials_line_of_a_log_that_grows_gives_mib_per_joule(tmp_path: Path) -> None:
     (line,) = re.findall(r"--meter '(csv:log.csv\S.*?)'", TUTORIAL.read_text())
     assert line.partition("&accuracy")[0] in (ROOT / "docs/reference/perjoule.1").read_text()
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data").mkdir(mode=0o755)
     with logged(tmp_path / "log.csv", 0.1):
         words = ["data", "--meter", line.replace("window=1 s", "window=100 ms") + "&rate=10 Hz"]
         words += ["--operation", "write", "--seconds", "4", "--repetitions", "1", "--into", "out"]
@@ -169,7 +169,7 @@ def test_two_plugs_of_one_machine_are_added_and_resume_and_run_print_what_measur
     tmp_path: Path, plug: str, other_plug: str
 ) -> None:
     data, into = tmp_path / "data", tmp_path / "out"
-    data.mkdir()
+    data.mkdir(mode=0o755)
     words = (str(data), "--meter", plug, "--meter", other_plug, "--into", str(into), "--seconds", "10")
     said = measure(*words, "--operation", "write", "--repetitions", "1")
     assert "2 power supplies of this machine, added: idle 54.00 W over 10 s" in said
@@ -194,8 +194,8 @@ def test_two_plugs_of_one_machine_are_added_and_resume_and_run_print_what_measur
 
 def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path: Path, plug: str) -> None:
     data, full = tmp_path / "data", tmp_path / "full"
-    data.mkdir()
-    full.mkdir()
+    data.mkdir(mode=0o755)
+    full.mkdir(mode=0o755)
     (full / "thesis.tex").write_text("mine")
     before = data.stat().st_mtime_ns  # what is made in it changes that, also if it is removed
     assert "PATH: the path is empty" in refused("", "--meter", plug, code=2)

@@ -193,5 +193,5 @@ class Directory(FileSystem, NamesCluster):
         guarded = client.run(argv, timeout_s=SHORT_S, check=False)
         if guarded.returncode != 0:
             problem = f"root can't write safely: {last_words(guarded.stderr)}"
-            next_step = "run as that user, or choose a folder of root's"
+            next_step = "run as that user; where several may write, run without root, or chmod +t"
             raise MachineError(problem, where=client.name, next=next_step)

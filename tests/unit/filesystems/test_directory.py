@@ -164,7 +164,9 @@ def test_nothing_is_made_where_root_would_write_to_what_another_user_can_put_the
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n in (1, 2))
     clients[number - 1].unsafe = True
     with (
-        pytest.raises(MachineError, match=rf"client-{number}: root can't write safely: .*; run as that user"),
+        pytest.raises(
+            MachineError, match=rf"client-{number}: root can't write safely: .*; run as that user; where"
+        ),
         Directory(path=Path("/scratch")).mount(Hosts(clients)),
     ):
         pass
