@@ -24,7 +24,6 @@ from perjoule.drivers.protocols import (
     Killable,
     Mounted,
     Process,
-    TellsState,
     able,
 )
 from perjoule.model import Json
@@ -300,11 +299,11 @@ def test_gluster_and_moosefs_tell_their_state_and_a_lost_server_refuses(
         able(mounted, Killable).kill(victim)
         attached = drivers.build("filesystems", "directory", {"path": str(path), kind: {**named}})
         assert isinstance(attached, FileSystem)
-        with attached.mount(hosts) as folder:
-            until_s = time.monotonic() + 30
-            while victim.address not in (lacks := able(folder, TellsState).state().lacks):
-                assert time.monotonic() < until_s, lacks
-                time.sleep(0.5)
+        cluster = getattr(attached, kind)
+        until_s = time.monotonic() + 30
+        while victim.address not in (lacks := cluster.state(hosts.clients[0], path, ()).lacks):
+            assert time.monotonic() < until_s, lacks
+            time.sleep(0.5)
         record, _ = there.measured("refused", code=4)
         assert "the cluster is degraded: " in record["reason"]
         assert victim.address in record["reason"]

@@ -414,7 +414,7 @@ def log_meter(path):
 
 def test_an_old_log_is_read_in_little_memory(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("t,P\n" + 40_000 * ROW)
+    path.write_text("t,P,note\n" + 40_000 * ROW)
     tracemalloc.start()
     try:
         with log_meter(path).connect(Boundary("it", "", "total")) as read:
@@ -428,14 +428,14 @@ def test_an_old_log_is_read_in_little_memory(tmp_path):
 
 def test_a_line_without_an_end_is_a_sentence_and_the_log_continues(tmp_path):
     path = tmp_path / "log.csv"
-    path.write_text("t,P\n" + ROW)
+    path.write_text("t,P,note\n" + ROW)
     with log_meter(path).connect(Boundary("it", "", "total")) as read:
         with path.open("a") as file:
             file.write(2 * MIB * "x" + "\n")
         with pytest.raises(ValueError, match=r"^a line is longer than 1 MiB; it begins with 'xxxx"):
             list(read())
         with path.open("a") as file:
-            file.write(f"{datetime.now(UTC).isoformat()},61.5\n")
+            file.write(f"{datetime.now(UTC).isoformat()},61.5,\n")
         values = [reading.value for _ in range(3) for reading in heard(read)]
     assert values[-1] == 61.5
 
