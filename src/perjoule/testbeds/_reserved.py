@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from perjoule.drivers.protocols import Cleaned
 from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError
 
@@ -48,9 +49,8 @@ def place(name: str) -> str:
     return name.removeprefix(_MARK).rpartition("-")[0]
 
 
-def clean(system: str, job: str, cancel: Callable[[str], list[str]]) -> tuple[list[str], list[str]]:
-    """Cancel the reservations of perjoules that are dead; return what was cancelled, and why others could
-    not be.
+def clean(system: str, job: str, cancel: Callable[[str], list[str]]) -> Cleaned:
+    """Cancel the reservations of perjoules that are dead.
 
     Args:
         system: lends the hosts.
@@ -70,7 +70,7 @@ def clean(system: str, job: str, cancel: Callable[[str], list[str]]) -> tuple[li
                 failures.append(f"{job} {_MARK}{note.name} ({error.what})")
             finally:
                 os.close(lock)
-    return removed, failures
+    return Cleaned(removed=tuple(removed), failures=tuple(failures))
 
 
 def _folder(system: str) -> Path:

@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import slurm
 from perjoule.testbeds.slurm import commands, ranks
@@ -350,9 +350,9 @@ def test_the_job_of_a_dead_perjoule_is_cancelled_and_that_of_a_living_one_is_not
         dead = tmp_path / "state" / "perjoule" / "slurm" / "00000001"
         dead.touch(mode=0o600)
         (jobs / "perjoule-00000001").write_text("7\n")
-        assert slurm.clean() == (["Slurm job 7"], [])
+        assert slurm.clean() == Cleaned(removed=("Slurm job 7",))
         assert len(list(jobs.glob("perjoule-*"))) == 1
-    assert slurm.clean() == ([], [])
+    assert slurm.clean() == Cleaned()
 
 
 @pytest.mark.parametrize(

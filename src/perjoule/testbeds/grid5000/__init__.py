@@ -179,8 +179,7 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
     @classmethod
     def clean(cls) -> Cleaned:
         """End the jobs of killed runs."""
-        removed, failures = clean()
-        return Cleaned(removed=tuple(removed), failures=tuple(failures))
+        return clean()
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the library and the login; with both, ask the API for the site and its clusters."""

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from perjoule.drivers.protocols import Cleaned
 from perjoule.machine.untrusted import text_of
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
@@ -108,8 +109,8 @@ def public_keys() -> str:
     return "\n".join(keys)
 
 
-def clean() -> tuple[list[str], list[str]]:
-    """End the jobs of perjoules that are dead; return what was ended, and why jobs could not be."""
+def clean() -> Cleaned:
+    """End the jobs of perjoules that are dead."""
     return _reserved.clean(SYSTEM, "Grid'5000 job", lambda name: _cancelled(_site_of(name), name))
 
 

@@ -198,8 +198,7 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
     @classmethod
     def clean(cls) -> Cleaned:
         """Cancel the jobs of killed runs."""
-        removed, failures = clean()
-        return Cleaned(removed=tuple(removed), failures=tuple(failures))
+        return clean()
 
     def checks(self) -> tuple[Check, ...]:
         """Check for Slurm's commands and an allocation that can be had; inside of one, check its nodes."""

@@ -10,6 +10,7 @@ import pwd
 import time
 from collections.abc import Generator, Sequence
 
+from perjoule.drivers.protocols import Cleaned
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds import _process, _reserved
@@ -110,8 +111,8 @@ def _cancel_all() -> None:
         allocation.cancel()
 
 
-def clean() -> tuple[list[str], list[str]]:
-    """Cancel the jobs of perjoules that are dead; return what was cancelled, and why jobs could not be."""
+def clean() -> Cleaned:
+    """Cancel the jobs of perjoules that are dead."""
     return _reserved.clean("slurm", "Slurm job", _cancelled)
 
 
