@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from perjoule.machine import locks, removal
 from perjoule.machine.untrusted import from_json, json_of, text_of
-from perjoule.model import Cell, Json, Record, Series, Trial
+from perjoule.model import Cell, Record, Series, Trial
 from perjoule.model.errors import FolderInUse, MachineError
 from perjoule.model.records import FORMAT
 from perjoule.store import clearing
@@ -241,18 +241,22 @@ class Results:
         if not path.exists():
             return None
         with spoken(path):
-            table: object = json_of(path)
-            if not isinstance(table, dict) or not isinstance(
-                cells := cast("dict[str, Any]", table).get("cells"), list
-            ):
-                raise ValueError("it has no cells")
-            rows = tuple(from_json(Cell, cell) for cell in cast("list[Json]", cells))
-            return StoredTable(rows, format_of(cast("dict[str, Any]", table)))
+            table = self._table()
+            return StoredTable(tuple(from_json(Cell, cell) for cell in table["cells"]), format_of(table))
 
     def table_format(self) -> int:
         """Return the format of the stored table; that of today if it is missing. Raises MachineError."""
-        stored = self.stored_table()
-        return stored.format if stored else FORMAT
+        path = self.folder / "table.json"
+        if not path.exists():
+            return FORMAT
+        with spoken(path):
+            return format_of(self._table())
+
+    def _table(self) -> dict[str, Any]:
+        table: object = json_of(self.folder / "table.json")
+        if not isinstance(table, dict) or not isinstance(cast("dict[str, Any]", table).get("cells"), list):
+            raise ValueError("it has no cells")
+        return cast("dict[str, Any]", table)
 
     def keep_campaign(self, digest: str, conditions: Mapping[str, float]) -> None:
         """Keep the digest of the campaign as it is from now on, and the conditions of its trials.
