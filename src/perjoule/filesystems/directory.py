@@ -36,13 +36,12 @@ from perjoule.filesystems._attached import (
     NamedCluster,
     Table,
 )
-from perjoule.filesystems._daemons import last_words
+from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
 from perjoule.machine.programs import programs
-from perjoule.machine.scripts import BASH, GUARDED
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError
 
@@ -189,9 +188,6 @@ class Directory(FileSystem, NamesCluster):
 
     def _require_guarded(self, client: Host) -> None:
         """Refuse a folder in which root would write by names to what another user can put there."""
-        argv = [*BASH, GUARDED, "perjoule-guarded", self.path]
-        guarded = client.run(argv, timeout_s=SHORT_S, check=False)
-        if guarded.returncode != 0:
-            problem = f"root can't write safely: {last_words(guarded.stderr)}"
+        if why := unguarded(client, self.path):
             next_step = "run as that user; where several may write, run without root, or chmod +t"
-            raise MachineError(problem, where=client.name, next=next_step)
+            raise MachineError(f"root can't write safely: {why}", where=client.name, next=next_step)

@@ -15,11 +15,10 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._daemons import last_words
+from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._said import unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
-from perjoule.machine.scripts import BASH, GUARDED
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.machine.untrusted import words as unexpected_words
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
@@ -92,13 +91,9 @@ class CephTable:
         """
         if Path(self.conf).is_relative_to(CONFIGURED):
             return
-        argv = [*BASH, GUARDED, "perjoule-guarded", self.conf, "always"]
-        completed = host.run(argv, timeout_s=SHORT_S, check=False)
-        if completed.returncode:
-            problem = f"{self.conf} is not safe to use: {last_words(completed.stderr)}"
-            raise WorkloadError(
-                problem, where=host.name, next=f"chown root and chmod go-w, or move it to {CONFIGURED}/ceph"
-            )
+        if why := unguarded(host, Path(self.conf), always=True):
+            advice = f"chown root and chmod go-w, or move it to {CONFIGURED}/ceph"
+            raise WorkloadError(f"{self.conf} is not safe to use: {why}", where=host.name, next=advice)
 
     def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
         """Ask for its state, and how a folder of one of its file systems stores files; who loads is not
