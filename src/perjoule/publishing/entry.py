@@ -76,6 +76,11 @@ class Ranked:
         """What one of the printed unit is in SI units."""
         return metric_of(self.metric).unit.per
 
+    @property
+    def printed(self) -> float:
+        """The number that `text` begins with, a mean or a median, in SI units."""
+        return float(self.text.split()[0]) * self.per
+
 
 @dataclass(frozen=True)
 class BundledTrial:
