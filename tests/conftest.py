@@ -114,6 +114,13 @@ def _signals_as_before(_signals_reach_programs):
             signal.signal(number, handler)
 
 
+@pytest.fixture(autouse=True)
+def _no_configuration_of_a_lab_that_ended() -> None:
+    """A lab's configuration of ssh is in the environment of its process, and goes with the lab's folder."""
+    if not Path(os.environ.get("PERJOULE_SSH_CONFIG", "/")).exists():
+        del os.environ["PERJOULE_SSH_CONFIG"]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _machine_is_rated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Rate this machine's CPU once for all live tests that run side by side: on a busy machine no rating is
