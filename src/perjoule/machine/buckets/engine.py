@@ -34,7 +34,7 @@ STEP, STEPS = (
 )  # bytes between the begins of objects in the client's stream; steps until it repeats
 TIMEOUT_S = 60.0  # of one send or receive
 PAUSE_S = 0.05  # after an error that is tolerated
-LEAST_BYTES = 64 * 1024  # of a body that are received at once, past Python's buffers
+LEAST_BYTES = 64 * 1024  # of a body that is received past Python's buffers
 ROOM_BYTES = 256 * 1024  # received and compared at once: it fits into a processor's caches
 MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
 MOST_CHARACTERS = 300  # of an error
@@ -143,12 +143,13 @@ class Store:
     def body(self, answer: http.client.HTTPResponse, size: int) -> Generator[Callable[[memoryview], int]]:
         """Lend what fills a view with the next bytes of a body, or with fewer if that ends.
 
-        Of a large body of that size the kernel wakes us for LEAST_BYTES at once, not for each packet or two.
+        Of a large body of that size the kernel wakes us for a room of it at once, not for each packet or two.
         """
         if self.secure or answer.length != size or size < LEAST_BYTES:
             yield answer.readinto
             return
         link, buffered_count, left = self.connection.sock, len(answer.fp.peek()), size
+        wake_bytes = min(size, ROOM_BYTES)
 
         def wake_at(count: int) -> None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
@@ -158,7 +159,7 @@ class Store:
             count = answer.readinto(view[:buffered_count]) if buffered_count else 0
             buffered_count, left = buffered_count - count, left - count
             while count < len(view) and not buffered_count:
-                if left < LEAST_BYTES:
+                if left < wake_bytes:
                     wake_at(left)  # no more will come
                 received_count = link.recv_into(view[count:])
                 if not received_count:
@@ -167,7 +168,7 @@ class Store:
                 answer.length = left
             return count
 
-        wake_at(LEAST_BYTES)
+        wake_at(wake_bytes)
         try:
             yield fill
         finally:
