@@ -114,14 +114,17 @@ readable() {
     *) is_mine "$1" ;;
   esac
 }
-is_device() { # a device that root permits, or a loop device on a file of the run
+is_device() { # a device that root permits, by its own name or as root has written it, or a loop device on a file of the run
   local device node file
   node=$(realpath -e -- "$1") && [ -b "$node" ] || return 1
   for device in "${!may[@]}"; do
     case "$device" in "device "*) [ "$node" != "$(realpath -e -- "${device#device }")" ] || return 0 ;; esac
+  [ "$1" = "$node" ] || [ -n "${may[device $1]}" ] || return 1 # a link of the user's could lead elsewhere once it is judged
   done
   case "$1" in /dev/loop*([0-9])) ;; *) return 1 ;; esac
-  { IFS= read -r file < "/sys/block/${1#/dev/}/loop/backing_file"; } 2> /dev/null && in_run "$file"
+  # another user's may only seem to have its file there: in a mount namespace of theirs; of a missing file losetup goes by the name
+  { IFS= read -r file < "/sys/block/${1#/dev/}/loop/backing_file"; } 2> /dev/null && in_run "$file" && [ -f "$file" ] &&
+    losetup --noheadings --raw --output NAME --associated "$file" 2> /dev/null | grep -qxF -- "$1"
 }
 is_target() { # of the user's bytes, which are never a file system's for root to mount
   [[ $1 != *.img ]] && in_run "$1" || is_device "$1"

@@ -300,6 +300,88 @@ def test_no_device_is_touched_that_root_has_not_named(host: Installed, victim: s
     )
 
 
+def test_a_link_of_the_users_to_a_device_that_root_has_named_is_no_name_of_it(
+    host: Installed, victim: str
+) -> None:
+    """Else it could lead to another device, or to any file, once it is judged."""
+    host.permit(f"device {victim}")
+    link = host.folder / "turned"
+    link.symlink_to(victim)
+    try:
+        refused(
+            host,
+            ["mkfs.ext4", "-q", str(link)],
+            ["wipefs", "--all", "--force", "--quiet", str(link)],
+            ["dd", "if=/dev/zero", f"of={link}", "count=1"],
+            ["perl", "-e", HOLD, str(link)],
+            ["mount", "-t", "ext4", str(link), in_run(host, "place")],
+        )
+        assert host.keep(["blockdev", "--getsize64", victim]) == [b"0 16777216\n"]
+    finally:
+        link.unlink()
+        host.permit()
+
+
+def test_a_loop_device_whose_file_only_seems_to_lie_in_the_runs_folder_is_refused(host: Installed) -> None:
+    """As in a mount namespace of another user's, to whom udisks gives a loop device."""
+    script = """
+    mount -t tmpfs none "$1" && mkdir -p "$2" && truncate --size=16M "$2/x.img" || exit
+    losetup --find --show "$2/x.img" && exec sleep infinity
+    """
+    argv = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "-m",
+        "bash",
+        "-c",
+        script,
+        "bash",
+        host.work,
+        host.run,
+    ]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as theirs:
+        assert theirs.stdout
+        device = theirs.stdout.readline().strip()
+        try:
+            backing = Path(f"/sys/block/{Path(device).name}/loop/backing_file").read_text().strip()
+            assert backing == f"{host.run}/x.img"
+            image = Path(f"/proc/{theirs.pid}/root{host.run}/x.img")
+            answers = host.keep(
+                ["mkfs.ext4", "-q", device],
+                ["mount", "-t", "ext4", device, in_run(host, "place")],
+                ["losetup", "--detach", device],
+            )
+            assert [answer[:14] for answer in answers] == [b"126 perjoule: "] * 3
+            assert image.read_bytes() == bytes(2**24)
+        finally:
+            theirs.kill()
+            subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+
+
+def test_a_line_for_who_waits_follows_no_link_of_what_is_mounted_in_the_runs_folder(host: Installed) -> None:
+    content, image, place = host.folder / "content", host.folder / "image", in_run(host, "place")
+    content.mkdir()
+    (content / "gate.told").symlink_to("/etc/secret")
+    with image.open("wb") as file:
+        file.truncate(2**24)
+    subprocess.run(["mkfs.ext4", "-q", "-d", content, image], check=True)
+    device = subprocess.run(
+        ["losetup", "-f", "--show", image], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    try:
+        host.permit(f"device {device}")
+        mounting = (["mkdir", place], ["mount", "-t", "ext4", device, place])
+        assert host.keep(*mounting, last=f"tell {place}/gate line\n".encode()) == [b"0 ", b"0 "]
+        assert host.root("cat", "/etc/secret").stdout == b"the secret\n"
+    finally:
+        host.permit()
+        subprocess.run(["losetup", "-d", device], check=True)
+        image.unlink()
+        shutil.rmtree(content)
+
+
 def test_nothing_is_mounted_elsewhere_or_with_rights(host: Installed, victim: str) -> None:
     place = in_run(host, "place")
     refused(
