@@ -72,9 +72,15 @@ class Installed:
         return b"%d " % done.returncode + done.stdout + done.stderr
 
     def keep(
-        self, *argvs: Sequence[str | bytes], inputs: Sequence[bytes] = (), lines: bytes = b""
+        self,
+        *argvs: Sequence[str | bytes],
+        inputs: Sequence[bytes] = (),
+        lines: bytes = b"",
+        last: bytes = b"",
     ) -> list[bytes]:
-        """Have the helper keep the host and run commands, one after the other; return its answers."""
+        """Have the helper keep the host and run commands, one after the other; return its answers. It hears `lines`
+        before the first, and `last` after the last.
+        """
         by_sudo = [*self.as_user(), "sudo", "-n", "--", HELPER, "keep", self.work, NAME]
         command = ["nsenter", "-t", str(self.pid), "-m", "--", *by_sudo]
         with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as child:
@@ -101,6 +107,7 @@ class Installed:
                 _, _, code, out, err = line.split()
                 said.append(code + b" " + child.stdout.read(int(out) + int(err)))
             with contextlib.suppress(BrokenPipeError):
+                child.stdin.write(last)
                 child.stdin.close()
             child.wait(60)
             return [*said, *([child.stderr.read()] if child.stderr and len(said) < len(argvs) else [])]

@@ -341,6 +341,7 @@ permit() { # whether this may run as root, as `argv`; else `why` not
 }
 permit_look() { # the same for a question
   why="it may not be asked by who is not root"
+permit_tell() { in_run "$1" && in_run "$1.told"; } # whether a line may be written to who waits at the gate $1
   case "$1" in
     states) [[ $2 = /sys && $3 = /dev ]] ;;
     setting) [[ $2 = /proc/sys/* || $2 = /sys/* ]] && [[ $2 != *..* ]] ;;
