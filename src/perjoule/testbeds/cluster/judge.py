@@ -117,9 +117,9 @@ readable() {
 is_device() { # a device that root permits, by its own name or as root has written it, or a loop device on a file of the run
   local device node file
   node=$(realpath -e -- "$1") && [ -b "$node" ] || return 1
+  [ "$1" = "$node" ] || [ -n "${may[device $1]}" ] || return 1 # a link of the user's could lead elsewhere once it is judged
   for device in "${!may[@]}"; do
     case "$device" in "device "*) [ "$node" != "$(realpath -e -- "${device#device }")" ] || return 0 ;; esac
-  [ "$1" = "$node" ] || [ -n "${may[device $1]}" ] || return 1 # a link of the user's could lead elsewhere once it is judged
   done
   case "$1" in /dev/loop*([0-9])) ;; *) return 1 ;; esac
   # another user's may only seem to have its file there: in a mount namespace of theirs; of a missing file losetup goes by the name
@@ -339,11 +339,14 @@ permit() { # whether this may run as root, as `argv`; else `why` not
     return 1
   fi
 }
-permit_look() { # the same for a question
-  why="it may not be asked by who is not root"
 permit_tell() { in_run "$1" && in_run "$1.told"; } # whether a line may be written to who waits at the gate $1
+permit_look() { # the same for a question
+  local word
+  why="it may not be asked by who is not root"
   case "$1" in
-    states) [[ $2 = /sys && $3 = /dev ]] ;;
+    states) # of drives by names that only root makes: programs open them
+      [[ $2 = /sys && $3 = /dev ]] || return 1
+      for word in "${@:4}"; do [[ $word = /dev/disk/+([a-z-])/+([!/]) ]] || return 1; done ;;
     setting) [[ $2 = /proc/sys/* || $2 = /sys/* ]] && [[ $2 != *..* ]] ;;
     library) [[ $# = 3 && $3 = /usr/bin/python3*([0-9.]) ]] && located "$3" ;;
     program) [ $# = 2 ] || [[ ${*:3} = +([A-Za-z0-9/:._-]) ]] ;;

@@ -92,12 +92,12 @@ UNJUDGED = f"""{IS_NUMBER}
 helper={HELPER}
 permit() {{ argv=("$@"); }}
 permit_look() {{ :; }}
+permit_tell() {{ :; }}
 """
 # $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN
 # DEAD...": before, it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by
 # the host's power states and "stated". From then on it lives as long as its perjoule: its end, or two minutes
 # without a word from it, end everything. The keeper of a DEAD run, which may still wait for its own, is
-permit_tell() {{ :; }}
 # ended. Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N COUNT
 # BYTES" with as many words after it, each with a NUL at its end, and the bytes of its input, "ask N" (SIGTERM
 # for program N), "end M N" (SIGKILL for it and its children). Nothing that it hears is parsed as a shell's
@@ -315,6 +315,7 @@ while hear; do
   case "$word" in
     alive) take; echo "answer 0 0 0 0"; give ;;
     tell) case "$number" in */..*) ;; "$folder"/*)
+      permit_tell "$number" || continue
       echo "$rest" > "$number.told"
       if [ -p "$number" ]; then echo "$rest" 1<> "$number"; fi ;;
     esac ;;
@@ -322,7 +323,6 @@ while hear; do
       text="$EPOCHREALTIME"$'\n'
       take; printf 'answer %s 0 %s 0\n%s' "$number" "${#text}" "$text"; give ;;
     counters)
-      permit_tell "$number" || continue
       mapfile -t stat < /proc/stat
       text="$EPOCHREALTIME ${stat[0]}"$'\n'
       for line in "${stat[@]}"; do case "$line" in ctxt*) text+="$line"$'\n'; break ;; esac; done

@@ -680,6 +680,14 @@ def test_questions_show_no_file_and_run_nothing(host: Installed) -> None:
             b"stated",
         ]
         assert state(host) == before
+        block = min(path.name for path in Path("/sys/class/block").iterdir())
+        (
+            drive := host.folder / block
+        ).touch()  # by then a link to a device that does something when it is opened
+        asked = b"states 3\n/sys\0/dev\0" + f"/..{drive}".encode() + b"\0"
+        said = host.sudo(HELPER, "keep", host.work, NAME, text=asked)
+        assert b"\ndrive\t" not in said
+        drive.unlink()
     finally:
         host.root("rm", "/tmp/pj-evil")
 
