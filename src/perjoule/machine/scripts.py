@@ -16,20 +16,45 @@ for old in $2; do
     if [ -f "$old" ] && [ ! -L "$old" ]; then rm -f -- "$old" || exit; fi
 done
 """
-# $1 an absolute path, $2 "always", or nothing: only as root. Names what of it, or of what is above it or where it
-# leads, another user could change. Whoever has called us by sudo is no other user.
-GUARDED = r"""
-[ "$EUID" = 0 ] || [ "$2" = always ] || exit 0
-for place in "$1" "$(readlink -e -- "$1")"; do
-  until [ -z "$place" ]; do
-    read -r owner mode < <(stat -c '%u %f' -- "$place") || exit
-    mode=$((16#$mode)) why=
-    [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || [ "$owner" = "$SUDO_UID" ] || why="belongs to another user (uid $owner)"
-    if (((mode & 8#22) && (mode & 8#170000) != 8#120000 && (mode & 8#171000) != 8#41000)); then
-      why="can be written to by other users, and is not sticky"
+# `way` prints owner, mode (hexadecimal) and path of all that an absolute path leads through: folders, links, and what
+# those lead through. Whoever may change one of these may lead the path elsewhere.
+WAY = r"""
+way() {
+  local ahead=$1/ at= part target links_count=0
+  stat -c '%u %f /' / || return
+  while ahead=${ahead#"${ahead%%[!/]*}"} && [ -n "$ahead" ]; do
+    part=${ahead%%/*} ahead=${ahead#"${ahead%%/*}"}
+    case "$part" in
+      .) continue ;;
+      ..) at=${at%/*}; continue ;;
+      *[[:cntrl:]]*) echo "$at has a folder with a control character in its name" >&2; return 1 ;;
+    esac
+    stat -c '%u %f %n' -- "$at/$part" || return
+    if [ -L "$at/$part" ]; then
+      ((++links_count <= 40)) || { echo "$1 has too many links" >&2; return 1; } # as many as the kernel follows
+      target=$(readlink -- "$at/$part") || return
+      [[ $target != /* ]] || at=
+      ahead=$target$ahead
+    else
+      at=$at/$part
     fi
-    [ -z "$why" ] || { echo "$place $why" >&2; exit 1; }
-    place=${place%/*}
   done
-done
+}
 """
+# $1 an absolute path, $2 "always", or nothing: only as root. Names what on its way another user could change. Whoever
+# has called us by sudo is no other user.
+GUARDED = (
+    WAY
+    + r"""
+[ "$EUID" = 0 ] || [ "$2" = always ] || exit 0
+steps=$(way "$1") || exit
+while read -r owner mode place; do
+  mode=$((16#$mode)) why=
+  [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || [ "$owner" = "$SUDO_UID" ] || why="belongs to another user (uid $owner)"
+  if (((mode & 8#22) && (mode & 8#170000) != 8#120000 && (mode & 8#171000) != 8#41000)); then
+    why="can be written to by other users, and is not sticky"
+  fi
+  [ -z "$why" ] || { echo "$place $why" >&2; exit 1; }
+done <<< "$steps"
+"""
+)

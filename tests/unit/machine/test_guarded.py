@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perjoule.machine import guarded, removal
+from perjoule.machine.scripts import BASH, GUARDED
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
@@ -92,3 +94,41 @@ def test_no_scratch_folder_of_roots_is_made_or_removed_where_another_user_could_
         pass
     assert removal.sweep() == ((), (f"{theirs}: belongs to another user, so nothing is removed there",))
     assert [path.name for path in theirs.iterdir()] == ["perjoule-local-0123abcd"]
+
+
+def meddled(path: Path) -> str:
+    """What a host says of a path that root would use; "" if no other user could change it."""
+    argv = [*BASH, GUARDED, "perjoule-guarded", path]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20)
+    assert bool(done.returncode) == bool(done.stderr)
+    return done.stderr.strip()
+
+
+@AS_ROOT
+def test_a_host_names_each_folder_and_link_that_a_path_leads_through_and_another_user_could_change(
+    open_folder: Path,
+) -> None:
+    theirs, safe, ours = open_folder / "theirs", open_folder / "safe", open_folder / "ours"
+    for folder in (theirs, safe, safe / "below"):
+        folder.mkdir()
+    (theirs / "on").symlink_to(safe)
+    for path in (theirs, theirs / "on"):
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    ours.symlink_to(theirs / "on")  # leads through a folder of theirs, and out of it again
+    for path in (ours, ours / "below", theirs / "on", theirs / "on/below"):
+        assert meddled(path) == f"{theirs} belongs to another user (uid {NOBODY})"
+    ours.unlink()
+    ours.symlink_to("./safe/../safe/below/")
+    assert [meddled(path) for path in (ours, ours / "..", Path("/"), open_folder)] == [""] * 4
+    safe.chmod(0o777)
+    assert meddled(ours) == f"{safe} can be written to by other users, and is not sticky"
+
+
+@AS_ROOT
+def test_a_host_that_can_not_follow_a_path_says_so(open_folder: Path) -> None:
+    (open_folder / "a").symlink_to("b")
+    (open_folder / "b").symlink_to("a")
+    assert meddled(open_folder / "a").endswith("/a has too many links")
+    assert "No such file" in meddled(open_folder / "missing/below")
+    (strange := open_folder / "x\n0 41ed /").mkdir()
+    assert meddled(strange).endswith("a control character in its name")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from perjoule import __version__
+from perjoule.machine.scripts import WAY
 from perjoule.model.disk_words import MAKE, MOUNT
 from perjoule.model.permitted import Forms
 from perjoule.testbeds._device.view import BTRFS_COUNT
@@ -26,7 +27,9 @@ _USERS_BELOW = 1000
 
 # What it begins with. With -p bash takes neither functions nor BASH_ENV, SHELLOPTS and CDPATH from its
 # environment, of which nothing is left that a program would heed.
-_HEAD = r"""
+_HEAD = (
+    WAY
+    + r"""
 for name in $(compgen -e); do
   case "$name" in SUDO_USER | SUDO_UID | SSH_CONNECTION) ;; *) unset -v "$name" ;; esac
 done 2> /dev/null
@@ -46,16 +49,14 @@ die() {
   echo "perjoule-host: $*" >&2
   exit 4
 }
-roots() { # whether $1 and all above it belong to root, and nobody else can write there; `why` says what does not
-  local place above=$1 owner mode
-  while :; do
-    why="$above can't be examined"
-    read -r owner mode < <(stat -c '%u %f' -- "$above") || return 1
-    why="$above does not belong to root alone"
+roots() { # whether all that $1 leads through belongs to root, and nobody else can write there; `why` says what does not
+  local place owner mode steps
+  why="$1 can't be examined"
+  steps=$(way "$1" 2> /dev/null) || return 1
+  while read -r owner mode place; do
+    why="$place does not belong to root alone"
     [ "$owner" = 0 ] && (((16#$mode & 8#170000) == 8#120000 || !(16#$mode & 8#22))) || return 1
-    [ "$above" != / ] || return 0
-    above=${above%/*} above=${above:-/}
-  done
+  done <<< "$steps"
 }
 permissions() { # reads what root permits, from one descriptor
   local owner mode word value number=0
@@ -78,6 +79,7 @@ permissions() { # reads what root permits, from one descriptor
   exec 3<&-
 }
 """
+)
 
 # Before anything runs, `permit` judges it. Path after path is judged by the kernel's own view of it: nothing
 # but root, and users of daemons in folders of theirs, can change what lies in a run's folder.
@@ -159,7 +161,7 @@ located() { # whether $1 is a program that root has installed
   why="$1 is a relative path"
   case "$1" in /*) place=$1 ;; */*) return 1 ;; *) place=$(type -P -- "$1") ;; esac
   [ -n "$place" ] || { why="$1 is not installed on this host"; return 1; }
-  place=$(realpath -e -- "$place") && roots "$place"
+  roots "$place"
 }
 judged() {
   local program=$1 word kind options=

@@ -621,12 +621,17 @@ def test_a_program_that_root_names_must_be_roots_own(host: Installed) -> None:
             b"0 ran\n",
             b"126 perjoule: /tmp does not belong to root alone\n",
         ]
+        host.root("install", "-d", "-o", USER, "/etc/theirs")
+        host.root("ln", "-s", "/usr/local/sbin/pj-daemon", "/etc/theirs/pj-daemon")
+        assert host.keep(["/etc/theirs/pj-daemon"]) == [
+            b"126 perjoule: /etc/theirs does not belong to root alone\n"
+        ]
         host.root("chown", USER, "/usr/local/sbin/pj-daemon")
         assert host.keep(["pj-daemon"]) == [
             b"126 perjoule: /usr/local/sbin/pj-daemon does not belong to root alone\n"
         ]
     finally:
-        host.root("rm", "-f", "/usr/local/sbin/pj-daemon", "/tmp/pj-daemon")
+        host.root("rm", "-rf", "/usr/local/sbin/pj-daemon", "/tmp/pj-daemon", "/etc/theirs")
         host.permit()
 
 
