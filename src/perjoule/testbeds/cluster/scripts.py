@@ -59,7 +59,8 @@ remove() { # a folder of ours with all that is mounted and attached below; what 
   unmap "$1"
   IFS= read -r -d '' mounts < /proc/self/mountinfo
   [[ $mounts != *"$1/"* ]] ||
-    findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
+    findmnt --raw --noheadings --output TARGET | sort -r | while read -r place; do
+      case "$place" in "$1"/*) ;; *) continue ;; esac # any user mounts by FUSE, below a path that has ours in it, too
       umount "$place" 2> /dev/null || umount --force --lazy "$place" 2> /dev/null
       rmdir "$place" 2> /dev/null # with it go the copies of the mount in namespaces that somebody made meanwhile
     done

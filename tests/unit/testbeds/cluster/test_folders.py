@@ -310,6 +310,75 @@ mv {host}/etab.new {host}/etab
     assert f"removed {old}" in said(host / "work", keep=keep)
 
 
+@AS_ROOT
+def test_a_mount_elsewhere_whose_path_has_the_runs_in_it_stays(host: Path) -> None:
+    """Any user may mount by FUSE, in folders of theirs that are called as ours are."""
+    old = dead_run(host / "work")
+    theirs, beneath = Path(f"{host}/theirs{old}/x"), old / "beneath"
+    for place in (theirs, beneath):
+        place.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    try:
+        assert f"removed {old}" in said(host / "work")
+        assert theirs.is_mount()
+    finally:
+        for place in (theirs, beneath):
+            subprocess.run(["umount", place], check=False, capture_output=True)
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("program", "ready"),
+    [
+        ("exec sleep 1000", "Name:\tsleep\n"),
+        (
+            'exec -a /usr/bin/python3 "$0" -I -c "import os, time; os.setuid(0); time.sleep(1000)"',
+            "Uid:\t0\t0",
+        ),
+    ],
+    ids=["of theirs", "that runs as root for all who call it"],
+)
+def test_a_mark_that_another_user_writes_ends_no_session_of_others(
+    host: Path, program: str, ready: str
+) -> None:
+    old = dead_run(host / "work").rename(host / f"work/cluster/{os.getpid() % 10**7:07}f-h1")
+    setuid = shutil.copy(Path("/usr/bin/python3").resolve(), host / "setuid")
+    Path(setuid).chmod(0o4755)
+    daemon = (
+        'setpriv --reuid=65534 --regid=65534 --clear-groups env "$1" bash --norc -c "$2" "$3" & echo $!\n'
+        "exec sleep 1001"
+    )
+    argv = ["bash", "--norc", "-c", daemon, "daemon", f"PERJOULE_HOST={old.name}", program, setuid]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as leader:
+        try:
+            assert leader.stdout
+            theirs = Path("/proc", leader.stdout.readline().strip())
+            until(lambda: ready in (theirs / "status").read_text())
+            assert f"removed {old}" in said(host / "work")
+            assert leader.poll() is None
+            assert "State:\tZ" in (theirs / "status").read_text(), "it bears our mark, so it has ended"
+        finally:
+            os.killpg(leader.pid, signal.SIGKILL)
+
+
+def test_a_journal_that_is_stuck_does_not_keep_the_runs_locks(host: Path) -> None:
+    (host / "journal").mkdir()
+    (logger := host / "logger").write_text("#!/bin/sh\nexec sleep 1000\n")
+    logger.chmod(0o755)
+    (journal,) = (line for line in UNITS.splitlines() if line.lstrip().startswith("exec 4>"))
+    script = f"""
+    unit=$1 PATH=$1:$PATH
+    exec 8<> "$1/8.lock" 9<> "$1/9.lock" && flock 8 && flock 9 || exit
+    {journal}
+    exec 8<&- 9<&-
+    flock -w 5 "$1/8.lock" true && flock -w 5 "$1/9.lock" true
+    code=$?
+    kill "$!"
+    exit "$code"
+    """
+    subprocess.run([*BASH, script, "keeper", host], check=True, timeout=60)
+
+
 @contextlib.contextmanager
 def swapping(work: Path, target: Path) -> Generator[None]:
     """As nobody, have `work` be by turns a link to a folder of root's, and a folder of nobody's own with a
