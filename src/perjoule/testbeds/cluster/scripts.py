@@ -22,15 +22,18 @@ _SWEEP = (
     UNMAP
     + r"""
 sweep() { # end all that bear the mark $1, and their sessions but for ours
-  local pids session ours
+  local pids pid user session ours
   for _ in {1..50}; do
     pids=$(grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null)
     pids=${pids//[!0-9$'\n']/} # of /proc/NUMBER/environ
     [ -n "$pids" ] || return 0
     ours=$(($(ps -o sess= -p $$)))
-    for session in $(ps -o sess= -p "${pids//$'\n'/,}" | sort -u); do
-      [ "$session" -le 1 ] || [ "$session" = "$ours" ] || pkill -KILL -s "$session"
-    done
+    # Any user can write our mark, for a program too that is root whoever calls it: that ends, but no session that others lead.
+    while read -r pid user session; do
+      [ "$session" -gt 1 ] && [ "$session" != "$ours" ] || continue
+      [ "$pid" = "$session" ] || { [ "$user" = "$EUID" ] && [ ! -u "/proc/$pid/exe" ]; } || continue
+      pkill -KILL -s "$session"
+    done < <(ps -o pid= -o ruid= -o sess= -p "${pids//$'\n'/,}")
     kill -KILL $pids 2> /dev/null
     sleep 0.1
   done

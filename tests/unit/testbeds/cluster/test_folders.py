@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.drivers.protocols import Check
 from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.facts import probe
-from perjoule.testbeds.cluster.findings import readiness
+from perjoule.testbeds.cluster.findings import lacking, readiness
 from perjoule.testbeds.cluster.scripts import KEEP
+from perjoule.testbeds.cluster.units import UNITS
 from sshd import until
 
 NOBODY = 65534
@@ -198,6 +200,30 @@ def test_nobody_else_can_look_into_the_folders_or_write_there_whatever_the_login
     assert entries
     assert not [entry for entry in entries if int(entry.partition(":")[0], 8) & 0o22]
     assert not [entry for entry in entries if entry.endswith(":d") and int(entry.partition(":")[0], 8) & 0o44]
+
+
+@AS_ROOT
+def test_a_host_says_beforehand_where_root_would_meet_other_users(host: Path) -> None:
+    (shared := host / "shared").mkdir()
+    shared.chmod(0o777)
+    places = [shared, shared / "missing", host, host / "missing"]
+    argv = [*BASH, KEEP, "perjoule-keeper", host / "work", "h1"]
+    text = "".join(f"look guarded {place}\n" for place in places)
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=60)
+    lines = done.stdout.splitlines()
+    said = lines[lines.index("probed") + 1 :]
+    assert said == [
+        f"lacks {shared} can be written to by other users, and is not sticky",
+        "has",
+        "has",
+        "has",
+    ]
+    check = Check("folder", True, "", "chmod +t", look=f"guarded {shared}")
+    finding = lacking("client-1", check, said[0].removeprefix("lacks "))
+    assert (finding.ok, finding.detail) == (
+        False,
+        f"root can't write safely: {said[0].removeprefix('lacks ')}",
+    )
 
 
 def dead_run(work: Path) -> Path:
