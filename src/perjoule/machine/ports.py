@@ -14,7 +14,8 @@ SHORT_S = 20.0
 # any address; "0 ?" is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME"
 # of processes with the names $@ in the network of this host: those of virtual hosts have one of their own.
 # `started` is whether grep $2... finds a mark in the environment of process $1 or of its session: a daemon
-# may have cleaned its own or written its title over it, but not left its session.
+# may have cleaned its own or written its title over it, but not left its session. Daemons run as root, as us, as
+# users of the system's own (login.defs(5), SYS_UID_MAX) or as nobody; anybody else could have written the mark.
 LISTENERS = r"""
 listeners() {
   local port place state inode fd pid name line
@@ -28,15 +29,18 @@ listeners() {
     echo "$port ${pid:-0} ${name// /_}"
   done | sort -u
 }
+bears() { # whether grep $2... finds a mark in the environment of process $1, which is no other user's who logs in here
+  local owner
+  owner=$(stat -c %u -- "/proc/$1" 2> /dev/null) && { [ "$owner" = "$EUID" ] || ((owner < 1000 || owner == 65534)); } &&
+    grep -qz "${@:2}" "/proc/$1/environ" 2> /dev/null
+}
 started() {
   local pid=$1 session
   shift
-  grep -qz "$@" "/proc/$pid/environ" 2> /dev/null && return
+  bears "$pid" "$@" && return
   session=$(($(ps -o sess= -p "$pid")))
   [ "$session" -gt 1 ] || return # of all that nobody gave a session of its own
-  for pid in $(ps -o pid= -s "$session"); do
-    grep -qz "$@" "/proc/$pid/environ" 2> /dev/null && return
-  done
+  for pid in $(ps -o pid= -s "$session"); do bears "$pid" "$@" && return; done
   return 1
 }
 strange() { # pass on lines that end in PID NAME, but not of processes that a run has started, dead or alive

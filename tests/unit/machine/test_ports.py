@@ -3,7 +3,9 @@ deployment.
 """
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from perjoule.filesystems.moosefs import MooseFS
 from perjoule.machine.ports import LISTENERS
 from perjoule.model.errors import PortTaken
 from scripted import ScriptedHost
+from sshd import until
 
 
 def test_the_description_of_a_file_system_has_its_ports() -> None:
@@ -63,6 +66,25 @@ def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_tou
         [storage.mark, "9419", "9420", "9421", "9422"]
     ]
     assert not [words for words in storage.ran if words[0] not in ("bash", "stat")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
+@pytest.mark.parametrize(("uid", "ours"), [(0, True), (65534, True), (64, True), (4711, False)])
+def test_a_mark_that_another_user_has_written_makes_no_daemon_ours(uid: int, ours: bool) -> None:
+    """Else it would be taken for a dead run's, or spoken to by the next."""
+    name = f"pj{os.getpid()}x{uid}"
+    with tempfile.TemporaryDirectory(prefix="ports-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        daemon = shutil.copy("/bin/sleep", Path(folder, name))
+        argv = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", daemon, "600"]
+        env = {**os.environ, "PERJOULE_HOST": "of-another-run"}
+        with subprocess.Popen(argv, env=env, start_new_session=True) as running:
+            comm = Path(f"/proc/{running.pid}/comm")
+            until(lambda: comm.read_text().strip() == name)
+            look = ["bash", "--norc", "-c", f'{LISTENERS} others "$1" | strange', "look", name]
+            printed = subprocess.run(look, capture_output=True, text=True, check=True).stdout
+            running.kill()
+    assert printed == ("" if ours else f"{running.pid} {name}\n")
 
 
 @pytest.mark.parametrize("mark", ["PERJOULE_HOST=of-another-run", ""])
