@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +27,7 @@ from perjoule.testbeds.local import Local
 from perjoule.testbeds.slurm import Slurm
 from perjoule.testbeds.virtual import Virtual, cgroup, cpu, mark, network, requirements, runs, topology
 from places import TRANSCRIPTS
+from sshd import until
 from typed import as_written
 
 FOLDER = Path("/var/tmp/perjoule/pj-0badcafe")
@@ -270,6 +273,41 @@ def test_a_holder_and_what_starts_it_bear_the_mark() -> None:
 )
 def test_what_only_looks_like_a_mark_is_none(words: list[str]) -> None:
     assert mark.parse(cmdline(*words)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
+def test_a_program_that_is_root_for_all_who_call_it_is_not_ours_whatever_its_words_are() -> None:
+    with tempfile.TemporaryDirectory(prefix="marked-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        program = Path(shutil.copy("/bin/cat", name))
+        program.chmod(0o4755)
+        words = ["sh", "-", *MARK.arguments()]  # "-" is its input
+        with subprocess.Popen(
+            words, executable=program, stdin=subprocess.PIPE, user=65534, group=65534, extra_groups=[]
+        ) as child:
+            process = Path("/proc", str(child.pid))
+            until(lambda: process.stat().st_uid == 0)
+            assert mark.parse((process / "cmdline").read_bytes())
+            assert child.pid not in {marked.pid for marked in mark.marked()}
+            child.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a run's folder is root's")
+def test_a_loop_device_of_another_users_leads_no_run_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the run would seem to be dead, as its lock is not there."""
+    registry, folder = tmp_path / "registry", tmp_path / "pj-0badcafe"
+    for place in (registry, folder):
+        place.mkdir()
+    (registry / "0badcafe").symlink_to(folder)
+    theirs = _disk.Loop("loop9", "7:9", Path("/home/theirs/pj-0badcafe/image"), deleted=True)
+    monkeypatch.setattr(mark, "REGISTRY", registry)
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path / "none"))
+    monkeypatch.setattr(_disk, "loops", lambda: (theirs,))
+    monkeypatch.setattr(mark, "marked", lambda: ())
+    monkeypatch.setattr(cgroup, "runs", set)
+    assert [run.folder for run in runs.runs()] == [folder]
 
 
 def test_mounts_are_found_below_a_folder_alone_and_last_first() -> None:

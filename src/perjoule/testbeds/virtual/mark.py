@@ -185,6 +185,18 @@ def marked() -> tuple[Marked, ...]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parsed = parse((folder / "cmdline").read_bytes())
-            if parsed and folder.stat().st_uid == 0:  # anybody may write our mark
+            if parsed and _is_roots(folder):  # anybody may write our mark
                 marked_processes.append(Marked(int(folder.name), *parsed))
     return tuple(marked_processes)
+
+
+def _is_roots(process: Path) -> bool:
+    """Return whether root has started a process, by its folder in /proc: one with the setuid bit bears the words
+    of whoever calls it. Raises OSError: it has ended.
+    """
+    if process.stat().st_uid != 0:
+        return False
+    try:
+        return not (process / "exe").stat().st_mode & stat.S_ISUID
+    except PermissionError:  # only root may look, and only root ends anything
+        return True

@@ -79,7 +79,11 @@ def _found() -> tuple[Run, ...]:
     folders += [str(process.mark.run.folder) for process in mark.marked()]
     folders += [str(loop.backing) for loop in _disk.loops()]
     matches = [match for folder in folders if (match := mark.FOLDER.fullmatch(folder))]
-    runs_found = {match["run"]: Run(match["run"], Path(match["folder"])) for match in matches}
+    runs_found: dict[str, Run] = {}
+    for match in (
+        matches
+    ):  # what only root writes comes first: other users may have loop devices, and name their files
+        runs_found.setdefault(match["run"], Run(match["run"], Path(match["folder"])))
     for name in cgroup.runs() - runs_found.keys():
         runs_found[name] = Run(name, mark.work_root() / f"pj-{name}")
     return tuple(runs_found[name] for name in sorted(runs_found))
