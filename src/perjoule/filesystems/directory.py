@@ -59,6 +59,12 @@ def _absolute(path: Path) -> Path:
     return path
 
 
+def _state(client: Host, folder: Path) -> str:
+    """Return whose a folder is, its kind and who may use it, in one text; "" if nothing is there."""
+    argv = ["stat", "-c", "%u %f", "--", folder]
+    return client.run(argv, timeout_s=SHORT_S, check=False).stdout.strip()
+
+
 def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
     """Return what a client of a mounted file system caches and its kernel does not drop, by its type."""
     kind = str(mount.get("type", ""))
@@ -132,10 +138,12 @@ class Directory(FileSystem, NamesCluster):
 
         def find(client: Host) -> None:
             common = directories[first.name]
-            is_common = client.run(["test", "-d", common], timeout_s=SHORT_S, check=False).returncode == 0
-            if is_common:
+            if state := _state(client, common):
                 self._require_guarded(client)
-            directories[client.name] = common if is_common else self._folder(client)
+                if state != made_by_first:  # whoever sees its name on the first client may have made one here
+                    problem = f"{common} is another folder than on {first.name} (uid and mode {state})"
+                    raise MachineError(problem, where=client.name, next="find out who made it, and remove it")
+            directories[client.name] = common if state else self._folder(client)
 
         def lost(client: Host) -> str:
             test = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
@@ -149,6 +157,7 @@ class Directory(FileSystem, NamesCluster):
 
         try:
             directories[first.name] = self._folder(first)
+            made_by_first = _state(first, directories[first.name]) if further else ""
             each(further, find)
             mounts_of = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             facts: dict[str, Json] = {"path": str(self.path), "mounts": mounts_of}

@@ -40,6 +40,26 @@ def test_a_folder_is_checked_without_writing_to_it(tmp_path: Path, monkeypatch: 
     assert folder(tmp_path).detail == "not writable by this user"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root meets other users where it writes")
+def test_a_folder_in_which_root_would_meet_other_users_is_found_before_a_run(tmp_path: Path) -> None:
+    def found() -> Check:
+        return next(
+            check for check in Directory(path=tmp_path).checks() if check.look == f"guarded {tmp_path}"
+        )
+
+    assert found().ok
+    tmp_path.chmod(0o777)
+    assert (found().ok, found().detail) == (
+        False,
+        f"root can't write safely: {tmp_path} can be written to by other users, and is not sticky",
+    )
+    assert found().fix.endswith("run without root, or chmod +t")
+    tmp_path.chmod(0o1777)
+    assert found().ok
+    tmp_path.rmdir()
+    assert found().ok, "that it is missing, another check says"
+
+
 def test_a_client_gets_an_empty_folder_of_its_own_and_only_that_is_removed(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("keep")
     with Local().hold(1) as hosts, Directory(path=tmp_path).mount(hosts) as mounted:
@@ -102,11 +122,14 @@ class Client(ScriptedHost):
         self.folders, self.mount = folders, mount
         self.kind = kind or ("lustre" if ":" in mount else "ext4")
         self.unsafe = False
+        self.state = "0 41c0"  # of a folder that was made there
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
         match words:
             case ["test", "-d", path]:
                 return 0 if path in self.folders else 1, ""
+            case ["stat", "-c", "%u %f", "--", path]:
+                return (0, self.state) if path in self.folders else (1, "")
             case ["mkdir", *_, made]:
                 assert self.files[self.directory / MADE / Path(made).name] == f"{made}\n", "noted first"
                 self.folders.add(made)
@@ -149,6 +172,28 @@ def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() ->
         assert mounted.data_hosts == ("client-1", "client-2")
         assert mounted.locate(first / "file") == ("client-1",)
     assert disks == [{"/scratch"}, {"/scratch"}]
+
+
+@pytest.mark.parametrize("state", ["65534 41ff", "0 a1ff", "0 41ff"])
+def test_a_folder_that_another_user_has_made_under_the_first_clients_name_is_not_used(state: str) -> None:
+    """Names in a folder that all may write to are seen by all, on the first client as on the second."""
+
+    class WithAnother(Client):
+        def answers(self, words: Sequence[str]) -> tuple[int, str]:
+            if words[0] == "stat":
+                self.folders.add(words[-1])
+            return super().answers(words)
+
+    disks = [{"/scratch"}, {"/scratch"}]
+    clients = (Client("client-1", disks[0], "/dev/sda1"), WithAnother("client-2", disks[1], "/dev/sda1"))
+    clients[1].state = state
+    with (
+        pytest.raises(MachineError, match=rf"^client-2: /scratch/perjoule-\w+ is another folder .*{state}"),
+        Directory(path=Path("/scratch")).mount(Hosts(clients)),
+    ):
+        pass
+    assert disks[0] == {"/scratch"}
+    assert len(disks[1]) == 2, "what another user has made stays"
 
 
 def test_a_file_in_a_local_folder_that_clients_share_lies_on_all_of_them() -> None:
