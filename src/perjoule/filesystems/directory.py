@@ -36,7 +36,7 @@ from perjoule.filesystems._attached import (
     NamedCluster,
     Table,
 )
-from perjoule.filesystems._guarded import unguarded
+from perjoule.filesystems._guarded import guarded_check, unguarded
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
@@ -46,6 +46,7 @@ from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError
 
 FIX = "mount it there, or set path to a folder that this user can write to"
+GUARD = "run as that user; where several may write, run without root, or chmod +t"
 
 # of mounts; that of MooseFS is any FUSE's
 CLUSTER_TYPES = ("ceph", "fuse.ceph-fuse", "fuse.glusterfs", "lustre", "beegfs")
@@ -120,9 +121,10 @@ class Directory(FileSystem, NamesCluster):
         return self.path if hosts else None
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for findmnt, which provides the facts, and for the folder."""
+        """Check for findmnt, which provides the facts, and for the folder, in which root must not meet other users."""
         of_cluster = [check for table in self._clusters for check in table.checks()]
-        return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX), *of_cluster)
+        of_folder = (folder_check(self.path, FIX), guarded_check(self.path, GUARD))
+        return (*programs({"findmnt": "util-linux"}), *of_folder, *of_cluster)
 
     def cluster(self, client: Host) -> TellsState | None:
         """That of a table, asked of the path itself."""
@@ -198,5 +200,4 @@ class Directory(FileSystem, NamesCluster):
     def _require_guarded(self, client: Host) -> None:
         """Refuse a folder in which root would write by names to what another user can put there."""
         if why := unguarded(client, self.path):
-            next_step = "run as that user; where several may write, run without root, or chmod +t"
-            raise MachineError(f"root can't write safely: {why}", where=client.name, next=next_step)
+            raise MachineError(f"root can't write safely: {why}", where=client.name, next=GUARD)

@@ -70,8 +70,9 @@ class LooksAtHosts(Ability):
         after `checks`.
 
         `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's
-        own PATH), "library MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a
-        kernel without that path passes), "root", "port NUMBER..." (nobody listens there), "nothing PATH"
+        own PATH), "library MODULE PYTHON", "path PATH", "guarded PATH" (which no other user could change or
+        lead elsewhere, if we are root; a missing path passes), "kernel FILESYSTEM", "setting PATH VALUE" (which
+        a kernel without that path passes), "root", "port NUMBER..." (nobody listens there), "nothing PATH"
         (there is no such file), "without PROGRAM..." (none runs that we did not start), "unexported" (its
         kernel exports nothing by NFS that is not ours), or "free BYTES" (of the work folder, beside the
         reserve of its disk).

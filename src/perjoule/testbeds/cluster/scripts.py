@@ -8,6 +8,7 @@ blanks: `cluster.Work` checks that.
 
 from perjoule.machine.mapped import UNMAP
 from perjoule.machine.ports import LISTENERS
+from perjoule.machine.scripts import GUARDED
 from perjoule.testbeds._power.scripts import STATES
 from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
 from perjoule.testbeds.cluster.units import JOINED, UNITS
@@ -116,6 +117,7 @@ KEEPING = (
     + LOCKS
     + LISTENERS
     + UNITS
+    + f"meddled() ({GUARDED})\n"
     + r"""
 [ -n "$EPOCHREALTIME" ] || { echo "it has bash $BASH_VERSION; perjoule needs bash 5.0 or later" >&2; exit 3; }
 trap '' INT HUP PIPE # it may be answering when we go
@@ -199,6 +201,7 @@ while hear; do
         program) [ -n "$(set -f; [ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
         library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
         path) [ -e "$4" ] ;;
+        guarded) [ ! -e "$4" ] || why=$(meddled "$4" 2>&1) ;;
         kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
         setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
         root) [ "$EUID" = 0 ] ;;
