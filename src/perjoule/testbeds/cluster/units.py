@@ -108,8 +108,8 @@ confined() { # whether we are in a unit of the run's folder $1 now, with at most
   unit=$group
   limited pids "$2" || refuse "its systemd does not let us limit tasks; remove tasks_limit"
   limited memory "$3" || refuse "its systemd does not let us limit memory; remove memory_limit"
-  # A journal that is stuck keeps neither programs nor the unit waiting.
-  exec 4> >(echo 0 > "$unit/journal/cgroup.procs"; exec logger --tag perjoule > /dev/null 2>&1) && journal=1
+  # A journal that is stuck keeps neither programs nor the unit waiting, nor the run's locks.
+  exec 4> >(exec 8>&- 9>&-; echo 0 > "$unit/journal/cgroup.procs"; exec logger --tag perjoule > /dev/null 2>&1) && journal=1
   trap 'echo 1 > "$unit/journal/cgroup.kill"' EXIT
 } 2> /dev/null
 program_left() { # program $1 has ended; now and then the groups go that have nothing in them
