@@ -1,6 +1,7 @@
 """Clusters that others run, by what their tools printed: whole, degraded, unknown."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,8 @@ from pydantic import ValidationError
 
 from documents import TABLES
 from perjoule import drivers
-from perjoule.filesystems._attached import ceph, glusterfs, moosefs
+from perjoule.drivers.protocols import Host
+from perjoule.filesystems._attached import MOST_STATE_BYTES, NamedCluster, ceph, glusterfs, moosefs
 from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.filesystems.directory import Directory
 from perjoule.model import ClusterState, Redundancy
@@ -402,6 +404,45 @@ def test_a_storage_class_without_a_number_is_no_known_redundancy() -> None:
     assert moosefs.state(printed, "/mnt/me: archive\n", [], 1.0).redundancy is None
     with pytest.raises(WorkloadError, match="mfsgetgoal"):
         moosefs.state(printed, "", [], 1.0)
+
+
+ENTITIES = '<!DOCTYPE cliOutput [<!ENTITY a "Started">]>\n<cliOutput>'
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: gluster_state(
+            {"clients": re.sub("bytesRead>.*?<", "bytesRead>much<", gluster_answers()["clients"])}
+        ),
+        lambda: gluster_state(
+            {"clients": re.sub("bytesRead>.*?<", f"bytesRead>{'9' * 5000}<", gluster_answers()["clients"])}
+        ),
+        lambda: gluster_state(replaced("info", "<cliOutput>", ENTITIES)),
+        lambda: moosefs.state((PRINTED / "moosefs.txt").read_text() + "disks:|x\n", "/mnt/me: 2\n", [], 1.0),
+    ],
+    ids=["no number", "a long number", "entities", "a short row"],
+)
+def test_an_answer_that_trips_its_reader_is_an_error_about_the_cluster(
+    ask: Callable[[], ClusterState],
+) -> None:
+    with pytest.raises(UnexpectedOutput):
+        ask()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"written_bytes": 10**30}, {"lacks": "x" * MOST_STATE_BYTES}, {"facts": {"ratio": float("nan")}}],
+    ids=["a number of no record", "as much as it likes", "NaN"],
+)
+def test_a_state_that_no_record_could_be_read_with_again_is_refused(more: dict[str, Any]) -> None:
+    class Table(CephTable):
+        def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
+            return replace(state_of(answers("healthy")), **more)
+
+    cluster = NamedCluster(ScriptedHost(), Path("/mnt/me"), Table(keyring="/home/me/keyring"))
+    with pytest.raises(UnexpectedOutput, match=r"^client-1: what the cluster says of itself can't be kept"):
+        cluster.state()
 
 
 def test_the_tables_of_the_how_to_name_one_cluster_each() -> None:

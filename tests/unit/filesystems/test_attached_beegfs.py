@@ -271,3 +271,8 @@ def test_a_tool_that_cannot_be_asked_is_an_error(series: Any) -> None:
 
     with pytest.raises(WorkloadError):
         BeegfsTable(series=series).state(Elsewhere(), FOLDER, [])
+
+
+def test_a_count_that_is_no_number_is_an_error() -> None:
+    with pytest.raises(UnexpectedOutput):
+        seven(clients="10.0.0.8 1.2.3 [B-wr] 0 [sum]\n")

@@ -215,3 +215,10 @@ def test_a_folder_of_no_lustre_is_an_error() -> None:
 
     with pytest.raises(WorkloadError, match="lfs osts"):
         LustreTable().state(Elsewhere(), FOLDER)
+
+
+def test_a_long_answer_is_read_in_a_time_that_grows_as_it_does() -> None:
+    """Whoever has a host may have its tools print this; with the square of its length it would take hours."""
+    assert state(readable=" target: DIAS-OST0001_UUID\n state: FULL\n" * 100_000).lacks == ""
+    with pytest.raises(UnexpectedOutput):
+        state(stripes="stripe_count: 1 \n" * 100_000)

@@ -3,7 +3,9 @@
 https://docs.ceph.com, https://docs.gluster.org, https://moosefs.com, https://lustre.org, https://doc.beegfs.io
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Hosts, TellsState
@@ -15,7 +17,12 @@ from perjoule.filesystems._attached.moosefs import MooseTable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S
+from perjoule.machine.untrusted import json_from
 from perjoule.model import ClusterState, Json
+from perjoule.model.errors import UnexpectedOutput
+from perjoule.model.units import MIB
+
+MOST_STATE_BYTES = 4 * MIB  # of a state, of which each record has two: 10,000 OSDs have a fifth
 
 Table = CephTable | GlusterTable | MooseTable | LustreTable | BeegfsTable
 
@@ -30,7 +37,13 @@ class NamedCluster(TellsState):
         self.while_degraded, self.late_s = table.while_degraded, table.late_s
 
     def state(self) -> ClusterState:
-        return self._table.state(self._host, self._folder, self._loading)
+        state = self._table.state(self._host, self._folder, self._loading)
+        try:
+            json_from(json.dumps(asdict(state)), MOST_STATE_BYTES)  # as a record keeps it, to be read again
+        except ValueError as error:
+            problem = f"what the cluster says of itself can't be kept: {error}"
+            raise UnexpectedOutput(problem, where=self._host.name) from None
+        return state
 
 
 class Attached(OnClients, TellsState):

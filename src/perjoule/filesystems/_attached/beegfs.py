@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems import _beegfs
-from perjoule.filesystems._said import found
+from perjoule.filesystems._said import found, reading
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, ClusterState, Redundancy
@@ -88,6 +88,7 @@ class BeegfsTable:
         return ["beegfs", *address, *secret, *([] if self.tls else ["--tls-disable"])]
 
 
+@reading("beegfs")
 def state(
     version: str,
     targets: Mapping[str, str],

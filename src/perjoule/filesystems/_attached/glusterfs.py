@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._said import found, unexpected
+from perjoule.filesystems._said import found, reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
@@ -70,6 +70,7 @@ class GlusterTable:
         )
 
 
+@reading("gluster")
 def state(
     version: str,
     info: str,
@@ -170,6 +171,8 @@ def _facts(volume: ElementTree.Element) -> Mapping[str, Json]:
 
 
 def _answer(xml: str) -> ElementTree.Element:
+    if "<!DOCTYPE" in xml:  # gluster declares no entities, by which a short text becomes a large one
+        raise unexpected(xml, "gluster")
     try:
         answer = ElementTree.fromstring(xml)
     except ElementTree.ParseError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._said import found, unexpected
+from perjoule.filesystems._said import found, reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import SYSTEM, programs
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
@@ -31,11 +31,12 @@ _ANSWERED = re.compile(
     re.MULTILINE,
 )
 _FAILED = re.compile(rf"^(\S*{_TARGET})(?:_UUID)?[ \t]*: (.+)$", re.MULTILINE)
+# Neither looks past where the next one begins: its time grows with the text, not with its square.
 _IMPORT = re.compile(
-    rf"^ *target: (\S+-{_TARGET})_UUID\n *state: (\w+)$.*?^ *current_connection: \"?([^\s\"]+)",
-    re.MULTILINE | re.DOTALL,
+    rf"^ *target: (\S+-{_TARGET})_UUID\n *state: (\w+)$(?:\n(?! *target: ).*)*?\n *current_connection: \"?([^\s\"]+)",
+    re.MULTILINE,
 )
-_STRIPES = re.compile(r"stripe_count:\s*(-?\d+)\s.*?stripe_size:\s*(\d+)", re.DOTALL)
+_STRIPES = re.compile(r"stripe_count:\s*(-?\d+)\s(?:(?!stripe_count:).)*?stripe_size:\s*(\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -76,6 +77,7 @@ class LustreTable:
         return state(version, listed, answered, stripes, readable, retired=self.retired, asked_s=asked_s)
 
 
+@reading("lfs")
 def state(
     version: str,
     listed: str,

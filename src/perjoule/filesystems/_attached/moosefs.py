@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
-from perjoule.filesystems._said import found
+from perjoule.filesystems._said import found, reading
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, ClusterState, Redundancy
@@ -53,6 +53,7 @@ class MooseTable:
         return state(printed, goal, loading, asked_s)
 
 
+@reading("mfscli")
 def state(printed: str, goal: str, loading: Sequence[str], asked_s: float) -> ClusterState:
     """Parse the answers to `QUESTIONS`, with "|" between fields, and to `mfsgetgoal`.
 
