@@ -3,13 +3,17 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Bucket, Host, OffersBuckets, Workload
+from perjoule.machine.buckets import engine
 from perjoule.model import Json, Outcome
 from perjoule.model.errors import MovedTooLittle, TimeLimit, WorkloadError
 from perjoule.testbeds.local import LocalHost
@@ -213,3 +217,43 @@ def test_impossible_options_say_what_would_do() -> None:
     ):
         with pytest.raises(ValidationError, match=sentence):
             load(**options)
+
+
+class Talkative(BaseHTTPRequestHandler):
+    """A store whose answers go on for 64 MiB."""
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("ETag", "x")
+        self.end_headers()
+        with suppress(OSError):
+            for _ in range(1024):
+                self.wfile.write(bytes(64 * 1024))
+
+    do_PUT = do_DELETE = answer
+
+
+def test_a_store_that_goes_on_talking_is_refused_and_not_listened_to() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Talkative) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        order = {"endpoint": f"http://127.0.0.1:{server.server_port}", "bucket_name": "lab", "region": "x"}
+        store = engine.Store(order, ("key", "secret"))
+        for ask in (
+            lambda: store.put("a", b"b"),
+            lambda: store.delete("a"),
+            lambda: engine.made(store, order),
+        ):
+            with pytest.raises(engine.Refused, match="more than 65536 B: is it from a store"):
+                ask()
+            store.close()
+        server.shutdown()
+
+
+def test_errors_of_more_kinds_than_anybody_reads_are_counted_together() -> None:
+    order = {"object_bytes": 1, "prefix": "", "seed": "s", "count": 1, "operation": "put"}
+    load_of_one = engine.ObjectLoad(order, [])
+    for number in range(1000):
+        load_of_one.note(engine.Refused(f"503 Code{number}", "refused"), "a")
+    assert len(load_of_one.errors) == engine.MOST_KINDS + 1
+    assert load_of_one.errors[engine.OTHERS] == 1000 - engine.MOST_KINDS

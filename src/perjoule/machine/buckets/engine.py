@@ -37,7 +37,10 @@ PAUSE_S = 0.05  # after an error that is tolerated
 LEAST_BYTES = 64 * 1024  # of a body that is received past Python's buffers
 ROOM_BYTES = 256 * 1024  # received and compared at once: it fits into a processor's caches
 MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
+MOST_ANSWER_BYTES = 64 * 1024  # of a body that says nothing we need
 MOST_CHARACTERS = 300  # of an error
+MOST_KIND_CHARACTERS, MOST_KINDS = 80, 50  # of what errors are counted as, and how many such counts
+OTHERS = "others"  # the rest of them
 PERMILLES = (500, 950, 990, 999)
 
 
@@ -47,6 +50,12 @@ class Refused(Exception):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
         self.kind = kind
+
+
+def drain(answer: http.client.HTTPResponse) -> None:
+    """Read a body to its end, after which its connection takes the next request. Raises Refused: it is long."""
+    if len(answer.read(MOST_ANSWER_BYTES + 1)) > MOST_ANSWER_BYTES:
+        raise Refused("long answer", f"an answer has more than {MOST_ANSWER_BYTES} B: is it from a store?")
 
 
 class Store:
@@ -103,7 +112,7 @@ class Store:
         """Return an answer as an error, with the store's own code and message and none of the keys."""
         text = answer.read(4096).decode(errors="replace")
         code, message = (re.search(f"<{tag}>(.*?)</{tag}>", text, re.S) for tag in ("Code", "Message"))
-        kind = f"{answer.status} {code[1] if code else answer.reason}"
+        kind = f"{answer.status} {code[1] if code else answer.reason}"[:MOST_KIND_CHARACTERS]
         where = answer.getheader("Location", "")
         reason = message[1] if message else text if "<" not in text else ""
         reason = " ".join(filter(None, (reason, f"location: {where}" if where else "")))[:MOST_CHARACTERS]
@@ -114,7 +123,7 @@ class Store:
     def put(self, name: str, data: Any) -> None:
         """Put an object. Raises Refused."""
         answer = self.request("PUT", name, data)
-        answer.read()
+        drain(answer)
         if not answer.getheader("ETag"):
             raise Refused("no ETag", f"PUT {name}: the answer has no ETag: is it from a store?")
 
@@ -176,7 +185,7 @@ class Store:
 
     def delete(self, name: str) -> None:
         """Remove an object; a missing one is no error. Raises Refused."""
-        self.request("DELETE", name, ok=(200, 204, 404)).read()
+        drain(self.request("DELETE", name, ok=(200, 204, 404)))
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
         """List the objects below a prefix, with their sizes. Raises Refused."""
@@ -291,7 +300,7 @@ class ObjectLoad:
         kind = error.kind if isinstance(error, Refused) else type(error).__name__
         reason = str(error) if isinstance(error, Refused) else f"{name}: {kind} {error}"
         with self.lock:
-            self.errors[kind] += 1
+            self.errors[kind if kind in self.errors or len(self.errors) < MOST_KINDS else OTHERS] += 1
             self.failed_s.append(time.perf_counter())
             self.first_error = self.first_error or reason
 
@@ -362,7 +371,7 @@ def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
 
 def made(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Make the bucket; one of ours that is there already is no error."""
-    store.request("PUT", "", b"").read()
+    drain(store.request("PUT", "", b""))
     return {}
 
 
