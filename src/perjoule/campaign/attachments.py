@@ -50,11 +50,13 @@ def attached(path: Path, option: str, value: object, source: CampaignSource) -> 
         )
     if str(name) in source.given:
         return {"name": str(name), "text": source.given[str(name)]}
-    file = (source.folder or File()) / name
+    folder = source.folder or File()
+    file = folder / name
     if file.exists() and not file.is_file():  # a pipe would never end
         raise source.error((*path, option), f"{option} = {written(value)} is not a file", "name a text file")
     try:
-        return {"name": str(name), "text": text_of(file, "text", "check the path")}
+        # whoever wrote the campaign could have a file of the user's published, or shown in an error
+        return {"name": str(name), "text": text_of(file, "text", "check the path", inside=folder)}
     except CampaignError as error:
         raise source.error(
             (*path, option), f"{option} = {written(value)}: {error.what}", error.next

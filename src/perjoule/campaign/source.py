@@ -1,5 +1,6 @@
 """The text of a campaign as a document, with the line of every error in it."""
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from pathlib import Path as File
 from typing import Any, TypeGuard
 
 from perjoule.campaign.lines import Path, key_lines, line_of
+from perjoule.machine.untrusted import lies_in
 from perjoule.model.errors import CampaignError, FileRefused, KeyRefused
 from perjoule.model.validation import instead, neighbour
 
@@ -15,6 +17,7 @@ Table = dict[str, Any]  # as tomllib gives it
 _KEY = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 # a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory
 LONGEST_BYTES = 1024**2
+CAMPAIGNS = "`perjoule new` lists campaigns to start from"
 
 
 def is_table(value: object) -> TypeGuard[Table]:
@@ -40,6 +43,7 @@ class CampaignSource:
     given: Mapping[str, str] = field(default_factory=dict[str, str])
     # with results, and read for them: nothing of it is started, so it may pass on what a run may not
     of_results: bool = False
+    owner: int | None = None  # of its file (uid); None: it is no file
 
     def location(self, path: Path) -> str:
         """Return the place of a key or a table: its line, or the overrides that changed it."""
@@ -55,14 +59,25 @@ class CampaignSource:
 
 
 def text_of(
-    path: File, kind: str = "campaign", advice: str = "`perjoule new` lists campaigns to start from"
+    path: File, kind: str = "campaign", advice: str = CAMPAIGNS, *, inside: File | None = None
 ) -> str:
-    """Read a campaign file, or a file of another `kind`.
+    """Read a campaign file, or a file of another `kind`, which lies in the folder `inside` whatever leads there.
 
     Raises CampaignError, with the advice if there is no such file.
     """
+    return owned_text_of(path, kind, advice, inside=inside)[0]
+
+
+def owned_text_of(
+    path: File, kind: str = "campaign", advice: str = CAMPAIGNS, *, inside: File | None = None
+) -> tuple[str, int]:
+    """Read a file as `text_of` does; return its owner (uid), too."""
     try:
         with path.open("rb") as file:
+            owner = os.fstat(file.fileno()).st_uid
+            if inside is not None and not lies_in(file.fileno(), inside.resolve()):
+                advice = "copy what it leads to into the folder, if it may be published with results"
+                raise FileRefused(f"a link leads out of {inside}", where=str(path), next=advice)
             content = file.read(LONGEST_BYTES + 1)
     except FileNotFoundError:
         near = _neighbour(path)
@@ -81,7 +96,7 @@ def text_of(
             f"this is larger than 1 MiB, the limit of a {kind} file", where=str(path), next="check the path"
         )
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig"), owner
     except UnicodeDecodeError as error:
         raise FileRefused(
             f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path"

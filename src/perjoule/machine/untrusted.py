@@ -76,6 +76,13 @@ def opened(path: Path) -> Generator[BufferedReader]:
         yield file
 
 
+def lies_in(descriptor: int, folder: Path) -> bool:
+    """Return whether an open file lies in a folder (a path without links), or is it, by the kernel's word: its path
+    may lead elsewhere by now.
+    """
+    return Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(folder)
+
+
 def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Read a file. Raises OSError; ValueError if it is longer than `most_bytes`."""
     with opened(path) as file:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from editor import faults
 from perjoule import campaign, drivers
+from perjoule.campaign.attachments import attached
 from perjoule.campaign.lines import key_lines, line_of
+from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import fields_of, takes_list
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
@@ -358,6 +360,40 @@ def test_a_file_that_can_not_be_read_is_named_with_the_reason(tmp_path: Path) ->
     loop.symlink_to(loop)  # unreadable for root, too
     with pytest.raises(CampaignError, match=r"loop\.toml: can't be read \(Too many levels"):
         campaign.read(loop)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_campaign_of_another_user_names_no_file_of_passwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would have any secret of one line sent to a server that it names, too."""
+    meter = '[[meter]]\nkind = "shelly"\naddress = "192.0.2.7"\n'
+    (path := tmp_path / "theirs.toml").write_text(f'{TEXT}{meter}password_file = "~/.token"\n')
+    assert campaign.read(path).trials
+    os.chown(path, 65534, 65534)
+    fault = r"theirs\.toml line \d+: theirs\.toml belongs to another user \(uid 65534\).*; copy it"
+    with pytest.raises(CampaignError, match=fault):
+        campaign.read(path)
+    monkeypatch.setenv("SUDO_UID", "65534")  # who has called us
+    assert campaign.read(path).trials
+    monkeypatch.delenv("SUDO_UID")
+    path.write_text(TEXT + meter)
+    assert campaign.read(path).trials
+
+
+def test_a_file_beside_a_campaign_is_not_one_elsewhere_by_a_link(tmp_path: Path) -> None:
+    """It would be kept with the results, and published, for whoever made the link."""
+    (secret := tmp_path / "secret").write_text("theirs")
+    (folder := tmp_path / "campaign").mkdir()
+    (folder / "ours.fio").write_text("ours")
+    for name, target in (("out.fio", secret), ("up", tmp_path), ("in.fio", folder / "ours.fio")):
+        (folder / name).symlink_to(target)
+    place = CampaignSource("campaign", {}, folder=folder)
+    for name in ("out.fio", "up/secret"):
+        with pytest.raises(CampaignError, match=f"a link leads out of {folder}") as caught:
+            attached(("workload", 0), "job", name, place)
+        assert "theirs" not in str(caught.value)
+    assert attached(("workload", 0), "job", "in.fio", place)["text"] == "ours"
 
 
 def test_a_byte_order_mark_and_line_ends_of_windows_do_no_harm(tmp_path: Path) -> None:
