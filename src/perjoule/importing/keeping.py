@@ -10,7 +10,7 @@ from perjoule import __version__, drivers
 from perjoule.importing.counters import Counted
 from perjoule.importing.power import Log, near
 from perjoule.importing.runs import ImportedLoad, SourceRun
-from perjoule.importing.sources import Source
+from perjoule.importing.sources import Source, copy_named
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Trial
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import WorkloadError
@@ -40,9 +40,9 @@ def keep(
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
             for number, part_series in enumerate(load.source_runs):
-                _copy(
-                    [part_series.source.files[name] for name in part_series.files], attempt.raw / str(number)
-                )
+                source = part_series.source
+                files = [source.files[name] for name in part_series.files]
+                _copy(files, attempt.raw / str(number), source.inside)
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, None, drivers.workload(trial.workload)
         try:
@@ -53,12 +53,12 @@ def keep(
         local = load.source_runs[0].source.format in LOCAL_TIMES
         if outcome is not None:
             counted = [
-                (s, source.path)
+                (s, source.path, source.inside)
                 for name in hosts
                 for source, counted_of in nodes.get(name, ())
                 for s in counted_of.series
             ]
-            metered = [(s, log.path) for log in logs for s in log.of(hosts)]
+            metered = [(s, log.path, ()) for log in logs for s in log.of(hosts)]
             series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
             for part_series in (*outcome.series, *series):
                 attempt.sink.extend(part_series)
@@ -101,7 +101,7 @@ def keep(
 
 def _joined(
     attempt: Attempt,
-    those: Sequence[tuple[Series, Path]],
+    those: Sequence[tuple[Series, Path, Sequence[Path]]],
     began_s: float,
     ended_s: float,
     stored: Mapping[Path, Path],
@@ -110,19 +110,19 @@ def _joined(
     raw folder.
     """
     clipped: list[Series] = []
-    files: dict[Path, None] = {}
-    for series, path in those:
+    files: dict[Path, Sequence[Path]] = {}
+    for series, path, inside in those:
         part = near(series, began_s, ended_s)
         if part is not None:
             clipped.append(part)
-            files[path] = None
+            files[path] = inside
     copies = {path: Path("joined", str(number), path.name) for number, path in enumerate(files)}
     with spoken(attempt.raw):
         for path, copy in copies.items():
             if path in stored:
                 _share(stored[path], attempt.raw / copy)
             else:
-                _copy([path], (attempt.raw / copy).parent)
+                _copy([path], (attempt.raw / copy).parent, files[path])
     return clipped, copies
 
 
@@ -135,10 +135,10 @@ def _share(stored: Path, to: Path) -> None:
         shutil.copyfile(stored, to)
 
 
-def _copy(files: Sequence[Path], folder: Path) -> None:
+def _copy(files: Sequence[Path], folder: Path, inside: Sequence[Path]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in files:
-        shutil.copyfile(path, folder / path.name)
+        copy_named(path, folder / path.name, inside)
 
 
 def manifest_of(load: ImportedLoad) -> str:

@@ -4,6 +4,7 @@ holds together, a submission to IO500 or a run of MLPerf Storage, is known by it
 
 import os
 import re
+import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -63,6 +64,7 @@ class Source:
     files: Mapping[str, Path]  # by their names
     told: Told
     left_out: tuple[str, ...] = ()  # what the file holds besides, of all its formats
+    inside: tuple[Path, ...] = ()  # what was named (paths without links), in which its files lie
 
     def texts(self, names: Sequence[str] = ()) -> dict[str, str]:
         """Read its files, or some of them. Raises MachineError."""
@@ -90,6 +92,7 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
         for source in _below(path, clients, zone, named_paths):
             if isinstance(source, Source):
+                source = replace(source, inside=(*named_paths, *source.inside))
                 by_path.setdefault((source.path.resolve(), source.format, clients), source)
             elif path.is_file():
                 raise CampaignError(why_not(path), where=str(path), next=ADVICE)
@@ -134,6 +137,19 @@ def _readable(path: Path) -> Generator[None]:
         ) from error
     except ValueError as error:
         raise MachineError(str(error), where=str(path), next="split it, or name another file") from error
+
+
+def copy_named(path: Path, to: Path, inside: Sequence[Path]) -> None:
+    """Copy a file that lies in one of these folders; `inside` is () for one that the user has named.
+
+    Raises MachineError: by now it is one elsewhere.
+    """
+    with _readable(path), untrusted.opened(path) as file:
+        if inside and not any(untrusted.lies_in(file.fileno(), folder) for folder in inside):
+            advice = "import it from a folder that nobody else changes"
+            raise MachineError("it has become a file outside of what was named", where=str(path), next=advice)
+        with to.open("wb") as copied:
+            shutil.copyfileobj(file, copied)
 
 
 def why_not(path: Path) -> str:
@@ -193,12 +209,13 @@ def _below(
             return
         if mlperf_folders.is_run(path):
             files = mlperf_folders.files_of(path)
+            # a run may be named without its submission, which describes the system
+            systems = [file.parent for file in files.values() if file.parent.name == mlperf_folders.SYSTEMS]
+            beside = tuple(map(_real, dict.fromkeys(systems)))
             for file in files.values():
                 require_portable(file)
-                # a run may be named without its submission, which describes the system
-                beside = [_real(file.parent)] if file.parent.name == mlperf_folders.SYSTEMS else []
-                require_inside(file, [*named_paths, *beside])
-            yield Source(path, "mlperf", files, Told(path.name, clients, zone))
+                require_inside(file, [*named_paths, *(beside if file.parent in systems else ())])
+            yield Source(path, "mlperf", files, Told(path.name, clients, zone), inside=beside)
             return
         if mlperf_folders.is_submission(path):
             path = path / mlperf_folders.RESULTS

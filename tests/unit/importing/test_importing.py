@@ -17,7 +17,7 @@ import pytest
 from perjoule import drivers, importing, report, store
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
-from perjoule.importing.sources import Source, formats_of, sources
+from perjoule.importing.sources import Source, copy_named, formats_of, sources
 from perjoule.model import ClientResult, Spec
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, FolderOfOthers, MachineError, NotImported, WorkloadError
@@ -167,6 +167,26 @@ def test_nothing_outside_of_what_was_named_is_kept_by_a_link_of_whoever_made_the
     (theirs / "again").symlink_to("submitted")
     (theirs / "nowhere").symlink_to(tmp_path / "nowhere")
     assert {source.format for source in sources([str(theirs)], "UTC")[0]} == {"io500"}
+
+
+def test_a_file_that_has_become_a_link_since_it_was_read_is_not_kept(tmp_path: Path) -> None:
+    secret, theirs, kept = tmp_path / "secret", tmp_path / "theirs", tmp_path / "kept.json"
+    secret.write_text("mine")
+    theirs.mkdir()
+    file = Path(shutil.copy(REAL / "fio/steady.json", theirs / "a.json"))
+    (source,) = sources([str(theirs)], "UTC")[0]
+    copy_named(file, kept, source.inside)
+    assert kept.read_bytes() == file.read_bytes()
+    kept.unlink()
+    file.unlink()
+    file.symlink_to(secret)
+    with pytest.raises(MachineError, match="it has become a file outside of what was named"):
+        copy_named(file, kept, source.inside)
+    theirs.rename(tmp_path / "gone")
+    theirs.symlink_to(tmp_path)
+    with pytest.raises(MachineError, match="it has become a file outside of what was named"):
+        copy_named(theirs / "secret", kept, source.inside)
+    assert not kept.exists()
 
 
 @pytest.mark.parametrize(
