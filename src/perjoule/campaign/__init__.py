@@ -21,7 +21,7 @@ from pathlib import Path as File
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.campaign.access import check_access
+from perjoule.campaign.access import check_access, check_passwords
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
@@ -48,7 +48,15 @@ from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.pairs import FileSystemPair, pairs, testbeds
 from perjoule.campaign.plan import Plan, PlannedTrial, plan
 from perjoule.campaign.schema import schema
-from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
+from perjoule.campaign.source import (
+    CampaignSource,
+    Table,
+    is_list,
+    is_table,
+    override,
+    owned_text_of,
+    read_toml,
+)
 from perjoule.campaign.tables import (
     NAMES,
     TableRow,
@@ -100,7 +108,8 @@ def read(path: File, overrides: Sequence[str] = (), given: Mapping[str, str] = N
 
     Raises CampaignError.
     """
-    return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent, given=given)
+    text, owner = owned_text_of(path)
+    return parse(text, source=path.name, overrides=overrides, folder=path.parent, given=given, owner=owner)
 
 
 def demo(overrides: Sequence[str] = ()) -> Campaign:
@@ -117,6 +126,7 @@ def parse(
     folder: File | None = None,
     given: Mapping[str, str] = NO_FILES,
     of_results: bool = False,
+    owner: int | None = None,
 ) -> Campaign:
     """Read a campaign.
 
@@ -130,12 +140,19 @@ def parse(
         given: texts of files that the user has elsewhere, by the names that overrides have for them.
         of_results: it is the campaign of results that are only read, and may pass on what would be refused
             if it were run.
+        owner: the user (uid) whose file it is; None if it is no file, or who runs it is known to be its author.
 
     Raises:
         CampaignError: one sentence with the line of the error.
     """
     tables, place = document(
-        text, source=source, overrides=overrides, folder=folder, given=given, of_results=of_results
+        text,
+        source=source,
+        overrides=overrides,
+        folder=folder,
+        given=given,
+        of_results=of_results,
+        owner=owner,
     )
     drawn = [f"name={File(source).stem}"] if "name" not in tables else []
     tables.setdefault("name", File(source).stem)
@@ -194,6 +211,7 @@ def document(
     folder: File | None = None,
     given: Mapping[str, str] = NO_FILES,
     of_results: bool = False,
+    owner: int | None = None,
 ) -> tuple[Table, CampaignSource]:
     """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names
     none.
@@ -202,12 +220,13 @@ def document(
         CampaignError: as `parse`, for whatever is wrong with its form.
     """
     tables, place = read_toml(text, source)
-    place = replace(place, folder=folder, given=given, of_results=of_results)
+    place = replace(place, folder=folder, given=given, of_results=of_results, owner=owner)
     _check_shape(tables, place)
     place = _override(tables, [o for o in overrides if not o.startswith("meter.")], place)
     if "meter" not in tables:
         tables["meter"] = [{"kind": kind} for kind in _meters(tables["testbed"], place)]
     place = _override(tables, [o for o in overrides if o.startswith("meter.")], place)
+    check_passwords(tables["meter"], place)
     return tables, place
 
 

@@ -3,9 +3,10 @@ compares folders with buckets.
 """
 
 import itertools
+import os
 from collections.abc import Sequence
 
-from perjoule.campaign.source import CampaignSource
+from perjoule.campaign.source import CampaignSource, Table
 from perjoule.campaign.tables import TableRow
 from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
 
@@ -41,6 +42,19 @@ def check_access(
                 "others'"
             )
             raise place.error((*workload.path, "operation"), fault, "choose another operation")
+
+
+def check_passwords(meters: Sequence[Table], place: CampaignSource) -> None:
+    """Check that a campaign of another user's names no file that would be sent, as a password, to a server that it
+    names, too. Raises CampaignError.
+    """
+    sudo = os.environ.get("SUDO_UID", "")
+    if place.owner in (None, 0, os.geteuid(), int(sudo) if sudo.isdecimal() else None):
+        return
+    for number, meter in enumerate(meters):
+        if "password_file" in meter:
+            fault = f"{place.name} belongs to another user (uid {place.owner}), and would have a file of yours sent to a server"
+            raise place.error(("meter", number, "password_file"), fault, "copy it, once you have read it")
 
 
 def _need(workload: TableRow) -> Need:

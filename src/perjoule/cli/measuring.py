@@ -127,7 +127,13 @@ def resume(
             next="`perjoule import` adds to it",
         )
     source = str(folder / "campaign.toml")
-    asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
+    asked = campaign.parse(
+        results.campaign_text,
+        source=source,
+        overrides=results.overrides,
+        folder=folder,
+        owner=Path(source).stat().st_uid,
+    )
     if strange := set(again) - {trial.id for trial in asked.trials}:
         raise CampaignError(
             f'there is no trial "{min(strange)}"', where=str(folder), next=f"see ls {folder / 'trials'}"

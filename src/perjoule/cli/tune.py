@@ -101,13 +101,16 @@ def tune_command(
     results folder in DIR. Ctrl-C takes everything down; the same command with --into DIR, or `perjoule resume
     DIR`, continues.
     """
-    from perjoule.campaign.source import text_of
+    from perjoule import campaign
+    from perjoule.campaign.source import owned_text_of
     from perjoule.tuning import folder as folders
     from perjoule.tuning.request import Request
     from perjoule.tuning.study import study
 
     request = Request(metric, trials_count, limit, filesystem, only, less_durable)
-    text, options_given = text_of(file), parameters.options(overrides, shrink, simulate=simulate)
+    text, owner = owned_text_of(file)
+    options_given = parameters.options(overrides, shrink, simulate=simulate)
+    campaign.document(text, source=file.name, overrides=options_given, owner=owner)
     if into is not None and folders.is_tuning(into):
         folders.require_same(into, folders.opened(into), request, text, options_given)
         go_on(into, devices, as_json=as_json)

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
@@ -11,7 +11,8 @@ from typing import Any, cast
 import tomlkit
 
 from perjoule import campaign
-from perjoule.campaign.source import read_toml, text_of
+from perjoule.campaign.access import check_passwords
+from perjoule.campaign.source import owned_text_of, read_toml
 from perjoule.campaign.tables import OWN_TESTBED
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import bytes_text
@@ -130,8 +131,10 @@ def _replace(document: Any, file: Path) -> None:
 
     Raises CampaignError.
     """
-    text = text_of(file)
-    names = read_toml(text, str(file))[0].keys()
+    text, owner = owned_text_of(file)
+    tables, place = read_toml(text, str(file))
+    names = tables.keys()
+    check_passwords(tables.get("meter", []), replace(place, owner=owner))
     if "testbed" not in names or not names <= {"testbed", "meter"}:
         fault = "a testbed file has a [testbed] table and, optionally, [[meter]] tables"
         raise CampaignError(fault, where=str(file), next="perjoule drivers lists the testbeds")
