@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters.ipmi import _POWER_IN_BASH, _UNKNOWN_W, Ipmi, power_w
 from perjoule.model import Channel, Spec
-from perjoule.model.errors import PerjouleError
+from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi as simulator
 from places import TRANSCRIPTS
@@ -47,8 +47,19 @@ def test_a_password_is_never_an_argument(tmp_path):
     file.write_text("secret")
     argv = Ipmi(address="192.0.2.1", user="me", password_file=file)._argv()
     assert "secret" not in " ".join(argv)
-    assert str(file) in argv
-    assert "-E" in Ipmi(address="192.0.2.1")._argv()
+    assert argv == Ipmi(address="192.0.2.1", user="me")._argv()
+    assert "-E" in argv
+
+
+def test_a_password_is_one_line_in_the_environment_of_ipmitool_and_a_key_is_none(tmp_path):
+    (tool := tmp_path / "ipmitool").write_text('#!/bin/sh\necho "$IPMI_PASSWORD"\n')
+    tool.chmod(0o755)
+    (file := tmp_path / "password").write_text("secret\n")
+    meter = Ipmi(address="192.0.2.1", user="me", password_file=file)
+    assert meter._asked([str(tool)]) == "secret\n"
+    file.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n")
+    with pytest.raises(MachineError, match="this is not a password: it has more than one line"):
+        meter._asked([str(tool)])
 
 
 def test_a_password_file_that_is_not_there_is_reported(tmp_path):

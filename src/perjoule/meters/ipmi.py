@@ -24,6 +24,7 @@ from perjoule.drivers.protocols import Check, Host
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._on_hosts import SHORT_S, Sampled, SensorCommand
 from perjoule.meters._placed import Placed
+from perjoule.meters._secret import secret
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
@@ -173,8 +174,15 @@ class Ipmi(Placed):
     def _argv(self) -> list[str]:
         if not self.address:
             return [self.tool, "-I", "open", "dcmi", "power", "reading"]
-        password = ["-f", str(self.password_file.expanduser())] if self.password_file else ["-E"]
-        login = ["-U", self.user, *password, "-L", "USER", "-C", str(self.cipher)]
+        login = [
+            "-U",
+            self.user,
+            "-E",
+            "-L",
+            "USER",
+            "-C",
+            str(self.cipher),
+        ]  # the password is in the environment
         # one question, one second: a reading that comes later is worth nothing
         patience = ["-N", "1", "-R", "1"]
         return [
@@ -193,8 +201,9 @@ class Ipmi(Placed):
         ]
 
     def _asked(self, argv: Sequence[str]) -> str:
-        # without a password ipmitool would ask the terminal
-        environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}
+        # without a password ipmitool would ask the terminal; of a file it would take the first of any lines
+        password = {"IPMI_PASSWORD": secret(self.password_file)} if self.password_file else {}
+        environment = {"IPMI_PASSWORD": "", **os.environ, **password, "LC_ALL": "C"}
         completed = printed(argv, timeout_s=self.timeout_s, place=f"meter {self.label}", env=environment)
         stdout, complained = (
             completed.stdout.decode(errors="replace"),
