@@ -193,6 +193,21 @@ def test_a_device_beneath_a_loop_device_is_refused(machine: Machine) -> None:
     assert machine.refused() == "is part of loop9, which would be lost"
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["nvmet/subsystems/nqn.2026-11.lab:a/namespaces/1/device_path", "target/core/fileio_0/disk/udev_path"],
+)
+@pytest.mark.parametrize("lent", ["loop1", "loop1p2"])
+def test_a_device_that_its_kernel_lends_to_other_machines_is_refused(
+    place: str, lent: str, made: type[Machine], tmp_path: Path
+) -> None:
+    parts = made(tmp_path, "lsblk-parts.json", "wipefs-parts.json")
+    parts.put(f"sys/kernel/config/{place}", f"/dev/{lent}\n")
+    parts.put(f"sys/kernel/config/{place}".replace("_0/", "_1/").replace("/1/", "/2/"), "/dev/vda\n")
+    what = place.rpartition("/")[0]
+    assert parts.refused("gpt", "ext4") == f"is lent to other machines as {what}, which would lose it"
+
+
 def signed(machine: Machine, *kinds: str) -> Machine:
     machine.wipefs = {
         "signatures": [{"device": "loop1", "type": kind, "label": None, "uuid": None} for kind in kinds]

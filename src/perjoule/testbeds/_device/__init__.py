@@ -56,6 +56,8 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
     made += [str(part) for child in disk.children for part in child.children]
     if made:
         return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
+    if device_seen.lent:
+        return f"is lent to other machines as {', '.join(device_seen.lent)}, which would lose it"
     members = [
         str(part)
         for part in device_seen.signatures

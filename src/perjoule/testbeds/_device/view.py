@@ -26,6 +26,10 @@ COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL
 # Prints `num_devices` of a superblock:
 # https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html#superblock
 BTRFS_COUNT = "od --address-radix=n --format=u8 --skip-bytes=65664 --read-bytes=8"
+# Of devices that the kernel lends to other machines, by NVMe over Fabrics and by SCSI: who writes there holds nothing
+# here, and no process has them open. https://docs.kernel.org/nvme/index.html, https://docs.kernel.org/target/tcmu-design.html
+LENT = ("nvmet/subsystems/*/namespaces/*/device_path", "target/core/*/*/udev_path")
+_CONFIGURED = "kernel/config"
 _FIX = "nothing is touched before it can be read"
 _REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
@@ -179,6 +183,7 @@ class Seen:
     swaps: tuple[str, ...]
     mounts: tuple[str, ...]
     openers: tuple[str, ...]  # processes that have it open, but not this one
+    lent: tuple[str, ...] = ()  # as what its kernel lends it to other machines
 
     @property
     def identity(self) -> str:
@@ -210,6 +215,7 @@ def look(view: MachineView, node: Path) -> Seen:
             swaps=tuple(path for path in _swaps(view) if path in paths),
             mounts=tuple(_mounts(view, set(numbers), paths)),
             openers=tuple(view.openers(set(numbers))),
+            lent=tuple(_lent(view, paths)),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         problem = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
@@ -262,6 +268,14 @@ def _holders(view: MachineView, names: Sequence[str], paths: set[str]) -> Iterat
         with contextlib.suppress(FileNotFoundError):  # it ended meanwhile
             if _read(folder / "backing_file") in paths:
                 yield folder.parent.name
+
+
+def _lent(view: MachineView, paths: set[str]) -> Iterator[str]:
+    configured = view.sys / _CONFIGURED
+    for file in sorted(path for pattern in LENT for path in configured.glob(pattern)):
+        with contextlib.suppress(FileNotFoundError):  # it ended meanwhile
+            if view.real(file.read_text().strip()) in paths:
+                yield str(file.parent.relative_to(configured))
 
 
 def _swaps(view: MachineView) -> Iterator[str]:

@@ -84,7 +84,8 @@ for name in "${parts[@]}"; do
   [ ! -d "/sys/class/block/$name/holders" ] || say folder "/sys/class/block/$name/holders" ""
   for holder in "/sys/class/block/$name/holders"/*; do say folder "$holder" ""; done
 done
-for backing in /sys/block/loop*/loop/backing_file; do file "$backing"; done
+lent=(/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path /sys/kernel/config/target/core/*/*/udev_path)
+for path in /sys/block/loop*/loop/backing_file "${lent[@]}"; do file "$path"; done
 file /proc/swaps
 file /proc/self/mountinfo
 {
@@ -93,6 +94,7 @@ file /proc/self/mountinfo
     printf '%b\n' "$source"
   done < /proc/self/mountinfo
   while read -r source _; do printf '%b\n' "$source"; done < /proc/swaps
+  for path in "${lent[@]}"; do cat -- "$path"; done
 } | sort -u | while IFS= read -r source; do
   case "$source" in /*) say real "$source" "$(readlink -m -- "$source")" ;; esac
 done
