@@ -134,6 +134,24 @@ def test_a_configuration_of_ssh_that_others_can_change_is_refused(
         assert configuration() == str(tmp_path / "config")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
+def test_a_configuration_of_ssh_that_others_can_put_another_in_the_place_of_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shared := tmp_path / "shared").mkdir()
+    (config := shared / "config").touch(mode=0o600)
+    (link := tmp_path / "link").symlink_to(config)
+    for mode, owner in ((0o777, 0), (0o775, 0), (0o755, 65534)):
+        os.chown(shared, owner, 100)
+        shared.chmod(mode)
+        for path in (config, link):
+            monkeypatch.setenv("PERJOULE_SSH_CONFIG", str(path))
+            with pytest.raises(CampaignError, match=rf"other users can change this .* \(.*{shared}"):
+                configuration()
+    os.chown(shared, 0, 0)
+    assert configuration() == str(link)
+
+
 def test_a_host_without_an_address_has_that_of_the_ssh_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -881,6 +899,10 @@ def test_a_note_that_another_user_wrote_leads_nowhere(
     os.chown(note, 0, 0)
     assert notes.clean()[1]  # ours leads there
     assert ran.exists()
+    ran.unlink()
+    (tmp_path / "theirs").chmod(0o666)  # by now others can change it
+    assert "other users can change this configuration of ssh" in notes.clean()[1][0]
+    assert not ran.exists()
 
 
 class Answered:

@@ -18,7 +18,7 @@ from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds.cluster import logs
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
-from perjoule.testbeds.cluster.openssh import Ssh
+from perjoule.testbeds.cluster.openssh import Ssh, require_configuration
 
 
 def _folder() -> Path:
@@ -121,6 +121,8 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
     def clean_one(host: tuple[Ssh, str]) -> tuple[str, list[str], str]:
         login, work = host
         try:
+            if login.config:  # others may have put theirs there since
+                require_configuration(login.config)
             keeper = Keeper(login, work)
             keeper.keep(secrets.token_hex(4), [path.stem])
         except PerjouleError as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.machine.scripts import BASH
+from perjoule.machine.strangers import meddlers
 from perjoule.model.errors import CampaignError, HostUnreachable, LoginRefused, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
@@ -117,33 +118,42 @@ def configuration() -> str:
     """
     path = os.environ.get(CONFIGURATION, "")
     if path:
-        require_own(
-            Path(path),
-            "configuration of ssh, which can run programs",
-            f"correct --ssh-config, or {CONFIGURATION}",
-        )
+        require_configuration(path)
     return path
 
 
+def require_configuration(path: str) -> None:
+    """Require that nobody but the user and root can change a configuration of ssh. Raises CampaignError."""
+    kind, advice = "configuration of ssh, which can run programs", f"correct --ssh-config, or {CONFIGURATION}"
+    require_own(Path(path), kind, advice)
+
+
 def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) -> None:
-    """Require that nobody but the user and root can change a file that runs programs, or a folder if it may
-    be one.
+    """Require that nobody but the user and root can change a file that runs programs, or a folder with what is in
+    it if it may be one.
 
     Raises CampaignError: they can; or it can't be read, with the advice.
     """
     try:
         state = path.stat()
+        # who may rename what is on the way may put another file there
+        meddler = meddlers(path.parent) or meddlers(Path(os.path.realpath(path)).parent)
+        is_folder = stat.S_ISDIR(state.st_mode) and not path.is_symlink()
+        content = sorted(path.iterdir()) if folders and is_folder else []
     except OSError as error:
         raise CampaignError(f"can't be read ({error.strerror})", where=str(path), next=advice) from None
     users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
     regular = stat.S_ISREG(state.st_mode) or (folders and stat.S_ISDIR(state.st_mode))
-    if not regular or state.st_uid not in users or state.st_mode & 0o022:
-        problem = f"other users can change this {kind}"
+    if not regular or state.st_uid not in users or state.st_mode & 0o022 or meddler:
+        problem = f"other users can change this {kind}" + (f" ({meddler})" if meddler else "")
         raise CampaignError(
             problem,
             where=str(path),
             next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`",
         )
+    for inside in content:
+        if not inside.name.startswith("."):  # which programs that read such a folder skip, too
+            require_own(inside, kind, advice, folders=True)
 
 
 @dataclass(frozen=True)

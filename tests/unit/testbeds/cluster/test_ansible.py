@@ -143,6 +143,19 @@ def test_an_inventory_that_others_can_change_is_not_run(asked: Path) -> None:
     assert not Path(f"{asked}.ran").exists()
 
 
+def test_an_inventory_with_a_file_that_others_can_change_is_not_run(asked: Path, tmp_path: Path) -> None:
+    (below := tmp_path / "inventory/below").mkdir(parents=True)
+    (below / "hosts").touch(mode=0o600)
+    (below / "again").symlink_to(below.parent)
+    answer(asked, f"touch {asked}.ran", f"cat {LISTED}")
+    ansible.listed(below.parent)
+    Path(f"{asked}.ran").unlink()
+    (below / "hosts").chmod(0o666)
+    with pytest.raises(CampaignError, match="below/hosts: other users can change this inventory"):
+        ansible.listed(below.parent)
+    assert not Path(f"{asked}.ran").exists()
+
+
 def test_a_program_that_anybody_could_have_put_there_is_not_run(
     asked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
