@@ -130,3 +130,19 @@ def test_a_grade_is_ranked_apart_and_what_no_meter_read_comes_last() -> None:
         for cell in cells
     ]
     assert best_first(rates)[0] == rates[1]  # a rate is nobody's watts
+
+
+def test_rows_stand_in_the_order_of_the_numbers_that_they_print() -> None:
+    """Of repetitions with two modes a median is printed, here above another row's mean, although its mean is below."""
+
+    def cell(filesystem: str, *values: float) -> Cell:
+        of_all = sum(values) / len(values)
+        interval = Interval(of_all, min(values), max(values), values)
+        return Cell(filesystem, "fio", "write", 1, {"throughput_bytes_per_s": interval})
+
+    apart, steady = cell("apart", 9e6, 9.001e6, 9.002e6, 9.003e6, 1e6), cell("steady", 8e6, 8e6, 8.001e6)
+    laid = table(ranked := best_first([steady, apart]))
+    column = laid.headers.index("MiB/s")
+    printed = [float(row[column].split()[0]) for row in laid.rows]
+    assert printed == sorted(printed, reverse=True)
+    assert [row.filesystem for row in ranked] == ["apart", "steady"]
