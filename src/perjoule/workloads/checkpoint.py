@@ -173,7 +173,8 @@ class Checkpoint(Workload):
                 "ranks": [
                     {
                         "path": str(path),
-                        "seed": path.name,
+                        # of one trial alone: other bytes in each, against deduplication
+                        "content_seed": str(path),
                         "bytes": self.rank_bytes,
                         "transfer": self.transfer_bytes,
                         "direct": self.direct,

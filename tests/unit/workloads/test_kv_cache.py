@@ -26,6 +26,7 @@ PAGE = 4096
 TOKEN = 6 * PAGE  # as of tiny-1b
 JOB: dict[str, Any] = {
     "seed": "a",
+    "content_seed": "a",
     "profiles": [[[20, 60], [30, 120]], [[100, 200], [10, 40]]],
     "users": 5,
     "requests": 12,

@@ -14,8 +14,14 @@ from typing import Any
 
 import pytest
 
+from perjoule import drivers
+from perjoule.drivers.protocols import Process, Workload
+from perjoule.execution.layouts import Layouts
+from perjoule.model import Json, Spec, Trial
+from perjoule.model.errors import ProgramFailed
 from perjoule.workloads._ranks import PROGRAM, program
 from perjoule.workloads._ranks.program import TRANSIENT
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 KIB = 1024
 SIZE = 200 * KIB + 512  # no multiple of a call, nor of a page
@@ -24,7 +30,7 @@ SIZE = 200 * KIB + 512  # no multiple of a call, nor of a page
 def job(folder: Path, do: str, ranks: Sequence[dict[str, Any]], gate: str = "date +%s.%N") -> str:
     common = {"bytes": SIZE, "transfer": 64 * KIB, "direct": False}
     every = [
-        {"path": str(folder / f"shard-{number}"), "seed": f"shard-{number}", **common, **rank}
+        {"path": str(folder / f"shard-{number}"), "content_seed": f"shard-{number}", **common, **rank}
         for number, rank in enumerate(ranks)
     ]
     return json.dumps({"do": do, "ranks": every, "out": str(folder / "out"), "gate": gate})
@@ -83,7 +89,7 @@ def test_a_rank_has_not_ended_before_its_whole_file_is_durable(
 
 def test_content_depends_on_the_seed_alone_and_no_two_blocks_are_equal(tmp_path: Path) -> None:
     """So that neither compression nor deduplication makes a checkpoint smaller."""
-    assert ran(tmp_path, "write", {}, {"seed": "shard-0", "transfer": 128 * KIB}) == (0, "")
+    assert ran(tmp_path, "write", {}, {"content_seed": "shard-0", "transfer": 128 * KIB}) == (0, "")
     contents = [(tmp_path / f"shard-{number}").read_bytes() for number in (0, 1)]
     assert contents[0] == contents[1]
     blocks = [contents[0][begin : begin + 64 * KIB] for begin in range(0, SIZE - 64 * KIB, 64 * KIB)]
@@ -99,7 +105,7 @@ def test_contents_can_not_be_compressed_even_by_what_looks_far_back(tmp_path: Pa
 @pytest.mark.parametrize("transfer", [192 * KIB, 3 * KIB * KIB])
 def test_a_file_is_the_same_and_right_whatever_the_size_of_calls(tmp_path: Path, transfer: int) -> None:
     size = 5 * KIB * KIB + 512
-    calls_of = {"bytes": size, "seed": "same"}
+    calls_of = {"bytes": size, "content_seed": "same"}
     assert ran(tmp_path, "write", calls_of, {**calls_of, "transfer": transfer}) == (0, "")
     assert (tmp_path / "shard-0").read_bytes() == (tmp_path / "shard-1").read_bytes()
     assert ran(tmp_path, "read", {**calls_of, "transfer": transfer}, calls_of) == (0, "")
@@ -176,3 +182,62 @@ def test_ranks_end_with_the_program(tmp_path: Path) -> None:
     process.wait(20)
     awaited(lambda: not any(Path(f"/proc/{rank}").exists() for rank in ranks))
     assert not (tmp_path / "shard-0").exists()
+
+
+class AskedClient(ScriptedHost):
+    """A client that keeps what its ranks are asked to do, and where they then fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[dict[str, Any]] = []
+
+    def spawn(self, argv: Sequence[str | Path], *, log: Path, text: str | None = None, **_: Any) -> Process:
+        self.asked.append(json.loads(text or ""))
+        return ScriptedProcess(program.FAILED, "asked")
+
+    def clock_offset(self) -> Any:
+        return type("Offset", (), {"offset_s": 0.0})()
+
+
+def pages(asked: dict[str, Any], folder: Path) -> set[bytes]:
+    """The different pages of the files that ranks write as they are asked, below a folder of ours instead."""
+    data = folder / "data"
+    data.mkdir(parents=True)
+    ranks = [rank | {"path": str(data / Path(rank["path"]).name)} for rank in asked["ranks"]]
+    ended = subprocess.run(
+        [sys.executable, "-I", PROGRAM],
+        input=json.dumps(asked | {"ranks": ranks, "out": str(folder / "out"), "gate": ""}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    contents = [path.read_bytes() for path in data.iterdir()]
+    return {content[at : at + 4 * KIB] for content in contents for at in range(0, len(content), 4 * KIB)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("checkpoint", {"size": "2 MiB", "ranks": 2}),
+        ("kv_cache", {"model": "tiny-1b", "share": "1 %", "users": 5, "requests": 12, "ranks": 2}),
+    ],
+)
+def test_no_trial_writes_the_bytes_of_an_earlier_one(
+    kind: str, options: dict[str, Json], tmp_path: Path
+) -> None:
+    """A store that keeps equal blocks once would write nothing in the second repetition."""
+    client = AskedClient()
+    layouts, load = Layouts(ScriptedMount(client)), drivers.build("workloads", kind, options)
+    assert isinstance(load, Workload)
+    written: list[set[bytes]] = []
+    for repetition in (1, 2):
+        specs = Spec("virtual", {}, "v"), Spec("moosefs", {}, "m"), Spec(kind, options, kind)
+        place = layouts.of(Trial(*specs, (), 1, repetition, ()), [client])
+        raw = tmp_path / f"raw-{repetition}"
+        raw.mkdir()
+        with pytest.raises(ProgramFailed, match="asked"):
+            load.run([client], place, raw)
+        written.append(pages(client.asked[-1], tmp_path / f"made-{repetition}"))
+    assert len(written[0]) == len(written[1]) > 100
+    assert not written[0] & written[1]

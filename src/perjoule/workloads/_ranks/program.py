@@ -92,7 +92,7 @@ class Pseudorandom:
 
 def write(job: Job, since: Clock) -> Done:
     """Write a rank's file, and have it durable."""
-    content, calls = Pseudorandom(job["seed"], job["transfer"]), CallTimes(since)
+    content, calls = Pseudorandom(job["content_seed"], job["transfer"]), CallTimes(since)
     yield {}
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     descriptor = os.open(job["path"], flags | (os.O_DIRECT if job["direct"] else 0), 0o644)
@@ -129,7 +129,7 @@ class Reader:
     """Reads whole files, and compares them with what was written."""
 
     def __init__(self, job: Job, calls: CallTimes) -> None:
-        self.content = Pseudorandom(job["seed"], job["transfer"])
+        self.content = Pseudorandom(job["content_seed"], job["transfer"])
         self._calls, self._transfer, self._drop = calls, job["transfer"], job.get("drop", False)
         self._buffer = mmap.mmap(-1, job["transfer"])
         self._flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_DIRECT if job["direct"] else 0)
