@@ -265,6 +265,7 @@ class KvCache(Workload, LaysOut):
             profiles.append([[max(1, round(self.share_ratio * end)) for end in prompt], [*answer]])
         return {
             "path": path,
+            "content_seed": path,  # which is of one trial alone: other bytes in each, against deduplication
             "seed": f"kv_cache {self.seed} of {client_number}, {rank}",
             "profiles": profiles,
             "users": len(range(rank, self.users_count, self.ranks_count)),
