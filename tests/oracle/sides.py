@@ -129,7 +129,7 @@ def processors_j(attempt: Attempt, hosts: list[str], began_s: float, ended_s: fl
     ]
     own = [s for s in own if s["host"].iloc[0] in hosts and s["quantity"].iloc[0] == "energy"]
     there = bool(hosts) and {s["host"].iloc[0] for s in own} == set(hosts) and attempt.record["scale"] == 1
-    return sum(joules(s, began_s, ended_s) for s in own) if there else np.nan
+    return summed(attempt, [(1, s) for s in own], began_s, ended_s) if there else np.nan
 
 
 def _disks_j(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float) -> float:
@@ -137,7 +137,11 @@ def _disks_j(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float)
         return np.nan
     own = [s for s in attempt.powers if s["component"].iloc[0] == "disks" and s["host"].iloc[0] in hosts]
     for wanted in ("component", "wall", "PDU", "BMC"):
-        found = {s["host"].iloc[0]: joules(s, began_s, ended_s) for s in own if s["grade"].iloc[0] == wanted}
+        found = {
+            s["host"].iloc[0]: summed(attempt, [(1, s)], began_s, ended_s)
+            for s in own
+            if s["grade"].iloc[0] == wanted
+        }
         if found and set(attempt.data_hosts) <= found.keys() and not np.isnan(total_j := sum(found.values())):
             return total_j
     return np.nan

@@ -94,7 +94,8 @@ SCALES = {"at half speed": 0.5, "at a fifth of the speed": 0.2}
 # Of each way to an energy, and to none, a case.
 BY_DAY = (
     *("counter", "window mean", "instantaneous", "average", "unsteady average", "wrapping counter"),
-    *("both sides", "one meter of both sides", "processors of servers", "mounted", "at half speed"),
+    *("both sides", "one meter of both sides", "processors and disks", "processors of servers"),
+    *("mounted", "at half speed"),
 )
 
 
@@ -154,3 +155,15 @@ def test_dynamic_energy_is_of_idle_power_before_and_after_or_is_omitted(tmp_path
     assert apart(found).values.tolist() == []
     assert have(found, "energy_j") == {"to the end", "deaf in the tail"}
     assert have(found, "dynamic_energy_j") == {"to the end"}
+
+
+def test_disks_and_processors_have_what_was_counted_since_idle_time_too(tmp_path: Path) -> None:
+    """Still before the load and after it, as they seldom are above: edges of the load cut steps of their samples."""
+    calm: dict[str, float] = {"low_w": 3.0, "high_w": 3.02, "load_w": 5.0}
+    own = [*parts("package-0", "counter", *SERVERS), *parts("disks", "window mean", *SERVERS[:5])]
+    meters = {"calm": [*wall(*SERVERS), *(replace(meter, **calm) for meter in own)]}
+    make(tmp_path / "made", meters, turns=[("write", 1), ("read", 1)])
+    found = recomputed(checked(tmp_path / "made"))
+    assert apart(found).values.tolist() == []
+    for metric in ("device_energy_j", "cpu_package_energy_j", "part_disks_j", "part_server_cpu_j"):
+        assert have(found, metric) == meters.keys()

@@ -69,11 +69,9 @@ def work(load: "Load") -> Work:
 
 def measure(load: "Load") -> Numbers:
     """Return the energies of the headline window, and of processors and disks by their own meters."""
-    from perjoule.energy.power import joules
-
     numbers = of_window(load.reading, *load.window, work(load))
     disks = load.reading.metering.disks
-    disks_j = joules(load.reading.signed(disks.net), *load.window) if disks else None
+    disks_j = load.reading.drawn_j(disks.net, *load.window) if disks else None
     return replace(
         numbers, by_key={**numbers.by_key, **_bare("device", disks_j and load.emulated(disks_j), work(load))}
     )

@@ -78,7 +78,6 @@ def _side(
 ) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
     from perjoule.energy.choosing import DILATED
-    from perjoule.energy.power import joules
 
     if energy.net_j is None or energy.parts is None:
         return {}
@@ -92,8 +91,8 @@ def _side(
         cpu_j, disks_j = None, None
     else:
         disks = reading.metering.disks
-        cpu_j = joules(reading.signed(choice.packages), *span)
-        disks_j = joules(reading.signed(disks.net), *span) if disks and disks.grade not in DILATED else None
+        cpu_j = reading.drawn_j(choice.packages, *span)
+        disks_j = reading.drawn_j(disks.net, *span) if disks and disks.grade not in DILATED else None
     if side == "client":
         disks_j = 0.0  # in the rest
     parts_j = {"server": {"server_cpu": cpu_j, "disks": disks_j}, "client": {"client_cpu": cpu_j}}[side]

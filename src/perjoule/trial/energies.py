@@ -9,7 +9,7 @@ from perjoule.energy.baseline import OMITTED, UNSETTLED, dynamic
 from perjoule.energy.budget import Budget
 from perjoule.energy.choosing import REAL
 from perjoule.energy.contradictions import margin_j
-from perjoule.energy.power import Boundaries, joules
+from perjoule.energy.power import Boundaries
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.metrics import NET
 from perjoule.trial.reading import Reading
@@ -52,7 +52,7 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
         if budget is not None and budget.value_j > 0
     }
     grades = {name: side.grade for name, side in both.by_name.items()}
-    packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s) or None
+    packages_j = reading.drawn_j(reading.metering.servers.packages, began_s, ended_s) or None
     doubts = [*servers.doubts, *(doubt for side in both.by_name.values() for doubt in side.doubts)]
     doubts += [*disagreements(reading, began_s, ended_s), *reading.counted_twice]
     if packages_j:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from perjoule.energy.baseline import IdlePower, idle
+from perjoule.energy.baseline import IdlePower, idle, idle_windows
 from perjoule.energy.choosing import ChosenChannels, Headline, Roles
 from perjoule.energy.coefficients import ModelledHosts
 from perjoule.energy.coverage import Signed, SignedSeries
 from perjoule.energy.hosts import cluster_names, data_hosts, loading, roles, server_names
 from perjoule.energy.metering import Metering
-from perjoule.energy.power import Boundaries, BoundaryParts, added
+from perjoule.energy.power import Boundaries, BoundaryParts, added, energy
 from perjoule.energy.samples import Floats
 from perjoule.model import Channel, ClientResult, Direction, Quantity, Record, Series
 from perjoule.model.doubts import Doubt
@@ -151,6 +151,13 @@ class Reading:
     def signed(self, channels: Signed) -> SignedSeries:
         """Return the series of channels."""
         return tuple((sign, self._of[channel]) for sign, channel in channels)
+
+    def drawn_j(self, channels: Signed, began_s: float, ended_s: float) -> float | None:
+        """Return the energy of channels in a window, in wall time, with what idle time beside it says; None
+        without channels, or if one is refused.
+        """
+        drawn = energy(self.signed(channels), began_s, ended_s, idle_windows(self.record))
+        return None if drawn is None else drawn.value_j
 
     def energy(self, choice: ChosenChannels, began_s: float, ended_s: float) -> Boundaries:
         """Return the energy of chosen channels in a window, in wall time; without any, or if they are
