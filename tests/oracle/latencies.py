@@ -23,6 +23,19 @@ def returned(attempt: Attempt, results: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.concat([table if all(map(len, found)) else table.iloc[:0] for table in found])
 
 
+def of_users(attempt: Attempt, results: list[dict[str, Any]]) -> pd.DataFrame:
+    """The same of users, whose samples name them and no direction."""
+    tables = []
+    for host, user in {(r["host"], r["user"]) for r in results}:
+        own = (attempt.samples["host"] == host) & (attempt.samples["component"] == f"user {user}")
+        latency, calls = (
+            attempt.samples[own & (attempt.samples["quantity"] == q)] for q in ("latency", "calls")
+        )
+        values = {"t_s": latency["t_s"].to_numpy(), "latency_s": latency["value"].to_numpy()}
+        tables.append(pd.DataFrame({**values, "calls": calls["value"].to_numpy()}))
+    return pd.concat(tables if all(map(len, tables)) else [table.iloc[:0] for table in tables])
+
+
 def percentile_s(calls: pd.DataFrame, percent: int, low_s: float, high_s: float) -> float:
     """What this many percent of the calls took at most, of windows that ended in (low_s, high_s]; NaN if
     that is not known.

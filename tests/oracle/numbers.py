@@ -11,11 +11,13 @@ from .boundary import Devices, boundaries, cover
 from .catalogue import cluster, disks_bytes_per_s, node, peak_bytes_per_s, si
 from .energy import amount, beside_idle, joules
 from .folder import Attempt
+from .latencies import of_users, percentile_s
 from .sides import pieces, processors_j, sides
 
 AHEAD_S = 0.4  # before the window, from which bytes on networks and disks are counted
 TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
 LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
+LOGGED_RATIO = 0.99  # of the calls, that logs of them must have
 ABOVE_RATIO = 1.02  # of what hardware can, above which it did not
 UNSURE_RATIO = 0.5  # of CPU time, above which it is not known which part of it is the load's
 LEAST_CORES = 0.001  # of a role: half of less is nothing
@@ -59,7 +61,7 @@ def numbers(
     found["common_throughput_bytes_per_s"] = possible(
         attempt, common(attempt, results) / attempt.record["scale"]
     )
-    found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
+    found |= latencies(attempt, results) | derived(attempt, direction)
     found |= (
         overhead(attempt, sum(r["moved_bytes"] for r in results), began_s, headline_s)
         | disks(attempt, began_s, headline_s)
@@ -120,8 +122,14 @@ def before_s(attempt: Attempt) -> float:
     return max(baseline[1] - AHEAD_S, baseline[0]) if baseline else np.nan
 
 
-def latencies(results: list[dict[str, Any]], scale: float) -> dict[str, float]:
-    """Percentiles of the clients, averaged by their operations."""
+def latencies(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
+    """Percentiles of the clients, averaged by their operations; of several users or directions those of all calls."""
+    scale = attempt.record["scale"]
+    if len({(r.get("user", ""), r["direction"]) for r in results}) > 1:
+        calls = of_users(attempt, results)
+        if calls["calls"].sum() < LOGGED_RATIO * sum(r["operations_count"] for r in results):
+            return {}
+        return {f"latency_p{p}_s": percentile_s(calls, p, -np.inf, np.inf) * scale for p in (50, 99)}
     counts = [r["operations_count"] for r in results]
     # not every engine states them
     stated = [p for p in ("p50", "p99") if all(p in r["latency_s"] for r in results)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from oracle.check import apart, checked
 from perjoule import campaign, drivers, report
 from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
@@ -320,6 +321,19 @@ def test_all_together_are_one_point_with_each_users_own_numbers(mixed: Results) 
     )
     assert mix.metrics["energy_j"] == pytest.approx(50 * mix.metrics["duration_s"])
     assert not [d for p in found.values() for d in p.doubts if "together" in d or "apart" in d]
+
+
+def test_percentiles_of_a_mix_are_of_all_calls_also_in_the_second_calculation(tmp_path: Path) -> None:
+    """Of 128 calls of 64 KiB at 40 MiB/s and two of 1 MiB, the 65th and the 129th."""
+    text = changed('operation = "read", size', 'operation = "read", transfer = "64 KiB", size')
+    results = measured(tmp_path, campaign.parse(changed('only = ["", "analysis", "backup"]\n', "", text)))
+    for point in judged(results):
+        assert point.metrics["latency_p50_s"] == pytest.approx(1 / 640)
+        assert point.metrics["latency_p99_s"] == pytest.approx(1 / 40)
+    found = checked(results.folder)
+    latencies = found[found["metric"].isin(["latency_p50_s", "latency_p99_s"])]
+    assert {*latencies["direction"]} == {"mixed"}
+    assert apart(latencies).values.tolist() == []
 
 
 def test_a_mix_is_joined_with_each_user_alone(mixed: Results) -> None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from perjoule.measures import energies
-from perjoule.measures.latency import weighted_s
+from perjoule.measures.latency import of_all_calls
 from perjoule.model import Number, Numbers
 from perjoule.model.metrics import MS, NET, TOKENS, TOKENS_READ, Metric, Unit
 
@@ -23,7 +23,7 @@ PER_TOKEN = Metric(
 )  # fmt: skip
 BLOCK_P95 = Metric(
     "block_read_p95_s", "p95 of a block", MS,
-    "95th percentile of the latency of reads of a block, the mean of clients weighted by operations", "lower",
+    "95th percentile of the latency of reads of a block, of all clients", "lower",
 )  # fmt: skip
 BLOCK_P99 = Metric("block_read_p99_s", "p99 of a block", MS, "99th percentile of the same", "lower")
 METRICS = (RATE, READ_RATE, PER_TOKEN, BLOCK_P95, BLOCK_P99)
@@ -40,7 +40,4 @@ def measure(load: "Load") -> Numbers:
     if (energy := energies.of(load, NET)).value is not None:
         numbers[PER_TOKEN.key] = Number(energy.value / tokens_count, shared=energy.shared)
     reads = [result for result in load.results if result.direction == "read"]
-    for name, metric in (("p95", BLOCK_P95), ("p99", BLOCK_P99)):
-        if (wall_s := weighted_s(reads, name)) is not None:
-            numbers[metric.key] = Number(load.emulated(wall_s))
-    return Numbers(numbers)
+    return Numbers({**numbers, **of_all_calls(load, reads, {BLOCK_P95.key: 95, BLOCK_P99.key: 99})})

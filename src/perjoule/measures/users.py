@@ -8,7 +8,7 @@ no part of it can be assigned to one user.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from perjoule.measures.latency import latencies_s
+from perjoule.measures.latency import percentiles
 from perjoule.model import ClientResult, Numbers, covered_s
 from perjoule.model.metrics import FAIRNESS, ONE, PERCENT, RATES, SHARE, TOKENS, Metric, S
 
@@ -34,13 +34,19 @@ def measure(load: "Load") -> Numbers:
     """
     outcome = load.record.outcome
     served = outcome is not None and TOKENS in outcome.measured  # prefill and decode of the same requests
-    return Numbers.plain(user_metrics(load.results, load.emulated, compete=not served))
+    numbers = Numbers.plain(user_metrics(load.results, load.emulated, compete=not served))
+    latencies = {
+        f"user/{user}/{key}": number
+        for user, results in _by_user(load.results).items()
+        for key, number in percentiles(load, results).items()
+    }
+    return Numbers({**numbers.by_key, **latencies})
 
 
 def user_metrics(
     results: Sequence[ClientResult], emulated: Callable[[float], float], *, compete: bool = True
 ) -> dict[str, float]:
-    """Return the same by key, with times of the wall clock as this function emulates them.
+    """Return the same without latencies by key, with times of the wall clock as this function emulates them.
 
     With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the
     share of the time with any load in which several users ran. Nothing is fair between users that don't
@@ -48,10 +54,7 @@ def user_metrics(
     """
     from perjoule.statistics.users import jain
 
-    by_user: dict[str, list[ClientResult]] = {}
-    for result in results:
-        if result.user:
-            by_user.setdefault(result.user, []).append(result)
+    by_user = _by_user(results)
     all_bytes = sum(result.moved_bytes for result in results)
     numbers: dict[str, float] = {}
     rates: dict[str, float] = {}
@@ -64,7 +67,6 @@ def user_metrics(
         rates[user] = work / busy_s
         of_user = {RATES[0] if moved_bytes else RATES[1]: rates[user], BUSY.key: busy_s}
         of_user |= {SHARE: moved_bytes / all_bytes} if all_bytes else {}
-        of_user |= {key: emulated(wall_s) for key, wall_s in latencies_s(user_results).items()}
         numbers |= {f"user/{user}/{key}": value for key, value in of_user.items()}
     if len(by_user) > 1:
         every = list(by_user.values())
@@ -74,6 +76,14 @@ def user_metrics(
             shares = _fair_shares(by_user)
             numbers[FAIRNESS] = jain([rates[user] / shares[user] for user in by_user])
     return numbers
+
+
+def _by_user(results: Sequence[ClientResult]) -> dict[str, list[ClientResult]]:
+    by_user: dict[str, list[ClientResult]] = {}
+    for result in results:
+        if result.user:
+            by_user.setdefault(result.user, []).append(result)
+    return by_user
 
 
 def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:

@@ -19,7 +19,8 @@ _NEW_IN_2 = frozenset({METRICS, "ran", "servers_count", "redundancy", "widening"
 # Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline
 # alone, the best energy-delay product was that of the lowest mean where rows print medians, CPU time was that
 # of the whole trial, and steady rounds had the bytes of those before them. Errors of time changed power in
-# idle time, too, and counters were dated when read. TPP was that of the servers alone.
+# idle time, too, and counters were dated when read. TPP was that of the servers alone. Disks and processors lacked
+# what was counted since idle time, and percentiles of several users were means of theirs.
 _NEW_IN_3 = frozenset(
     {
         "reality",
@@ -33,6 +34,11 @@ _NEW_IN_3 = frozenset(
         "cpu_*_s_per_byte",
         "*tpp_*",
         "*uncertainty*",
+        "device_*",
+        "cpu_package_*",
+        "part_*",
+        "latency_p*",
+        "user/*/latency_p*",
     }
 )
 _OF_ROUNDS_IN_3 = frozenset({"network_*_ratio", "disk_read_*_ratio", "disk_written_*_ratio"})

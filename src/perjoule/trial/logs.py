@@ -81,16 +81,19 @@ class Calls:
 
 
 def calls(series: Sequence[Series], results: Sequence[ClientResult]) -> Calls:
-    """Return the calls of all these clients over time; none unless all of them have a log of them."""
+    """Return the calls of all these clients over time; none unless all of them have a log of them. A user has one
+    in each client, of both directions.
+    """
     logs = {(s.channel.host, s.channel.component, s.channel.quantity): s for s in series}
     quantities: tuple[Quantity, Quantity] = ("latency", "calls")
-    pairs = [[logs.get((r.host, r.direction, quantity)) for quantity in quantities] for r in results]
+    places = dict.fromkeys((r.host, f"user {r.user}" if r.user else r.direction) for r in results)
+    pairs = [[logs.get((*place, quantity)) for quantity in quantities] for place in places]
     call_logs = [
         (latency, counted)
         for latency, counted in pairs
         if latency and counted and np.array_equal(latency.t_s, counted.t_s)
     ]
-    if not call_logs or len(call_logs) < len(results):
+    if not call_logs or len(call_logs) < len(places):
         return Calls(np.empty(0), np.empty(0), np.empty(0))
     t_s, latency_s, count = (
         np.concatenate(column)

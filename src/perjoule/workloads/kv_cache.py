@@ -202,12 +202,15 @@ class KvCache(Workload, LaysOut):
                 generated_count += sum(request.generated for request in served)
             parts = {PREFILL: writes.outcome("perjoule's ranks", "write")}
             parts[DECODE] = reads.outcome("perjoule's ranks", "read")
+            logs = {PREFILL: writes, DECODE: reads}
             read_bytes = sum(result.moved_bytes for result in parts[DECODE].results)
             return replace(
                 parts[DECODE],
                 results=tuple(replace(r, user=name) for name, part in parts.items() for r in part.results),
                 series=tuple(
-                    _of_part(name, series) for name, part in parts.items() for series in part.series
+                    _of_part(name, series)
+                    for name, part in parts.items()
+                    for series in (*part.series, *(s for r in part.results for s in logs[name].calls(r)))
                 ),
                 measured={
                     **parts[DECODE].measured,

@@ -284,6 +284,9 @@ def test_a_checkpoint_has_its_stall_until_the_last_rank_and_its_joules(made):
     assert "stall_s" not in points(made.record(), watts(made))[0].metrics
 
 
+CACHE_LATENCIES = {"latency_p50_s", "latency_p99_s", "block_read_p95_s", "block_read_p99_s"}
+
+
 def a_cache(made):
     """Blocks of 2 clients, one of which read thrice as many."""
     both = [
@@ -298,15 +301,15 @@ def a_cache(made):
     return replace(record, outcome=replace(record.outcome, measured=tokens))
 
 
-def test_a_key_value_cache_has_its_tokens_their_joules_and_how_long_blocks_took(made):
+def test_a_key_value_cache_has_its_tokens_and_their_joules(made):
     """10 s of wall time at 30 W are 5 s and 150 J at scale 0.5."""
     (point,) = points(a_cache(made), watts(made))
     assert point.direction == "mixed"
     assert point.metrics["tokens_per_s"] == pytest.approx(300 / 5)
     assert point.metrics["tokens_read_per_s"] == pytest.approx(4000 / 5)
     assert point.metrics["energy_per_token_j"] == pytest.approx(30 * 5 / 300)
-    assert point.metrics["block_read_p95_s"] == pytest.approx(0.5 * (0.1 * 1 + 0.3 * 3) / 4)
-    assert point.metrics["block_read_p99_s"] == pytest.approx(0.5 * (0.2 * 1 + 0.6 * 3) / 4)
+    assert not CACHE_LATENCIES & point.metrics.keys()  # no call is logged
+    assert all("does not log" in point.omitted[key] for key in CACHE_LATENCIES)
     assert "tokens_per_s" not in points(made.record(), watts(made))[0].metrics
 
 
@@ -387,3 +390,36 @@ def test_a_measure_of_another_package_gives_numbers_of_its_own_or_a_doubt(made, 
         assert [reason in text for text in (*given.doubts, *told)] == [True, True]
     else:
         assert (given, told) == (numbers, [])
+
+
+def logged(made, host, user, *rows):
+    """What a user's calls took in a client: rows of a latency, and how many took as long."""
+    latency_s, count = np.array(rows, dtype=float).T
+    t_s = np.full(len(rows), 20.0)
+    return [
+        made.series(
+            made.channel(host, f"user {user}", kind, "window mean", "counter", "ranks"), t_s, value, 10.0
+        )
+        for kind, value in (("latency", latency_s), ("calls", count))
+    ]
+
+
+def test_percentiles_of_users_are_of_all_their_calls_or_missing_with_the_reason(made):
+    """Of 22 calls the 11th and the 22nd, of four reads the fourth: 0.95 x 4 and 0.99 x 4 are above 3."""
+    logs = [
+        *logged(made, "client-1", "prefill", (0.9, 1), (0.2, 8)),
+        *logged(made, "client-1", "decode", (0.01, 1)),
+        *logged(made, "client-2", "decode", (0.5, 1), (0.02, 2)),
+    ]
+    of_all = logged(made, "client-2", "prefill", (0.3, 9))
+    (point,) = points(a_cache(made), [*watts(made), *logs, *of_all])
+    assert point.metrics["latency_p50_s"] == pytest.approx(0.5 * 0.2)
+    assert point.metrics["latency_p99_s"] == pytest.approx(0.5 * 0.9)
+    assert point.metrics["block_read_p95_s"] == point.metrics["block_read_p99_s"] == pytest.approx(0.5 * 0.5)
+    assert not CACHE_LATENCIES & point.omitted.keys()
+    few = logged(made, "client-2", "prefill", (0.3, 8))
+    for lacking in ([], few, few[:1]):
+        (point,) = points(a_cache(made), [*watts(made), *logs, *lacking])
+        assert CACHE_LATENCIES & point.omitted.keys() == {"latency_p50_s", "latency_p99_s"}
+        assert not point.omitted.keys() & point.metrics.keys()
+        assert point.metrics["block_read_p99_s"] == pytest.approx(0.5 * 0.5)

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -207,6 +208,16 @@ def test_an_outcome_tells_writes_from_reads_and_counts_tokens(raw: Path) -> None
     took_s = sorted(float(call["took_s"]) for rank in (0, 1) for call in rows(raw / f"client-1.{rank}.csv"))
     beyond = [taken for taken in took_s if taken > reads.latency_s["p95"]]
     assert len(beyond) <= 0.05 * len(took_s)
+
+
+def test_every_call_is_counted_with_how_long_it_took(raw: Path) -> None:
+    outcome = kv_cache(**SMALL).outcome(raw)
+    for user, table in (("prefill", ".writes"), ("decode", "")):
+        calls = [call for rank in (0, 1) for call in rows(raw / f"client-1.{rank}{table}.csv")]
+        log = {s.channel.quantity: s for s in outcome.series if s.channel.component == f"user {user}"}
+        each_s = np.repeat(log["latency"].value, log["calls"].value.astype(int))
+        assert sorted(each_s.tolist()) == sorted(float(call["took_s"]) for call in calls)
+        assert {*log["calls"].t_s} == {r.ended_s for r in outcome.results}
 
 
 def test_a_plan_has_the_bytes_that_were_moved_and_are_stored(raw: Path) -> None:

@@ -134,6 +134,21 @@ class RankRecords:
         duration_s = np.diff(edges_s)
         return Series(channel, result.began_s + edges_s[1:], duration_s, moved_bytes / duration_s)
 
+    def calls(self, result: ClientResult) -> tuple[Series, Series]:
+        """Return how long calls of a client took, and how many took as long, in one window: its load."""
+        import numpy as np
+
+        took_s = np.concatenate([rank.calls[:, 1] for rank in self.ranks[result.host]])
+        latency_s, count = np.unique(took_s, return_counts=True)
+        t_s = np.full(len(latency_s), result.ended_s)
+        duration_s = np.full(len(latency_s), result.ended_s - result.began_s)
+        about = ("window mean", "counter")
+        latency = Channel("ranks", result.host, result.direction, "latency", "s", *about)
+        calls = Channel("ranks", result.host, result.direction, "calls", "1", *about)
+        return Series(latency, t_s, duration_s, latency_s), Series(
+            calls, t_s, duration_s, count.astype(np.float64)
+        )
+
 
 def latencies_s(took_s: Sequence[Floats]) -> dict[str, float]:
     """Return the mean and the percentiles of all calls: the least that a share of them did not exceed."""
