@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
@@ -12,7 +13,7 @@ import pytest
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.catalogue import cluster
-from perjoule.drivers.protocols import Check, Host, Mounted
+from perjoule.drivers.protocols import Check, Host, Hosts, Mounted, OfOthers, able
 from perjoule.execution import readiness, runner, trial
 from perjoule.execution.notices import Notice
 from perjoule.filesystems import simulated
@@ -298,6 +299,35 @@ def test_a_campaign_that_was_interrupted_continues_where_it_stopped(tmp_path: Pa
     assert len(results.records()) == 1
     runner.run(wanted, results, lambda notice: None)
     assert sorted(record.trial.repetition for record in results.records()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_could_not_be_removed_at_the_end_is_told(
+    interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = simulated.SimulatedFileSystem.mount
+
+    @contextmanager
+    def mount(filesystem: simulated.SimulatedFileSystem, hosts: Hosts) -> Generator[Mounted]:
+        with whole(filesystem, hosts) as mounted:
+            mounted.__class__ = type("InLab", (type(mounted), OfOthers), {})
+            try:
+                yield mounted
+            finally:
+                able(mounted, OfOthers).unremoved = "lab: all of it stays"
+
+    def observe(notice: Notice) -> None:
+        told.append(notice.text)
+        if interrupted and notice.kind == "kept":
+            raise KeyboardInterrupt
+
+    told: list[str] = []
+    monkeypatch.setattr(simulated.SimulatedFileSystem, "mount", mount)
+    wanted = asked(repetitions=2)
+    results = create(tmp_path / "results", wanted.text, wanted.name)
+    with pytest.raises(KeyboardInterrupt) if interrupted else nullcontext():
+        runner.run(wanted, results, observe)
+    assert told.count("lab: all of it stays") == 1
 
 
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
-from perjoule.drivers.protocols import Awaits, Elsewhere, Hosts, Mounted
+from perjoule.drivers.protocols import Awaits, Elsewhere, Hosts, Mounted, OfOthers
 from perjoule.execution import ageing, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.clocks import clock_sync
 from perjoule.execution.clocks.campaign_clock import CampaignClock
@@ -219,7 +219,7 @@ class _Group:
             hosts = replace(held_hosts, using=using)
             try:
                 began = hosts.without(drivers.joining(first.events))
-                mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(began))
+                mounted = deployment.enter_context(self._mounted(first, began))
             except (MachineError, WorkloadError) as error:
                 time_limit.require_lent(held_hosts.lease, self._again)
                 if isinstance(error, WorkloadError):
@@ -229,6 +229,17 @@ class _Group:
             took = f"{first.filesystem.label} is up{servers} after {time.monotonic() - began_s:.1f} s"
             self.observe(Notice("deployed", took, trial=first, hosts=hosts))
             yield Up(hosts, mounted, self._age(first, hosts, mounted))
+
+    @contextmanager
+    def _mounted(self, trial: Trial, hosts: Hosts) -> Generator[Mounted]:
+        """Mount its file system during the block; say what could not be removed at the end."""
+        mounted: Mounted | None = None
+        try:
+            with drivers.filesystem(trial.filesystem).mount(hosts) as mounted:
+                yield mounted
+        finally:
+            if isinstance(mounted, OfOthers) and mounted.unremoved:
+                self.observe(Notice("note", mounted.unremoved))
 
     def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.AgedDeployment | None:
         target = drivers.filesystem(trial.filesystem).aged

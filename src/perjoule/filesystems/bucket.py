@@ -9,7 +9,7 @@ it left. What the store caches is not dropped, and a doubt says so.
 import re
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
@@ -27,9 +27,10 @@ from perjoule.drivers.protocols import (
     Mounted,
     NamesCluster,
     OffersBuckets,
+    OfOthers,
     TellsState,
 )
-from perjoule.filesystems._attached import CephTable, NamedCluster
+from perjoule.filesystems._attached import CephTable, NamedCluster, remove_at_end
 from perjoule.machine import buckets
 from perjoule.model import OPTIONS, ClusterState
 from perjoule.model.errors import MachineError, MountLost, NoAnswer, WorkloadError
@@ -128,15 +129,16 @@ class ExistingBucket(FileSystem, NamesCluster):
         for name, text in marks.items():
             if NAME.fullmatch(name) and buckets.is_gone(text):
                 ask("remove", name.removesuffix(OWNER), LONG_S)
+        mounted: _Part | None = None
         try:
             ask("write", f"{prefix}{OWNER}", text=buckets.mark())
-            yield _OfCeph(self, hosts, prefix, self.ceph) if self.ceph else _Part(self, hosts, prefix)
+            mounted = _OfCeph(self, hosts, prefix, self.ceph) if self.ceph else _Part(self, hosts, prefix)
+            yield mounted
         finally:
-            with suppress(WorkloadError):
-                ask("remove", prefix, LONG_S)
+            remove_at_end(mounted, f"{prefix} in bucket {self.bucket}", lambda: ask("remove", prefix, LONG_S))
 
 
-class _Part(Mounted, OffersBuckets):
+class _Part(Mounted, OffersBuckets, OfOthers):
     """What is below a prefix of the bucket."""
 
     def __init__(self, options: ExistingBucket, hosts: Hosts, prefix: str) -> None:

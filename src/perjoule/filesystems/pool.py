@@ -9,7 +9,7 @@ Caches of OSDs are not dropped, and a doubt says so. Ceph looks for a namespace'
 import re
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
 
@@ -25,10 +25,11 @@ from perjoule.drivers.protocols import (
     MakesPools,
     Mounted,
     NamesCluster,
+    OfOthers,
     Pool,
     TellsState,
 )
-from perjoule.filesystems._attached import CephTable, NamedCluster
+from perjoule.filesystems._attached import CephTable, NamedCluster, remove_at_end
 from perjoule.filesystems._daemons import last_words
 from perjoule.machine import buckets
 from perjoule.machine.each import each
@@ -95,12 +96,13 @@ class ExistingPool(FileSystem, NamesCluster):
                 client.remove(earlier)
         except WorkloadError as error:
             raise MachineError(error.what, where=error.where, next=error.next) from None
+        mounted: _Part | None = None
         try:
             client.rados(OURS, "setxattr", run, PROCESS, buckets.mark())
-            yield _Part(self.ceph, hosts, client, run)
+            mounted = _Part(self.ceph, hosts, client, run)
+            yield mounted
         finally:
-            with suppress(WorkloadError):
-                client.remove(run)
+            remove_at_end(mounted, f"run {run} in pool {self.ceph.pool}", lambda: client.remove(run))
 
 
 class _Client:
@@ -150,7 +152,7 @@ def namespaces(run: str) -> list[str]:
     return [f"{OURS}-{name}-{number}" for number in range(int(count))]
 
 
-class _Part(Mounted, MakesPools, TellsState):
+class _Part(Mounted, MakesPools, TellsState, OfOthers):
     """Namespaces of the pool."""
 
     def __init__(self, table: CephTable, hosts: Hosts, client: _Client, run: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Completed, FileSystem, Hosts, MakesPools, TellsState, able
+from perjoule.drivers.protocols import Completed, FileSystem, Hosts, MakesPools, OfOthers, TellsState, able
 from perjoule.filesystems.pool import namespaces
 from perjoule.machine.processes import own
 from perjoule.model.errors import CampaignError, MachineError, MountLost, NotAble, WorkloadError
@@ -110,6 +110,19 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_li
     with pool().mount(Hosts((host,))):
         pass
     assert host.objects == THEIRS | lived
+
+
+def test_what_a_cluster_does_not_remove_at_the_end_is_told() -> None:
+    host = RadosHost()
+    with pool().mount(Hosts((host,))) as mounted:
+        assert able(mounted, OfOthers).unremoved == ""
+        (run,) = host.marks
+        host.refusal = "error -110"
+    assert ("perjoule", run) in host.objects
+    assert able(mounted, OfOthers).unremoved == (
+        f"client-1: run {run} in pool {POOL} could not be removed: error -110; the next run on this machine that "
+        "uses it tries again"
+    )
 
 
 def test_a_name_that_rados_would_take_for_an_option_is_not_told_to_it() -> None:

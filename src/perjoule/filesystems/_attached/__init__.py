@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host, Hosts, TellsState
+from perjoule.drivers.protocols import Host, Hosts, OfOthers, TellsState
 from perjoule.filesystems._attached.beegfs import BeegfsTable
 from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.filesystems._attached.glusterfs import GlusterTable
@@ -19,7 +19,7 @@ from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.untrusted import json_from
 from perjoule.model import ClusterState, Json
-from perjoule.model.errors import UnexpectedOutput
+from perjoule.model.errors import NotRemoved, UnexpectedOutput, WorkloadError
 from perjoule.model.units import MIB
 
 MOST_STATE_BYTES = 4 * MIB  # of a state, of which each record has two: 10,000 OSDs have a fifth
@@ -68,6 +68,17 @@ class Attached(OnClients, TellsState):
     def state(self) -> ClusterState:
         """Ask it by its tools, of the folder that the first client has."""
         return self._cluster.state()
+
+
+def remove_at_end(mounted: OfOthers | None, what: str, remove: Callable[[], object]) -> None:
+    """Remove what a run wrote; if that fails, `mounted`, which there is if anything was, says so after its end."""
+    try:
+        remove()
+    except WorkloadError as error:
+        if mounted:
+            advice = "the next run on this machine that uses it tries again"
+            problem = f"{what} could not be removed: {error.what}"
+            mounted.unremoved = str(NotRemoved(problem, where=error.where, next=advice))
 
 
 def _addresses(host: Host) -> list[str]:

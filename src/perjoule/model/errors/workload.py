@@ -75,3 +75,9 @@ class PartDamaged(WorkloadError):
     """A part of another tool's output is damaged, so one of its runs failed. Others count; restore it from a copy."""
 
     id = "workload.part_damaged"
+
+
+class NotRemoved(WorkloadError):
+    """What a run wrote in a store of others could not be removed at its end. The sentence says what to do."""
+
+    id = "workload.not_removed"
