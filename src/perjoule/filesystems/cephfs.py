@@ -55,6 +55,7 @@ class CephFs(ceph.Ceph):
 
     runs: ClassVar = {**ceph.Ceph.runs, "metadata": {"ceph-mds": "ceph-mds"}}
     in_user_space: ClassVar = False  # its checks depend on the client
+    file_mips_s: ClassVar[float] = 500.0
 
     client: Literal["fuse", "kernel"] = "fuse"
     """"fuse": ceph-fuse; "kernel": the kernel's client (since Linux 5.11), which caches file data in the page

@@ -39,6 +39,7 @@ class SeaweedFS(Seaweed):
     """
 
     heals: ClassVar[bool] = True
+    file_mips_s: ClassVar[float] = 900.0
     unable: ClassVar[Mapping[str, str]] = {
         "add": "it puts new volumes alone on a new server, which was not tested",
         "fail": "it makes lost copies again only by an administrator's command",

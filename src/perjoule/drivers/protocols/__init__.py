@@ -32,6 +32,7 @@ from perjoule.drivers.protocols.meter import Meter, Outlet, Sink
 from perjoule.drivers.protocols.mounted_abilities import (
     Ages,
     CachesOnServers,
+    ComputesBesides,
     Growable,
     Killable,
     LosesDisks,
@@ -90,6 +91,7 @@ __all__ = [
     "ClockOffset",
     "Command",
     "Completed",
+    "ComputesBesides",
     "Counters",
     "Elsewhere",
     "Event",

@@ -5,6 +5,7 @@ says.
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import ClassVar
 
 from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.filesystem import Bucket
@@ -219,3 +220,12 @@ class OfOthers(Ability):
     unwatched: str = ""
     # what could not be removed at the end, and what to do about it; "": nothing is known to stay
     unremoved: str = ""
+
+
+class ComputesBesides(Ability):
+    """A file system whose slowest server computes much for each trial beside the load: seconds of a processor that
+    7-zip rates 1 MIPS, roughly.
+    """
+
+    trial_mips_s: ClassVar[float]  # to drop caches, and to say how it is
+    file_mips_s: ClassVar[float] = 0.0  # to find the hosts of a file that is read

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
+from perjoule.drivers.protocols import Check, ComputesBesides, Host, Hosts, Port, Tunable
 from perjoule.filesystems._ceph.tuning import require_permitted
 from perjoule.filesystems._flows import explained
 from perjoule.filesystems._options import Deployed
@@ -131,7 +131,7 @@ class CephLayout:
 
 
 @options_dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Ceph(Deployed):
+class Ceph(Deployed, ComputesBesides):
     """The part that CephFS, RADOS, RBD and RGW share."""
 
     runs: ClassVar = {
@@ -145,6 +145,7 @@ class Ceph(Deployed):
     copied_by_client: ClassVar = False
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
     host_tasks_count: ClassVar[int] = 192
+    trial_mips_s: ClassVar[float] = 1500.0  # 860 to 1000 of it after the tail; of 4 to 12 OSDs
 
     placement_groups_count: Annotated[
         int, Field(ge=1, le=1024), Tunable((16, 32, 64, 128, 256), scale=True)

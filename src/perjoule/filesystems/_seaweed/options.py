@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Hosts, Port
+from perjoule.drivers.protocols import ComputesBesides, Hosts, Port
 from perjoule.filesystems._options import SelfBuilt
 from perjoule.model import OPTIONS, Redundancy
 from perjoule.model.units import MIB, Bytes
@@ -16,7 +16,7 @@ WholeMib = Annotated[Bytes, Field(ge=MIB, multiple_of=MIB)]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Seaweed(SelfBuilt):
+class Seaweed(SelfBuilt, ComputesBesides):
     """SeaweedFS with volume servers on the storage hosts, the filer on the metadata host, and the master on
     the management host.
     """
@@ -28,6 +28,7 @@ class Seaweed(SelfBuilt):
     # a mount of 216 MiB and a volume server of 160 were measured, 80 of them the program's text
     host_bytes: ClassVar[int] = 128 * 1024**2
     largest_host_bytes: ClassVar[int] = 384 * 1024**2
+    trial_mips_s: ClassVar[float] = 1500.0
 
     replication: Literal["000", "001", "002"] = "000"
     """Further copies of each volume, as SeaweedFS writes them: "000": none; "001": one, on another server of
