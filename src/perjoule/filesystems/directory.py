@@ -30,11 +30,11 @@ from perjoule.filesystems._attached import (
     Attached,
     BeegfsTable,
     CephTable,
+    ClusterTable,
     GlusterTable,
     LustreTable,
     MooseTable,
     NamedCluster,
-    Table,
 )
 from perjoule.filesystems._guarded import guarded_check, unguarded
 from perjoule.filesystems._on_clients import OnClients
@@ -112,7 +112,7 @@ class Directory(FileSystem, NamesCluster):
         return self
 
     @property
-    def _clusters(self) -> tuple[Table, ...]:
+    def _clusters(self) -> tuple[ClusterTable, ...]:
         tables = (self.ceph, self.glusterfs, self.moosefs, self.lustre, self.beegfs)
         return tuple(table for table in tables if table)
 

@@ -160,7 +160,7 @@ TABLE = CephTable(keyring="/home/me/keyring", user="client.me")
 
 def test_the_pool_is_that_of_the_folder_and_only_questions_are_asked() -> None:
     client = Client(0, (PRINTED / "ceph-healthy.txt").read_text(), "cephfs_metadata")
-    state = TABLE.state(client, Path("/mnt/me"))
+    state = TABLE.state(client, Path("/mnt/me"), [])
     assert state.facts["pool"] == {
         "name": "cephfs_metadata",
         "acknowledged_count": 1,
@@ -182,8 +182,8 @@ def test_the_pool_is_that_of_the_folder_and_only_questions_are_asked() -> None:
 def test_a_path_that_is_in_no_cephfs_is_an_error_unless_the_campaign_names_a_pool() -> None:
     client = Client(0, (PRINTED / "ceph-healthy.txt").read_text(), "")
     with pytest.raises(WorkloadError, match=r"/mnt/me does not tell its pool; correct path, or name"):
-        TABLE.state(client, Path("/mnt/me"))
-    assert replace(TABLE, pool="cephfs_data").state(client, Path("/mnt/me")).lacks == ""
+        TABLE.state(client, Path("/mnt/me"), [])
+    assert replace(TABLE, pool="cephfs_data").state(client, Path("/mnt/me"), []).lacks == ""
 
 
 def test_the_layout_of_a_folder_is_looked_for_up_to_the_mount(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_the_layout_of_a_folder_is_looked_for_up_to_the_mount(tmp_path: Path) ->
 )
 def test_a_ceph_that_does_not_answer_is_an_error(code: int, printed: str) -> None:
     with pytest.raises(WorkloadError, match="ceph"):
-        TABLE.state(Client(code, printed), Path("/mnt/me"))
+        TABLE.state(Client(code, printed), Path("/mnt/me"), [])
 
 
 def test_a_ceph_conf_that_others_could_write_is_not_given_to_programs(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_ceph_conf_that_others_could_write_is_not_given_to_programs(tmp_path: 
             with pytest.raises(
                 WorkloadError, match=f"not safe to use: {path} can be written to by other users"
             ):
-                table.state(host, Path("/mnt/me"))
+                table.state(host, Path("/mnt/me"), [])
         path.chmod(before)
     folder.chmod(0o1777)  # where others can't replace what is ours
     for table in (ours, by_link):

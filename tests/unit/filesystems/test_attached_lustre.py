@@ -199,7 +199,7 @@ class Client(ScriptedHost):
 @pytest.mark.parametrize("root", [False, True])
 def test_only_questions_are_asked_and_those_of_root_may_be_refused(root: bool) -> None:
     client = Client(root=root)
-    asked = LustreTable().state(client, FOLDER)
+    asked = LustreTable().state(client, FOLDER, [])
     assert asked.lacks == "DIAS-OST0002: no answer"
     assert ("192.168.14.178@tcp" in asked.parts["DIAS-OST0001"]) is root
     assert {word for words in client.ran for word in words} & {
@@ -214,7 +214,7 @@ def test_a_folder_of_no_lustre_is_an_error() -> None:
         """`lfs` that finds nothing."""
 
     with pytest.raises(WorkloadError, match="lfs osts"):
-        LustreTable().state(Elsewhere(), FOLDER)
+        LustreTable().state(Elsewhere(), FOLDER, [])
 
 
 def test_a_long_answer_is_read_in_a_time_that_grows_as_it_does() -> None:

@@ -14,6 +14,7 @@ from perjoule.filesystems._attached.ceph import CephTable
 from perjoule.filesystems._attached.glusterfs import GlusterTable
 from perjoule.filesystems._attached.lustre import LustreTable
 from perjoule.filesystems._attached.moosefs import MooseTable
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S
@@ -24,7 +25,17 @@ from perjoule.model.units import MIB
 
 MOST_STATE_BYTES = 4 * MIB  # of a state, of which each record has two: 10,000 OSDs have a fifth
 
-Table = CephTable | GlusterTable | MooseTable | LustreTable | BeegfsTable
+__all__ = [
+    "Attached",
+    "BeegfsTable",
+    "CephTable",
+    "ClusterTable",
+    "GlusterTable",
+    "LustreTable",
+    "MooseTable",
+    "NamedCluster",
+    "remove_at_end",
+]
 
 
 class NamedCluster(TellsState):
@@ -32,7 +43,7 @@ class NamedCluster(TellsState):
     load.
     """
 
-    def __init__(self, host: Host, folder: Path, table: Table, loading: Sequence[str] = ()) -> None:
+    def __init__(self, host: Host, folder: Path, table: ClusterTable, loading: Sequence[str] = ()) -> None:
         self._host, self._folder, self._table, self._loading = host, folder, table, loading
         self.while_degraded, self.late_s = table.while_degraded, table.late_s
 
@@ -55,7 +66,7 @@ class Attached(OnClients, TellsState):
         directories: Mapping[str, Path],
         facts: Mapping[str, Json],
         lost: Callable[[Host], str],
-        table: Table,
+        table: ClusterTable,
     ) -> None:
         super().__init__(hosts, directories, facts, lost)
         first_client = hosts.clients[0]

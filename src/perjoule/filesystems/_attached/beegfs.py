@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems import _beegfs
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._said import found, reading
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
@@ -29,7 +30,7 @@ LEAST_ROUNDED_BYTES = 10**12
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class BeegfsTable:
+class BeegfsTable(ClusterTable):
     """A BeeGFS."""
 
     series: Literal[7, 8] = 8
@@ -40,10 +41,6 @@ class BeegfsTable:
     """Of 8, the file with its secret; what the tool takes if omitted."""
     tls: bool = True
     """Of 8, whether its management speaks TLS."""
-    while_degraded: bool = False
-    """Whether to measure it also while it lacks targets or resyncs; then each trial has a doubt."""
-
-    late_s = 0.0  # servers are asked when they are asked
 
     @model_validator(mode="after")
     def _fits_series(self) -> Self:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._said import unexpected
 from perjoule.machine.mounts import SHORT_S
@@ -63,7 +64,7 @@ def _absolute(path: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class CephTable:
+class CephTable(ClusterTable):
     """A Ceph cluster."""
 
     conf: Annotated[str, AfterValidator(_absolute)] = "/etc/ceph/ceph.conf"
@@ -74,8 +75,6 @@ class CephTable:
     """Whose key it is."""
     pool: str = ""
     """The pool of the path's data; if omitted, the path's layout names it."""
-    while_degraded: bool = False
-    """Whether to measure it also while it lacks copies or heals; then each trial has a doubt."""
 
     late_s = 10.0  # OSDs report every 5 s (mgr_stats_period), and the manager as often to the monitors
 
@@ -95,7 +94,7 @@ class CephTable:
             advice = f"chown root and chmod go-w, or move it to {CONFIGURED}/ceph"
             raise WorkloadError(f"{self.conf} is not safe to use: {why}", where=host.name, next=advice)
 
-    def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
+    def state(self, host: Host, folder: Path, loading: Sequence[str]) -> ClusterState:
         """Ask for its state, and how a folder of one of its file systems stores files; who loads is not
         asked.
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._said import found, reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
@@ -24,7 +25,7 @@ UNHEALED = "heals that are pending are unknown"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class GlusterTable:
+class GlusterTable(ClusterTable):
     """A volume of GlusterFS."""
 
     server: str
@@ -34,10 +35,6 @@ class GlusterTable:
     heal_unknown: bool = False
     """Whether to measure it although this user can't ask for pending heals, which takes root on a server; then
     each trial has a doubt."""
-    while_degraded: bool = False
-    """Whether to measure it also while it lacks bricks or heals; then each trial has a doubt."""
-
-    late_s = 0.0  # glusterd asks bricks when it is asked
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the tool."""

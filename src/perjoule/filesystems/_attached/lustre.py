@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._said import found, reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import SYSTEM, programs
@@ -40,22 +41,18 @@ _STRIPES = re.compile(r"stripe_count:\s*(-?\d+)\s(?:(?!stripe_count:).)*?stripe_
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class LustreTable:
+class LustreTable(ClusterTable):
     """A Lustre."""
 
     retired: tuple[str, ...] = ()
     """Targets that its administrator has deactivated for good, as ["scratch-OST0003"]; others that are inactive
     count as lacking."""
-    while_degraded: bool = False
-    """Whether to measure it also while it lacks targets; then each trial has a doubt."""
-
-    late_s = 0.0  # it counts nothing
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the tool."""
         return programs({"lfs": DOCUMENTATION})
 
-    def state(self, host: Host, folder: Path, loading: Sequence[str] = ()) -> ClusterState:
+    def state(self, host: Host, folder: Path, loading: Sequence[str]) -> ClusterState:
         """Ask for its state, and how a folder's files are striped; who loads is not asked.
 
         Raises WorkloadError: it does not answer, or not as Lustre does.

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._said import found, reading
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
@@ -24,17 +25,13 @@ MOVING = ("overgoal", "pending deletion", "to be removed")
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class MooseTable:
+class MooseTable(ClusterTable):
     """A MooseFS."""
 
     master: str = "mfsmaster"
     """Its master."""
     port: int = 9421
     """The master's port for clients."""
-    while_degraded: bool = False
-    """Whether to measure it also while it lacks servers or copies; then each trial has a doubt."""
-
-    late_s = 0.0
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the tools."""
