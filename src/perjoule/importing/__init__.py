@@ -16,7 +16,16 @@ from perjoule.importing import clocks
 from perjoule.importing.counters import Counted, counters
 from perjoule.importing.keeping import keep, manifest_of
 from perjoule.importing.power import Log, near
-from perjoule.importing.runs import ImportedLoad, SourceRun, is_kept, labels, loads, runs, workload
+from perjoule.importing.runs import (
+    ImportedLoad,
+    SourceRun,
+    is_kept,
+    labels,
+    loads,
+    runs,
+    with_own_names,
+    workload,
+)
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Record, Series, Spec, Trial
 from perjoule.model.doubts import WORK
@@ -73,7 +82,7 @@ def bring(
     """
     roles_given = dict(roles or {})
     ran_in, nodes, unread = _read(read_sources)
-    all_loads = loads(ran_in, filesystem)
+    all_loads = loads(with_own_names(ran_in), filesystem)
     if not all_loads:
         paths = ", ".join(str(source.path) for source in read_sources)
         raise CampaignError(

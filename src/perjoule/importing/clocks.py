@@ -16,6 +16,7 @@ from perjoule.model.doubts import APART, TIMES, Doubt
 NEAREST_COUNT = 1  # of loads before and after, that a doubt names
 NAMED_COUNT = 5  # of a load's clients
 NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
+ROUNDED_S = 2.0  # by which the times of consecutive loads may overlap, where a tool states them to a second
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Others:
         }
 
     def near(self, ran: RanLoad) -> list[RanLoad]:
-        """Return the same load of other clients within a day, in order of time: at most the nearest few
-        before and after.
+        """Return the same load of other clients within a day, or at once of these, in order of time: at most the
+        nearest few before and after.
         """
         work = _key(ran.work)
         alike = self._by_work.get(work, [])
@@ -75,7 +76,8 @@ class Others:
                 candidate = alike[index]
                 if count == NEAREST_COUNT or abs(candidate.began_s - ran.began_s) > reach_s:
                     break
-                if candidate.clients.isdisjoint(ran.clients) and _gap_s(ran, candidate) < NEAR_S:
+                is_other = candidate.clients.isdisjoint(ran.clients)
+                if _gap_s(ran, candidate) < NEAR_S if is_other else _at_once(ran, candidate):
                     alike_near.append(candidate)
                     count += 1
         return sorted(alike_near, key=lambda ran_load: ran_load.began_s)
@@ -99,6 +101,12 @@ def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
         else:
             before, apart_s = near_ran.began_s < ran.began_s, abs(ran.began_s - near_ran.began_s)
             yield APART.same_load_near(clients=names, apart_s=apart_s, before=before)
+
+
+def _at_once(first: RanLoad, second: RanLoad) -> bool:
+    """Return whether two loads, of which one client can only run one after the other, ran at once."""
+    shorter_s = min(ran_load.ended_s - ran_load.began_s for ran_load in (first, second))
+    return first != second and -_gap_s(first, second) > max(ROUNDED_S, shorter_s / 2)
 
 
 def _gap_s(first: RanLoad, second: RanLoad) -> float:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from perjoule.importing.sources import Source
 from perjoule.model import Json, Record, Spec
@@ -16,6 +17,7 @@ _SECRET = re.compile(
     r"|--[\w.-]*secret-key(?=[\s'\"]*[=\s])"
 )
 SAME_S = 1e-3  # by which two files of elbencho, which counts milliseconds, may differ on one run
+AT_ONCE_RATIO = 0.5  # of the shorter of two runs: times to a second let runs that follow each other overlap
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,80 @@ def runs(source: Source) -> tuple[SourceRun, ...]:
         SourceRun(source, number, run, told_files(source.format, run, texts))
         for number, run in enumerate(runs_read)
     )
+
+
+def with_own_names(source_runs: Sequence[SourceRun]) -> list[SourceRun]:
+    """Return the runs with another name for each client where files of one name, which alone names it, ran the same
+    load at once, as host-1/fio.json and host-2/fio.json: that of the folder, or of the file with its ending.
+
+    Copies of a file are one.
+    """
+    source_runs = _without_copies(source_runs)
+    by_work: dict[object, list[SourceRun]] = {}
+    for source_run in sorted(source_runs, key=_began_s):
+        source, run = source_run.source, source_run.run
+        if not source.told.clients and _clients(source_run) == {source.told.stem}:
+            work = (source.format, source.told.stem, run.operation, run.details, run.transfer_bytes)
+            by_work.setdefault(work, []).append(source_run)
+    groups: list[set[Path]] = []
+    for alike in by_work.values():
+        for place, first in enumerate(alike):
+            for second in alike[place + 1 :]:
+                if _began_s(second) >= _ended_s(first):
+                    break
+                pair = {first.source.path, second.source.path}
+                if len(pair) == 2 and _at_once(first, second):
+                    joined = pair.union(*(group for group in groups if group & pair))
+                    groups = [*(group for group in groups if not group & pair), joined]
+    names = {path: name for group in groups for path, name in _own_names(group).items()}
+    renamed: list[SourceRun] = []
+    for source_run in source_runs:
+        source = source_run.source
+        if source.path not in names or source.told.clients:
+            renamed.append(source_run)
+        elif source_run.number == 0:
+            renamed += runs(replace(source, told=replace(source.told, stem=names[source.path])))
+    return renamed
+
+
+def _without_copies(source_runs: Sequence[SourceRun]) -> list[SourceRun]:
+    """Leave out runs that are equal to the last byte, of clients of one name."""
+    firsts: dict[object, Path] = {}
+    originals: list[SourceRun] = []
+    for source_run in source_runs:
+        source, outcome = source_run.source, source_run.run.outcome
+        results = outcome.results if outcome else ()
+        moved = tuple(
+            (r.host, r.direction, r.began_s, r.ended_s, r.moved_bytes, r.operations_count) for r in results
+        )
+        key = (
+            source.format,
+            source.told,
+            source_run.number,
+            source_run.run.operation,
+            source_run.run.details,
+            moved,
+        )
+        if not moved or firsts.setdefault(key, source.path) == source.path:
+            originals.append(source_run)
+    return originals
+
+
+def _own_names(paths: set[Path]) -> dict[Path, str]:
+    """Return a name for each file: the shortest kind that differs."""
+    choices = (
+        {path: path.absolute().parent.name for path in paths},
+        {path: path.name for path in paths},
+        {path: f"{path.absolute().parent.name}-{path.name}" for path in paths},
+        {path: str(path.absolute()).strip("/").replace("/", "-") for path in paths},
+    )
+    return next(names for names in choices if len(set(names.values())) == len(paths))
+
+
+def _at_once(first: SourceRun, second: SourceRun) -> bool:
+    """Return whether two runs overlap for longer than runs that follow each other do by the rounding of times."""
+    overlap_s = min(_ended_s(first), _ended_s(second)) - max(_began_s(first), _began_s(second))
+    return overlap_s > AT_ONCE_RATIO * min(_ended_s(run) - _began_s(run) for run in (first, second))
 
 
 def loads(source_runs: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:

@@ -465,6 +465,55 @@ def test_files_that_ran_at_the_same_time_are_the_clients_of_one_trial(tmp_path: 
     assert {record.trial.workload.label for record in brought.records} == {"fio write 1 MiB"}
 
 
+def placed(tmp_path: Path, *places: tuple[str, int]) -> list[Path]:
+    """Copies of a report at paths, each ended so many milliseconds later than the original."""
+    paths: list[Path] = []
+    for place, later_ms in places:
+        document = json.loads((REAL / "joined/client-1.json").read_text())
+        document["timestamp_ms"] += later_ms
+        paths.append(tmp_path / place)
+        paths[-1].parent.mkdir(exist_ok=True, parents=True)
+        paths[-1].write_text(json.dumps(document))
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("places", "clients"),
+    [
+        ([("host-1/fio.json", 0), ("host-2/fio.json", 40)], [{"host-1", "host-2"}]),
+        ([("output.0", 0), ("output.1", 40)], [{"output.0", "output.1"}]),
+        ([("a/output.0", 0), ("a/output.1", 9), ("b/output.0", 5)], [{"a-output.0", "a-output.1", "b-output.0"}]),
+        # repetitions
+        ([("1/fio.json", 0), ("2/fio.json", 60_000)], [{"fio"}, {"fio"}]),
+        (
+            [("1/a/fio.json", 0), ("1/b/fio.json", 40), ("2/a/fio.json", 60_000), ("2/b/fio.json", 60_040)],
+            [{"a", "b"}, {"a", "b"}],
+        ),
+        ([("fio.json", 0), ("copy/fio.json", 0)], [{"fio"}]),
+    ],
+    ids=["folders", "endings", "both", "repetitions", "repetitions in folders", "copy"],
+)  # fmt: skip
+def test_files_of_one_name_are_of_several_clients_where_they_ran_at_once(
+    places: list[tuple[str, int]], clients: list[set[str]], tmp_path: Path
+) -> None:
+    results, brought = bring(tmp_path, *placed(tmp_path / "logs", *places))
+    assert [{host.name for host in record.hosts} for record in brought.records] == clients
+    assert [record.trial.clients_count for record in brought.records] == [len(names) for names in clients]
+    assert not any("at the same time" in doubt for record in brought.records for doubt in record.doubts)
+    assert verification.verify(results).differences == ()
+    _, again = bring(tmp_path, *placed(tmp_path / "logs", *places))
+    assert again.records == ()
+
+
+@pytest.mark.parametrize("later_ms", [0, 1500, 4000, 6000])
+def test_a_client_that_ran_a_load_twice_at_once_is_doubted(later_ms: int, tmp_path: Path) -> None:
+    first, second = placed(tmp_path, ("1/fio.json", 0), ("2/fio.json", 40 + later_ms))
+    bring(tmp_path, first)
+    _, brought = bring(tmp_path, second)
+    doubted = any("at the same time in another trial" in doubt for doubt in brought.records[0].doubts)
+    assert doubted == (later_ms < 5289 / 2)
+
+
 def test_equal_runs_are_repetitions_and_what_is_there_is_not_brought_in_again(tmp_path: Path) -> None:
     document = json.loads((REAL / "joined/client-1.json").read_text())
     for number in range(3):
