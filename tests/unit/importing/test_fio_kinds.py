@@ -368,6 +368,36 @@ def test_two_reports_in_a_file_are_two_runs_and_a_status_interval_is_one() -> No
     assert [windows(run) for run in runs(so_far + "\n" + second)] == [[("write", -2.0, 0.0)]]
 
 
+@pytest.mark.parametrize(
+    ("first", "between_ms", "second"),
+    [(8, 3000, 8), (8, 1000, 4), (8, 3000, 4)],
+    ids=["as much 3 s later", "less 1 s later", "less"],
+)
+def test_short_runs_one_after_another_are_no_status_interval(
+    first: int, between_ms: int, second: int
+) -> None:
+    reports = [
+        fio(job(write=moved(amount * MIB, 2000)), ended_ms=1_795_000_000_000 + ended_ms)
+        for amount, ended_ms in ((first, 0), (second, between_ms))
+    ]
+    found = [
+        sum(r.moved_bytes for r in present(run.outcome).results) / MIB for run in runs("\n".join(reports))
+    ]
+    assert found == [first, second]
+
+
+def test_a_status_interval_during_a_ramp_is_one_run_although_its_amounts_begin_anew() -> None:
+    options = {**WRITE, "ramp_time": "5"}
+    ramp, end = (
+        fio(job(write=moved(amount * MIB, took_ms), options=options, elapsed=elapsed_s), ended_ms=ended_ms)
+        for amount, took_ms, elapsed_s, ended_ms in (
+            (20, 4000, 4, 1_795_000_000_000),
+            (8, 2000, 7, 1_795_000_003_000),
+        )
+    )
+    assert [round(mib_per_s(run), 6) for run in runs(ramp + "\n" + end)] == [4.0]
+
+
 def test_a_second_report_that_is_cut_is_not_lost_in_silence() -> None:
     first, second = (
         fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000)

@@ -18,7 +18,8 @@ from perjoule.workloads.imported.fio.placing import PlacedJob, batches, placed
 from perjoule.workloads.imported.run import ImportedRun, Told
 
 SAME_RATIO = 0.03  # by which a rate may differ from amount and time
-SAME_RUN_S = 3.0  # between the starts that the reports of one status interval state, to 1 s each
+# between the starts of the reports of one status interval: a time rounded down, less one rounded up
+SAME_RUN_S = 1.5
 STOPPED = "interrupted"  # our own key in a report
 _BEGIN = re.compile(r'"fio version"\s*:')
 _INTERRUPTED = re.compile(r"^fio: terminating on signal", re.MULTILINE)
@@ -43,14 +44,30 @@ def _last_of_each(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     latest: list[dict[str, Any]] = []
     for report in reports:
         _check_version(report)
-        if (
-            latest
-            and _names(latest[-1]) == _names(report)
-            and abs(_began_s(latest[-1]) - _began_s(report)) <= SAME_RUN_S
-        ):
+        if latest and _goes_on(latest[-1], report):
             latest.pop()
         latest.append(report)
     return latest
+
+
+def _goes_on(before: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    """Return whether a report is a later one of the same run, whose amounts only grow once a ramp has ended."""
+    if _names(before) != _names(report) or abs(_began_s(before) - _began_s(report)) > SAME_RUN_S:
+        return False
+    options = [
+        report.get("global options", {}),
+        *(entry.get("job options", {}) for entry in _entries(report)),
+    ]
+    return any("ramp_time" in given for given in options) or all(
+        earlier <= later
+        for earlier_entry, later_entry in zip(_entries(before), _entries(report), strict=True)
+        for earlier, later in zip(_so_far(earlier_entry), _so_far(later_entry), strict=True)
+    )
+
+
+def _so_far(entry: Mapping[str, Any]) -> tuple[float, ...]:
+    ways = [entry.get(direction, {}) for direction in ("read", "write", "mixed")]
+    return (entry.get("job_runtime", 0), *(way.get("io_bytes", 0) for way in ways))
 
 
 def _check_version(report: Mapping[str, Any]) -> None:
