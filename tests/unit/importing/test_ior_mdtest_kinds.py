@@ -190,6 +190,20 @@ def test_loads_of_ior_that_differ_in_their_command_are_not_repetitions() -> None
     assert synced.details == moved.details
 
 
+@pytest.mark.parametrize(
+    ("order", "is_random"),
+    [
+        ("", False),
+        ("ordering in a file  : sequential\n", False),
+        ("ordering in a file  : random\n", True),
+        ("\tordering in a file = random offsets\n", True),
+    ],
+)
+def test_offsets_that_ior_s_text_calls_random_are_no_sequence(order: str, *, is_random: bool) -> None:
+    found = runs(ior((FIRST, "", ROWS)).replace("Options: \n", f"Options: \n{order}"))
+    assert ["random" in run.details for run in found] == [is_random, is_random]
+
+
 # mdtest
 
 

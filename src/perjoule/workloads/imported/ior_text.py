@@ -33,6 +33,7 @@ _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _NODES = re.compile(r"^nodes +: *(\d+)", re.MULTILINE)  # since 3.3
 _TASK = re.compile(r"^task \d+ on (\S+)$", re.MULTILINE)  # with -vv
 _FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
+_RANDOM = re.compile(r"^\s*ordering in a file *[:=] *random", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
 # with -vvv
@@ -167,7 +168,8 @@ def _test(
         host_names = tuple(dict.fromkeys(_TASK.findall(test.text)))
         hosts = host_names if len(host_names) == len(hosts) and not hints.clients else hosts
         transfer_bytes = int(of["xsize"])
-        work = (operation, (*_details(of), *options(command, NOT_LOAD)), transfer_bytes, folder)
+        order = ("random",) if _RANDOM.search(test.text) else ()
+        work = (operation, (*_details(of), *order, *options(command, NOT_LOAD)), transfer_bytes, folder)
         took_s = float(row["total(s)"])
         rate, doubts = _rate(row, of)
         if not rate or not took_s or not isfinite(rate):
