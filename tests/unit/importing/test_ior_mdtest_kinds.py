@@ -240,6 +240,26 @@ def test_statistics_over_iterations_are_read(
     )
 
 
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        (
+            "per Rank: Max Min Mean Std Dev per Iteration: Max Min Mean",
+            "File creation : 3044.769 287.525 542.738 518.464 900 600 750",
+        ),
+        (
+            "per Rank: Max Min Mean per Iteration: Max Min Mean Std Dev",
+            "File creation 8405.838 100.030 511.881 900 600 750 150",
+        ),
+    ],
+)
+def test_a_table_that_has_ranks_beside_iterations_is_read_by_its_iterations(head: str, row: str) -> None:
+    text = mdtest("3.4.0+dev", row, iterations=2)
+    plain_head = next(line for line in text.splitlines() if " Operation " in line)
+    found = [present(run.outcome) for run in runs(text.replace(plain_head, f"   Operation {head}"), "mdtest")]
+    assert [1000 / (outcome.ended_s - outcome.began_s) for outcome in found] == pytest.approx([900, 600])
+
+
 @pytest.mark.parametrize("version", ["3.2.0", "3.3.0", "4.0.0"])
 def test_the_iterations_that_a_verbose_mdtest_prints_are_taken(version: str) -> None:
     lines = "V-1: Rank   0 Line  1223   File creation     :          2.000 sec,        500.000 ops/sec\n"

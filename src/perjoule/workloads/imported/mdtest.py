@@ -3,7 +3,8 @@
 
 It reports its start to a second, in local time, and the rate of each operation; operations are placed one
 after another. Its table is not always of iterations: before 3.3 a rate is that of the fastest rank, and 3.3
-prints statistics over ranks. With -v it prints each iteration, which is then taken.
+prints statistics over ranks. With -v it prints each iteration, which is then taken, and newer ones may print both,
+ranks beside iterations.
 """
 
 import re
@@ -42,9 +43,14 @@ _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTILINE)
 _RATE = re.compile(
-    r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE
+    r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r"(?: +(?:[\d.]+|-?nan))? *$", re.MULTILINE
 )
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
+# with --show-perrank-statistics, and always in development versions between 3.3 and 4
+_BOTH = re.compile(
+    r"^( +Operation) +per Rank: +Max +Min +Mean( +Std Dev)?( +)per Iteration:( *Max +Min +Mean)(?: +Std Dev)? *$",
+    re.MULTILINE,
+)
 # s, also where called ops/sec
 _TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)
 # with -v, of an iteration
@@ -85,6 +91,8 @@ def brief(took_s: float) -> tuple[Doubt, ...]:
 
 
 def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
+    has_both = bool(_BOTH.search(text))
+    text = _without_ranks(text)
     began, launched, count, table, ended = (
         form.search(text) for form in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS, _ENDED)
     )
@@ -106,7 +114,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, hints.zone)
     each = _each(text[: table.start()], int(table[1]), 0 if walls else items_count)
-    over_ranks = not each and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
+    over_ranks = not each and not has_both and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
     rates_of = [
         (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers)))
         for name, *numbers in _RATE.findall(rates)
@@ -142,6 +150,16 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
             continue
         against = (in_a_row, *fastest, *shares, *doubts, *brief(took_s))
         yield ImportedRun(*work, Outcome(version, moved, against))
+
+
+def _without_ranks(text: str) -> str:
+    """Return a text whose tables have statistics over iterations alone."""
+    if (head := _BOTH.search(text)) is None:
+        return text
+    over_ranks = (
+        rf"^( +(?:Directory|File|Tree) \w+ *:?)(?: +(?:[\d.]+|inf|-?nan)){{{4 if head[2] else 3}}}(?= )"
+    )
+    return re.sub(over_ranks, r"\1", _BOTH.sub(r"\1\3\4   Std Dev", text), flags=re.MULTILINE)
 
 
 def _measured(
