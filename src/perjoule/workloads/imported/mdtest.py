@@ -61,9 +61,9 @@ _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of an output, which may hold several mdtests. Raises ValueError, LookupError."""
     begins = [match.start() for match in _BEGIN.finditer(text)]
+    if not begins:
+        raise ValueError("mdtest does not report when it started, at the beginning of a line")
     parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
-    if not parts:
-        raise ValueError("mdtest does not report when it started")
     return tuple(run for part in parts for run in _mdtest(part, hints))
 
 
