@@ -23,8 +23,9 @@ FORMATS = (
 ADVICE = f"known formats: {FORMATS}; name a power log with --power"
 _UNREAD = {  # what files of these tools are that can't be read, and how they could
     r"^[ \t]*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
-    r"^fio-\d|^\S+: \(groupid=\d+, jobs=\d+\)": "the text of fio: write JSON (`fio --output-format=json`)",
-    r"^\d;fio-\d": "fio's terse output: write JSON (`fio --output-format=json`)",
+    r"^fio-\d|^\S.*: \(groupid=\d+, jobs=\d+\)": "the text of fio: write JSON (`fio --output-format=json`)",
+    r"^(?:\d;fio-\d|2;[^;\n]*;\d+;\d+;\d+;)": "fio's terse output: write JSON (`fio --output-format=json`)",
+    r"\A\d+, *\d+, *[012], *\d+(?:, *\w+)*\r?\n": "a log of fio's: import its report (`fio --output-format=json`)",
     r"^(?:avg-cpu: |Device[ :]).*\n": "the text of iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^OPERATION +RESULT TYPE +FIRST DONE": "the text of elbencho: write JSON (`elbencho --jsonfile`)",
