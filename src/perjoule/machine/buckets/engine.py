@@ -152,9 +152,10 @@ class Store:
     def body(self, answer: http.client.HTTPResponse, size: int) -> Generator[Callable[[memoryview], int]]:
         """Lend what fills a view with the next bytes of a body, or with fewer if that ends.
 
-        Of a large body of that size the kernel wakes us for a room of it at once, not for each packet or two.
+        Of a large body of that size the kernel wakes us for a room of it at once, not for each packet or two;
+        not where the store closes the connection, whose socket http.client then keeps to itself.
         """
-        if self.secure or answer.length != size or size < LEAST_BYTES:
+        if self.secure or answer.will_close or answer.length != size or size < LEAST_BYTES:
             yield answer.readinto
             return
         link, buffered_count, left = self.connection.sock, len(answer.fp.peek()), size
@@ -253,6 +254,7 @@ class ObjectLoad:
         self.errors: Counter[str] = Counter()
         self.failed_s: list[float] = []  # when each of them was
         self.first_error = ""
+        self.fault: Exception | None = None  # of ours, not of the store
         self.until_s = 0.0
         self.ready, self.go = threading.Barrier(len(stores) + 1), threading.Event()
 
@@ -290,6 +292,9 @@ class ObjectLoad:
                 self.note(error, name)
                 store.close()
                 time.sleep(PAUSE_S)
+            except Exception as error:  # or this thread would be missing, and the load only slower
+                self.fault = error
+                return
 
     def stopped(self, now_s: float) -> bool:
         """Whether no operation may begin."""
@@ -317,6 +322,8 @@ class ObjectLoad:
         self.go.set()
         for thread in threads:
             thread.join()
+        if self.fault:
+            raise self.fault
         cpu_s = time.process_time() - cpu_s
         if self.errors and not self.order["tolerate_errors"]:
             raise Refused("", self.first_error)
@@ -371,7 +378,11 @@ def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
 
 def made(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Make the bucket; one of ours that is there already is no error."""
-    drain(store.request("PUT", "", b""))
+    try:
+        drain(store.request("PUT", "", b""))
+    except Refused as refusal:
+        if refusal.kind != "409 BucketAlreadyOwnedByYou":
+            raise
     return {}
 
 

@@ -130,16 +130,18 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("fault", ANSWERS)
-@pytest.mark.parametrize("size", [1000, 300_000])
+@pytest.mark.parametrize(("size", "closes"), [(1000, False), (300_000, False), (300_000, True)])
 def test_what_is_not_what_was_asked_for_ends_the_load_or_is_counted_but_never_goodput(
-    size: int, fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
+    size: int, closes: bool, fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
 ) -> None:
     answer, sentence = ANSWERS[fault]
     load = LOAD | dict[str, Any](object_bytes=size)
     ask(tmp_path, bucket, "put", **load)
 
     def fourth(method: str, target: str, number: int) -> Any:
-        return answer(target, store) if target.endswith("00000003") else None
+        asked = answer(target, store) if target.endswith("00000003") else (200, got(target, store), {})
+        status, content, headers = asked
+        return status, content, headers | ({"Connection": "close"} if closes else {})
 
     store.answer = fourth
     sentence = sentence.format(size=size, short=size - 1).replace("(", r"\(")
@@ -177,6 +179,18 @@ def test_a_store_that_falls_silent_within_an_object_is_given_up(monkeypatch: pyt
             thread.join()
 
 
+def test_a_fault_of_the_engine_itself_ends_the_load_where_errors_are_tolerated_too() -> None:
+    class Broken(engine.Store):
+        def get(self, name: str, content: Any, room: bytearray) -> None:
+            if name.endswith("3"):
+                raise AttributeError("no socket")
+
+    order: dict[str, Any] = {"endpoint": "http://127.0.0.1", "bucket_name": BUCKET, "region": REGION}
+    order |= LOAD | {"operation": "get", "prefix": "d/", "tolerate_errors": True}
+    with pytest.raises(AttributeError, match="no socket"):
+        engine.ObjectLoad(order, [Broken(order, (KEY, SECRET)) for _ in range(2)]).run()
+
+
 def test_a_put_that_was_not_acknowledged_counts_as_an_error(
     tmp_path: Path, store: S3Store, bucket: Bucket
 ) -> None:
@@ -209,6 +223,16 @@ def test_wrong_keys_and_a_store_that_is_away_say_so(tmp_path: Path, bucket: Buck
     away = Bucket(BUCKET, "http://127.0.0.1:9", REGION, keys)
     with pytest.raises(WorkloadError, match=r"127.0.0.1:9: .*refused; check that"):
         ask(tmp_path, away, "put", **LOAD)
+
+
+def test_a_bucket_of_ours_may_be_there_already_and_one_of_others_not(
+    tmp_path: Path, store: S3Store, bucket: Bucket
+) -> None:
+    store.answer = lambda *_: refusal("BucketAlreadyOwnedByYou", status=409)
+    assert ask(tmp_path, bucket, "make") == {}
+    store.answer = lambda *_: refusal("BucketAlreadyExists", status=409)
+    with pytest.raises(StoreRefused, match="409 BucketAlreadyExists"):
+        ask(tmp_path, bucket, "make")
 
 
 def test_a_bucket_is_never_emptied_as_a_whole(tmp_path: Path, store: S3Store, keys: Path) -> None:
