@@ -35,9 +35,10 @@ def lacks_its_row(part: str, kind: str) -> str:
 
 
 def lacks_packages(runs: Mapping[str, Mapping[str, str]]) -> str:
-    """The lines to add to the list of packages for what a file system runs, and where."""
+    """The lines to add to the list of packages for what a file system runs, and where; an address is of none."""
     brought = {*packages("base", "filesystems"), *BROUGHT_ALONG}
-    lacking = sorted({package for by in runs.values() for package in by.values()} - brought)
+    named = {package for by in runs.values() for package in by.values() if "/" not in package}
+    lacking = sorted(named - brought)
     number, _ = line_of(DEBIAN, "# [tests]")
     return (
         "\n".join([f"{DEBIAN}:{number}: add above this line, at the end of [filesystems]:", *lacking])
@@ -69,7 +70,7 @@ def test_what_a_new_file_system_lacks_is_named_with_its_line() -> None:
     end = next(n for n, line in enumerate(lines, 1) if line.startswith("# [tests]"))
     runs = {
         "storage": {"newd": "newfs-server", "ssh-keygen": "openssh-client"},
-        "client": {"new": "newfs", "chromedriver": "chromium"},
+        "client": {"new": "newfs", "chromedriver": "chromium", "newest": "https://new.example/docs"},
     }
     place = f"setup/debian-packages:{end}: add above this line, at the end of [filesystems]:"
     assert lacks_packages(runs) == f"{place}\nchromium\nnewfs\nnewfs-server", "openssh-client is in [base]"
