@@ -19,7 +19,8 @@ from perjoule.testbeds.virtual.host import VirtualHost
 
 pytestmark = pytest.mark.live
 
-WRAPPERS = ("env", "setpriv", "unshare", "timeout")  # which start another program
+# which start another program, after options, variables or seconds
+WRAPPERS = ("env", "setpriv", "unshare", "timeout")
 
 
 def programs(argv: Sequence[object]) -> list[str]:
@@ -30,7 +31,7 @@ def programs(argv: Sequence[object]) -> list[str]:
         if names[-1] not in WRAPPERS:
             break
         words = words[1:]
-        while words and (words[0].startswith("-") or "=" in words[0]):
+        while words and (words[0].startswith("-") or "=" in words[0] or words[0].isdigit()):
             words = words[1:]
     return names
 
@@ -59,6 +60,7 @@ def numbers(ports: Sequence[str]) -> set[int]:
         ("nfs", {"client": "fuse"}),
         ("orangefs", {}),
         pytest.param("seaweedfs", {}, marks=pytest.mark.slow),
+        pytest.param("versitygw", {}, marks=pytest.mark.slow),
     ],
 )
 def test_nothing_runs_listens_or_is_mounted_that_is_not_declared(

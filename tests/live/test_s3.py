@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import tomlkit
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import FileSystem
+from perjoule.drivers.protocols import FileSystem, OffersBuckets, able
 from perjoule.execution import runner
+from perjoule.machine import buckets
 from perjoule.measures.amplification import MEASURED, OPPOSITE, SUBJECTS, TOLERANCE_RATIO
 from perjoule.measures.points import points
+from perjoule.model.errors import StoreRefused
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
@@ -32,7 +35,6 @@ disk = "directory"
 cpu_cap = false
 servers = {servers}
 [[filesystem]]
-gateways = "{gateways}"
 {table}
 [[workload]]
 kind = "s3"
@@ -47,18 +49,25 @@ kind = "system"
 STORES = {
     "seaweed_s3": (4, 'kind = "seaweed_s3"\nreplication = "001"'),
     "rgw": (2, 'kind = "rgw"\nplacement_groups = 16\ncopies = 2'),
+    "versitygw": (2, 'kind = "versitygw"'),
 }
+CASES = [
+    *(f"{kind} {gateways}" for kind in ("seaweed_s3", "rgw") for gateways in ("metadata", "storage")),
+    "versitygw",
+]
+BESIDE_DATA = ("seaweed_s3 storage", "rgw storage", "versitygw")
 pytestmark = pytest.mark.live
 
 
-def text(kind: str, gateways: str) -> str:
+def text(kind: str, gateways: str = "") -> str:
     """A campaign; skip, with what is missing, where programs of the store are not installed."""
-    store = drivers.build("filesystems", kind, {"gateways": gateways})
+    store = drivers.build("filesystems", kind, {"gateways": gateways} if gateways else {})
     assert isinstance(store, FileSystem)
     if missing := lacking(store.checks()):
         pytest.skip(missing)
     servers_count, table = STORES[kind]
-    return CAMPAIGN.format(gateways=gateways, servers=servers_count, table=table)
+    table += f'\ngateways = "{gateways}"' if gateways else ""
+    return CAMPAIGN.format(servers=servers_count, table=table)
 
 
 def moved(results: Results) -> dict[str, list[tuple[str, int, int]]]:
@@ -79,10 +88,7 @@ ALL = {
 
 
 @pytest.mark.slow  # by day: test_workload_contract.py; tests/unit/measures/test_amplification.py
-@pytest.mark.parametrize(
-    "case",
-    [f"{kind} {gateways}" for kind in STORES for gateways in ("metadata", "storage")],
-)
+@pytest.mark.parametrize("case", CASES)
 def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateways(
     case: str, tmp_path: Path
 ) -> None:
@@ -104,12 +110,29 @@ def test_bytes_of_servers_are_explained_by_copies_and_by_the_hop_through_gateway
     assert verify(results).differences == ()
 
 
+@pytest.mark.slow  # by day: test_filesystem_contract.py; of Ceph: test_rgw.py
+@pytest.mark.parametrize("kind", ["seaweed_s3", "versitygw"])
+def test_a_clients_keys_open_its_own_bucket_alone(kind: str) -> None:
+    store = drivers.build("filesystems", kind, {})
+    assert isinstance(store, FileSystem)
+    if missing := lacking(store.checks()):
+        pytest.skip(missing)
+    with hosts_of(servers=2).hold(2) as hosts, store.mount(hosts) as mounted:
+        client, neighbour = hosts.clients
+        own, foreign = (able(mounted, OffersBuckets).bucket(host.name) for host in (client, neighbour))
+        opened = replace(foreign, credentials=own.credentials)
+        buckets.ask(client, own, "write", "x", timeout_s=60, text="ours")
+        for operation, more in (("stored", {}), ("write", {"text": "theirs"}), ("texts", {"ending": "x"})):
+            with pytest.raises(StoreRefused, match="403"):
+                buckets.ask(client, opened, operation, "x", timeout_s=60, **more)
+
+
 @pytest.mark.slow  # by day: on virtual hosts, and test_workload_contract.py
 @NEEDS_SSHD
-@pytest.mark.parametrize("kind", STORES)
-def test_over_ssh_clients_put_and_get_the_same(kind: str, tmp_path: Path) -> None:
-    document = tomlkit.parse(text(kind, "storage"))
-    servers_count, _ = STORES[kind]
+@pytest.mark.parametrize("case", BESIDE_DATA)
+def test_over_ssh_clients_put_and_get_the_same(case: str, tmp_path: Path) -> None:
+    document = tomlkit.parse(text(*case.split()))
+    servers_count, _ = STORES[case.split()[0]]
     with (
         tempfile.TemporaryDirectory(prefix="pj-lab-") as folder,
         hosts_of(servers=servers_count).hold(2) as hosts,

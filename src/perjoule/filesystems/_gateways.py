@@ -10,6 +10,7 @@ from perjoule.machine.each import each
 
 REGION = "us-east-1"  # which gateways take, whatever theirs is called
 FIRST = "perjoule-first/"
+CONNECT_S = 5  # to a gateway, at scale 1
 
 
 class BehindGateways(Deployment[Options], OffersBuckets):
@@ -46,6 +47,18 @@ class BehindGateways(Deployment[Options], OffersBuckets):
     def configure(self) -> None:
         """Have each client put an object, and remove it."""
         each(self.hosts.users, lambda user: self.daemons.retry("a first put", lambda: self._put_first(user)))
+
+    def silent(self) -> str:
+        """Return which gateways take no connection; "" if all do."""
+
+        def silent(host: Host) -> bool:
+            argv = ["timeout", f"{CONNECT_S / self.hosts.scale:g}", "bash", "-c"]
+            argv += [f": < /dev/tcp/{host.address}/{self.port}"]
+            done = self.hosts.management.run(argv, timeout_s=self.patience_s, check=False)
+            return done.returncode != 0
+
+        named = [host.name for host, lost in zip(self.gates, each(self.gates, silent), strict=True) if lost]
+        return f"no gateway answers on {', '.join(named)}" if named else ""
 
     def give_keys(self, user: Host, key: str, secret: str) -> None:
         """Write the keys of its bucket for a client. Raises WorkloadError."""

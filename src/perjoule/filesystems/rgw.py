@@ -31,7 +31,6 @@ GATEWAY = 7480  # port
 DATA_POOL, INDEX_POOL = "default.rgw.buckets.data", "default.rgw.buckets.index"
 OTHER_POOLS = (".rgw.root", "default.rgw.log", "default.rgw.control", "default.rgw.meta")  # gateways' own
 GROUPS_COUNT = 8  # of each pool but that of data, as gateways would make them
-CONNECT_S = 5  # to a gateway, at scale 1
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -120,10 +119,10 @@ class _Rgw(BehindGateways[ceph.Ceph], CephCluster):
         self._make_user(first)
         each(others, self._make_user)
         each(self.gates, self._serve_gateway)
-        self.daemons.wait("gateways that answer", lambda: not self._silent())
+        self.daemons.wait("gateways that answer", lambda: not self.silent())
 
     def absent(self) -> str:
-        return super().absent() or self._silent()
+        return super().absent() or self.silent()
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "gateways": [host.name for host in self.gates]}
@@ -135,18 +134,6 @@ class _Rgw(BehindGateways[ceph.Ceph], CephCluster):
         bucket, *key = path.parts
         stat = self._administer("object", "stat", f"--bucket={bucket}", f"--object={'/'.join(key)}")
         return self.holders(DATA_POOL, answers.parts(stat))
-
-    def _silent(self) -> str:
-        """Return which gateways take no connection."""
-
-        def silent(host: Host) -> bool:
-            argv = ["timeout", f"{CONNECT_S / self.hosts.scale:g}", "bash", "-c"]
-            argv += [f": < /dev/tcp/{host.address}/{GATEWAY}"]
-            done = self.hosts.management.run(argv, timeout_s=self.patience_s, check=False)
-            return done.returncode != 0
-
-        named = [host.name for host, lost in zip(self.gates, each(self.gates, silent), strict=True) if lost]
-        return f"no gateway answers on {', '.join(named)}" if named else ""
 
     def _make_user(self, user: Host) -> None:
         made = self._administer("user", "create", f"--uid={user.name}", f"--display-name={user.name}")
