@@ -93,8 +93,8 @@ class ExistingBucket(FileSystem, NamesCluster):
 
     @model_validator(mode="after")
     def _names_pool(self) -> Self:
-        if self.ceph and not self.ceph.pool:
-            raise ValueError('ceph names no pool (write pool = "default.rgw.buckets.data" in its table)')
+        if self.ceph:
+            self.ceph.require_pool("default.rgw.buckets.data")
         return self
 
     def folder(self, hosts: Path | None) -> None:

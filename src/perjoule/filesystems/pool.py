@@ -68,8 +68,7 @@ class ExistingPool(FileSystem, NamesCluster):
 
     @model_validator(mode="after")
     def _names_it(self) -> Self:
-        if not self.ceph.pool:
-            raise ValueError('ceph names no pool (write pool = "NAME" in its table)')
+        self.ceph.require_pool("NAME")
         return self
 
     def folder(self, hosts: Path | None) -> None:

@@ -1,14 +1,15 @@
 """fio on a raw block device, without a file system: https://fio.readthedocs.io
 
 Like `fio` in everything else. Data for reads are written once per deployment. Right before each trial writes,
-the device is checked again, by its number.
+the device is checked again, by its number. A device that no kernel has mapped is an image, which fio's engine
+`rbd` reaches by Ceph's library; `direct` then is without that library's cache.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from perjoule.drivers.protocols import Host, Mounted, Need
+from perjoule.drivers.protocols import Host, Mounted, Need, OffersImages, UnmappedImage, able
 from perjoule.model import Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
@@ -44,11 +45,10 @@ class Device(Fio):
         mounted.alive()
         size_bytes = self.client_bytes(len(clients))
         for client in clients:
-            path = mounted.devices[client.name]
-            there_bytes = int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
+            device, there_bytes = _size_bytes(client, mounted)
             if there_bytes < size_bytes:
                 problem = (
-                    f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of "
+                    f"{device} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of "
                     "this load"
                 )
                 raise WorkloadError(
@@ -65,6 +65,19 @@ class Device(Fio):
         mounted.alive()
         return super().run(clients, mounted, folder)
 
+    def _target(self, client: Host, mounted: Mounted, engine: str) -> list[str]:
+        image = _image(client, mounted)
+        if image is None:
+            return super()._target(client, mounted, engine)
+        user = image.pool.user.removeprefix("client.")
+        return ["ioengine=rbd", f"clientname={user}", f"pool={image.pool.name}", f"rbdname={image.name}"]
+
+    def _environment(self, clients: Sequence[Host], mounted: Mounted) -> tuple[str, ...]:
+        """Name configuration and key, for which fio has no options: they are at the same paths everywhere."""
+        pools = {image.pool for client in clients if (image := _image(client, mounted))}
+        names = {f"CEPH_CONF={pool.configuration}" for pool in pools}
+        return (*names, *{f"CEPH_KEYRING={pool.keyring}" for pool in pools if pool.keyring})
+
     def _file(self, client: Host, mounted: Mounted) -> Path:
         return mounted.devices[client.name]
 
@@ -76,6 +89,19 @@ class Device(Fio):
             return False
         mark = client.run(["cat", _mark(client, mounted)], timeout_s=SHORT_S, check=False)
         return mark.returncode == 0 and int(mark.stdout) >= size_bytes
+
+
+def _image(client: Host, mounted: Mounted) -> UnmappedImage | None:
+    """Return what a client loads if it has no block device. Raises WorkloadError: it has nothing."""
+    return None if client.name in mounted.devices else able(mounted, OffersImages).image(client.name)
+
+
+def _size_bytes(client: Host, mounted: Mounted) -> tuple[str, int]:
+    """Return the name of what a client loads, and its size."""
+    if image := _image(client, mounted):
+        return image.name, image.size_bytes
+    path = mounted.devices[client.name]
+    return str(path), int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
 
 
 def _mark(client: Host, mounted: Mounted) -> Path:

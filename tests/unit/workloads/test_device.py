@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import FileSystem, Hosts, LendsDevices, Mounted, Process, Workload
-from perjoule.model.errors import CampaignError, TransientError, WorkloadError
+from perjoule.drivers.protocols import (
+    FileSystem,
+    Hosts,
+    LendsDevices,
+    Mounted,
+    OffersImages,
+    Pool,
+    Process,
+    UnmappedImage,
+    Workload,
+)
+from perjoule.model.errors import CampaignError, NotAble, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from places import EXAMPLES
-from scripted import ScriptedHost
+from scripted import ScriptedHost, ScriptedMount
 
 DEVICE = Path("/dev/loop7")
 
@@ -198,3 +208,49 @@ def test_the_study_has_the_papers_96_experiments_10_times() -> None:
     assert labels == {
         f"device on machine {m}-{d}" for m in ("pc", "mpsoc") for d in ("hdd1", "hdd2", "ssd1", "ssd2")
     }
+
+
+class Images(ScriptedMount, OffersImages):
+    """What a client reaches by Ceph's library."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.directories = {client.name: client.directory / "image"}
+
+    def image(self, client: str) -> UnmappedImage:
+        pool = Pool("lab", "client.me", Path("/etc/ceph/ceph.conf"), Path("/home/me/keyring"))
+        return UnmappedImage(f"perjoule-{client}", pool, 32 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({}, ["--rw=write", "--direct=1"]), ({"operation": "read"}, ["--rw=write", f"--bs={4 * MIB}"])],
+    ids=["write", "layout"],
+)
+def test_an_image_that_no_kernel_has_mapped_is_loaded_by_its_own_library(
+    options: dict[str, Any], expected: list[str], client: Client, tmp_path: Path
+) -> None:
+    mounted, wanted = Images(client), load(**options)
+    with pytest.raises(Started) as started:
+        wanted.prepare((client,), mounted, tmp_path)
+        wanted.run((client,), mounted, tmp_path)
+    words = started.value.args[0]
+    fio = words.index("fio")
+    assert {"CEPH_CONF=/etc/ceph/ceph.conf", "CEPH_KEYRING=/home/me/keyring"} <= {*words[:fio]}
+    assert [word for word in words if word.startswith(("--ioengine", "--filename"))] == ["--ioengine=rbd"]
+    # options of an engine must follow it
+    engine = words.index("--ioengine=rbd")
+    assert words[engine + 1 : engine + 4] == ["--clientname=me", "--pool=lab", "--rbdname=perjoule-client-1"]
+    assert {*expected, f"--size={16 * MIB}"} <= {*words}
+
+
+def test_an_image_smaller_than_the_load_is_reported_before_anything_is_written(
+    client: Client, tmp_path: Path
+) -> None:
+    with pytest.raises(WorkloadError, match="perjoule-client-1 holds 32 MiB, less than the 64 MiB"):
+        load(operation="write", size="64 MiB").prepare((client,), Images(client), tmp_path)
+
+
+def test_a_file_system_without_devices_says_so(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(NotAble, match="has no block devices"):
+        load().prepare((client,), ScriptedMount(client), tmp_path)

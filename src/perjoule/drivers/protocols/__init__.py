@@ -16,7 +16,7 @@ from perjoule.drivers.protocols.abilities import (
 )
 from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.event import ELSEWHERE, Command, Event, ServerEvent, Work
-from perjoule.drivers.protocols.filesystem import Access, Bucket, FileSystem, Mounted, Pool
+from perjoule.drivers.protocols.filesystem import Access, Bucket, FileSystem, Mounted, Pool, UnmappedImage
 from perjoule.drivers.protocols.host import (
     MADE,
     REBUILD,
@@ -39,6 +39,7 @@ from perjoule.drivers.protocols.mounted_abilities import (
     MakesPools,
     NamesCluster,
     OffersBuckets,
+    OffersImages,
     OfOthers,
     Scrubs,
     TakesSnapshots,
@@ -121,6 +122,7 @@ __all__ = [
     "OfOthers",
     "Offered",
     "OffersBuckets",
+    "OffersImages",
     "OffersSettings",
     "Outlet",
     "OverwritesDevices",
@@ -142,6 +144,7 @@ __all__ = [
     "TellsState",
     "Testbed",
     "Tunable",
+    "UnmappedImage",
     "Unmounts",
     "Within",
     "Work",

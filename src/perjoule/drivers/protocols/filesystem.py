@@ -39,6 +39,15 @@ class Bucket:
     prefix: str = ""  # of all names of ours, with a slash at its end; "": the bucket is ours
 
 
+@dataclass(frozen=True)
+class UnmappedImage:
+    """A client's own image in a pool, a block device that no kernel has mapped."""
+
+    name: str
+    pool: Pool
+    size_bytes: int
+
+
 class Mounted(ABC):
     """A file system that is mounted on every client (and other user) and answers."""
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import ClassVar
 
 from perjoule.drivers.protocols.abilities import Ability
-from perjoule.drivers.protocols.filesystem import Bucket
+from perjoule.drivers.protocols.filesystem import Bucket, UnmappedImage
 from perjoule.drivers.protocols.host import Host
 from perjoule.model import Aged, ClusterState, Json
 
@@ -146,6 +146,16 @@ class OffersBuckets(Ability):
     @abstractmethod
     def bucket(self, client: str) -> Bucket:
         """Return what a client, or another user, by its name, may use."""
+
+
+class OffersImages(Ability):
+    """A store whose clients reach block devices by its own library; `devices` has none of them."""
+
+    lack = "this file system has no block devices"
+
+    @abstractmethod
+    def image(self, client: str) -> UnmappedImage:
+        """Return what a client, by its name, may overwrite."""
 
 
 class MakesPools(Ability):

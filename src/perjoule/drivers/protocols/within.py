@@ -5,12 +5,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from perjoule.drivers.protocols.abilities import able
-from perjoule.drivers.protocols.filesystem import Bucket, Mounted
+from perjoule.drivers.protocols.filesystem import Bucket, Mounted, UnmappedImage
 from perjoule.drivers.protocols.host import Host
-from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, MakesPools, OffersBuckets, Unmounts
+from perjoule.drivers.protocols.mounted_abilities import (
+    CachesOnServers,
+    MakesPools,
+    OffersBuckets,
+    OffersImages,
+    Unmounts,
+)
 
 
-class Within(Mounted, CachesOnServers, MakesPools, OffersBuckets, Unmounts):
+class Within(Mounted, CachesOnServers, MakesPools, OffersBuckets, OffersImages, Unmounts):
     """The same file system with other folders; what happens to the whole happens to it."""
 
     def __init__(self, mounted: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
@@ -64,6 +70,10 @@ class Within(Mounted, CachesOnServers, MakesPools, OffersBuckets, Unmounts):
     def bucket(self, client: str) -> Bucket:
         """As of the whole."""
         return able(self._whole, OffersBuckets).bucket(client)
+
+    def image(self, client: str) -> UnmappedImage:
+        """As of the whole."""
+        return able(self._whole, OffersImages).image(client)
 
     def make_pool(self, client: str) -> None:
         """As of the whole."""

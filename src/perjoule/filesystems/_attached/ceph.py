@@ -78,6 +78,11 @@ class CephTable(ClusterTable):
 
     late_s = 10.0  # OSDs report every 5 s (mgr_stats_period), and the manager as often to the monitors
 
+    def require_pool(self, example: str) -> None:
+        """Check that it names a pool. Raises ValueError."""
+        if not self.pool:
+            raise ValueError(f'ceph names no pool (write pool = "{example}" in its table)')
+
     def checks(self) -> tuple[Check, ...]:
         """Check for the tool."""
         return programs({"ceph": "ceph-common", "python3": "python3"})

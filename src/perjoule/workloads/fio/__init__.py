@@ -65,11 +65,10 @@ class Fio(FioOptions):
             layout = [
                 "rw=write",
                 f"bs={transfer_bytes}",
-                "ioengine=psync",
                 "end_fsync=1",
                 *self._checksums("write"),
             ]
-            self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"])
+            self._load(bare, mounted, folder, "layout-", [*layout, f"size={size_bytes}"], engine="psync")
         self._cool(clients, mounted, folder)
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
@@ -112,7 +111,7 @@ class Fio(FioOptions):
         return self.outcome(folder)
 
     def _how(self, clients: Sequence[Host]) -> list[str]:
-        how = [f"bs={self.transfer_bytes}", f"ioengine={self._engine}", f"iodepth={self.in_flight_count}"]
+        how = [f"bs={self.transfer_bytes}", f"iodepth={self.in_flight_count}"]
         return [*how, f"direct={self.direct:d}", f"size={self.client_bytes(len(clients))}"]
 
     def _limits(self) -> list[str]:
@@ -187,6 +186,14 @@ class Fio(FioOptions):
         )
         raise MovedTooLittle(problem, where=client)
 
+    def _target(self, client: Host, mounted: Mounted, engine: str) -> list[str]:
+        """Return the fio options that say what is loaded, and how its calls are made."""
+        return [_filename(self._file(client, mounted)), f"ioengine={engine}"]
+
+    def _environment(self, clients: Sequence[Host], mounted: Mounted) -> tuple[str, ...]:
+        """Return what fio is told by its environment, as NAME=VALUE."""
+        return ()
+
     def _file(self, client: Host, mounted: Mounted) -> Path:
         # What random writes leave has holes until all is written: it must never pass for a layout, nor what
         # has no checksums.
@@ -220,10 +227,13 @@ class Fio(FioOptions):
         prefix: str,
         load: Sequence[str],
         *,
+        engine: str = "",
         ahead_s: Mapping[str, float] | None = None,
     ) -> float | None:
         """Run one fio per client to its end, each on its own file; gives the moment of a common start."""
-        lines_of = {client.name: [_filename(self._file(client, mounted)), *load] for client in clients}
+        lines_of = {
+            client.name: [*self._target(client, mounted, engine or self._engine), *load] for client in clients
+        }
         return run_jobs(
             clients,
             mounted,
@@ -234,6 +244,7 @@ class Fio(FioOptions):
             ahead_s=ahead_s,
             by_server=self.client_server,
             steady=Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None,
+            environment=self._environment(clients, mounted),
             # of its servers' histograms, fio subtracts what it has already subtracted (3.33,
             # __fio_append_iolog_gz_hist)
             duration_s=self.duration_s if not prefix and not self.client_server else None,

@@ -39,6 +39,7 @@ def run_jobs(
     by_server: bool = False,
     steady: Rounds | None = None,
     duration_s: float | None = None,
+    environment: Sequence[str] = (),
 ) -> float | None:
     """Run one fio per client to its end; what they leave in `folder` is named by prefix and client.
 
@@ -54,6 +55,7 @@ def run_jobs(
         by_server: whether fio's own client/server mode starts them.
         steady: when to end an endless load.
         duration_s: when the load ends at the latest, for which it then logs histograms of its latencies.
+        environment: what each fio is told by its environment, as NAME=VALUE.
 
     Returns:
         The moment of the common start, in this machine's UTC.
@@ -66,9 +68,16 @@ def run_jobs(
     jobs = {prefix + c.name: (c, [*lines_of[c.name], *_logs(prefix + c.name, duration_s)]) for c in clients}
     with daemons_first(mounted):
         if by_server:
-            return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
+            return server.together(
+                jobs,
+                folder,
+                prefix,
+                time_limit_s=time_limit_s,
+                ahead_s=ahead_s,
+                environment=environment,
+            )
         commands = {
-            name: FioStart(client, partial(_argv, name, lines, steady))
+            name: FioStart(client, partial(_argv, name, lines, steady, environment))
             for name, (client, lines) in jobs.items()
         }
         enough = partial(_enough, steady.most_count) if steady else None
@@ -155,7 +164,12 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
 
 
 def _argv(
-    name: str, lines: Sequence[str], steady: Rounds | None, folder_there: Path, wait: str
+    name: str,
+    lines: Sequence[str],
+    steady: Rounds | None,
+    environment: Sequence[str],
+    folder_there: Path,
+    wait: str,
 ) -> list[str | Path]:
     """Ask for one job, all its outputs in `there`, with interim reports after each round.
 
@@ -169,6 +183,7 @@ def _argv(
         "env",
         "-C",
         folder_there,
+        *environment,
         "fio",
         "--eta=never",
         *interim,

@@ -31,12 +31,13 @@ def together(
     *,
     time_limit_s: float,
     ahead_s: Mapping[str, float] | None = None,
+    environment: Sequence[str] = (),
 ) -> float | None:
     """Run the jobs (by name: a host, lines of a job file) to their end, by a server on each host.
 
     fio starts its clients one after another; with `ahead_s`, by how much the clock of each host is ahead,
-    they wait for a common start. Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs
-    in `folder`; the report is `<prefix>servers.json`.
+    they wait for a common start. Servers get `environment`, as NAME=VALUE. Each client leaves its start by its
+    host's clock (`<name>.prerun.txt`) and its logs in `folder`; the report is `<prefix>servers.json`.
 
     Returns:
         The moment of the common start, in this machine's UTC.
@@ -58,7 +59,7 @@ def together(
             room = _room(host)
             host.run(["rm", "-rf", room], timeout_s=SHORT_S)
             host.run(["mkdir", "-p", room], timeout_s=SHORT_S)
-            server = ["env", "-C", room, "fio", f"--server=ip:{host.address},{port}"]
+            server = ["env", "-C", room, *environment, "fio", f"--server=ip:{host.address},{port}"]
             running[name] = host.spawn(server, log=folder / f"{name}.log")
         for name, (host, _) in jobs.items():
             _wait_listening(host, running[name], port)
