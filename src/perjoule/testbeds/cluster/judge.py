@@ -124,7 +124,7 @@ is_device() { # a device that root permits, by its own name or as root has writt
     case "$device" in "device "*) [ "$node" != "$(realpath -e -- "${device#device }")" ] || return 0 ;; esac
   done
   case "$1" in /dev/loop*([0-9])) ;; *) return 1 ;; esac
-  # another user's may only seem to have its file there: in a mount namespace of theirs; of a missing file losetup goes by the name
+  # another user's may only seem to have its file there, in a mount namespace of theirs; losetup goes by a missing file's name
   { IFS= read -r file < "/sys/block/${1#/dev/}/loop/backing_file"; } 2> /dev/null && in_run "$file" && [ -f "$file" ] &&
     losetup --noheadings --raw --output NAME --associated "$file" 2> /dev/null | grep -qxF -- "$1"
 }
