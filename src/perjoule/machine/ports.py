@@ -10,13 +10,18 @@ from perjoule.drivers.protocols import Host
 from perjoule.model.errors import PortTaken
 
 SHORT_S = 20.0
+# Whether user $1 is one as whom nobody logs in: https://systemd.io/UIDS-GIDS/ (system users, those of services, nobody),
+# https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes (64045 is Ceph's)
+DAEMONS_USERS = "is_daemons() { (($1 < 1000 || ($1 >= 61184 && $1 <= 65534))); }\n"
 # For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on
 # any address; "0 ?" is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME"
 # of processes with the names $@ in the network of this host: those of virtual hosts have one of their own.
 # `started` is whether grep $2... finds a mark in the environment of process $1 or of its session: a daemon
-# may have cleaned its own or written its title over it, but not left its session. Daemons run as root, as us, as
-# users of the system's own (login.defs(5), SYS_UID_MAX) or as nobody; anybody else could have written the mark.
-LISTENERS = r"""
+# may have cleaned its own or written its title over it, but not left its session. Daemons run as root, as us or as
+# users of the system's own; anybody else could have written the mark.
+LISTENERS = (
+    DAEMONS_USERS
+    + r"""
 listeners() {
   local port place state inode fd pid name line
   { cat /proc/net/tcp /proc/net/tcp6 || true; } 2> /dev/null | while read -r _ place _ state _ _ _ _ _ inode _; do
@@ -31,7 +36,7 @@ listeners() {
 }
 bears() { # whether grep $2... finds a mark in the environment of process $1, which is no other user's who logs in here
   local owner
-  owner=$(stat -c %u -- "/proc/$1" 2> /dev/null) && { [ "$owner" = "$EUID" ] || ((owner < 1000 || owner == 65534)); } &&
+  owner=$(stat -c %u -- "/proc/$1" 2> /dev/null) && { [ "$owner" = "$EUID" ] || is_daemons "$owner"; } &&
     grep -qz "${@:2}" "/proc/$1/environ" 2> /dev/null
 }
 started() {
@@ -62,6 +67,7 @@ others() {
   done
 }
 """
+)
 # $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours"
 # or "theirs".
 WHOSE = (

@@ -69,7 +69,9 @@ def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_tou
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
-@pytest.mark.parametrize(("uid", "ours"), [(0, True), (65534, True), (64, True), (4711, False)])
+@pytest.mark.parametrize(
+    ("uid", "ours"), [(0, True), (65534, True), (64, True), (64045, True), (4711, False), (100_000, False)]
+)
 def test_a_mark_that_another_user_has_written_makes_no_daemon_ours(uid: int, ours: bool) -> None:
     """Else it would be taken for a dead run's, or spoken to by the next."""
     name = f"pj{os.getpid()}x{uid}"

@@ -7,7 +7,7 @@ blanks: `cluster.Work` checks that.
 """
 
 from perjoule.machine.mapped import UNMAP
-from perjoule.machine.ports import LISTENERS
+from perjoule.machine.ports import DAEMONS_USERS, LISTENERS
 from perjoule.machine.scripts import GUARDED
 from perjoule.testbeds._power.scripts import STATES
 from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
@@ -21,21 +21,26 @@ HELPER = "/usr/local/sbin/perjoule-host"  # which a host's administrator may hav
 
 _SWEEP = (
     UNMAP
+    + DAEMONS_USERS
     + r"""
 sweep() { # end all that bear the mark $1, and their sessions but for ours
-  local pids pid user session ours
+  local pids pid user session ours marked
   for _ in {1..50}; do
     pids=$(grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null)
     pids=${pids//[!0-9$'\n']/} # of /proc/NUMBER/environ
     [ -n "$pids" ] || return 0
-    ours=$(($(ps -o sess= -p $$)))
+    ours=$(($(ps -o sess= -p $$))) marked=()
     # Any user can write our mark, for a program too that is root whoever calls it: that ends, but no session that others lead.
+    # Of who logs in here, nothing is ours (see `bears`): it would hold up the end.
     while read -r pid user session; do
+      [ "$user" = "$EUID" ] || { [ "$EUID" = 0 ] && is_daemons "$user"; } || continue
+      marked+=("$pid")
       [ "$session" -gt 1 ] && [ "$session" != "$ours" ] || continue
       [ "$pid" = "$session" ] || { [ "$user" = "$EUID" ] && [ ! -u "/proc/$pid/exe" ]; } || continue
       pkill -KILL -s "$session"
     done < <(ps -o pid= -o ruid= -o sess= -p "${pids//$'\n'/,}")
-    kill -KILL $pids 2> /dev/null
+    [ ${#marked[@]} != 0 ] || return 0
+    kill -KILL "${marked[@]}" 2> /dev/null
     sleep 0.1
   done
   return 1

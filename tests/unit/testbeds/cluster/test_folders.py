@@ -222,7 +222,7 @@ def test_a_host_says_beforehand_where_root_would_meet_other_users(host: Path) ->
     finding = lacking("client-1", check, said[0].removeprefix("lacks "))
     assert (finding.ok, finding.detail) == (
         False,
-        f"root can't write safely: {said[0].removeprefix('lacks ')}",
+        f"root is not safe there: {said[0].removeprefix('lacks ')}",
     )
 
 
@@ -385,6 +385,19 @@ def test_a_mark_that_another_user_writes_ends_no_session_of_others(
             assert "State:\tZ" in (theirs / "status").read_text(), "it bears our mark, so it has ended"
         finally:
             os.killpg(leader.pid, signal.SIGKILL)
+
+
+@AS_ROOT
+def test_a_mark_that_another_user_writes_again_and_again_does_not_hold_up_the_end(host: Path) -> None:
+    old = dead_run(host / "work").rename(host / f"work/cluster/{os.getpid() % 10**7:07}e-h1")
+    again = "export PERJOULE_HOST=$1; while :; do setsid sleep 1 & setsid sleep 1 & wait; done"
+    argv = ["setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", "bash", "--norc", "-c"]
+    with subprocess.Popen([*argv, again, "bash", old.name], start_new_session=True) as theirs:
+        try:
+            assert f"removed {old}" in said(host / "work")
+            assert theirs.poll() is None
+        finally:
+            os.killpg(theirs.pid, signal.SIGKILL)
 
 
 def test_a_journal_that_is_stuck_does_not_keep_the_runs_locks(host: Path) -> None:
