@@ -17,18 +17,20 @@ def meddlers(folder: Path) -> str:
     """Say which user could replace a folder that root uses, or what is in it: "" if none, or if we are not
     root.
 
-    Each folder that its path leads through must belong to root, or to the user who called sudo, and be closed
-    to all others; one above it may be open to all if it is sticky. Raises OSError: the path can't be
-    followed.
+    Each folder and link that its path leads through must belong to root, or to the user who called sudo, and each
+    folder be closed to all others; one above it may be open to all if it is sticky. Raises OSError: the path
+    can't be followed.
     """
     if os.geteuid() != 0 or not _rules_all_users():
         return ""
-    trusted = {0, int(os.environ["SUDO_UID"])} if os.environ.get("SUDO_UID", "").isdigit() else {0}
+    trusted = {0, *callers()}
     *_, last = ways = list(_way(folder.absolute()))
     for step in ways:
-        state = step.stat()
+        state = step.lstat()
         if state.st_uid not in trusted:
             return f"{step} belongs to another user (uid {state.st_uid})"
+        if stat.S_ISLNK(state.st_mode):
+            continue
         if state.st_mode & stat.S_ISVTX and (step != last or not folder.exists()):
             continue
         if state.st_mode & stat.S_IWOTH:
@@ -36,6 +38,12 @@ def meddlers(folder: Path) -> str:
         if state.st_mode & stat.S_IWGRP and state.st_gid != 0:
             return f"all users of group {state.st_gid} may write to {step}"
     return ""
+
+
+def callers() -> tuple[int, ...]:
+    """Return who has called us by sudo (uid), if somebody has: to root, that is no other user."""
+    uid = os.environ.get("SUDO_UID", "")
+    return (int(uid),) if uid.isdecimal() else ()
 
 
 def _rules_all_users() -> bool:
@@ -46,7 +54,7 @@ def _rules_all_users() -> bool:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """Yield each folder that a path leads through, as far as it exists, and those of links on the way."""
+    """Yield each folder that a path leads through, as far as it exists, and each link on the way with its folders."""
     ahead, reached, links_count = list(reversed(path.parts[1:])), Path("/"), 0
     yield reached
     while ahead:
@@ -54,6 +62,7 @@ def _way(path: Path) -> Iterator[Path]:
         if step.name == "..":
             reached = reached.parent
         elif step.is_symlink():
+            yield step
             links_count += 1
             if links_count > MOST_LINKS_COUNT:
                 raise OSError(ELOOP, os.strerror(ELOOP), str(path))

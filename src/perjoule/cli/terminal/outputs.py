@@ -3,6 +3,7 @@ and written whole.
 """
 
 import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,7 @@ def require_file(path: Path) -> None:
         raise _refused(path, problem, "create it first, or choose another path")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+    _require_alone(path, folder)
 
 
 def require_folder(path: Path) -> None:
@@ -77,6 +79,21 @@ def require_folder(path: Path) -> None:
         )
     if not os.access(existing, os.W_OK | os.X_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+    _require_alone(path, existing)
+
+
+def _require_alone(path: Path, folder: Path) -> None:
+    """See, as root, that no other user can lead elsewhere what is made in a folder. Raises MachineError."""
+    from perjoule.machine.strangers import meddlers
+
+    with exits.place(path):
+        new = (
+            folder / f".{secrets.token_hex(8)}"
+        )  # as in a folder that is sticky: what is there may be anybody's
+        if whose := meddlers(new):
+            raise _refused(
+                path, f"{whose}, who could lead it elsewhere", "choose another path, or run as that user"
+            )
 
 
 def require_new(path: Path) -> None:
@@ -94,11 +111,17 @@ def write(path: Path, content: str | bytes) -> None:
     """
     from perjoule.cli import exits
     from perjoule.machine import removal
+    from perjoule.machine.strangers import meddlers
 
     raw = content.encode() if isinstance(content, str) else content
     with exits.place(path):
-        target = path.resolve()  # a link stays one
+        shared = meddlers(path.parent)  # where a link, or what is no file, may have been put in its place
+        target = path.parent.resolve() / path.name if shared else path.resolve()  # a link of ours stays one
         if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
+            if shared:
+                raise _refused(
+                    path, f"it is no file that can be replaced, and {shared}", "choose another path"
+                )
             path.write_bytes(raw)
             return
         partial = target.with_name(f".{target.name}.partial")
@@ -106,7 +129,7 @@ def write(path: Path, content: str | bytes) -> None:
         try:
             with partial.open("xb") as file:  # no link that was put there meanwhile
                 file.write(raw)
-            if target.exists():
+            if target.exists() and not shared:
                 partial.chmod(target.stat().st_mode)
             partial.replace(target)
         finally:

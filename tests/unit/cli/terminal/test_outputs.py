@@ -2,6 +2,8 @@
 result to work on.
 """
 
+import os
+import tempfile
 from pathlib import Path
 
 import click
@@ -99,6 +101,33 @@ def test_a_file_is_written_whole_with_the_mode_that_it_had_and_through_a_link(tm
     assert (tmp_path / "page").stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "link").is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"page", "link", "new"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
+def test_root_writes_nothing_where_another_user_leads_it() -> None:
+    with tempfile.TemporaryDirectory(prefix="outputs-", dir="/tmp") as name:
+        secret, shared, theirs = Path(name, "secret"), Path(name, "shared"), Path(name, "shared/theirs")
+        secret.write_text("precious")
+        shared.mkdir()
+        shared.chmod(0o1777)
+        theirs.mkdir()
+        (shared / "out.csv").symlink_to(secret)
+        (shared / "figures").symlink_to(secret.parent)
+        os.mkfifo(shared / "pipe")
+        for path in shared.iterdir():
+            os.chown(path, 65534, 65534, follow_symlinks=False)
+        write(shared / "out.csv", "ours")
+        assert (secret.read_text(), (shared / "out.csv").read_text()) == ("precious", "ours")
+        assert not (shared / "out.csv").is_symlink()
+        with pytest.raises(MachineError, match="it is no file that can be replaced, and all users may write"):
+            write(shared / "pipe", "ours")
+        for require in (require_file, require_folder):
+            require(shared / "new")
+            for place in (theirs, shared / "figures"):
+                with pytest.raises(
+                    MachineError, match=rf"{place} belongs to another user \(uid 65534\), who"
+                ):
+                    require(place / "new")
 
 
 def test_a_device_is_written_to_and_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
