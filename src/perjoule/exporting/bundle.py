@@ -3,6 +3,7 @@ with care.
 """
 
 import hashlib
+import os
 import shutil
 import stat
 import zipfile
@@ -24,7 +25,7 @@ from perjoule.exporting.crate import (
 )
 from perjoule.machine import portable, removal
 from perjoule.machine.bounded import bounded
-from perjoule.machine.untrusted import MOST_JSON_BYTES
+from perjoule.machine.untrusted import MOST_JSON_BYTES, lies_in, opened
 from perjoule.model.errors import MachineError
 from perjoule.results import verification
 from perjoule.store import Results
@@ -52,7 +53,7 @@ def write_bundle(results: Results, target: Path, table: str, description: Descri
         MachineError: the target is not a file, or a file's name would be refused in a bundle.
         OSError: it can't be written.
     """
-    records = results.records()
+    records, folder = results.records(), results.folder.resolve()
     paths = {
         _name(results.folder, path): path
         for path in kept_files(results)
@@ -67,20 +68,27 @@ def write_bundle(results: Results, target: Path, table: str, description: Descri
     texts[METADATA] = metadata(description, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
     first = {METADATA: texts.pop(METADATA)}
-    write_zip(target, dict(sorted({**paths, **texts}.items())), first)
+    write_zip(target, dict(sorted({**paths, **texts}.items())), first, inside=folder)
     return len(paths) + len(texts) + len(first)
 
 
-def write_zip(target: Path, files: Mapping[str, Path | str], first: Mapping[str, str] = NOTHING) -> None:
+def write_zip(
+    target: Path,
+    files: Mapping[str, Path | str],
+    first: Mapping[str, str] = NOTHING,
+    *,
+    inside: Path | None = None,
+) -> None:
     """Write a zip file that has the same bytes whenever its files have; `first` are in front.
 
     Args:
         target: replaced if it exists.
         files: a path to copy from, or the text itself, by name in the zip file.
         first: texts that a reader should meet first.
+        inside: a folder (a path without links) in which all that is copied must lie.
 
     Raises:
-        MachineError: the target is not a file.
+        MachineError: the target is not a file; or a path leads out of the folder by now.
         OSError: it can't be written.
     """
     if target.exists() and not target.is_file():
@@ -90,7 +98,10 @@ def write_zip(target: Path, files: Mapping[str, Path | str], first: Mapping[str,
     partial = target.with_name(f".{target.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
     try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
+        with (
+            partial.open("xb") as file,  # no link that was put there meanwhile
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed,
+        ):
             for name, content in {**first, **files}.items():
                 entry = zipfile.ZipInfo(name, EPOCH)
                 entry.external_attr, entry.create_system = (stat.S_IFREG | 0o644) << 16, 3
@@ -98,9 +109,16 @@ def write_zip(target: Path, files: Mapping[str, Path | str], first: Mapping[str,
                 if isinstance(content, str):
                     packed.writestr(entry, content)
                 else:
-                    entry.file_size = content.stat().st_size
-                    with content.open("rb") as source, packed.open(entry, "w") as sink:
-                        shutil.copyfileobj(source, sink, _CHUNK_BYTES)
+                    with opened(content) as source:
+                        if inside is not None and not lies_in(source.fileno(), inside):
+                            raise MachineError(
+                                f"it has become a file outside of {inside}",
+                                where=str(content),
+                                next="copy the results to a folder that nobody else changes",
+                            )
+                        entry.file_size = os.fstat(source.fileno()).st_size
+                        with packed.open(entry, "w") as sink:
+                            shutil.copyfileobj(source, sink, _CHUNK_BYTES)
         partial.replace(target)
     finally:
         removal.remove_file(partial)

@@ -177,6 +177,21 @@ def test_a_link_in_a_bundle_is_refused(tmp_path: Path) -> None:
         exporting.verify_bundle(tmp_path / "x.zip")
 
 
+def test_a_file_that_has_become_a_link_is_in_no_bundle(tmp_path: Path) -> None:
+    """Whoever owns the folder could have anything published that its reader can read."""
+    secret, folder = tmp_path / "secret", tmp_path / "results"
+    secret.write_text("mine")
+    folder.mkdir()
+    (folder / "kept").write_text("theirs")
+    for name, target in (("log", secret), ("raw", tmp_path)):
+        (folder / name).symlink_to(target)
+    for name in ("log", "raw/secret"):
+        files = {"kept": folder / "kept", "log": folder / name}
+        with pytest.raises(MachineError, match=f"it has become a file outside of {folder}"):
+            exporting.write_zip(tmp_path / "x.zip", files, inside=folder)
+    assert {path.name for path in tmp_path.iterdir()} == {"secret", "results"}
+
+
 def test_what_is_not_a_bundle_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_text("nothing")
     with pytest.raises(MachineError, match="not a bundle"):
