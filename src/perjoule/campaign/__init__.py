@@ -226,7 +226,7 @@ def document(
     if "meter" not in tables:
         tables["meter"] = [{"kind": kind} for kind in _meters(tables["testbed"], place)]
     place = _override(tables, [o for o in overrides if o.startswith("meter.")], place)
-    check_passwords(tables["meter"], place)
+    check_passwords(tables, place)
     return tables, place
 
 

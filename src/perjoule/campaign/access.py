@@ -4,11 +4,13 @@ compares folders with buckets.
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from perjoule.campaign.source import CampaignSource, Table
+from perjoule.campaign.lines import Path
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.campaign.tables import TableRow
 from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
+from perjoule.machine.strangers import callers
 
 
 def fits(filesystem: TableRow, workload: TableRow) -> bool:
@@ -44,17 +46,25 @@ def check_access(
             raise place.error((*workload.path, "operation"), fault, "choose another operation")
 
 
-def check_passwords(meters: Sequence[Table], place: CampaignSource) -> None:
-    """Check that a campaign of another user's names no file that would be sent, as a password, to a server that it
-    names, too. Raises CampaignError.
+def check_passwords(document: Table, place: CampaignSource) -> None:
+    """Check that a campaign of another user's names no file that would be sent to a server that it names, too, as a
+    password or as a digest of one. Raises CampaignError.
     """
-    sudo = os.environ.get("SUDO_UID", "")
-    if place.owner in (None, 0, os.geteuid(), int(sudo) if sudo.isdecimal() else None):
+    if place.owner in (None, 0, os.geteuid(), *callers()):
         return
-    for number, meter in enumerate(meters):
-        if "password_file" in meter:
-            fault = f"{place.name} belongs to another user (uid {place.owner}), and would have a file of yours sent to a server"
-            raise place.error(("meter", number, "password_file"), fault, "copy it, once you have read it")
+    for path in _secrets(document):
+        fault = f"{place.name} belongs to another user (uid {place.owner}), and would have a file of yours sent to a server"
+        raise place.error(path, fault, "copy it, once you have read it")
+
+
+def _secrets(document: Table) -> Iterator[Path]:
+    for name in ("meter", "filesystem"):
+        tables = document.get(name)
+        for number, table in enumerate(tables if is_list(tables) else ()):
+            if is_table(table) and "password_file" in table:
+                yield (name, number, "password_file")
+            if is_table(table) and is_table(cluster := table.get("beegfs")) and "secret" in cluster:
+                yield (name, number, "beegfs")
 
 
 def _need(workload: TableRow) -> Need:

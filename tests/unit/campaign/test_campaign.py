@@ -401,6 +401,12 @@ def test_a_campaign_of_another_user_names_no_file_of_passwords(
     monkeypatch.delenv("SUDO_UID")
     path.write_text(TEXT + meter)
     assert campaign.read(path).trials
+    mounted = '[[filesystem]]\nkind = "directory"\npath = "/mnt"\nbeegfs = {management = "192.0.2.8:8010"}\n'
+    path.write_text(TEXT + mounted)
+    assert campaign.read(path).trials
+    path.write_text(TEXT + mounted.replace("}", ', secret = "/root/.token"}'))
+    with pytest.raises(CampaignError, match=fault):  # of which the tool sends a digest
+        campaign.read(path)
 
 
 def test_a_file_beside_a_campaign_is_not_one_elsewhere_by_a_link(tmp_path: Path) -> None:

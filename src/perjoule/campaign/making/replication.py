@@ -134,7 +134,7 @@ def _replace(document: Any, file: Path) -> None:
     text, owner = owned_text_of(file)
     tables, place = read_toml(text, str(file))
     names = tables.keys()
-    check_passwords(tables.get("meter", []), replace(place, owner=owner))
+    check_passwords(tables, replace(place, owner=owner))
     if "testbed" not in names or not names <= {"testbed", "meter"}:
         fault = "a testbed file has a [testbed] table and, optionally, [[meter]] tables"
         raise CampaignError(fault, where=str(file), next="perjoule drivers lists the testbeds")
