@@ -36,11 +36,11 @@ from perjoule.filesystems._attached import (
     MooseTable,
     NamedCluster,
 )
-from perjoule.filesystems._guarded import guarded_check, unguarded
+from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
-from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
+from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, guarded_check, is_local
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError

@@ -8,6 +8,7 @@ there.
 import errno
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 
 _PART = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -15,13 +16,14 @@ _MOST_LINKS_COUNT = 40  # as the kernel follows
 MODE = 0o711  # of folders that are made: others pass through, and can't list or lock them
 
 
-def opened(path: Path, *, make: bool = False) -> int:
+def opened(path: Path, *, make: bool = False, trusted: Collection[int] = ()) -> int:
     """Open a folder. A link on the way is followed if it is ours or root's, and judged as the rest of the way
     is.
 
     Args:
         path: the folder.
         make: whether to make it, and what is missing above it.
+        trusted: users (uid) who are as good as we are.
 
     Raises:
         OSError: it can't be opened or made; PermissionError if another user could write there, or rename what
@@ -30,10 +32,10 @@ def opened(path: Path, *, make: bool = False) -> int:
     missing = list(reversed(path.absolute().parts[1:]))
     descriptor, place, links_count = os.open("/", _PART), Path("/"), 0
     try:
-        _judge(os.fstat(descriptor), place)
+        _judge(os.fstat(descriptor), place, trusted)
         while missing:
             part = missing.pop()
-            if (target := _link(part, descriptor, place / part)) is not None:
+            if (target := _link(part, descriptor, place / part, trusted)) is not None:
                 links_count += 1
                 if links_count > _MOST_LINKS_COUNT:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -43,7 +45,7 @@ def opened(path: Path, *, make: bool = False) -> int:
             below = os.open(part, _PART, dir_fd=descriptor)
             os.close(descriptor)
             descriptor, place = below, Path(os.path.normpath(place / part))
-            _judge(os.fstat(descriptor), place)
+            _judge(os.fstat(descriptor), place, trusted)
             if made:
                 os.fchmod(descriptor, MODE)  # whatever the umask is
     except BaseException:
@@ -52,12 +54,12 @@ def opened(path: Path, *, make: bool = False) -> int:
     return descriptor
 
 
-def require(path: Path, *, make: bool = False) -> None:
+def require(path: Path, *, make: bool = False, trusted: Collection[int] = ()) -> None:
     """Require that a folder is of this kind. Raises OSError, as `opened` does."""
-    os.close(opened(path, make=make))
+    os.close(opened(path, make=make, trusted=trusted))
 
 
-def _link(part: str, above: int, place: Path) -> Path | None:
+def _link(part: str, above: int, place: Path, trusted: Collection[int]) -> Path | None:
     """Return where a link leads, None if this is not one. Raises PermissionError: it is another user's."""
     try:
         state = os.stat(part, dir_fd=above, follow_symlinks=False)
@@ -65,7 +67,7 @@ def _link(part: str, above: int, place: Path) -> Path | None:
         return None
     if not stat.S_ISLNK(state.st_mode):
         return None
-    if state.st_uid not in (0, os.geteuid()):
+    if state.st_uid not in (0, os.geteuid(), *trusted):
         raise PermissionError(errno.EPERM, "a link of another user", str(place))
     return Path(os.readlink(part, dir_fd=above))
 
@@ -78,12 +80,12 @@ def _made(part: str, above: int) -> bool:
     return True
 
 
-def _judge(state: os.stat_result, place: Path) -> None:
+def _judge(state: os.stat_result, place: Path, trusted: Collection[int]) -> None:
     """Refuse a folder that others could change.
 
     With the sticky bit they can't rename or remove what is ours or root's.
     """
-    if state.st_uid not in (0, os.geteuid()):
+    if state.st_uid not in (0, os.geteuid(), *trusted):
         raise PermissionError(errno.EPERM, "belongs to another user", str(place))
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:
         raise PermissionError(errno.EPERM, "other users can write to it, and it is not sticky", str(place))

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host
+from perjoule.machine import guarded
+from perjoule.machine.strangers import callers
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, WorkloadError
@@ -91,6 +93,18 @@ def folder_check(path: Path, fix: str) -> Check:
     except ValueError as error:  # a NUL in the path
         detail = str(error)
     return Check(f"folder {path}", detail == "writable", detail, fix, look=f"path {path}")
+
+
+def guarded_check(path: Path, fix: str) -> Check:
+    """Report whether another user of this machine could change, or lead elsewhere, a folder that root is to use."""
+    why = ""
+    if os.geteuid() == 0 and path.is_dir():
+        try:
+            guarded.require(path, trusted=callers())
+        except OSError as error:
+            why = f"{error.filename}: {error.strerror}"
+    detail = f"root is not safe there: {why}" if why else "no other user meets root there"
+    return Check(f"folder {path}, for root", not why, detail, fix, look=f"guarded {path}")
 
 
 def fuse() -> Check:

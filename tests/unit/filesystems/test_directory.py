@@ -41,7 +41,9 @@ def test_a_folder_is_checked_without_writing_to_it(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root meets other users where it writes")
-def test_a_folder_in_which_root_would_meet_other_users_is_found_before_a_run(tmp_path: Path) -> None:
+def test_a_folder_in_which_root_would_meet_other_users_is_found_before_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def found() -> Check:
         return next(
             check for check in Directory(path=tmp_path).checks() if check.look == f"guarded {tmp_path}"
@@ -51,10 +53,14 @@ def test_a_folder_in_which_root_would_meet_other_users_is_found_before_a_run(tmp
     tmp_path.chmod(0o777)
     assert (found().ok, found().detail) == (
         False,
-        f"root can't write safely: {tmp_path} can be written to by other users, and is not sticky",
+        f"root is not safe there: {tmp_path}: other users can write to it, and it is not sticky",
     )
     assert found().fix.endswith("run without root, or chmod +t")
     tmp_path.chmod(0o1777)
+    assert found().ok
+    os.chown(tmp_path, 4711, 4711)
+    assert not found().ok
+    monkeypatch.setenv("SUDO_UID", "4711")  # who has called us
     assert found().ok
     tmp_path.rmdir()
     assert found().ok, "that it is missing, another check says"

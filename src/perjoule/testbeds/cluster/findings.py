@@ -61,7 +61,7 @@ def lacking(name: str, check: Check, why: str = "") -> Check:
     elif look == "unexported":
         detail = f"its kernel's NFS server exports folders of a site's own: {why}"
     elif look == "guarded":
-        detail = f"root can't write safely: {why}"
+        detail = f"root is not safe there: {why}"
     elif look == "nothing":
         detail = f"a site's own, which does not run, has its state there: {check.look.split()[1]}"
     else:
