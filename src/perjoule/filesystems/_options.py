@@ -20,7 +20,7 @@ from perjoule.filesystems._journals import Beneath
 from perjoule.machine.disks import needs
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.machine.mounts import fuse
-from perjoule.machine.programs import SYSTEM, programs
+from perjoule.machine.programs import SYSTEM, guards, programs
 from perjoule.model import OPTIONS, Aged, Amplification, Disk, InstalledFolder, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Seconds
@@ -175,7 +175,8 @@ class SelfBuilt(Deployed):
         installed = (
             check(name, places.get(whose, whose)) for whose, names in self.names().items() for name in names
         )
-        return (*installed, *programs({"setpriv": "util-linux"}, "bricks"), *super().checks())
+        guarded = guards(self.prefix, "all")
+        return (*installed, *guarded, *programs({"setpriv": "util-linux"}, "bricks"), *super().checks())
 
     @property
     def path(self) -> str:

@@ -1,7 +1,9 @@
 """Types of campaign options: units in names, disks, devices, text files."""
 
+import contextlib
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,6 +244,33 @@ def _installed(path: str) -> None:
         raise ValueError(
             f"{reason} (install them there, or confirm the folder: add --programs {path} to the command)"
         )
+    if (
+        path and not of_users_word(path) and (shared := _open_to_all(path))
+    ):  # as /usr/tmp, which is /var/tmp on some systems
+        raise ValueError(
+            f'programs in "{path}" would be run, and all users may write to {shared} (install them elsewhere, or '
+            f"confirm the folder: add --programs {path} to the command)"
+        )
+
+
+def of_users_word(path: str) -> bool:
+    """Return whether the user has named a folder of programs, not only the campaign."""
+    folders = filter(None, os.environ.get(PROGRAMS, "").split(":"))
+    return any(Path(path).is_relative_to(folder) for folder in folders)
+
+
+def _open_to_all(path: str) -> Path | None:
+    """Return a folder to which all users may write, of those through which a path leads on this machine."""
+    real, roots = Path(os.path.realpath(path)), [Path(os.path.realpath(folder)) for folder in _INSTALLED]
+    root = next((folder for folder in roots if real.is_relative_to(folder)), None)
+    for place in (real, *real.parents):
+        with contextlib.suppress(OSError):
+            state = place.stat()
+            if stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_IWOTH:
+                return place
+        if place == root:
+            break
+    return None
 
 
 InstalledFolder = Annotated[str, passed_on(_installed)]

@@ -1,8 +1,11 @@
 """What holds for every table of a campaign: no control characters, and no program of a stranger's."""
 
+from pathlib import Path
+
 import pytest
 
 from perjoule import campaign
+from perjoule.model import options
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import PROGRAMS as PROGRAMS_OF_THE_USER
 
@@ -49,6 +52,24 @@ def test_a_campaign_does_not_choose_a_program_of_a_strangers(
     monkeypatch.delenv(PROGRAMS_OF_THE_USER)
     with pytest.raises(CampaignError, match=r"a campaign may name only those below|is not (nvme|nvidia-smi)"):
         read(**tables)
+
+
+def test_a_link_among_what_root_installs_leads_to_no_program_that_anybody_could_have_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On some systems /usr/tmp is /var/tmp."""
+    monkeypatch.delenv(PROGRAMS_OF_THE_USER)
+    monkeypatch.setattr(options, "_INSTALLED", (str(tmp_path / "usr"),))
+    for place in ("usr/ior/bin", "shared/ior"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "usr/tmp").symlink_to(tmp_path / "shared")
+    (tmp_path / "shared").chmod(0o1777)
+    read(workload=f'kind = "ior"\nprefix = "{tmp_path}/usr/ior"')
+    for place in ("usr/tmp/ior", "usr/tmp", "usr/tmp/absent"):
+        with pytest.raises(CampaignError, match=f"all users may write to {tmp_path}/shared"):
+            read(workload=f'kind = "ior"\nprefix = "{tmp_path}/{place}"')
+    monkeypatch.setenv(PROGRAMS_OF_THE_USER, f"{tmp_path}/usr/tmp/ior")
+    read(workload=f'kind = "ior"\nprefix = "{tmp_path}/usr/tmp/ior"')
 
 
 def test_a_program_that_root_installed_or_the_user_trusts_is_run(monkeypatch: pytest.MonkeyPatch) -> None:

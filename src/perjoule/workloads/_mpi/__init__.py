@@ -11,6 +11,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Check, Host, Mounted
 from perjoule.machine import removal
+from perjoule.machine.programs import guards
 from perjoule.workloads._mpi import preflight
 from perjoule.workloads._mpi.ranks import CLIENT, SHORT_S, Ranks, room
 from perjoule.workloads._running import daemons_first
@@ -26,7 +27,8 @@ def checks(name: str, prefix: str) -> tuple[Check, ...]:
     path = shutil.which(path_named)
     place = f"not in {Path(path_named).parent}" if Path(path_named).is_absolute() else "not on the PATH"
     fix = f"install IOR with Open MPI as its documentation says, then set {PREFIX} to its prefix"
-    return (Check(name, bool(path), path or place, fix, look=f"program {path_named}"), _mpirun())
+    found = Check(name, bool(path), path or place, fix, look=f"program {path_named}")
+    return (found, *guards(prefix), _mpirun())
 
 
 def has_api(path: str, api: str) -> Check:
