@@ -353,6 +353,8 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
         | (rate * step_s > _most(samples, most_rate, specification))
         | (back & (range_value == inf))
     )
+    if (fallen := impossible & back).any():
+        impossible |= _failed_reads(value, rate, fallen)
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
     ambiguous = passed & ~impossible
     faults = [
@@ -364,6 +366,26 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
         if mask.any()
     ]
     return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
+
+
+def _failed_reads(value: Floats, rate: Floats, fallen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which steps lead to numbers that a counter did not have, and back: from a fall to the next step up, if
+    that leads back to where it was, or is faster than can be believed by the others, and from such a step up to a
+    fall back.
+    """
+    step = np.diff(value)
+    moved = np.flatnonzero(step)
+    before, after = moved[:-1], moved[1:]
+    is_low, is_high = fallen[before] & (step[after] > 0), (step[before] > 0) & fallen[after]
+    rises = np.concatenate((after[is_low], before[is_high]))
+    usual_rates = rate[np.setdiff1d(np.flatnonzero(step > 0), rises)]
+    most_rate = BELIEVED_FACTOR * usual_rates.max() if len(usual_rates) else inf
+    failed = np.zeros(len(step), dtype=np.bool_)
+    for fall, rise in zip(before[is_low], after[is_low], strict=True):
+        failed[fall : rise + 1] |= value[rise + 1] >= value[fall] or rate[rise] > most_rate
+    for rise, fall in zip(before[is_high], after[is_high], strict=True):
+        failed[rise : fall + 1] |= value[fall + 1] >= value[rise] and rate[rise] > most_rate
+    return failed
 
 
 def _cause(back: NDArray[np.bool_]) -> str:

@@ -55,6 +55,35 @@ def test_a_reset_is_not_a_wrap_though_the_range_is_known_and_the_highest_power_i
     assert "neither a wrap" in found.doubts[0]
 
 
+@pytest.mark.parametrize("reading_j", [0.0, 5e5, 4e9])
+@pytest.mark.parametrize(("failed", "steps_count"), [([30], 2), ([30, 31, 32], 4), ([20, 40], 4)])
+def test_a_counter_that_shows_another_number_for_a_moment_has_not_counted_what_lies_between(
+    made, failed, steps_count, reading_j
+):
+    t_s = np.arange(0.0, 201.0)
+    value = 1e6 + 40 * t_s
+    value[failed] = reading_j
+    found = amount(made.stating("counter", t_s, value), 5, 195)
+    assert found.value == pytest.approx(190 * 40)
+    assert f"{steps_count} steps of the counter are neither a wrap" in found.doubts[0]
+
+
+def test_a_counter_that_shows_nothing_for_long_is_not_believed_to_have_counted_all_of_it_since(made):
+    """As https://github.com/home-assistant/core/issues/182493: 397.11 kWh, half a day of 0, 413.5 kWh."""
+    t_s = np.append(np.arange(0.0, 36_000.0, 300.0), [79_200.0, 79_500.0, 79_800.0])
+    value = 3.6e6 * np.append(np.linspace(393.0, 397.11, 119), [0.0, 413.5, 413.61, 413.73])
+    found = amount(made.stating("counter", t_s[1:], value[1:]), 3000.0, 79_800.0)
+    assert found.value is None  # of half the time, nobody knows
+    assert "2 steps of the counter are neither a wrap" in found.doubts[0]
+
+
+def test_a_counter_that_is_reset_counts_from_there(made):
+    t_s = np.arange(0.0, 61.0)
+    found = amount(made.stating("counter", t_s, np.where(t_s < 30, 1e6 + 40 * t_s, 100 * (t_s - 30))), 5, 55)
+    assert "1 steps of the counter are neither a wrap" in found.doubts[0]
+    assert found.value == pytest.approx(24 * 40 + 70 + 25 * 100)
+
+
 def test_late_samples_are_put_where_they_belong_and_no_moment_counts_twice(made):
     t_s = np.arange(0, 10.05, 0.1)
     order = np.arange(101)
