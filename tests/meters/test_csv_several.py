@@ -200,6 +200,8 @@ def test_import_reads_a_log_in_its_encoding(encoding: str, declared: str, tmp_pa
     column = "Leistung Gerät" if encoding != "utf-8" else "Leistung"
     path = tmp_path / "p.csv"
     path.write_bytes(f"Time,{column}\n2026-11-27 12:00:00,200\n2026-11-27 12:00:01,210\n".encode(encoding))
+    powers_w = watts("time,P\n1,200 Watts\n2,1.05 KW\n3,950 milliwatts\n4,5 \u00b5W\n")
+    assert powers_w == pytest.approx([200.0, 1050.0, 0.95, 5e-6])
     asked = ["time=Time", f"value={column}", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC"]
     (log,) = logs(path, [*asked, *([f"encoding={declared}"] if declared else [])], (), "UTC")
     assert list(log.series[0].value) == [200.0, 210.0]

@@ -14,11 +14,20 @@ from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.units import JOULES, WATTS, Joules, RelativeError, Seconds, Watts
 
 _FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
-_OTHER_UNITS = frozenset(
-    ("V", "mV", "A", "mA", "VA", "kVA", "var", "kvar", "VAh", "kVAh", "varh", "kvarh", "Hz", "%")
-)
+_SYMBOL = re.compile(r"[numkMG]?(?:Wh|W|J|VAh|VA|varh|var|V|A|Hz)|%")
+_WORD = re.compile(r"(micro|milli|kilo|mega)?(watt|joule)s?", re.IGNORECASE)
+_OF_WORDS = {"micro": "u", "milli": "m", "kilo": "k", "mega": "M", "watt": "W", "joule": "J"}
+_OF_ANY_CASE = {
+    "w": "W",
+    "kw": "kW",
+    "wh": "Wh",
+    "kwh": "kWh",
+    "kwhs": "kWh",
+}  # of others, m is milli and M mega
+_POWERS_AND_ENERGIES = {unit.lower() for unit in (*_FACTORS, "mWh", "MWh", "GWh", "GW")}
 _IN_BRACKETS = re.compile(r".*[\[(]\s*([^\s\])]+)\s*[\])]\s*")
-_SUFFIX = re.compile(r".*_([A-Za-z]+)")
+# a letter alone is a name of phases and places, too
+_AT_END = re.compile(r".*_([A-Za-z]+)|(?:.*[^A-Za-z0-9_\u00b5\u03bc])?([A-Za-z\u00b5\u03bc]{2,}|W)")
 
 _UNIT = "The unit of its numbers."
 _SEMANTICS = (
@@ -44,16 +53,27 @@ _MOST = (
 )
 
 
+def symbol(text: str) -> str:
+    """Return the symbol of a unit of power or energy that a text names ("Watts", "KWh"), or else the text."""
+    text = text.replace("\u00b5", "u").replace("\u03bc", "u")
+    if word := _WORD.fullmatch(text):
+        return "".join(_OF_WORDS[part.lower()] for part in word.groups() if part)
+    return _OF_ANY_CASE.get(text.lower(), text)
+
+
 def other_unit(column: str, unit: str) -> str:
-    """Return the unit that a column's name states, as in "P (kW)", "power.draw [W]" or "power_mw"; "" if it states
-    none, or this one.
+    """Return the unit that a column's name states, as in "P (kW)", "Pwr.kW", "power.draw [W]", "power_mw" or
+    "microwatts"; "" if it states none, or this one.
     """
-    match = _IN_BRACKETS.fullmatch(column) or _SUFFIX.fullmatch(column)
-    named_unit = match[1].replace("\u00b5", "u").replace("\u03bc", "u") if match else ""
-    if match and match.re is _IN_BRACKETS and (named_unit in _FACTORS or named_unit in _OTHER_UNITS):
-        return "" if named_unit == unit else named_unit
-    is_unit = named_unit.lower() in {unit_name.lower() for unit_name in _FACTORS}
-    return named_unit if is_unit and named_unit.lower() != unit.lower() else ""
+    bracketed = _IN_BRACKETS.fullmatch(column)
+    match = bracketed or _AT_END.fullmatch(column.removesuffix("_total"))
+    named_unit = next(filter(None, match.groups()), "") if match else ""
+    if bracketed and _SYMBOL.fullmatch(symbol(named_unit)):
+        return "" if symbol(named_unit) == unit else symbol(named_unit)
+    is_unit = symbol(named_unit).lower() in _POWERS_AND_ENERGIES or (
+        len(named_unit) > 1 and bool(_SYMBOL.fullmatch(named_unit))
+    )
+    return named_unit if is_unit and symbol(named_unit).lower() != unit.lower() else ""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -109,11 +129,13 @@ class Declared(Metered):
 
         Raises ValueError: it is of another quantity.
         """
-        if unit not in _FACTORS or (unit not in WATTS) != (self.semantics == "counter"):
+        unit_symbol = symbol(unit)
+        counts = unit_symbol not in WATTS and unit_symbol != "uW"
+        if unit_symbol not in _FACTORS or counts != (self.semantics == "counter"):
             raise ValueError(
                 f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)'
             )
-        return _FACTORS[unit]
+        return _FACTORS[unit_symbol]
 
     def declared(self, extent: Boundary) -> Channel:
         """Return the declared channel."""

@@ -15,8 +15,8 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 # between thousands: never a decimal separator
 _SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _GROUPS = re.compile(r"[+-]?\d{1,3}((?:([.,])\d{3})(?:\2\d{3})*)(?:([.,])\d+)?")
-_WITH_UNIT = re.compile(r"(.*\d[.,]?)\s*([A-Za-z\u00b5\u03bc]{1,8})")
-_LIKE_NUMBER = re.compile(r"\W{0,2}\d[\d.,'\s]*[A-Za-z\u00b5%]{0,8}")
+_WITH_UNIT = re.compile(r"(.*\d[.,]?)\s*([A-Za-z\u00b5\u03bc]{1,10})")
+_LIKE_NUMBER = re.compile(r"\W{0,2}\d[\d.,'\s]*[A-Za-z\u00b5%]{0,10}")
 _NOTHING = {
     "",
     "-",
