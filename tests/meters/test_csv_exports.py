@@ -135,6 +135,18 @@ def test_changes_are_not_taken_for_readings() -> None:
         written("home-assistant.csv", **HISTORY)
 
 
+@pytest.mark.parametrize(
+    "head", ["last_updated,state", "state_id,state,last_changed", "state,last_updated_ts"]
+)
+def test_changes_without_their_entity_are_not_taken_for_readings_either(head: str) -> None:
+    time = next(name for name in head.split(",") if name.startswith("last"))
+    cells = {"state": "40.5", "state_id": "7", time: "5"}
+    row = ",".join(cells[name] for name in head.split(","))
+    options = {"time": [time], "value": "state", "unit": "W", "semantics": "instantaneous", "grade": "wall"}
+    with pytest.raises(CampaignError, match="records changes alone"):
+        samples(f"{head}\n{row}\n", clock="unix", **options)
+
+
 @pytest.mark.parametrize("counts", [{}, {"unit": "kWh", "semantics": "counter", "changes_only": False}])
 def test_means_of_hours_that_replace_older_states_are_refused(counts: dict[str, Any]) -> None:
     text = "entity_id,state,last_changed\n" + "".join(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from perjoule.meters.csv.moments import LogSample
 
 MOST_COUNT = 1_000_000  # of readings between two rows
-HISTORY = frozenset({"entity_id", "state", "last_changed"})
+_CHANGED = ("last_changed", "last_updated", "last_changed_ts", "last_updated_ts")  # _ts: in its database
 _HOUR_S = 3600.0
 _FULL_HOUR = re.compile(r".*\d\d:00:00(?:\.0+)?(?:Z|\+00:00)?")
 
@@ -50,7 +50,7 @@ class HistoryRows:
 
     def row(self, time: str, t_s: float, header: Sequence[str]) -> None:
         """Take a row. Raises ValueError: it needs another declaration, or is a mean of an hour."""
-        if not set(header) >= HISTORY:
+        if "state" not in header or not set(header).intersection(_CHANGED):
             return
         if self._undeclared:
             raise ValueError(
