@@ -9,7 +9,7 @@ from perjoule.importing.power import logs
 from perjoule.meters.csv import Csv, LogSample
 from perjoule.model import Clock
 from perjoule.model.errors import CampaignError, PerjouleError
-from typed import as_written
+from typed import as_written, present
 
 NOON = Clock(0.0, 0.0)
 DECLARED: dict[str, Any] = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value": "P"}
@@ -114,6 +114,16 @@ def test_a_row_with_more_columns_than_names_is_refused(text: str) -> None:
 
 def test_a_delimiter_at_the_end_of_a_row_is_no_column() -> None:
     assert samples("time,P\n5,40.5,\n", clock="monotonic")[0].value == 40.5
+
+
+def test_tabs_between_columns_are_written_as_in_a_campaign_that_has_no_control_characters() -> None:
+    (sample,) = samples("time\tP\n5\t2,5\n", delimiter=r"\t", decimal=",", clock="monotonic")
+    assert sample.value == 2.5
+    rows = "".join(f"{second}\t40.5\n" for second in range(1_795_953_600, 1_795_953_600 + 20_000))
+    long_log = as_written(Csv, path="log.csv", **{**DECLARED, "clock": "unix", "delimiter": r"\t"})
+    assert present(long_log.plain(f"time\tP\n{rows}".encode()))[1].sum() == 20_000 * 40.5
+    with pytest.raises(ValueError, match="delimiter must be one character"):
+        samples("", delimiter=r"\t\t")
 
 
 @pytest.mark.parametrize("names", ["time,P,P", "time,P,time,P"])

@@ -22,6 +22,7 @@ from perjoule.model.series import Floats
 from perjoule.store.recordings import HEADINGS, read_recording
 
 EVERYTHING: tuple[str, ...] = ()
+_COLUMNS = ("value", "by", "window_column")  # options of a column, which may be a number
 _JSON = re.compile(r"\s*(?:\{\s*\"|\[\s*[\[{])")
 UTC_CLOCK = Clock(0.0, 0.0)  # monotonic seconds are those of UTC
 
@@ -73,7 +74,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
-    options = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
+    options = [*map(_quoted, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
     assumed = not tables and not any(text.startswith("zone=") for text in options)
     options += [f"zone={json.dumps(zone)}"] if assumed else []
     return tuple(_log(meter, covers, tables, assumed) for meter in campaign.meters(names, options))
@@ -142,14 +143,16 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 
 
-def _listed(text: str) -> str:
-    """Accept a single time column like any other option: time=Time."""
+def _quoted(text: str) -> str:
+    """Accept a single time column like any other option, time=Time, and columns by number and blanks without quotes:
+    value=2, delimiter=\\t.
+    """
     name, _, value = text.partition("=")
-    return (
-        f"time={json.dumps([value])}"
-        if name.strip() == "time" and not value.lstrip().startswith("[")
-        else text
-    )
+    if name.strip() == "time" and not value.lstrip().startswith("["):
+        return f"time={json.dumps([value])}"
+    if name.strip() == "delimiter" and value in (r"\t", "\t", " "):
+        return f"delimiter={json.dumps(value.replace(chr(9), chr(92) + 't'))}"
+    return f"{name}={json.dumps(value)}" if name.strip() in _COLUMNS and value.isdecimal() else text
 
 
 def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tuple[str, ...]:

@@ -658,6 +658,17 @@ def test_several_logs_are_named_by_tables_as_in_a_campaign(tmp_path: Path) -> No
     assert (series.channel.grade, series.channel.host) == ("PDU", "client-1")
 
 
+@pytest.mark.parametrize(("delimiter", "between"), [("\\t", "\t"), ("\t", "\t"), (" ", " "), (";", ";")])
+def test_columns_by_number_and_blanks_between_them_need_no_quotes(
+    delimiter: str, between: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "power.log"
+    path.write_text(f"1795953600{between}a{between}105\n1795953601{between}a{between}106\n")
+    declared = ("header=false", "time=1", "value=3", f"delimiter={delimiter}", "clock=unix", *POWER[2:-1])
+    (log,) = logs(path, declared, (), "UTC")
+    assert log.series[0].value.tolist() == [105.0, 106.0]
+
+
 def test_a_log_without_times_of_day_is_refused(tmp_path: Path) -> None:
     log = powered(tmp_path, 1795272300, 1795272306)
     with pytest.raises(CampaignError, match="needs times of day"):

@@ -34,7 +34,7 @@ from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
-from perjoule.meters.csv.rows import LogLayout, LogRow, Rows
+from perjoule.meters.csv.rows import LogLayout, LogRow, Rows, separator
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock, Json
@@ -103,7 +103,7 @@ class Csv(Declared):
     rows."""
 
     delimiter: str = ","
-    """Between columns; "\\t" for tabs."""
+    """Between columns; '\\t', in single quotes, for tabs."""
 
     decimal: Literal["", ".", ","] = ""
     """The decimal separator; by default a point, or a comma beside `thousands = "."`.
@@ -138,7 +138,7 @@ class Csv(Declared):
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
-        if len(self.delimiter) != 1 or self.delimiter == self.decimal:
+        if len(separator(self.delimiter)) != 1 or self.delimiter == self.decimal:
             raise ValueError("delimiter must be one character, different from decimal")
         if self.thousands and self.thousands == self.decimal:
             raise ValueError("thousands and decimal must differ")
@@ -298,7 +298,7 @@ class Csv(Declared):
             content.removeprefix(codecs.BOM_UTF8),
             time="".join(self.time),
             value=self.value,
-            delimiter=self.delimiter,
+            delimiter=separator(self.delimiter),
             clock=self.clock,
             zone=self.zone or "UTC",
         )
@@ -373,7 +373,7 @@ class _Log:
             time=meter.time,
             value=meter.value,
             window=meter.window_column,
-            delimiter=meter.delimiter,
+            delimiter=separator(meter.delimiter),
             decimal=meter.decimal or ("," if meter.thousands == "." else "."),
             header=meter.header,
             by=meter.by,

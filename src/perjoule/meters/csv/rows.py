@@ -171,6 +171,11 @@ class Rows:
         return LogRow(time, value, math.nan if window is None else window, text, unit, key, cells)
 
 
+def separator(delimiter: str) -> str:
+    """Return the character between columns: a tab is declared as "\\t", because options have no control characters."""
+    return "\t" if delimiter == r"\t" else delimiter
+
+
 def number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
     """Parse a number of a log: NaN for a missing number, None for anything else.
 
