@@ -167,11 +167,60 @@ def test_hours_of_afternoons_are_read() -> None:
     assert sample.t_s == (24 + 13) * 3600
 
 
-@pytest.mark.parametrize("column", ["interval_start", "Start", "start time", "_start"])
+@pytest.mark.parametrize(
+    "column", ["interval_start", "Start", "start time", "_start", "From", "Begin", "time_bucket"]
+)
 def test_a_window_that_is_dated_by_its_start_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match="is the start of a window"):
         samples("", time=[column], semantics="window mean", window="300 s")
     assert samples(f"{column},P\n5,1\n", time=[column], clock="monotonic")
+
+
+@pytest.mark.parametrize(
+    ("column", "format", "text"),
+    [
+        ("Date/time UTC", "", "2026-11-29 12:00:00"),
+        ("time_utc", "", "2026-11-29 12:00:00"),
+        ("Time (GMT)", "", "2026-11-29 12:00:00"),
+        ("time", "%Y-%m-%dT%H:%M:%SZ", "2026-11-29T12:00:00Z"),
+        ("time", "%d.%m.%Y %H:%M:%S.%f UTC", "29.11.2026 12:00:00.0 UTC"),
+    ],
+)
+def test_dates_that_are_called_utc_are_of_no_other_zone(column: str, format: str, text: str) -> None:
+    log = f"{column},P\n{text},5\n"
+    (sample,) = samples(log, time=[column], format=format, zone="UTC")
+    assert sample.t_s == 1795953600.0
+    with pytest.raises(PerjouleError, match='says UTC, and zone is "Europe/Berlin"'):
+        samples(log, time=[column], format=format, zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [("time_utc", "2026-11-29T13:00:00+01:00"), ("Time (UTC+1)", "2026-11-29 13:00:00")]
+)
+def test_an_offset_beats_the_name_of_a_column(column: str, text: str) -> None:
+    (sample,) = samples(f"{column},P\n{text},5\n", time=[column], zone="Europe/Berlin")
+    assert sample.t_s == 1795953600.0
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("+0100", 13), ("-0330", 8.5), ("+0000", 12)])
+def test_a_zone_may_be_an_offset_as_where_the_machine_s_own_has_no_name(
+    zone: str, hour: float, tmp_path: Path
+) -> None:
+    rows = [f"2026-11-29 {int(hour):02}:{30 if hour % 1 else 0:02}:{second:02},5\n" for second in range(3)]
+    (tmp_path / "log.csv").write_text("time,P\n" + "".join(rows))
+    declared = ("value=P", "unit=W", "semantics=instantaneous", "grade=wall")
+    (log,) = logs(tmp_path / "log.csv", declared, (), zone)
+    assert log.series[0].t_s.tolist() == [1795953600.0, 1795953601.0, 1795953602.0]
+    with pytest.raises(ValueError, match="zone or encoding is not known"):
+        samples("", zone="+1h")
+
+
+def test_a_number_of_milliseconds_is_not_read_as_decimals() -> None:
+    declared = {"time": ["Time", "Millisecond"], "format": "%Y-%m-%d %H:%M:%S %f", "zone": "UTC"}
+    log = "Time,Millisecond,P\n1970-01-01 00:00:05,{},5\n"
+    assert [samples(log.format(text), **declared)[0].t_s for text in ("012", "000012")] == [5.012, 5.000012]
+    with pytest.raises(PerjouleError, match="strptime reads as decimals"):
+        samples(log.format("12"), **declared)
 
 
 def test_a_log_with_the_newest_row_first_is_refused_with_what_to_do() -> None:

@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
@@ -36,7 +36,7 @@ from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.rows import LogLayout, LogRow, Rows, separator
 from perjoule.meters.csv.several import Several
-from perjoule.meters.csv.times import Kind, Times
+from perjoule.meters.csv.times import Kind, Times, utc_statement, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
@@ -64,7 +64,7 @@ _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
 # of a log that is read at once if it is plain, and of its beginning that shows whether it is
 _LONG_BYTES = 256 * 1024
-_START = re.compile(r"(?:.*[\W_])?start(?:[\W_].*)?", re.IGNORECASE)
+_START = re.compile(r"(?:.*[\W_])?(?:start|begin|from|bucket)(?:[\W_].*)?", re.IGNORECASE)
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
@@ -95,7 +95,7 @@ class Csv(Declared):
     """How dates are written, in strptime's notation ("%d.%m.%Y %H:%M:%S"); ISO 8601 by default."""
 
     zone: str = ""
-    """The time zone of dates without one: "UTC", "Europe/Berlin"."""
+    """The time zone of dates without one: "UTC", "Europe/Berlin", "+0100"."""
 
     twice: Literal["refuse", "in order"] = "refuse"
     """How to treat the hour that occurs twice when daylight saving time ends: refuse it, or resolve it by the
@@ -168,7 +168,7 @@ class Csv(Declared):
             raise ValueError(f'the column "{self.value}" is in {named_unit}, and unit is "{self.unit}"')
         try:
             codecs.lookup(self.encoding)
-            _ = ZoneInfo(self.zone or "UTC")
+            zone_named(self.zone or "UTC")
         except (LookupError, ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError(f"zone or encoding is not known ({error})") from None
         return self
@@ -282,6 +282,7 @@ class Csv(Declared):
             or self.changes_only
             or self.window_column
             or len(self.time) > 1
+            or self.zone[:1] in ("+", "-")
         )
         if (
             bare
@@ -382,7 +383,8 @@ class _Log:
         )
         began_s = clock.monotonic_s if began_s is None else began_s
         self.rows = Rows(layout)
-        self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice)
+        in_utc = utc_statement(meter.time, meter.format)
+        self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice, in_utc)
         self._meter = meter
         self._several = Several()
         self.points, self._guesses = Points(), guesses
