@@ -113,6 +113,29 @@ def test_equal_rows_at_every_moment_are_not_lines_written_twice() -> None:
     assert watts("time,P\n0,1\n0,1\n1,2\n2,3\n3,4\n4,5\n") == [1, 2, 3, 4, 5]
 
 
+def bursts(*watts: float, count: int = 12, apart_s: float = 0.002, noise_w: float = 0.0) -> str:
+    """A log of rows that follow each other every second, in the order of these watts."""
+    rows = [
+        f"{second + place * apart_s},{power_w + noise_w * (-1) ** (second * place)}"
+        for second in range(count)
+        for place, power_w in enumerate(watts)
+    ]
+    return "\n".join(["time,P", *rows])
+
+
+def test_rows_that_come_in_bursts_in_the_same_order_of_watts_are_of_several_things() -> None:
+    with pytest.raises(PerjouleError, match="come in bursts of 2, each with the same order of watts"):
+        samples(bursts(105.0, 98.0))
+    with pytest.raises(PerjouleError, match="bursts of 4"):
+        samples(bursts(50.0, 50.0, 50.0, 300.0))
+    assert len(samples(bursts(105.0, 98.0, count=9))) == 18  # by chance
+    assert len(samples(bursts(105.0, 105.0))) == 24
+    assert len(samples(bursts(105.0, 105.0, noise_w=3.0))) == 24
+    assert len(samples(bursts(105.0, 98.0, apart_s=0.5))) == 24  # evenly apart
+    assert len(samples(bursts(98.0, 105.0, apart_s=0.0))) == 24  # of coarse stamps
+    assert len(samples(bursts(1.0, 2.0), unit="J", semantics="counter")) == 24
+
+
 def test_windows_of_one_moment_that_overlap_are_refused() -> None:
     with pytest.raises(PerjouleError, match="moments have 4 rows, whose windows of 1 s overlap"):
         samples(table("P", "200", "50", "30", "20"), **WINDOW)
@@ -177,6 +200,8 @@ def test_a_cell_without_a_number_is_a_gap(cell: str) -> None:
 def test_a_unit_in_the_cell_counts() -> None:
     assert watts("time,P\n1,200.0 W\n2,1.05 kW\n3,950W\n4,5\n") == [200.0, 1050.0, 950.0, 5.0]
     assert watts("time,P\n1,2 Wh\n", unit="kWh", semantics="counter") == [7200.0]
+    powers_w = watts("time,P\n1,200 Watts\n2,1.05 KW\n3,950 milliwatts\n4,5 \u00b5W\n")
+    assert powers_w == pytest.approx([200.0, 1050.0, 0.95, 5e-6])
 
 
 @pytest.mark.parametrize("cell", ["200 VA", "5 kWh", "20 C", "3 A"])
@@ -200,8 +225,6 @@ def test_import_reads_a_log_in_its_encoding(encoding: str, declared: str, tmp_pa
     column = "Leistung Gerät" if encoding != "utf-8" else "Leistung"
     path = tmp_path / "p.csv"
     path.write_bytes(f"Time,{column}\n2026-11-27 12:00:00,200\n2026-11-27 12:00:01,210\n".encode(encoding))
-    powers_w = watts("time,P\n1,200 Watts\n2,1.05 KW\n3,950 milliwatts\n4,5 \u00b5W\n")
-    assert powers_w == pytest.approx([200.0, 1050.0, 0.95, 5e-6])
     asked = ["time=Time", f"value={column}", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC"]
     (log,) = logs(path, [*asked, *([f"encoding={declared}"] if declared else [])], (), "UTC")
     assert list(log.series[0].value) == [200.0, 210.0]

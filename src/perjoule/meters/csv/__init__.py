@@ -386,7 +386,7 @@ class _Log:
         in_utc = utc_statement(meter.time, meter.format)
         self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice, in_utc)
         self._meter = meter
-        self._several = Several()
+        self._several = Several(are_powers=meter.counts == "power" and not meter.changes_only)
         self.points, self._guesses = Points(), guesses
         self._sums = Sums(meter.by, meter.only) if meter.by and len(meter.only) != 1 else None
         self._last_s = self._last_value = math.nan
@@ -418,6 +418,7 @@ class _Log:
                 self._history.row(row.time, sample.t_s, self.rows.header)
             if not self._meter.by and not only_last:
                 self._several.row(row.time, row.cells, self.rows.header, self.rows.used)
+                self._several.reading(sample.t_s, sample.value)
             if sample.t_s == self._last_s:
                 if not self._coarse and (sample.value == self._last_value or math.isnan(sample.value)):
                     continue  # a line written twice

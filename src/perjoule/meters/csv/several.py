@@ -1,5 +1,5 @@
 """Logs with several rows a moment, of outlets, phases or GPUs: rows that a column distinguishes, which nobody
-declared.
+declared, or their place in a burst.
 
 Their mean is the mean of an outlet. It is refused as soon as a column shows it.
 """
@@ -7,10 +7,14 @@ Their mean is the mean of an outlet. It is refused as soon as a column shows it.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 LOOK_COUNT = 2000  # rows at the beginning, in which the structure shows
 MOMENTS_COUNT = 3  # of the same structure, from which it is one
 SWITCHES_RATIO = 0.3  # of rows whose text is another than that of the row before
+BURSTS_COUNT = 10  # in which a place always has more watts than the first, or less: that is no noise
+BURST_RATIO = 0.1  # of the time between bursts, within which their rows follow each other
+ALIKE_RATIO = 0.9  # of bursts that have as many rows, and the same order of their watts
 _NAMES = re.compile(
     r"(?:.*[^a-z])?(?:id|entity|device|outlet|plug|phase|gpu|index|socket|channel|host(?:name)?|node|name|sensor|uuid|source|metric"
     r"|instance|feed|port|line|pdu|rack|server|machine|meter|branch|circuit|module|card|bus|serial|label|topic|field|measurement"
@@ -20,10 +24,58 @@ _NAMES = re.compile(
 _NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?")
 
 
-class Several:
-    """Looks at the rows of a log, in order, for a column that distinguishes rows of one moment."""
+class _Bursts:
+    """Looks at the times of powers, in order: what is read in turns, as by `nvidia-smi`, comes in bursts, in each of
+    which it has its place.
+    """
 
     def __init__(self) -> None:
+        self._rows: list[tuple[float, float]] = []
+
+    def row(self, t_s: float, value_w: float) -> None:
+        """Take a row. Raises ValueError: rows are of several things."""
+        if len(self._rows) < LOOK_COUNT:
+            self._rows.append((t_s, value_w))
+            if len(self._rows) == LOOK_COUNT:
+                self._look()
+
+    def end(self) -> None:
+        """Look at a whole log. Raises ValueError."""
+        if len(self._rows) < LOOK_COUNT:
+            self._look()
+
+    def _look(self) -> None:
+        gaps_s = [after[0] - before[0] for before, after in pairwise(self._rows)]
+        if len(gaps_s) < BURSTS_COUNT or sum(gap_s == 0 for gap_s in gaps_s) > (1 - ALIKE_RATIO) * len(
+            gaps_s
+        ):
+            return  # their stamps are coarse
+        between_s = sorted(gaps_s)[int(0.95 * (len(gaps_s) - 1))]
+        begins = [place + 1 for place, gap_s in enumerate(gaps_s) if gap_s > BURST_RATIO * between_s]
+        sizes = Counter(after - before for before, after in pairwise(begins))
+        size, count = sizes.most_common(1)[0] if sizes else (0, 0)
+        if size < 2 or count < max(BURSTS_COUNT, ALIKE_RATIO * sizes.total()):
+            return
+        full_begins = [begin for begin, after in pairwise(begins) if after - begin == size]
+        for place in range(1, size):
+            steps_w = [self._rows[begin + place][1] - self._rows[begin][1] for begin in full_begins]
+            if (
+                max(sum(step_w > 0 for step_w in steps_w), sum(step_w < 0 for step_w in steps_w))
+                >= ALIKE_RATIO * count
+            ):
+                raise ValueError(
+                    f"its rows come in bursts of {size}, each with the same order of watts: if they are of several GPUs "
+                    "or outlets, export the column that tells them apart, and choose one with by and only"
+                )
+
+
+class Several:
+    """Looks at the rows of a log, in order, for a column that distinguishes rows of one moment, and at powers for
+    bursts.
+    """
+
+    def __init__(self, *, are_powers: bool) -> None:
+        self._bursts = _Bursts() if are_powers else None
         self._names: Sequence[str] = ()
         self._others: list[int] = []  # columns that are not declared
         self._stamp: str | None = None
@@ -48,9 +100,16 @@ class Several:
         for at in self._others:
             self._alternates(at, cells[at] if at < len(cells) else "")
 
+    def reading(self, t_s: float, value: float) -> None:
+        """Take the time and number of a row. Raises ValueError: rows are of several things."""
+        if self._bursts:
+            self._bursts.row(t_s, value)
+
     def end(self) -> None:
-        """Look at the last moment of a whole log. Raises ValueError."""
+        """Look at the last moment of a whole log, and at its bursts. Raises ValueError."""
         self._close(final=True)
+        if self._bursts:
+            self._bursts.end()
 
     def _close(self, *, final: bool = False) -> None:
         rows, self._moment = self._moment, []
