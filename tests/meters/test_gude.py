@@ -72,7 +72,9 @@ def test_null_is_nothing():
 
 def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
-        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
+        assert listen(
+            {**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 10
+        ).samples
         (tmp_path / "guess").write_text("guess\n")
         with pytest.raises(LoginRefused):
             listen({**table, "password_file": str(tmp_path / "guess")}, any)

@@ -30,7 +30,7 @@ def test_the_cipher_is_the_known_one():
 def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, hardware):
     fast = Waveform("sine", 40e3, 4000e3, period_s=7.3)  # watts enough for its steps of 1 Wh
     with simulator.serve(Behaviour(fast, now_s=stepping), hardware=hardware) as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
+        heard = listen({**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 50)
     judge(heard, fast, step_w=0.001, step_j=3600)
     stated = {channel.quantity: channel.specification.resolution for channel, *_ in heard.samples}
     assert stated == pytest.approx({"power": 0.001, "energy": 3600})

@@ -64,7 +64,7 @@ def test_an_output_that_meters_nothing_is_refused():
 def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, generation, step_w, step_j):
     truth = Waveform("sine", 40, 4000, period_s=7.3)
     with simulator.serve(Behaviour(truth, now_s=stepping), generation=generation) as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
+        heard = listen({**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 50)
     judge(heard, truth, step_w=step_w, step_j=step_j)
     channels = {channel.quantity: channel for channel, *_ in heard.samples}
     stated = {quantity: channel.specification.resolution for quantity, channel in channels.items()}
@@ -75,7 +75,9 @@ def test_watts_and_joules_are_those_that_flow(listen, stepping, judge, generatio
 
 def test_a_login_is_answered_and_a_wrong_one_told(listen, tmp_path):
     with simulator.serve(Behaviour(), password="vault") as table:
-        assert listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 10).samples
+        assert listen(
+            {**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 10
+        ).samples
         with pytest.raises(LoginRefused):
             (tmp_path / "guess").write_text("guess\n")
             listen({**table, "password_file": str(tmp_path / "guess")}, any)

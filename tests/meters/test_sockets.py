@@ -40,7 +40,7 @@ def test_what_does_not_come_in_time_is_a_gap_and_it_comes_back(listen, simulator
 def test_watts_and_joules_of_a_pdu_are_those_that_flow(listen, stepping, judge, simulator, output):
     truth = Waveform("sine", 40, 4000, period_s=7.3)
     with simulator.serve(Behaviour(truth, now_s=stepping), output=output) as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
+        heard = listen({**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 50)
     if output:
         judge(heard, truth, step_w=1, step_j=3600)
     channels = {channel.quantity: channel for channel, *_ in heard.samples}

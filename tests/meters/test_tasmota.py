@@ -80,7 +80,7 @@ def test_over_http_it_is_read_right(listen, stepping, judge, tmp_path):
     (tmp_path / "password").write_text("a b&c\n")
     with simulator.serve(Behaviour(SINE, now_s=stepping)) as table:
         heard = listen(
-            {**table, "rate": "100 Hz", "password_file": str(tmp_path / "password")},
+            {**table, "rate": "100 Hz", "timeout": "30 s", "password_file": str(tmp_path / "password")},
             lambda heard: len(heard.samples) > 80,
         )
         assert Tasmota.discover([str(table["address"])]) == (
@@ -93,7 +93,7 @@ def test_over_http_it_is_read_right(listen, stepping, judge, tmp_path):
 
 def test_over_mqtt_it_is_read_right(listen, stepping, judge, broker):
     with simulator.serve(Behaviour(SINE, now_s=stepping), **place(broker), topic="plug") as table:
-        heard = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 50)
+        heard = listen({**table, "rate": "100 Hz", "timeout": "30 s"}, lambda heard: len(heard.samples) > 50)
     judge(heard, SINE, step_w=0.1, step_j=36)
 
 
