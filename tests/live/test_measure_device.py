@@ -5,13 +5,17 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from commanded import command
 from perjoule import simulators, store
+from perjoule.drivers.protocols import Meter
+from perjoule.execution.sizing import MeterSpeed
 from perjoule.model.waveform import Waveform
+from perjoule.monitoring import asking
 
 # another test's losetup opens every loop device for a moment, which refuses it
 pytestmark = [pytest.mark.live, pytest.mark.alone]
@@ -111,18 +115,20 @@ def test_a_disk_gives_mib_per_joule_once_it_is_named_and_a_campaign_that_asks_ag
 
 
 def test_an_id_that_leads_to_another_disk_after_it_was_shown_is_refused(
-    disk: Path, nodes: list[Path], plug: str, tmp_path: Path
+    disk: Path, nodes: list[Path], plug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    argv = [*PERJOULE, "measure", disk, "--meter", plug, "--overwrite", disk.name, "--into", tmp_path / "out"]
-    measuring = subprocess.Popen([*map(str, argv)], stderr=subprocess.PIPE, text=True)
-    assert measuring.stderr is not None
-    shown = measuring.stderr.readline()
-    assert shown == f"{disk} -> {nodes[0]}\n"
-    disk.unlink()
-    disk.symlink_to(nodes[1])  # while the meter is read
-    _, stderr = measuring.communicate(timeout=120)
-    assert measuring.returncode == 2, stderr
-    assert re.search(r"is another device \(.*\) than the one shown and confirmed", stderr)
+    read = asking.asked
+
+    def swapped(meters: Mapping[str, Meter], _idle_s: float) -> dict[str, MeterSpeed]:
+        disk.unlink()
+        disk.symlink_to(nodes[1])
+        return read(meters, 1.0)
+
+    monkeypatch.setattr(asking, "asked", swapped)
+    done = command("measure", disk, "--meter", plug, "--overwrite", disk.name, "--into", tmp_path / "out")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith(f"{disk} -> {nodes[0]}\n")
+    assert re.search(r"is another device \(.*\) than the one shown and confirmed", done.stderr)
     assert is_empty(nodes[0])
     assert is_empty(nodes[1])
 
@@ -135,6 +141,7 @@ def test_a_name_that_may_be_another_disk_tomorrow_gets_its_id(
     if named != "node":
         path = tmp_path / "mine"
         path.symlink_to(nodes[0])
-    refused = perjoule("measure", path, "--meter", plug, "--overwrite", path.name, code=2)
-    assert f"name it by its ID: {disk}" in refused
+    done = command("measure", path, "--meter", plug, "--overwrite", path.name)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"name it by its ID: {disk}" in done.stderr
     assert is_empty(nodes[0])

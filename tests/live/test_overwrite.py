@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from commanded import command
 from perjoule.cli import cli
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems.device import RawDevice
@@ -34,7 +35,6 @@ from sshd import on_loopback, toml
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MIB = 1024**2
-PERJOULE = Path(sys.executable).with_name("perjoule")
 HOLDER = """
 import sys, time
 from pathlib import Path
@@ -479,8 +479,7 @@ def test_a_campaign_overwrites_a_device_of_a_host_only_with_a_word_of_the_user(
         (tmp_path / "other.toml").write_text(text.replace('signature = "ext4"', 'signature = "xfs"'))
 
         def campaign(file: str, *words: str) -> subprocess.CompletedProcess[str]:
-            argv = [PERJOULE, "run", tmp_path / file, "--into", tmp_path / "results", *words]
-            return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+            return command("run", tmp_path / file, "--into", tmp_path / "results", *words)
 
         refused = campaign("other.toml", "--overwrite", Path(named).name)
         assert (refused.returncode, local_disk.signatures()) == (2, ["ext4"]), refused.stderr
