@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from commanded import command
 from on_hosts import NEEDS_SSHFS, sshfs
 from perjoule import simulators, store
 from perjoule.model.waveform import Waveform
 from sshd import NEEDS_SSHD, Lab, until
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, NEEDS_SSHD, NEEDS_SSHFS]
+pytestmark = [pytest.mark.live, NEEDS_SSHD, NEEDS_SSHFS]
 
 PERJOULE = [sys.executable, "-m", "perjoule"]
 CLIENTS = {"n1": "127.0.0.3", "n2": "127.0.0.4"}
@@ -84,6 +85,7 @@ def measure(*words: str | Path, code: int) -> str:
 
 
 @pytest.mark.slow  # by day: one machine: tests/command/test_measure.py; what is refused, below
+@pytest.mark.alone
 def test_clients_load_together_and_the_nas_alone_has_the_joules(
     nas: Path, plugs: dict[str, str], ssh_config: Path, tmp_path: Path
 ) -> None:
@@ -115,10 +117,11 @@ def test_clients_load_together_and_the_nas_alone_has_the_joules(
 def test_what_clients_cannot_share_or_a_meter_cannot_tell_is_refused(
     plugs: dict[str, str], ssh_config: Path, tmp_path: Path
 ) -> None:
-    by_ssh = ("--on", "n[1-2]", "--ssh-config", ssh_config)
-    local = measure(tmp_path, *by_ssh, "--meter", plugs["nas"], code=2)
-    assert "of n1 itself" in local
-    gone = measure("/no/such/nas", *by_ssh, "--meter", plugs["nas"], code=3)
-    assert "n1: /no/such/nas is no folder" in gone
-    sensor = measure("/no/such/nas", *by_ssh, "--meter", "clients=rapl:", code=2)
-    assert "rapl is a sensor of each host" in sensor
+    def refused(path: str | Path, meter: str, *, code: int) -> str:
+        done = command("measure", path, "--on", "n[1-2]", "--ssh-config", ssh_config, "--meter", meter)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    assert "of n1 itself" in refused(tmp_path, plugs["nas"], code=2)
+    assert "n1: /no/such/nas is no folder" in refused("/no/such/nas", plugs["nas"], code=3)
+    assert "rapl is a sensor of each host" in refused("/no/such/nas", "clients=rapl:", code=2)

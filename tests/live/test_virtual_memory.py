@@ -18,7 +18,6 @@ from typed import as_written
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.alone,
     pytest.mark.skipif(bool(memory.lack("xfs")), reason=f"{memory.lack('xfs')}; run `make kernels`"),
 ]
 
@@ -107,6 +106,7 @@ def written_mib_per_s(host: Host) -> float:
     return float(host.run(argv, timeout_s=300).stdout)
 
 
+@pytest.mark.alone  # rates of writing are held against a disk's
 @pytest.mark.parametrize("disk", by_day(["ext4", "xfs", "btrfs"], "xfs"))
 def test_writes_beyond_the_memory_are_as_slow_as_the_disk_and_without_a_cap_they_are_not(disk: str) -> None:
     rates: list[float] = []
