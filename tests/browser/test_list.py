@@ -1,6 +1,10 @@
-"""The site of a public list as a reader sees it: Debian's chromium opens our own list from disk."""
+"""Our own public list: what its bundles say, and its site as a reader sees it, which Debian's chromium opens
+from disk.
+"""
 
 from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
 
 import pytest
 from selenium import webdriver
@@ -8,9 +12,16 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 from chromium import WITH_A_PHONE_BY_NIGHT, complaints, violations
+from command.test_publishing import shared_key, total
 from perjoule import publishing
+from perjoule.model import Cell
+from perjoule.publishing import entry as entries
+from perjoule.publishing.ranking import groups
+from perjoule.publishing.site import Built
+from perjoule.results import table
 from places import ROOT
 
+LIST = ROOT / "docs" / "list"
 CHECKS = ("clipped", "pale", "inaccessible")
 ROWS = """return [...document.querySelectorAll("tbody tr")].map((row) => arguments[0].map(
     (name) => row.querySelector(`[data-label="${name}"]`).firstChild.textContent.trim()))"""
@@ -25,9 +36,51 @@ COLUMN = (
 )
 
 
+class OurList(NamedTuple):
+    built: Built
+    cells: list[Cell]
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return publishing.build(ROOT / "docs" / "list", tmp_path_factory.mktemp("list") / "site").page
+def ours(tmp_path_factory: pytest.TempPathFactory) -> OurList:
+    """Our list with the cells of its numbers: to check all bundles takes longer than all of these tests."""
+    with mock.patch.object(entries, "_rows", wraps=entries._rows) as rows:
+        built = publishing.build(LIST, tmp_path_factory.mktemp("list") / "site")
+    return OurList(built, [cell for call in rows.call_args_list for cell in call.args[0]])
+
+
+@pytest.fixture(scope="module")
+def site(ours: OurList) -> Path:
+    return ours.built.page
+
+
+def test_our_own_list_verifies_and_says_what_each_load_is(ours: OurList) -> None:
+    assert ours.built.refused == ()
+    assert [entry.path for entry in ours.built.entries] == [*publishing.bundles(LIST)]
+    by_title = {entry.title: entry for entry in ours.built.entries}
+    assert {row.pattern for row in by_title["green-storage"].rows} == {"sequential, 4 MiB"}
+    assert {row.pattern for row in by_title["hep"].rows} == {"hep"}
+    ranked = groups([by_title["green-storage"]])
+    assert list(dict.fromkeys(group.boundary for group in ranked)) == ["net", "gross", "clients", "all"]
+    places = {
+        title: [place for group in groups([by_title[title]]) for place in group.places]
+        for title in ("green-storage", "hep")
+    }
+    assert all((place.rank is None) == bool(place.row.objections) for of in places.values() for place in of)
+    assert {place.row.workload for place in places["hep"] if place.rank is None} == {"where the data lie"}
+
+
+def test_its_efficiencies_have_the_total_interval_of_a_second_calculation(ours: OurList) -> None:
+    larger_count = 0
+    for cell in ours.cells:
+        for metric in (
+            key for key in cell.metrics if key.endswith("efficiency_bytes_per_j") and "burst" not in key
+        ):
+            shared = cell.metrics[shared_key(metric)].values if shared_key(metric) in cell.metrics else (0.0,)
+            mean, scatter, meter, whole = total(cell.metrics[metric].values, shared)
+            assert table.total_ends(cell, metric) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
+            larger_count += meter > scatter
+    assert larger_count > 5, "where the meter's uncertainty is what decides"
 
 
 @pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)

@@ -33,9 +33,7 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import entry as entries
 from perjoule.publishing.entry import checked
 from perjoule.publishing.ranking import groups
-from perjoule.results import table
 from perjoule.summary import summary
-from places import ROOT
 from unit.exporting.test_bundle import rewritten
 from unit.importing.io500_folders import old
 
@@ -450,20 +448,6 @@ def test_ranks_are_within_grade_boundary_and_redundancy_never_across(bundle: Pat
     assert found[-1].hosts == "emulated"
 
 
-def test_our_own_list_verifies_and_says_what_each_load_is() -> None:
-    ours = {one.title: one for one in map(checked, publishing.bundles(ROOT / "docs" / "list"))}
-    assert {row.pattern for row in ours["green-storage"].rows} == {"sequential, 4 MiB"}
-    assert {row.pattern for row in ours["hep"].rows} == {"hep"}
-    found = groups([ours["green-storage"]])
-    assert list(dict.fromkeys(group.boundary for group in found)) == ["net", "gross", "clients", "all"]
-    places = {
-        title: [place for group in groups([ours[title]]) for place in group.places]
-        for title in ("green-storage", "hep")
-    }
-    assert all((place.rank is None) == bool(place.row.objections) for of in places.values() for place in of)
-    assert {place.row.workload for place in places["hep"] if place.rank is None} == {"where the data lie"}
-
-
 def ranked(entry, *spans):
     rows = [
         replace(entry.rows[0], id=str(n), total_low=low, total_high=high)
@@ -522,24 +506,6 @@ def test_the_total_interval_of_the_list_is_that_of_a_second_calculation(bundle: 
         digits = len(row.text.split()[0].partition(".")[2])
         printed = [float(word) * row.per for word in row.text.split(" ± ")]
         assert printed == pytest.approx([mean, whole], abs=0.51 * row.per * 10**-digits)
-
-
-def test_efficiencies_of_our_list_have_the_total_interval_of_a_second_calculation() -> None:
-    larger_count = 0
-    for path in publishing.bundles(ROOT / "docs" / "list"):
-        with open_archive(path) as archive, unpacked(archive) as folder:
-            cells = summary(store.open_results(folder)).cells
-        for cell in cells:
-            for metric in (
-                key for key in cell.metrics if key.endswith("efficiency_bytes_per_j") and "burst" not in key
-            ):
-                shared = (
-                    cell.metrics[shared_key(metric)].values if shared_key(metric) in cell.metrics else (0.0,)
-                )
-                mean, scatter, meter, whole = total(cell.metrics[metric].values, shared)
-                assert table.total_ends(cell, metric) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
-                larger_count += meter > scatter
-    assert larger_count > 5, "where the meter's uncertainty is what decides"
 
 
 def test_pages_print_one_interval_of_scatter_and_meter(bundle: Path, tmp_path: Path) -> None:
