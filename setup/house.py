@@ -136,10 +136,12 @@ def _defined(path: Path, tree: ast.Module) -> Counter[str]:
     """Return the texts of what defines metrics: the registry's file, and the entries of measures."""
     if path == REGISTRY:
         return Counter(_texts(tree))
+    if path.parts[0] != ENTRIES:
+        return Counter()
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Metric"
     ]
-    return Counter(text for call in calls if path.parts[0] == ENTRIES for text in _texts(call))
+    return Counter(text for call in calls for text in _texts(call))
 
 
 def keys(defined: Collection[str]) -> Callable[[str], object]:
