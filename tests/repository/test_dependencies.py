@@ -5,6 +5,7 @@ disappear with it.
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import packages_distributions
 
@@ -29,10 +30,15 @@ OUTSIDE = {  # imported where they are, and why they are not declared
 }
 FOLDERS = ("tests", "setup", "benchmarks")
 OURS = {"perjoule", *FOLDERS, *(path.stem for folder in FOLDERS for path in (ROOT / folder).iterdir())}
-DISTRIBUTIONS = packages_distributions()
 IMPORT = re.compile(r"^ *(?:import ([\w.]+)(?: as \w+)?(?:  #.*)?$|from (\w[\w.]*) import )", re.MULTILINE)
 AT_THE_TOP = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 EXPLAINED = (ROOT / "docs" / "explanations" / "dependencies.md").read_text().partition("## Our own")[0]
+
+
+@cache
+def distributions() -> Mapping[str, list[str]]:
+    """The packages that bring each module, looked up where these tests run: every process imports this file."""
+    return packages_distributions()
 
 
 def names(wanted: list[str]) -> set[str]:
@@ -62,7 +68,7 @@ def test_every_import_is_of_a_package_that_is_declared(folder: str) -> None:
         f"{path} imports {module}"
         for path, module in imports(folder)
         if module not in OUTSIDE
-        and not {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])} & declared
+        and not {canonicalize_name(name) for name in distributions().get(module, [])} & declared
     }
     assert not undeclared, f"declare it in pyproject.toml: {sorted(undeclared)}"
 
@@ -71,8 +77,8 @@ def test_what_only_an_extra_brings_is_imported_where_it_is_used() -> None:
     """A host that only measures has none of it, and every command but that which needs it works."""
     optional = {
         module
-        for module, distributions in DISTRIBUTIONS.items()
-        for name in map(canonicalize_name, distributions)
+        for module, packages in distributions().items()
+        for name in map(canonicalize_name, packages)
         if name not in names(SETS["run"]) and any(name in names(wanted) for wanted in SETS.values())
     }
     assert {"scipy", "vl_convert", "kasa"} <= optional

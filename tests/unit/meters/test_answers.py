@@ -9,6 +9,7 @@ from dataclasses import astuple, is_dataclass
 from numbers import Real
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from perjoule.meters.scope import Preamble, volts
 from perjoule.meters.scpi import dialects
 from perjoule.meters.shelly import gen1, gen2
 from perjoule.meters.tasmota import decimals_step, readings
+
+pytestmark = pytest.mark.heavy
 
 WORDS = [
     "meters",
