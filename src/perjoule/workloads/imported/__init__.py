@@ -18,9 +18,9 @@ from perjoule.machine.untrusted import UNEXPECTED, foreign_text_of, read_as, wor
 from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, NotImported, PartDamaged, WorkloadError
 from perjoule.model.units import Bytes
+from perjoule.workloads._embedded import documents
 from perjoule.workloads._raw import reading
 from perjoule.workloads.imported import elbencho, fio, io500, ior, ior_text, mdtest, mlperf, rados
-from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.io500 import (
     BANDWIDTHS,
     RATES,

@@ -12,7 +12,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
-from perjoule.workloads.imported.embedded import documents
+from perjoule.workloads._embedded import documents
 from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, unflushed
 from perjoule.workloads.imported.run import ImportedRun, Told, idle_s, moment_s, options
 

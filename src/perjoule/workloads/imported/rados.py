@@ -11,7 +11,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
 from perjoule.model.units import MIB
 from perjoule.workloads import rados
-from perjoule.workloads.imported.embedded import documents
+from perjoule.workloads._embedded import documents
 from perjoule.workloads.imported.run import ImportedRun, Told
 
 SHORTEST_S = 0.1

@@ -8,7 +8,7 @@ MiB, in columns of our own name: "bytes [last]", "bytes/s [last]".
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from perjoule.workloads.imported.embedded import documents
+from perjoule.workloads._embedded import documents
 
 Row = Mapping[str, str]
 KEY = "phase_type"  # of the JSON

@@ -12,7 +12,7 @@ from typing import Any
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import IN_FLIGHT, TIMES, WORK, Doubt
 from perjoule.workloads import fio
-from perjoule.workloads.imported.embedded import documents
+from perjoule.workloads._embedded import documents
 from perjoule.workloads.imported.fio.load import ReportedJob, details, sizes, unflushed
 from perjoule.workloads.imported.fio.placing import PlacedJob, batches, placed
 from perjoule.workloads.imported.run import ImportedRun, Told
