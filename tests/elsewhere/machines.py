@@ -44,12 +44,13 @@ GIT = """
 # What perjoule and its tests start besides the programs that file systems declare.
 PROGRAMS = """
     7zz Rscript arch-test beegfs beegfs-ctl blockdev btrfs cc ceph ceph-fuse chattr chromedriver chronyc dmsetup dumpe2fs
-    exportfs findmnt fio flock ganesha.nfsd git groff hdparm ior ip ipmitool kill lsblk lvcreate lvm mdadm mdtest
-    mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmakesnapshot mfssetsclass mfssettrashtime mke2fs mkfs
-    mkfs.btrfs mkfs.ext4 mkfs.f2fs mkfs.xfs mkswap mmdebstrap modprobe mosquitto mount.ceph mount.nfs mountpoint mpirun
-    munged nfs-cp nfs-ls nsenter nvme openssl orted parted perl pgrep pkill ps pvfs2fuse python3 rados rpc.mountd rpc.nfsd
-    rpcbind salloc sbatch scancel scontrol setpriv setsid sinfo slurmctld slurmd snmpget squeue srun ss ssh ssh-keygen
-    ssh-keyscan sshd sshfs sstat sudo swapoff swapon tc timedatectl unshare vgcreate vgremove wipefs xfs_info zpool
+    elbencho exportfs findmnt fio flock ganesha.nfsd git groff hdparm ior ip ipmitool kill lsblk lvcreate lvm mdadm
+    mdtest mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmakesnapshot mfssetsclass mfssettrashtime
+    mke2fs mkfs mkfs.btrfs mkfs.ext4 mkfs.f2fs mkfs.xfs mkswap mmdebstrap modprobe mosquitto mount.ceph mount.nfs
+    mountpoint mpirun munged nfs-cp nfs-ls nsenter nvme openssl orted parted perl pgrep pkill ps pvfs2fuse python3
+    rados rpc.mountd rpc.nfsd rpcbind salloc sbatch scancel scontrol setpriv setsid sinfo slurmctld slurmd snmpget
+    squeue srun ss ssh ssh-keygen ssh-keyscan sshd sshfs sstat sudo swapoff swapon tc timedatectl unshare vgcreate
+    vgremove wipefs xfs_info zpool
 """
 
 

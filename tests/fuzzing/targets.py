@@ -63,6 +63,7 @@ rate = "50 Hz"
 """
 LATE = {"size": "64 MiB", "transfer": "64 KiB", "duration": "5 s"}
 LOG = "late_clat_hist.1.log"
+ELBENCHO = {"size": "256 MiB", "transfer": "64 KiB", "threads": 2, "folders": 2, "files": 4}
 DAY = {"profile": {"name": "day.csv", "text": "hour,load\n0,0 %\n12,50 %\n"}, "hour": "100 ms"}
 RAW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fio/write": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
@@ -81,6 +82,11 @@ RAW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "mdtest/stat": ("mdtest", {"operation": "stat", "files": 50, "ranks": 2}),
     "ior/write": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2}),
     "ior/stonewall": ("ior", {"size": "4 GiB", "transfer": "16 KiB", "stonewall": "1 s"}),
+    "elbencho/write": ("elbencho", ELBENCHO),
+    "elbencho/randread": (
+        "elbencho",
+        {**ELBENCHO, "operation": "randread", "direct": True, "in_flight": 4},
+    ),
     "rados/bench": ("rados", {}),
     "rados/seq": ("rados", {"operation": "seq"}),
     "hep/local": ("hep", {}),

@@ -19,7 +19,7 @@ FILESYSTEMS = (
     "nfs",
     "rbd",
 )
-WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "together")
+WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "elbencho", "together")
 OWN = "device or directory or local or rados or simulated"
 ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory", "caps"))
 EMULATED = ("-k", "not as_slow_as_the_disk")  # where a CPU is emulated, it is slower than a capped disk

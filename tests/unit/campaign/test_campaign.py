@@ -793,6 +793,7 @@ def test_an_option_of_fio_is_answered_with_the_line_to_write(option: str, advice
     [
         ("ior", 'transferSize = "1m"', 'write transfer = "1 MiB"'),
         ("mdtest", "n = 100", "write files = 100"),
+        ("elbencho", 'block = "1m"', 'write transfer = "1 MiB"'),
         ("rados", "seconds = 30", 'write duration = "30 s"'),
         ("rados", "t = 8", "write in_flight = 8"),
     ],

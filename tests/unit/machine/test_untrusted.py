@@ -170,7 +170,7 @@ def test_a_wrong_type_in_rados_run_json_names_file_and_key(tmp_path, began_s):
     )
 
 
-@pytest.mark.parametrize("kind", ["fio", "ior", "mdtest", "hep", "simulated", "rados"])
+@pytest.mark.parametrize("kind", ["fio", "ior", "mdtest", "elbencho", "hep", "simulated", "rados"])
 @pytest.mark.parametrize(
     "text", ["null", "[]", "3", '{"clients": 3}', '{"clients": [], "clocks": []}', "[" * 10_000, "", "\0"]
 )

@@ -1,25 +1,7 @@
-"""elbencho's names of phases, and the options of its command line that matter to a run or do not."""
+"""elbencho's phases that are no load, and the options of its command line that matter to a run or do not."""
 
-import re
-
-DATA = re.compile(r"(?:(?P<write>WRITE)|(?P<read>READ)|(?P<both>RWMIX\d+|MIX-T\d+))(?:\+s)?")
-CHANGES = frozenset(
-    (
-        "MKDIRS", "MKBUCKETS", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "MULTIDEL",
-        "MPUCOMPL", "PUTOBJACL", "PUTBACL", "PUTOBJMD", "DELOBJMD", "PUTBUCKETMD", "DELBUCKETMD",
-    )
-)  # fmt: skip
-LOOKS = frozenset(
-    (
-        "STAT", "STATDIRS", "HEADOBJ", "LISTOBJ", "LISTOBJ_P", "GETOBJACL", "GETBACL", "GETOBJMD",
-        "GETBUCKETMD",
-    )
-)  # fmt: skip
 NO_LOADS = ("SYNC", "DROPCACHE")
-UNCOUNTED = ("--readinline", "--verifydirect")  # which read within writes
 CREDENTIALS = ("--s3secret", "--s3credlist", "--s3sessiontoken", "--s3sseckey")
-IGNORES = "--s3ignoreerrors"
-FAILED = "errors total"  # of the versions after 3.1, empty where none failed
 OBJECTS = ("bucket", "object")
 NOT_LOAD = frozenset(  # outputs, names, other phases, and what has a column of its own
     (

@@ -86,7 +86,7 @@ def _from_json(text: str) -> Iterator[Row]:
     for document in documents(text, KEY):
         if "config" not in document:
             raise ValueError(
-                "it has no configuration, thus no number of hosts (elbencho before 3.0-37): import its CSV"
+                "it has no configuration, thus no number of hosts: use elbencho 3.0-37 or newer, or import its CSV"
             )
         config, last = document["config"], document["last_done"]
         config_of = {

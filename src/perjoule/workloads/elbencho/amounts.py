@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from perjoule.machine.untrusted import MOST_DIGITS
 from perjoule.model.units import MIB
-from perjoule.workloads.imported.elbencho.rows import Row
+from perjoule.workloads.elbencho.report import Row
 
 MOST_RATIO = 0.01  # of an amount or a time, by which it may be unknown
 ROUNDING_RATIO = 1e-9  # of floating-point numbers
