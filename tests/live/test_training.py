@@ -156,6 +156,7 @@ ranks = 2
     raw = results.folder_of(record) / "raw"
     generated_count, ended_s, began_s = 0, [], []
     moved_bytes = {"": 0, ".writes": 0}
+    took_s: dict[str, list[float]] = {"": [], ".writes": []}
     for client in ("client-1", "client-2"):
         began_s.append(float((raw / f"{client}.began.txt").read_text()))
         for rank in (0, 1):
@@ -164,6 +165,7 @@ ranks = 2
             for table in moved_bytes:
                 calls = lines(raw / f"{client}.{rank}{table}.csv")
                 moved_bytes[table] += sum(int(call["bytes"]) for call in calls)
+                took_s[table] += [float(call["took_s"]) for call in calls]
     emulated_s = 0.5 * (max(ended_s) - min(began_s))
     found = {key: interval.mean for key, interval in cell.metrics.items()}
     assert cell.direction == "mixed"
@@ -173,7 +175,13 @@ ranks = 2
         moved_bytes[""] / emulated_s, rel=0.01
     )
     assert found["user/decode/share_ratio"] == pytest.approx(moved_bytes[""] / sum(moved_bytes.values()))
-    assert 0 < found["block_read_p95_s"] <= found["block_read_p99_s"] < emulated_s
+    for metric, percent, each_s in (
+        ("block_read_p95_s", 95, sorted(took_s[""])),
+        ("block_read_p99_s", 99, sorted(took_s[""])),
+        ("latency_p50_s", 50, sorted(took_s[""] + took_s[".writes"])),
+        ("latency_p99_s", 99, sorted(took_s[""] + took_s[".writes"])),
+    ):
+        assert found[metric] == pytest.approx(0.5 * each_s[-(-percent * len(each_s) // 100) - 1])
 
 
 @pytest.fixture

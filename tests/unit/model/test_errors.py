@@ -15,10 +15,9 @@ machine.host_unreachable machine.login_refused machine.newer_format machine.open
 machine.port_taken machine.requirements_missing machine.resources paused transient transient.daemon_ended
 transient.host_lost transient.mount_failed transient.mount_lost transient.no_answer transient.not_ready
 transient.out_of_memory transient.redundancy_lost transient.time_limit workload workload.cluster_degraded
-workload.event_failed workload.moved_too_little workload.not_able workload.not_imported workload.not_started
-workload.part_damaged
-workload.power_state_changed workload.program_failed workload.store_refused workload.too_short
-workload.unexpected_output
+workload.event_failed workload.moved_too_little workload.not_able workload.not_imported workload.not_removed
+workload.not_started workload.part_damaged workload.power_state_changed workload.program_failed
+workload.store_refused workload.too_short workload.unexpected_output
 """
 KINDS: list[type[PerjouleError]] = [getattr(errors, name) for name in errors.__all__]
 
