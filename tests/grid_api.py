@@ -5,32 +5,22 @@ https://api.grid5000.fr/doc/stable/
 """
 
 import base64
-import json
 import re
-import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qs, urlsplit
+
+from rest_api import Answered, Asked, Refusal, served
 
 SITE, LOGIN = "lyon", ("me", "secret")
 GROUP = re.compile(
     r"\{(?:cluster='(?P<cluster>\w+)'|network_address in \((?P<nodes>[^)]*)\))\}/nodes=(?P<count>\d+)"
 )
 WALLTIME = re.compile(r",walltime=(\d+):(\d\d):(\d\d)$")
-
-
-class Refusal(Exception):
-    """An answer with another status, in plain text."""
-
-    def __init__(self, status: int, text: str) -> None:
-        self.status, self.text = status, text
-        super().__init__(text)
 
 
 @dataclass
@@ -70,7 +60,7 @@ class GridApi:
         """The jobs that wait or run."""
         return [id for id, job in self.jobs.items() if job["state"] in ("waiting", "running")]
 
-    def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+    def answer(self, method: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Any]:
         """Return status and JSON of an answer."""
         match [method, *path.strip("/").split("/")]:
             case ["GET", "sites", site] if site == SITE:
@@ -175,7 +165,7 @@ class GridApi:
         deployment |= {"status": "terminated", "result": result}
         return deployment
 
-    def _rows(self, query: dict[str, str]) -> list[dict[str, Any]]:
+    def _rows(self, query: Mapping[str, str]) -> list[dict[str, Any]]:
         return [
             {
                 "timestamp": datetime.fromtimestamp(time.time(), UTC).isoformat(), "device_id": name,
@@ -215,52 +205,21 @@ def items(entries: list[Any]) -> dict[str, Any]:
 @contextmanager
 def grid_api(home: Path) -> Generator[GridApi]:
     """Serve a site during the block, and write the login of python-grid5000 into a home."""
-    api, lock = GridApi(), threading.Lock()
+    api = GridApi()
     expected = "Basic " + base64.b64encode(":".join(LOGIN).encode()).decode()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _serve(self) -> None:
-            parts = urlsplit(self.path)
-            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length) or "null")
-            with lock:
-                api.requests.append((self.command, parts.path))
-                try:
-                    if self.headers.get("Authorization") != expected:
-                        raise Refusal(401, "Authorization Required")
-                    status, answer = api.answer(self.command, parts.path, query, body)
-                    kind, text = (
-                        "application/json; charset=utf-8",
-                        json.dumps(answer) if answer is not None else "",
-                    )
-                except Refusal as refusal:
-                    status, kind, text = refusal.status, "text/plain; charset=utf-8", refusal.text
-                except ConnectionError:
-                    self.close_connection = True
-                    return
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def answer(asked: Asked) -> Answered:
+        api.requests.append((asked.method, asked.path))
+        try:
+            if asked.headers.get("Authorization") != expected:
+                raise Refusal(401, "Authorization Required")
+            return Answered(*api.answer(asked.method, asked.path, asked.query, asked.body))
+        except Refusal as refusal:
+            return Answered(refusal.status, refusal.text)
 
-        do_GET = do_POST = do_DELETE = _serve
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    api.url = f"http://127.0.0.1:{server.server_address[1]}"
-    login = f"uri: {api.url}\nusername: {LOGIN[0]}\npassword: {LOGIN[1]}\n"
-    (home / ".python-grid5000.yaml").write_text(login)
-    (home / ".ssh").mkdir(mode=0o700, exist_ok=True)
-    (home / ".ssh" / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3Nza me@here\n")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with served(answer) as api.url:
+        login = f"uri: {api.url}\nusername: {LOGIN[0]}\npassword: {LOGIN[1]}\n"
+        (home / ".python-grid5000.yaml").write_text(login)
+        (home / ".ssh").mkdir(mode=0o700, exist_ok=True)
+        (home / ".ssh" / "id_ed25519.pub").write_text("ssh-ed25519 AAAAC3Nza me@here\n")
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

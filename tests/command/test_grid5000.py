@@ -3,17 +3,15 @@ nodes are this machine.
 """
 
 import json
-import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from grid_api import LOGIN, GridApi, grid_api
-from sshd import PERJOULE, until
-from unit.testbeds.test_grid5000 import SSH
+from lending import make_home, perjoule
+from sshd import until
 
 CAMPAIGN = """
 name = "grid"
@@ -46,27 +44,12 @@ password_file = "{folder}/password"
 @pytest.fixture
 def grid(tmp_path: Path) -> Iterator[GridApi]:
     """A site, a campaign there, and the home of its user."""
-    for name in ("home", "bin", "files"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "bin" / "ssh").write_text(SSH)
-    (tmp_path / "bin" / "ssh").chmod(0o755)
+    home = make_home(tmp_path)
+    (tmp_path / "files").mkdir()
     (tmp_path / "password").write_text(LOGIN[1])
     (tmp_path / "grid.toml").write_text(CAMPAIGN.format(folder=tmp_path, user=LOGIN[0]))
-    with grid_api(tmp_path / "home") as site:
+    with grid_api(home) as site:
         yield site
-
-
-def perjoule(folder: Path, *words: str) -> subprocess.Popen[str]:
-    path, home, state = f"{folder}/bin:{os.environ['PATH']}", str(folder / "home"), str(folder / "state")
-    environment = {**os.environ, "PATH": path, "HOME": home, "XDG_STATE_HOME": state}
-    return subprocess.Popen(
-        [PERJOULE, *words],
-        cwd=folder,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
 
 
 def test_a_campaign_has_the_watts_of_its_nodes_and_gives_them_back(grid: GridApi, tmp_path: Path) -> None:

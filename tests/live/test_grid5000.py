@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from grid_api import full, grid_api
-from perjoule.testbeds.grid5000 import Grid5000, reservation
+from perjoule.testbeds import _reserved
+from perjoule.testbeds.grid5000 import Grid5000
 from sshd import NEEDS_SSHD, ON_LOOPBACK, on_loopback
 from typed import as_written
 
@@ -39,5 +40,5 @@ def test_nodes_are_reached_by_the_users_own_ssh_configuration(
                 ] * 2
                 assert len(site.alive) == 1
         finally:
-            reservation._end_all()
+            _reserved.give_all_back()
         assert site.alive == []

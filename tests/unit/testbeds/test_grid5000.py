@@ -2,7 +2,6 @@
 this machine, by a stand-in for ssh.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,38 +12,25 @@ import pytest
 from pydantic import ValidationError
 
 from grid_api import LOGIN, GridApi, full, grid_api
+from lending import live_at, notes
 from perjoule import drivers
 from perjoule.drivers.protocols import Cleaned, Hosts
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
-from perjoule.testbeds import grid5000
+from perjoule.testbeds import _reserved, _reserving
 from perjoule.testbeds.grid5000 import Grid5000, api, reservation
 from typed import as_written
 
-SSH = '#!/bin/sh\necho "$*" >> "$HOME/ssh-asked"\nfor last; do :; done\nexec sh -c "$last"\n'
 THREE = [{"cluster": "taurus", "role": "storage", "count": 2}, {"cluster": "nova", "role": "client"}]
 
 
 @pytest.fixture
 def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GridApi]:
     """A site; at the end nothing of ours is reserved there."""
-    home, programs = tmp_path / "home", tmp_path / "bin"
-    for folder in (home, programs):
-        folder.mkdir()
-    (programs / "ssh").write_text(SSH)
-    (programs / "ssh").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(reservation, "_FIRST_LOOK_S", 0.01)
-    with grid_api(home) as site:
+    with grid_api(live_at(tmp_path, monkeypatch)) as site:
         yield site
-        reservation._end_all()
+        _reserved.give_all_back()
         assert site.alive == []
         assert notes(tmp_path) == []
-
-
-def notes(tmp_path: Path) -> list[str]:
-    return sorted(path.name for path in (tmp_path / "state").rglob("grid5000/*"))
 
 
 def bed(tmp_path: Path, **options: object) -> Grid5000:
@@ -82,7 +68,7 @@ def test_nodes_are_reserved_reached_and_given_back_at_the_end_of_the_command(
     }
     assert " -l root -- " not in logins
     assert grid.alive == [job(grid)["uid"]]
-    reservation._end_all()
+    _reserved.give_all_back()
     assert job(grid)["state"] == "error"
 
 
@@ -130,7 +116,8 @@ def test_a_lease_lasts_as_long_as_the_job_and_says_how_it_ended(
     grid: GridApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = SimpleNamespace(monotonic=lambda: 500.0, time=lambda: float(job(grid)["started_at"]) + 60)
-    monkeypatch.setattr(grid5000, "time", clock)
+    for module in (_reserving, reservation):
+        monkeypatch.setattr(module, "time", clock)
     assert bed(tmp_path).lease_s == 7200
     with bed(tmp_path).hold(1) as hosts:
         lease = hosts.lease
@@ -225,9 +212,9 @@ def test_a_job_that_can_not_be_ended_is_named_and_stays_noted(
     dead(grid, tmp_path)
     grid.deaf = True
     with monkeypatch.context() as patched:
-        patched.setattr(reservation, "GONE_S", 0.05)
+        patched.setattr(_reserved, "GONE_S", 0.05)
         assert Grid5000.clean() == Cleaned(
-            failures=("Grid'5000 job perjoule-lyon-00000001 (the job does not end)",)
+            failures=("Grid'5000 job perjoule-lyon-00000001 (it does not end)",)
         )
         patched.setattr(api, "installed", lambda: False)
         assert Grid5000.clean() == Cleaned(

@@ -1,41 +1,28 @@
 """Nodes of Grid'5000: reserved by its REST API, deployed if wished, reached over SSH, and given back.
 https://www.grid5000.fr
 
-One job has the nodes for all that a command measures, so that file systems are compared on the same nodes. It
-ends with the command. Held against the API's documentation and source, never tried at Grid'5000 itself.
+Held against the API's documentation and source, never tried at Grid'5000 itself.
 """
 
-import contextlib
 import math
-import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.names import unfold
-from perjoule.drivers.protocols import (
-    Awaits,
-    Check,
-    Cleaned,
-    Cleans,
-    Elsewhere,
-    Footing,
-    Hosts,
-    Lease,
-    Leased,
-    Testbed,
-)
+from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.model import OPTIONS, Json, PassedOnAs
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.model.units import Seconds
+from perjoule.testbeds import _reserved
+from perjoule.testbeds._reserving import LentGroup, ReservingTestbed
 from perjoule.testbeds.cluster import NodeName
 from perjoule.testbeds.grid5000 import api
-from perjoule.testbeds.grid5000.nodes import JobNodes, cluster_of, number_of, short_name
-from perjoule.testbeds.grid5000.reservation import Reservation, clean, public_keys
+from perjoule.testbeds.grid5000.nodes import cluster_of
+from perjoule.testbeds.grid5000.reservation import JobReservation, public_keys
 
 EXAMPLE = """
 [testbed]
@@ -70,16 +57,9 @@ class NodeGroup:
             unfold(self.name)
         return self
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the nodes; those that are yet unknown have no number."""
-        if self.name:
-            return unfold(self.name)
-        return [f"{self.cluster}-any-{self.role}-{number}" for number in range(1, 1 + self.count)]
-
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
+class Grid5000(ReservingTestbed):
     """Nodes of a site of Grid'5000, in a job that perjoule asks for and ends."""
 
     site: Annotated[str, PassedOnAs("[a-z]{1,30}")]
@@ -104,82 +84,10 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
     """The only folder written to on a node, in its subfolder "cluster"."""
 
-    @property
-    def names_hosts(self) -> bool:
-        """Whether `hosts` names each node; OAR chooses the others."""
-        return all(group.name for group in self.hosts)
-
-    @property
-    def lease_s(self) -> float:
-        """The time that a job will have."""
-        return self.time_s
-
-    def planned(self, clients_count: int) -> Hosts:
-        """The first clients, the first storage hosts if `servers` limits them, and all others, on nodes
-        yet unknown.
-        """
-        return self._bed([group.names for group in self.hosts], {}).planned(clients_count)
-
-    def awaited(self) -> Generator[str]:
-        """Ask for a job, wait for its nodes and have them deployed; yields what it waits for.
-
-        Nothing is asked for while an earlier job of this command has the nodes. Raises MachineError.
-        """
-        reservation = _reservations.get(self._reserved)
-        if reservation and reservation.lasts:
-            return
-        if reservation:
-            reservation.end()
-            del _reservations[self._reserved]
-        clean()
-        keys = public_keys() if self.environment else ""
-        site = api.GridSite(self.site)
-        reservation = Reservation(site, self._request(site.clusters()))
-        try:
-            job = yield from reservation.granted(self.wait_s)
-            if self.environment:
-                yield from reservation.deployed(job, self.environment, keys)
-            _reservations[self._reserved] = reservation
-        finally:
-            if self._reserved not in _reservations:
-                reservation.end()
-
-    def footing(self, host: str) -> Footing:
-        """Return root or the user of ssh's configuration, and the work folder."""
-        return Footing(self._user, self.work)
-
-    @contextlib.contextmanager
-    def hold(self, clients_count: int) -> Generator[Hosts]:
-        """Hold the nodes; nothing of ours stays on them.
-
-        Raises:
-            CampaignError: too few nodes for these roles, or a cluster that the site has not.
-            MachineError: OAR refuses the job, or a node can't be deployed or reached, lacks something, or is
-                in use by another perjoule.
-        """
-        for _ in self.awaited():
-            pass
-        reservation = _reservations[self._reserved]
-        job, began_s = reservation.job, time.monotonic()
-        left_s = job.starts_s + job.walltime_s - time.time() if job.starts_s else math.inf
-        addresses: dict[str, str] = {}
-        for cluster in {cluster_of(node) for node in job.nodes}:
-            addresses |= reservation.site.addresses(cluster)
-        with self._bed(self._shared_out(job.nodes), addresses).hold(clients_count) as held_hosts:
-            lease = Lease(reservation.text, began_s + left_s, lambda: reservation.job.end)
-            facts: dict[str, Json] = {
-                "site": self.site,
-                "job": job.id,
-                "nodes": [*job.nodes],
-                "environment": self.environment,
-                "metrics": reservation.site.metrics_url,
-            }
-            yield replace(held_hosts, lease=lease, facts={**held_hosts.facts, "grid5000": facts})
-
     @classmethod
     def clean(cls) -> Cleaned:
         """End the jobs of killed runs."""
-        return clean()
+        return _reserved.clean(api.SYSTEM, api.JOB, _ended)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the library and the login; with both, ask the API for the site and its clusters."""
@@ -202,20 +110,30 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
         return (Check("Grid'5000", True, f"nodes: {sized} at {self.site}; {asking}"),)
 
     @property
-    def _reserved(self) -> tuple[object, ...]:
-        """What is asked for: testbeds that ask for the same share a job, as those of `servers = [1, 2]` do."""
+    def _groups(self) -> Sequence[LentGroup]:
+        return [
+            LentGroup(group.role, group.cluster, group.count, group.name, group.node) for group in self.hosts
+        ]
+
+    @property
+    def _asked(self) -> tuple[object, ...]:
         return (self.site, self.hosts, self.time_s, self.environment, self.queue, self.project)
 
     @property
-    def _user(self) -> str:
-        return "root" if self.environment else ""
+    def _options(self) -> Mapping[str, Any]:
+        user = "root" if self.environment else ""
+        return {"user": user, "work": self.work, "servers": self.servers_count}
+
+    def _reserve(self) -> JobReservation:
+        site = api.GridSite(self.site)
+        return JobReservation(site, self._request(site.clusters()), self.environment, self.wait_s)
 
     @property
     def _counts(self) -> Counter[str]:
         """How many nodes of each cluster are requested."""
         counts = Counter[str]()
-        for group in self.hosts:
-            counts.update(group.cluster or cluster_of(name) for name in group.names)
+        for group in self._groups:
+            counts.update(group.kind or cluster_of(name) for name in group.names)
         return counts
 
     def _request(self, clusters: Mapping[str, bool]) -> dict[str, Json]:
@@ -230,12 +148,12 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
                 next=f"known: {', '.join(sorted(clusters))}",
             )
         exact, any_of = list[str](), list[str]()
-        for group in self.hosts:
+        for group in self._groups:
             if group.name:
                 nodes = ", ".join(f"'{name}.{self.site}.grid5000.fr'" for name in group.names)
                 exact.append(f"{{network_address in ({nodes})}}/nodes={len(group.names)}")
             else:
-                any_of.append(f"{{cluster='{group.cluster}'}}/nodes={group.count}")
+                any_of.append(f"{{cluster='{group.kind}'}}/nodes={group.count}")
         minutes, seconds = divmod(math.ceil(self.time_s), 60)
         walltime = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
         # OAR gives nodes in this order: those that are named are not to be given for any
@@ -246,44 +164,7 @@ class Grid5000(Testbed, Awaits, Cleans, Elsewhere, Leased):
         request.update({key: value for key, value in options.items() if value})
         return request
 
-    def _shared_out(self, nodes: Sequence[str]) -> list[list[str]]:
-        """Return the full names of each group's nodes: those that it names, or the first of its cluster that
-        no group above has.
 
-        Raises MachineError: they are others than requested.
-        """
-        free = sorted(nodes, key=lambda node: (cluster_of(node), number_of(node)))
-        exact = {name for group in self.hosts if group.name for name in group.names}
-        shares: list[list[str]] = []
-        for group in self.hosts:
-            if group.name:
-                share = [node for name in group.names for node in free if short_name(node) == name]
-            else:
-                share = [
-                    node
-                    for node in free
-                    if cluster_of(node) == group.cluster and short_name(node) not in exact
-                ][: group.count]
-            if len(share) < len(group.names):
-                problem = (
-                    f"the job has {len(share)} of {len(group.names)} nodes {group.name or group.cluster}"
-                )
-                raise MachineError(problem, where="testbed grid5000", next="run it again")
-            free = [node for node in free if node not in share]
-            shares.append(share)
-        return shares
-
-    def _bed(self, shares: Sequence[Sequence[str]], addresses: Mapping[str, str]) -> JobNodes:
-        """Return these nodes as hosts, each group's with its role; without addresses none can be reached."""
-        hosts = [
-            {"name": short_name(node), "role": group.role, "node": group.node}
-            | ({"ssh": node, "address": addresses[node]} if node in addresses else {})
-            for group, share in zip(self.hosts, shares, strict=True)
-            for node in share
-        ]
-        options: dict[str, Any] = {"hosts": hosts, "servers": self.servers_count}
-        return JobNodes(user=self._user, work=self.work, **options)
-
-
-# jobs of this command, by what was asked for
-_reservations: dict[tuple[object, ...], Reservation] = {}
+def _ended(name: str) -> list[str]:
+    """End the jobs of a name. Raises MachineError."""
+    return _reserved.ended(api.GridSite(_reserved.place(name)), name)

@@ -13,7 +13,9 @@ from typing import Any
 from perjoule.machine.untrusted import UNEXPECTED, text_of, words
 from perjoule.model import Json
 from perjoule.model.errors import LoginRefused, MachineError
+from perjoule.testbeds._reserved import Lender
 
+SYSTEM, JOB = "grid5000", "Grid'5000 job"
 FIX = ".venv/bin/pip install 'perjoule[grid5000]'"
 LOGIN = "~/.python-grid5000.yaml"
 ANSWER_S = 30.0
@@ -49,7 +51,7 @@ class GridJob:
         return _ENDS.get(self.state, "")
 
 
-class GridSite:
+class GridSite(Lender):
     """A site, asked with the user's login."""
 
     def __init__(self, name: str) -> None:
@@ -62,30 +64,36 @@ class GridSite:
         login: dict[str, Any] = {**_login(), "timeout": ANSWER_S}
         from grid5000 import DEFAULT_BASE_URL, Grid5000
 
+        super().__init__(SYSTEM, name)
         self.name = name
         with _answers():
             self._site: Any = Grid5000(**login).sites[name]
         self.metrics_url = f"{str(login.get('uri') or DEFAULT_BASE_URL).rstrip('/')}/sites/{name}/metrics"
 
-    def submit(self, request: Mapping[str, Json]) -> GridJob:
-        """Ask for a job. Raises MachineError with OAR's own words."""
-        with _answers():
-            return _job(self._site.jobs.create(dict(request)))
+    def text(self, id: str) -> str:
+        """Return a job in words."""
+        return f"{JOB} {id} on {self.name}"
 
-    def jobs(self, name: str) -> list[GridJob]:
-        """Return the jobs of a name, those that have ended, too. Raises MachineError."""
+    def submit(self, request: Mapping[str, Json]) -> str:
+        """Ask for a job, and return its number. Raises MachineError with OAR's own words."""
         with _answers():
-            return [_job(job) for job in self._site.jobs.list(name=name)]
+            return str(_job(self._site.jobs.create(dict(request))).id)
 
-    def job(self, id: int) -> GridJob:
+    def living(self, name: str) -> list[str]:
+        """Return the numbers of the jobs of a name that wait or run. Raises MachineError."""
+        with _answers():
+            jobs = [_job(job) for job in self._site.jobs.list(name=name)]
+        return [str(job.id) for job in jobs if not job.end]
+
+    def job(self, id: str) -> GridJob:
         """Return a job. Raises MachineError."""
         with _answers():
-            return _job(self._site.jobs[str(id)])
+            return _job(self._site.jobs[id])
 
-    def delete(self, id: int) -> None:
+    def end(self, id: str) -> None:
         """Have a job end, which takes a while. Raises MachineError."""
         with _answers():
-            self._site.jobs.delete(str(id))
+            self._site.jobs.delete(id)
 
     def deploy(self, nodes: Sequence[str], environment: str, keys: str) -> str:
         """Begin to install an environment on nodes, with keys for root; return the deployment's number.

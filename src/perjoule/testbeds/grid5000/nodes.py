@@ -1,20 +1,4 @@
-"""The nodes of a job: a cluster whose hosts end with it."""
-
-from collections.abc import Sequence
-from typing import Any
-
-from pydantic.dataclasses import dataclass
-
-from perjoule.model import OPTIONS
-from perjoule.testbeds.cluster import LabHost, SshCluster
-
-
-@dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class JobNodes(SshCluster):
-    """Nodes that `perjoule down` has not to reach: their keepers clean up, and others have them next."""
-
-    def _noted(self, machines: Sequence[LabHost]) -> list[tuple[Any, str]]:
-        return []
+"""The names of nodes: "taurus-7.lyon.grid5000.fr"."""
 
 
 def short_name(node: str) -> str:

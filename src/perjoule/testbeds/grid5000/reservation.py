@@ -1,65 +1,79 @@
 """A job of ours on Grid'5000: requested, deployed if wished, and ended when perjoule ends."""
 
-import atexit
 import contextlib
+import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from perjoule.drivers.protocols import Cleaned
 from perjoule.machine.untrusted import text_of
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
-from perjoule.testbeds import _reserved
+from perjoule.testbeds._reserved import LentNode, Reservation, looks
 from perjoule.testbeds.grid5000.api import GridJob, GridSite
+from perjoule.testbeds.grid5000.nodes import cluster_of, number_of, short_name
 
-_FIRST_LOOK_S, _LOOK_S = 1.0, 60.0  # at what goes on there; many look at the API
-GONE_S = 60.0  # for a job to end that is to
 DEPLOY_S = 1800.0  # Kadeploy tries again by itself, and nodes boot for minutes
 _MOST_BYTES = 64 * 1024  # of a file of public keys
-SYSTEM = "grid5000"
 
 
-class Reservation:
-    """A requested job, and what is needed to end it."""
+class JobReservation(Reservation):
+    """A requested job, and what is installed on its nodes."""
 
-    def __init__(self, site: GridSite, request: Mapping[str, Json]) -> None:
-        """Ask for it. Raises MachineError with OAR's words."""
-        self.site, self._note = site, _reserved.ReservationNote(SYSTEM, site.name)
-        self.name = self._note.name
-        self._id = 0  # until it is known
-        _open[self.name] = self
-        try:
-            self._id = site.submit({"name": self.name, "command": "sleep infinity", **request}).id
-        except BaseException:  # it may have been made all the same
-            self.end()
-            raise
-
-    @property
-    def text(self) -> str:
-        """Its number and place, in words."""
-        return f"Grid'5000 job {self._id} on {self.site.name}"
+    def __init__(self, site: GridSite, request: Mapping[str, Json], environment: str, wait_s: float) -> None:
+        """Ask for it. Raises MachineError: there are no keys for an environment; in OAR's words, else."""
+        self._site, self._environment, self._wait_s = site, environment, wait_s
+        self._keys = public_keys() if environment else ""
+        super().__init__(
+            site, lambda name: site.submit({"name": name, "command": "sleep infinity", **request})
+        )
 
     @property
     def job(self) -> GridJob:
         """It as it is now. Raises MachineError."""
-        return self.site.job(self._id)
+        return self._site.job(self.id)
 
     @property
-    def lasts(self) -> bool:
-        """Whether its job has not ended. Raises MachineError."""
-        return self.name in _open and not self.job.end
+    def left_s(self) -> float:
+        """The rest of its walltime; inf before it is known when it starts."""
+        job = self.job
+        return job.starts_s + job.walltime_s - time.time() if job.starts_s else math.inf
 
-    def granted(self, limit_s: float) -> Generator[str, None, GridJob]:
-        """Wait for the nodes; yields what the job waits for, and returns it.
+    @property
+    def facts(self) -> dict[str, Json]:
+        """Where its nodes are and what is on them."""
+        return {
+            "site": self._site.name,
+            "job": int(self.id),
+            "nodes": [*self.job.nodes],
+            "environment": self._environment,
+            "metrics": self._site.metrics_url,
+        }
 
-        Raises:
-            MachineError: it failed, or waits too long.
-        """
+    def over(self) -> str:
+        """Return how it has ended, or is ending; "" while it runs or waits."""
+        return self.job.end
+
+    def nodes(self) -> Sequence[LentNode]:
+        """Return its nodes by cluster and number."""
+        names = sorted(self.job.nodes, key=lambda node: (cluster_of(node), number_of(node)))
+        addresses: dict[str, str] = {}
+        for cluster in {cluster_of(node) for node in names}:
+            addresses |= self._site.addresses(cluster)
+        return [LentNode(short_name(node), cluster_of(node), node, addresses.get(node, "")) for node in names]
+
+    def prepared(self) -> Generator[str]:
+        """Wait for the nodes, and have the environment installed."""
+        job = yield from self._granted()
+        if self._environment:
+            yield from self._deployed(job)
+
+    def _granted(self) -> Generator[str, None, GridJob]:
+        """Wait for the nodes. Raises MachineError: the job failed, or waits too long."""
         last = ""
-        for _ in _looks(limit_s):
+        for _ in looks(self._wait_s):
             job = self.job
             if job.end:
                 raise MachineError(f"{self.text} {job.end} ({job.message or 'no reason given'})")
@@ -69,33 +83,19 @@ class Reservation:
             if (sentence := f"{self.text} {state or f'is {job.state}'}") != last:
                 last = sentence
                 yield sentence
-        raise MachineError(
-            f"{last}, after {seconds_text(limit_s)}", next="ask for fewer nodes or less time, or raise wait"
-        )
+        advice = "ask for fewer nodes or less time, or raise wait"
+        raise MachineError(f"{last}, after {seconds_text(self._wait_s)}", next=advice)
 
-    def deployed(self, job: GridJob, environment: str, keys: str) -> Generator[str]:
-        """Install an environment on all nodes, with these keys for root; yields what goes on.
-
-        Raises MachineError.
-        """
-        deployment = self.site.deploy(job.nodes, environment, keys)
-        yield f"Kadeploy installs {environment} on {len(job.nodes)} nodes"
-        for _ in _looks(DEPLOY_S):
-            if (well := self.site.deployed(deployment)) is not None:
+    def _deployed(self, job: GridJob) -> Generator[str]:
+        """Install the environment on all nodes, with the user's keys for root. Raises MachineError."""
+        deployment = self._site.deploy(job.nodes, self._environment, self._keys)
+        yield f"Kadeploy installs {self._environment} on {len(job.nodes)} nodes"
+        for _ in looks(DEPLOY_S):
+            if (well := self._site.deployed(deployment)) is not None:
                 if failed := [node for node in job.nodes if not well.get(node)]:
-                    raise MachineError(f"{environment} could not be deployed on {', '.join(failed)}")
+                    raise MachineError(f"{self._environment} could not be deployed on {', '.join(failed)}")
                 return
         raise MachineError(f"deployment {deployment} did not end within {seconds_text(DEPLOY_S)}")
-
-    def end(self) -> None:
-        """End the job; nothing of it may be left that waits or runs."""
-        if self.name in _open:
-            with contextlib.suppress(MachineError):  # the next command tries again
-                ended = _cancelled(self.site, self.name)
-                if ended or self._id:  # else it may be made yet: the next command looks again
-                    self._note.remove()
-            del _open[self.name]
-            self._note.close()
 
 
 def public_keys() -> str:
@@ -107,46 +107,3 @@ def public_keys() -> str:
     if not keys:
         raise MachineError("there is no public key in ~/.ssh", next="make one by `ssh-keygen`")
     return "\n".join(keys)
-
-
-def clean() -> Cleaned:
-    """End the jobs of perjoules that are dead."""
-    return _reserved.clean(SYSTEM, "Grid'5000 job", lambda name: _cancelled(_site_of(name), name))
-
-
-def _site_of(name: str) -> GridSite:
-    return GridSite(_reserved.place(name))
-
-
-def _cancelled(site: GridSite, name: str) -> list[str]:
-    """End the jobs of a name and wait until they do. Raises MachineError."""
-    ids = [job.id for job in site.jobs(name) if not job.end]
-    for id in ids:
-        site.delete(id)
-    if ids:
-        for _ in _looks(GONE_S):
-            if all(job.end for job in site.jobs(name)):
-                break
-        else:
-            raise MachineError("the job does not end", next="see its state on the site's page")
-    return [f"Grid'5000 job {id} on {site.name}" for id in ids]
-
-
-def _looks(limit_s: float) -> Generator[None]:
-    """Pace looks at what goes on there, until a time limit."""
-    began_s, look_s = time.monotonic(), _FIRST_LOOK_S
-    while True:
-        yield
-        if (left_s := began_s + limit_s - time.monotonic()) <= 0:
-            return
-        time.sleep(min(look_s, left_s))
-        look_s = min(2 * look_s, _LOOK_S)
-
-
-_open: dict[str, Reservation] = {}
-
-
-@atexit.register
-def _end_all() -> None:
-    for reservation in tuple(_open.values()):
-        reservation.end()
