@@ -610,6 +610,12 @@ def test_a_host_whose_connection_was_lost_is_waited_for(monkeypatch: pytest.Monk
     assert list(pool.regained(places, 0.0)) == []
     assert list(kept) == places
 
+    for seen in (kept, made):  # as new hosts, none of which was lost
+        seen.clear()
+    failures += [HostUnreachable("it does not answer")]
+    assert len(list(pool.regained(places, 60.0, booting=True))) == 1
+    assert (made, list(kept)) == (["n1", "n2", "n3"], places)
+
 
 def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -215,14 +215,13 @@ class SshCluster(
             return {}
         return power.offered(each(machines, lambda machine: pool.looked(self._place(machine))), self.power)
 
-    def awaited(self) -> Generator[str]:
-        """Wait for hosts whose connection was lost.
+    def awaited(self, *, booting: bool = False) -> Generator[str]:
+        """Wait for hosts whose connection was lost, or for all of them while they are `booting`.
 
         Raises PerjouleError: one is not back within `patience`.
         """
-        yield from pool.regained(
-            [self._place(machine) for machine in self.hosts if machine.login], self.patience_s
-        )
+        places = [self._place(machine) for machine in self.hosts if machine.login]
+        yield from pool.regained(places, self.patience_s, booting=booting)
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

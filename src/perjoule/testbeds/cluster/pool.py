@@ -53,13 +53,13 @@ def lose(place: Place) -> None:
     _lost.add(place)
 
 
-def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
-    """Wait for those that were lost; yields whom it waits for.
+def regained(places: Sequence[Place], patience_s: float, *, booting: bool = False) -> Generator[str]:
+    """Wait for those that were lost, or for all while they are `booting`; yields whom it waits for.
 
     Raises PerjouleError: one is not back in time.
     """
     until_s = time.monotonic() + patience_s
-    for place in [place for place in places if place in _lost]:
+    for place in [place for place in places if booting or place in _lost]:
         told_already = False
         while True:
             try:
@@ -75,7 +75,7 @@ def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
                     )
                 told_already = True
                 time.sleep(_AGAIN_S)
-        _lost.remove(place)
+        _lost.discard(place)
 
 
 @atexit.register
