@@ -198,7 +198,7 @@ class _Owned(Mounted, OffersImages, TellsState):
         # for what a load must remember of the image
         self.directories = {client.name: client.directory / "image" for client in hosts.clients}
         each(hosts.clients, self._make_folder)
-        self._made = {name: pool.facts(name) for name in names.values()}
+        self._made = {client: pool.facts(name) for client, name in names.items()}
         self.facts = {"pool": table.pool, "images": {**self._made}, "version": self.state().version}
         self.logs, self.data_hosts = (), ()
         self.undropped = "the OSDs of the cluster"
@@ -223,10 +223,10 @@ class _Owned(Mounted, OffersImages, TellsState):
 
     def alive(self) -> None:
         """Check that the cluster answers and that the images are those that were made. Raises TransientError."""
-        for name, made in self._made.items():
+        for client, image in self._image_of.items():
             try:
-                now = self._pool.facts(name)
+                facts_now = self._pool.facts(image.name)
             except WorkloadError as error:
                 raise NoAnswer(error.what, where=error.where, next=error.next) from None
-            if now != made:
-                raise MountLost(f"{name} is no longer the image that was made", where="rbd")
+            if facts_now != self._made[client]:
+                raise MountLost(f"{image.name} is no longer the image that was made", where=client)

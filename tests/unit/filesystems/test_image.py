@@ -118,7 +118,7 @@ def test_each_client_has_an_image_which_alone_is_removed_at_the_end() -> None:
         assert able(mounted, TellsState).state().facts["pool"]
         facts = mounted.facts["images"]
         assert isinstance(facts, dict)
-        assert isinstance(made := facts[names[0]], dict)
+        assert isinstance(made := facts[host.name], dict)
         assert (made["size_bytes"], made["features"]) == (64 * MIB, ["layering"])
     assert host.images == THEIRS
     named = {words[-1] for words in host.ran if "--image" in words}
