@@ -7,10 +7,13 @@ the device is checked again, by its number. A device that no kernel has mapped i
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from pydantic import ValidationInfo, model_validator
+from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Mounted, Need, OffersImages, UnmappedImage, able
-from perjoule.model import Outcome
+from perjoule.model import OPTIONS, Outcome, is_to_run
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.workloads.fio import Fio
@@ -28,12 +31,20 @@ direct = [true, false]
 SHORT_S = 20.0
 
 
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Device(Fio):
     """Sequential or random, read, write or mixed I/O on each client's raw device; its options are those of
     `fio`.
     """
 
     needs: ClassVar[Need] = "devices"
+
+    @model_validator(mode="after")
+    def _loads_a_device(self, info: ValidationInfo) -> Self:
+        # its files would be on the client's own disk
+        if self.job is not None and is_to_run(info):
+            raise ValueError("a job file loads files, which a device has not (remove job)")
+        return self
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Write the full size once before any read, then drop caches.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import (
@@ -249,6 +250,13 @@ def test_an_image_smaller_than_the_load_is_reported_before_anything_is_written(
 ) -> None:
     with pytest.raises(WorkloadError, match="perjoule-client-1 holds 32 MiB, less than the 64 MiB"):
         load(operation="write", size="64 MiB").prepare((client,), Images(client), tmp_path)
+
+
+def test_a_job_file_whose_files_would_be_on_the_clients_own_disk_is_refused() -> None:
+    job = {"name": "my.fio", "text": "[write]\nrw=write\nsize=1m\n"}
+    with pytest.raises(ValidationError, match="a job file loads files, which a device has not"):
+        drivers.build("workloads", "device", {"job": job}, to_run=True)
+    drivers.build("workloads", "fio", {"job": job}, to_run=True)
 
 
 def test_a_file_system_without_devices_says_so(client: Client, tmp_path: Path) -> None:
