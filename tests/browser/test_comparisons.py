@@ -2,6 +2,7 @@
 paper beside.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from chromium import complaints, in_turns, show, violations, wait_drawn
+from chromium import Chrome, complaints, in_turns, show, wait_drawn
 from command.test_history import measure
 from perjoule.cli import cli
 
@@ -40,7 +41,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("browser", "name"), in_turns("comparison", "history", "index"), indirect=["browser"]
 )
-def test_each_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, pages: Path, name: str) -> None:
+def test_each_can_be_read_and_used_in_both_themes(
+    browser: Chrome, pages: Path, name: str, violations: Callable[[Chrome], list[str]]
+) -> None:
     browser.get((pages / f"{name}.html").as_uri())
     wait_drawn(browser)
     for theme in ("light", "dark"):

@@ -2,6 +2,7 @@
 from disk.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -11,8 +12,9 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import WITH_A_PHONE_BY_NIGHT, complaints, violations
+from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints
 from command.test_publishing import shared_key, total
+from day import by_day
 from perjoule import publishing
 from perjoule.model import Cell
 from perjoule.publishing import entry as entries
@@ -22,6 +24,7 @@ from perjoule.results import table
 from places import ROOT
 
 LIST = ROOT / "docs" / "list"
+PUBLICATIONS = ("access-patterns", "green-storage", "hep", "stores")
 CHECKS = ("clipped", "pale", "inaccessible")
 ROWS = """return [...document.querySelectorAll("tbody tr")].map((row) => arguments[0].map(
     (name) => row.querySelector(`[data-label="${name}"]`).firstChild.textContent.trim()))"""
@@ -58,6 +61,7 @@ def test_our_own_list_verifies_and_says_what_each_load_is(ours: OurList) -> None
     assert ours.built.refused == ()
     assert [entry.path for entry in ours.built.entries] == [*publishing.bundles(LIST)]
     by_title = {entry.title: entry for entry in ours.built.entries}
+    assert by_title.keys() == {*PUBLICATIONS}
     assert {row.pattern for row in by_title["green-storage"].rows} == {"sequential, 4 MiB"}
     assert {row.pattern for row in by_title["hep"].rows} == {"hep"}
     ranked = groups([by_title["green-storage"]])
@@ -93,7 +97,6 @@ def test_every_page_can_be_read_and_used_in_both_themes(browser: webdriver.Chrom
         browser.get(address)
         browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
         assert [one for check in CHECKS for one in complaints(browser, check)] == []
-        assert violations(browser) == []  # which takes seconds; what the themes change is their colours
         browser.find_element(By.ID, "theme").click()
         assert complaints(browser, "pale") == []
         wide, there = browser.execute_script(
@@ -101,6 +104,21 @@ def test_every_page_can_be_read_and_used_in_both_themes(browser: webdriver.Chrom
         )
         assert wide <= there
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+# Of the pages of publications, which have one template, the shortest by day: it takes seconds, the longest minutes.
+@pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
+@pytest.mark.parametrize("name", by_day(["list", *PUBLICATIONS], "list", "hep"))
+def test_axe_has_nothing_against_it(
+    browser: Chrome, ours: OurList, name: str, violations: Callable[[Chrome], list[str]]
+) -> None:
+    pages = {
+        entry.title: ours.built.page.parent / "entries" / entry.id / "index.html"
+        for entry in ours.built.entries
+    }
+    browser.get((pages | {"list": ours.built.page})[name].as_uri())
+    browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert violations(browser) == []  # what the themes change is their colours
 
 
 def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(

@@ -1,5 +1,6 @@
 """The page of a plan as a reader sees it: Debian's chromium opens the file from disk."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints, show, violations, wait_drawn
+from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints, show, wait_drawn
 from perjoule import planning
 from perjoule.planning.exploring import page
 from places import EXAMPLES
@@ -44,7 +45,7 @@ def test_the_checks_of_the_report_find_nothing_here(seen: webdriver.Chrome, chec
 
 
 @pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
-def test_axe_finds_nothing(browser: webdriver.Chrome) -> None:
+def test_axe_finds_nothing(browser: Chrome, violations: Callable[[Chrome], list[str]]) -> None:
     assert violations(browser) == []
 
 

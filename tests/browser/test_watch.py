@@ -3,17 +3,16 @@ and when it is gone.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import WITH_A_PHONE_BY_NIGHT, complaints, violations
+from chromium import WITH_A_PHONE_BY_NIGHT, Chrome, complaints
 from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
@@ -79,7 +78,7 @@ def told(folder: Path) -> Iterator[Told]:
 
 @pytest.mark.parametrize("browser", WITH_A_PHONE_BY_NIGHT, indirect=True)
 def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(
-    browser: webdriver.Chrome, folder: Path, told: Told
+    browser: Chrome, folder: Path, told: Told, violations: Callable[[Chrome], list[str]]
 ) -> None:
     def text(of: str) -> str:
         return browser.find_element(By.ID, of).text
