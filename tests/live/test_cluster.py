@@ -417,6 +417,7 @@ together = [
     {user = "reader", kind = "fio", operation = "read", size = "16 MiB", clients = [1]},
     {user = "writer", kind = "fio", operation = "write", size = "16 MiB", clients = [2]},
 ]""",
+    "elbencho": 'kind = "elbencho"\noperation = ["write", "randread"]\nsize = "8 MiB"\nthreads = 2',
     "hep": 'kind = "hep"\nsize = "16 MiB"\nworkers = "clients"',
     "hep in parts": 'kind = "hep"\nsize = "16 MiB"\nfiles = 1\ntasks_per_file = 4\nworkers = "clients"',
 }
@@ -513,7 +514,7 @@ BY_DAY = {
     "nfs": ("verified",),
     "nfs in user space": ("verified", "mixed users"),
     "local": ("fio's servers",),
-    "directory without root": ("fio", "fio in rounds", "a job file", "ior", "mdtest"),
+    "directory without root": ("fio", "fio in rounds", "a job file", "elbencho", "ior", "mdtest"),
 }
 DAYS = {name: {load: MATRIX[name][1][load] for load in loads} for name, loads in BY_DAY.items()}
 WHOLE = {name: workloads for name, (_, workloads) in MATRIX.items()}
@@ -532,7 +533,7 @@ ROWS = [
 ]
 # By each client in one direction, on either testbed; other loads end with the time, or move no files of a
 # stated size.
-MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
+MOVED_MIB = {"fio": {16, 32}, "together": {16}, "elbencho": {8}, "ior": {8}, "device": {16}}
 
 
 def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
