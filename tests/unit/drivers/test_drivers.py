@@ -144,6 +144,8 @@ class Witness:
     def note(self, event: str, words: tuple[Any, ...]) -> None:
         if not self.awake or threading.get_ident() in self._others:
             return
+        if event == "socket.bind" and words[1] == ("::1", 0):
+            return  # as urllib3 asks, when it is imported, whether there is IPv6
         if event == "open":
             written = words[2] & (
                 os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
