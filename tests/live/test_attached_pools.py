@@ -19,6 +19,7 @@ LOADS = {
     "image": 'kind = "device"\noperation = "write"\nsize = "8 MiB"\ntransfer = "1 MiB"\nverify = "crc32c"',
     "bucket": 'kind = "s3"\noperation = "put"\nsize = "8 MiB"\nobject = "1 MiB"',
 }
+LONG = 'kind = "device"\noperation = "write"\nsize = "64 MiB"\ntransfer = "64 KiB"\nrate = "1 MiB/s"'
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,23 @@ def test_a_store_is_measured_with_its_state_and_left_as_it_was(kind: str) -> Non
         assert written_bytes == pytest.approx(result["moved_bytes"], rel=0.02)
         assert record["redundancy"]["copies_count"] == 2
         assert there.administered() == before
+
+
+@pytest.mark.slow  # by day: tests/unit/filesystems/test_image.py
+@pytest.mark.parametrize("kind", ["image"])
+def test_what_a_run_left_that_was_killed_as_it_wrote_the_next_one_removes(kind: str) -> None:
+    with store(kind) as there:
+        before = there.administered()
+        process = there.started("killed", there.campaign("killed", LONG))
+        until_s = time.monotonic() + 60
+        while len(there.listed()) < len(before["data"]) + 5:
+            assert process.returncode is None and time.monotonic() < until_s, process.output()
+            time.sleep(0.1)
+        there.kill("killed", process)
+        assert there.listed() != before["data"]
+        measured(there, kind, "next")
+        assert there.administered() == before
+        assert there.behind() == []
 
 
 @pytest.mark.slow  # by day: a lost server of MooseFS, test_attached.py
