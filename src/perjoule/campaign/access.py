@@ -12,6 +12,10 @@ from perjoule.campaign.tables import TableRow
 from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
 from perjoule.machine.strangers import callers
 
+SECRETS = frozenset(
+    {"password_file", "secret"}
+)  # options that name files whose content, or a digest, is sent
+
 
 def fits(filesystem: TableRow, workload: TableRow) -> bool:
     """Say whether a file system offers what a workload needs."""
@@ -57,14 +61,16 @@ def check_passwords(document: Table, place: CampaignSource) -> None:
         raise place.error(path, fault, "copy it, once you have read it")
 
 
-def _secrets(document: Table) -> Iterator[Path]:
-    for name in ("meter", "filesystem"):
-        tables = document.get(name)
-        for number, table in enumerate(tables if is_list(tables) else ()):
-            if is_table(table) and "password_file" in table:
-                yield (name, number, "password_file")
-            if is_table(table) and is_table(cluster := table.get("beegfs")) and "secret" in cluster:
-                yield (name, number, "beegfs")
+def _secrets(value: object, path: Path = ()) -> Iterator[Path]:
+    """Yield the places of options that name files with secrets."""
+    if is_table(value):
+        for key, option in value.items():
+            if key in SECRETS:
+                yield (*path, key)
+            yield from _secrets(option, (*path, key))
+    elif is_list(value):
+        for number, option in enumerate(value):
+            yield from _secrets(option, (*path, number))
 
 
 def _need(workload: TableRow) -> Need:

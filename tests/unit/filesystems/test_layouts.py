@@ -107,6 +107,11 @@ NEEDED: dict[str, dict[str, Json]] = {
     },
     "slurm": {"nodes": 2},
     "grid5000": {"site": "lyon", "hosts": [{"cluster": "taurus", "role": "client"}]},
+    "chameleon": {
+        "hosts": [{"type": "compute_skylake", "role": "client"}],
+        "image": "CC-Ubuntu24.04",
+        "key": "mine",
+    },
 }
 
 
