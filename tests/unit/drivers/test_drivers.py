@@ -146,6 +146,8 @@ class Witness:
             return
         if event == "socket.bind" and words[1] == ("::1", 0):
             return  # as urllib3 asks, when it is imported, whether there is IPv6
+        if event in ("open", "os.mkdir", "os.rename") and "python-entrypoints" in str(words[0]):
+            return  # where stevedore, of OpenStack's libraries, keeps what it found, as Python does __pycache__
         if event == "open":
             written = words[2] & (
                 os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
