@@ -8,8 +8,9 @@ BIN := .venv/bin
 INSTALL := setup/install
 UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
-# Each process begins with its share of the files, so that few fixtures of modules are made twice.
-SIDE_BY_SIDE := --numprocesses auto --dist worksteal
+# Each process begins with its share of the files, so that few fixtures of modules are made twice. One more than there are
+# cores, since tests also wait: for children, clocks and disks.
+SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
 # Tests of real daemons mostly wait: seven keep two cores busy; what shares a fixture of its file shares a process.
 WAITING := --numprocesses 7 --dist loadgroup
 AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp

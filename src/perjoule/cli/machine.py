@@ -112,8 +112,8 @@ def down(kept: str | None, everything: bool) -> None:
     if kept and kept not in ids:
         advice = f"known: {', '.join(ids)}" if ids else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
-    # one that dies from here on is not stuck
-    tried = {kept, *(run.id for run in virtual.dead(everything=everything))}
+    # one that dies from here on is not stuck, nor is one that root alone may remove
+    tried = {kept, *(run.id for run in virtual.dead(everything=everything) if os.geteuid() == 0)}
     removed, failures = False, list[str]()
     for cleaned in _cleanings(kept, everything):
         lines = [

@@ -398,6 +398,9 @@ def test_cleaning_needs_root_only_when_there_is_something_to_clean(
     monkeypatch.setattr(runs, "runs", lambda: (run,))
     with pytest.raises(MachineError, match="sudo perjoule down"):
         virtual.clean()
+    cleaned = virtual.Virtual.clean()
+    assert (cleaned.removed, cleaned.failures) == ((), ())
+    assert cleaned.left == (f"{run.folder}: root's; `sudo perjoule down` removes it",)
 
 
 def test_a_run_is_alive_while_somebody_holds_its_lock(tmp_path: Path) -> None:

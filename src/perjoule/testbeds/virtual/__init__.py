@@ -247,8 +247,14 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
 
     @classmethod
     def clean(cls) -> Cleaned:
-        """Remove what killed runs left, but no cluster that was made to stay (`hold(keep=True)`)."""
-        return Cleaned(removed=clean(), left=(*strangers(), *blocked()))
+        """Remove what killed runs left, but no cluster that was made to stay (`hold(keep=True)`); who is not
+        root is told what root left, which is not theirs.
+        """
+        root = os.geteuid() == 0
+        of_root = (
+            () if root else tuple(f"{run.folder}: root's; `sudo perjoule down` removes it" for run in dead())
+        )
+        return Cleaned(removed=clean() if root else (), left=(*of_root, *strangers(), *blocked()))
 
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""
