@@ -6,10 +6,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import kills, sigkill
+from attached import CAMPAIGN
+from benchmarks import kills, sigkill, sigkill_attached
 from perjoule import campaign
 from perjoule.cli import cli
 from sysfs import Sysfs
+
+CEPH = 'ceph = {pool = "lab", keyring = "/keys"}'
+ATTACHED = {  # as the clusters of `sigkill_attached.py` are named
+    "pool": f'kind = "pool"\n{CEPH}',
+    "image": f'kind = "image"\n{CEPH}',
+    "bucket": f'kind = "bucket"\n{CEPH}\nendpoint = "http://127.0.0.1:1"\nbucket = "lab"\ncredentials = "/keys"',
+}
+FOLDER = 'kind = "directory"\npath = "/mnt"'
 
 
 @pytest.mark.parametrize("name", sigkill.STUDIES)
@@ -25,6 +34,24 @@ def test_each_study_is_a_campaign(name: str, tmp_path: Path) -> None:
     assert (plan.trials_count or len(asked.trials)) == len(asked.trials)
     assert bool(asked.trials[0].events) == name.startswith("events")
     assert ("power" in tomllib.loads(asked.text)["testbed"]) == (name == "power")
+
+
+@pytest.mark.parametrize("name", sigkill_attached.KINDS)
+def test_each_way_to_attach_has_a_load_that_fits(name: str) -> None:
+    workload = sigkill_attached.KINDS[name].workload
+    asked = campaign.parse(CAMPAIGN.format(filesystem=ATTACHED.get(name, FOLDER), workload=workload))
+    assert len(asked.trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [
+        (["a", "b"], ["b", "c"], "data: gone ['a'], new ['c']"),
+        ('{"pools": 1}', '{"pools": 2}', "data: '{\"pools\": 1}' became '{\"pools\": 2}'"),
+    ],
+)
+def test_what_was_left_is_named(was: object, now: object, words: str) -> None:
+    assert sigkill_attached.changed("data", was, now) == words
 
 
 def test_both_benchmarks_of_kills_read_journals_alike() -> None:
