@@ -444,6 +444,7 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     "cephfs": ('kind = "cephfs"\ncopies = 2', FILES),
     "orangefs": ('kind = "orangefs"', FILES),
     "beegfs": ('kind = "beegfs"', FILES),
+    "seaweedfs": ('kind = "seaweedfs"\nreplication = "001"', FILES | MPI),
     "nfs": ('kind = "nfs"', FILES),
     "nfs in user space": ('kind = "nfs"\nclient = "fuse"', FILES),
     "directory": ('kind = "directory"\npath = "FOLDER/mounted"', FILES | RANDOM),
@@ -511,6 +512,7 @@ BY_DAY = {
     "moosefs with sudo": ("fio at random",),
     "orangefs": ("verified",),
     "beegfs": ("verified",),
+    "seaweedfs": ("verified",),
     "nfs": ("verified",),
     "nfs in user space": ("verified", "mixed users"),
     "local": ("fio's servers",),
@@ -541,7 +543,8 @@ def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
     kinds = {filesystem.partition('"')[2].partition('"')[0] for filesystem, _ in MATRIX.values()}
     by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
     assert kinds - by_day == {"cephfs", "rados", "glusterfs", "device"}
-    installed = {name: loads for name, loads in DAYS.items() if name not in ("orangefs", "beegfs", "nfs")}
+    not_installed = ("orangefs", "beegfs", "seaweedfs", "nfs")
+    installed = {name: loads for name, loads in DAYS.items() if name not in not_installed}
     loads = {load for found in installed.values() for load in found}
     assert loads | {"hep", "hep in parts"} == FILES.keys() | RANDOM.keys() | MPI.keys()
 
