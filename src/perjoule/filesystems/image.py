@@ -36,12 +36,12 @@ from perjoule.drivers.protocols import (
 from perjoule.filesystems._attached import CephTable, NamedCluster
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._daemons import last_words
+from perjoule.filesystems._said import reading
 from perjoule.machine.each import each
 from perjoule.machine.processes import Identity, alive, own
 from perjoule.machine.programs import programs
-from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import OPTIONS, ClusterState, Json
-from perjoule.model.errors import MachineError, MountLost, NoAnswer, UnexpectedOutput, WorkloadError
+from perjoule.model.errors import MachineError, MountLost, NoAnswer, WorkloadError
 from perjoule.model.units import Bytes
 
 EXAMPLE = """\
@@ -155,10 +155,8 @@ class _Images:
             return {}
         if completed.returncode:
             raise WorkloadError(last_words(completed.stderr), where=self._host.name)
-        try:
+        with reading("rbd info"):
             return answers.image(completed.stdout).facts
-        except UNEXPECTED as error:
-            raise UnexpectedOutput(f"unexpected output: {words(error)}", where="rbd info") from None
 
     def remove(self, name: str) -> None:
         """Remove an image, if it exists, once Ceph has forgotten who used it and was killed.

@@ -17,13 +17,12 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._guarded import unguarded
-from perjoule.filesystems._said import unexpected
+from perjoule.filesystems._said import reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
-from perjoule.machine.untrusted import UNEXPECTED, json_from
-from perjoule.machine.untrusted import words as unexpected_words
+from perjoule.machine.untrusted import json_from
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
-from perjoule.model.errors import UnexpectedOutput, WorkloadError
+from perjoule.model.errors import WorkloadError
 
 COMMANDS = ("status", "osd dump", "osd tree", "df detail", "versions")
 STATUSES = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
@@ -123,44 +122,40 @@ class CephTable(ClusterTable):
         return state(lines, pool, asked_s)
 
 
+@reading("ceph")
 def state(lines: Sequence[str], pool: str, asked_s: float) -> ClusterState:
     """Parse the answers to `COMMANDS`, each one line of JSON.
 
     Raises WorkloadError: they are none of Ceph's, or there is no such pool.
     """
-    try:
-        status, dump, tree, df, versions = map(json_from, lines)
-        if status["health"]["status"] not in STATUSES:
-            raise unexpected(lines[0], "ceph status")
-        pools = {made["pool_name"]: made for made in dump["pools"]}
-        if pool not in pools:
-            raise WorkloadError(f'there is no pool "{pool}"', where="ceph osd dump")
-        redundancy = _redundancy(pools[pool], dump["erasure_code_profiles"])
-        # of files' names and attributes, as far as a file system says so; a load's own are not counted apart
-        counted = [made["pool_name"] for made in dump["pools"] if not _is_metadata(made)]
-        stats = [made["stats"] for made in df["pools"] if made["name"] in counted]
-        groups = _groups(status)
-        return ClusterState(
-            asked_s=asked_s,
-            version=", ".join(versions["overall"]),
-            redundancy=redundancy,
-            health=status["health"]["status"],
-            lacks="; ".join(_lacks(status, dump, groups)),
-            work=_texts(
-                {name: n for name, n in groups.items() if _is_whole(name) and name != "active+clean"}
-            ),
-            parts=_parts(dump, tree, status) | {f"pool {pool}": redundancy.text},
-            facts={
-                "pool": _pool(pools[pool]),
-                "warnings": {code: check["summary"]["message"] for code, check in _checks(status).items()},
-                "used_ratio": df["stats"].get("total_used_raw_ratio"),
-                "placement_groups": {**groups},
-            },
-            written_bytes=sum(int(stat["wr_bytes"]) for stat in stats),
-            read_bytes=sum(int(stat["rd_bytes"]) for stat in stats),
-        )
-    except UNEXPECTED as error:
-        raise UnexpectedOutput(f"unexpected output: {unexpected_words(error)}", where="ceph") from None
+    status, dump, tree, df, versions = map(json_from, lines)
+    if status["health"]["status"] not in STATUSES:
+        raise unexpected(lines[0], "ceph status")
+    pools = {made["pool_name"]: made for made in dump["pools"]}
+    if pool not in pools:
+        raise WorkloadError(f'there is no pool "{pool}"', where="ceph osd dump")
+    redundancy = _redundancy(pools[pool], dump["erasure_code_profiles"])
+    # of files' names and attributes, as far as a file system says so; a load's own are not counted apart
+    counted = [made["pool_name"] for made in dump["pools"] if not _is_metadata(made)]
+    stats = [made["stats"] for made in df["pools"] if made["name"] in counted]
+    groups = _groups(status)
+    return ClusterState(
+        asked_s=asked_s,
+        version=", ".join(versions["overall"]),
+        redundancy=redundancy,
+        health=status["health"]["status"],
+        lacks="; ".join(_lacks(status, dump, groups)),
+        work=_texts({name: n for name, n in groups.items() if _is_whole(name) and name != "active+clean"}),
+        parts=_parts(dump, tree, status) | {f"pool {pool}": redundancy.text},
+        facts={
+            "pool": _pool(pools[pool]),
+            "warnings": {code: check["summary"]["message"] for code, check in _checks(status).items()},
+            "used_ratio": df["stats"].get("total_used_raw_ratio"),
+            "placement_groups": {**groups},
+        },
+        written_bytes=sum(int(stat["wr_bytes"]) for stat in stats),
+        read_bytes=sum(int(stat["rd_bytes"]) for stat in stats),
+    )
 
 
 def _lacks(status: Any, dump: Any, groups: Mapping[str, int]) -> list[str]:
