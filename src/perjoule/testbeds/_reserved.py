@@ -23,6 +23,7 @@ from perjoule.model.errors import MachineError
 GONE_S = 60.0  # for a reservation to end that is to
 _FIRST_LOOK_S, _LOOK_S = 1.0, 60.0  # at what goes on there; many look at a lender
 _MARK = "perjoule-"
+_MOST_CHARACTERS = 200  # of what a lender says, in a sentence
 
 
 class ReservationNote:
@@ -163,6 +164,12 @@ def ended(lender: Lender, name: str) -> list[str]:
         if not lender.living(name):
             return [lender.text(id) for id in refusals]
     raise MachineError(next(filter(None, refusals.values()), "it does not end"), next="see its state there")
+
+
+def sentence(text: str) -> str:
+    """Return what a lender says as part of a sentence: one line, not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]} ..."
 
 
 def looks(limit_s: float) -> Generator[None]:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
-from perjoule.testbeds._reserved import Lender
+from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, LEASE = "chameleon", "Chameleon lease"
 FIX = ".venv/bin/pip install 'perjoule[chameleon]'"
@@ -28,7 +28,6 @@ ANSWER_S = 60.0
 _FLAVOR, _PUBLIC = "baremetal", "public"  # Chameleon's names for whole nodes, and for the Internet
 _VERSIONS = {"reservation": None, "compute": None, "image": "2", "network": "2"}
 _SERVICE_OF = {"image": "image", "network": "network", "flavor": "compute"}
-_MOST_WORDS = 200  # characters of what an API says, in a sentence
 _ENDS = {
     "TERMINATED": "has ended",
     "TERMINATING": "is ending",
@@ -250,7 +249,7 @@ class ChameleonSite(Lender):
                 if entry["version"] == 4 and entry.get("OS-EXT-IPS:type", "fixed") == "fixed"
             ]
             fault = str(server["fault"]["message"]) if server.get("fault") else ""
-            return ServerState(str(server["status"]), _sentence(fault), next(iter(addresses), ""))
+            return ServerState(str(server["status"]), sentence(fault), next(iter(addresses), ""))
 
     def publish(self, reservation: str, servers: Sequence[str]) -> list[str]:
         """Give each server a public address of a reservation; return them in this order.
@@ -288,13 +287,13 @@ def _answers() -> Generator[None]:
     except Unauthorized:
         raise LoginRefused("Chameleon refuses the login (401)", next=LOGIN) from None
     except HttpError as error:
-        raise MachineError(f"Chameleon: {_sentence(_words_of(error))}") from None
+        raise MachineError(f"Chameleon: {sentence(_words_of(error))}") from None
     except ConnectionError as error:
         raise MachineError(
             f"the API of Chameleon does not answer ({type(error).__name__})", next="try again later"
         ) from None
     except (ClientException, SDKException) as error:  # of what is configured
-        raise MachineError(f"OpenStack: {_sentence(str(error))}", next=LOGIN) from None
+        raise MachineError(f"OpenStack: {sentence(str(error))}", next=LOGIN) from None
     except UNEXPECTED as error:
         raise MachineError(f"an answer of Chameleon has another form: {words(error)}") from None
 
@@ -307,8 +306,3 @@ def _words_of(error: Any) -> str:
             return str(text)
         return str(next(iter(body.values()))["message"])  # Nova's and Neutron's
     return str(error.details or error.message)
-
-
-def _sentence(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MOST_WORDS else f"{line[:_MOST_WORDS]} ..."

@@ -13,14 +13,13 @@ from typing import Any
 from perjoule.machine.untrusted import UNEXPECTED, text_of, words
 from perjoule.model import Json
 from perjoule.model.errors import LoginRefused, MachineError
-from perjoule.testbeds._reserved import Lender
+from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, JOB = "grid5000", "Grid'5000 job"
 FIX = ".venv/bin/pip install 'perjoule[grid5000]'"
 LOGIN = "~/.python-grid5000.yaml"
 ANSWER_S = 30.0
 _MOST_BYTES = 64 * 1024  # of the file with the login
-_MOST_WORDS = 200  # characters of what the API says, in a sentence
 _ENDS = {
     "error": "was ended, or failed",
     "finishing": "is ending",
@@ -166,18 +165,13 @@ def _answers() -> Generator[None]:
         if (status := getattr(error, "response_code", None)) in (401, 403):
             problem = f"the API of Grid'5000 refuses the login ({status})"
             raise LoginRefused(problem, next=f"correct {LOGIN}") from None
-        raise MachineError(f"Grid'5000: {_sentence(str(error))}") from None
+        raise MachineError(f"Grid'5000: {sentence(str(error))}") from None
     except OSError as error:  # as those of requests are
         raise MachineError(
             f"the API of Grid'5000 does not answer ({type(error).__name__})", next="try again later"
         ) from None
     except UNEXPECTED as error:
         raise MachineError(f"an answer of Grid'5000 has another form: {words(error)}") from None
-
-
-def _sentence(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MOST_WORDS else f"{line[:_MOST_WORDS]} ..."
 
 
 def _job(job: Any) -> GridJob:
