@@ -21,7 +21,7 @@ from pathlib import Path as File
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.campaign.access import check_access, check_passwords
+from perjoule.campaign.access import check_access
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
@@ -46,6 +46,7 @@ from perjoule.campaign.making.simulate import described, simulated
 from perjoule.campaign.mixed_users import users
 from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.pairs import FileSystemPair, pairs, testbeds
+from perjoule.campaign.passed import check_passwords
 from perjoule.campaign.plan import Plan, PlannedTrial, plan
 from perjoule.campaign.schema import schema
 from perjoule.campaign.source import (

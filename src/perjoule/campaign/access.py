@@ -3,18 +3,11 @@ compares folders with buckets.
 """
 
 import itertools
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from perjoule.campaign.lines import Path
-from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
+from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import TableRow
 from perjoule.drivers.protocols import FileSystem, NamesCluster, Need, RemakesPools, Workload
-from perjoule.machine.strangers import callers
-
-SECRETS = frozenset(
-    {"password_file", "secret"}
-)  # options that name files whose content, or a digest, is sent
 
 
 def fits(filesystem: TableRow, workload: TableRow) -> bool:
@@ -48,29 +41,6 @@ def check_access(
                 "others'"
             )
             raise place.error((*workload.path, "operation"), fault, "choose another operation")
-
-
-def check_passwords(document: Table, place: CampaignSource) -> None:
-    """Check that a campaign of another user's names no file that would be sent to a server that it names, too, as a
-    password or as a digest of one. Raises CampaignError.
-    """
-    if place.owner in (None, 0, os.geteuid(), *callers()):
-        return
-    for path in _secrets(document):
-        fault = f"{place.name} belongs to another user (uid {place.owner}), and would have a file of yours sent to a server"
-        raise place.error(path, fault, "copy it, once you have read it")
-
-
-def _secrets(value: object, path: Path = ()) -> Iterator[Path]:
-    """Yield the places of options that name files with secrets."""
-    if is_table(value):
-        for key, option in value.items():
-            if key in SECRETS:
-                yield (*path, key)
-            yield from _secrets(option, (*path, key))
-    elif is_list(value):
-        for number, option in enumerate(value):
-            yield from _secrets(option, (*path, number))
 
 
 def _need(workload: TableRow) -> Need:

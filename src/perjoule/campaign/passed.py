@@ -1,16 +1,21 @@
 """What a campaign's tables pass on to programs, daemons and configuration files, whatever the driver: looked
 at once, as written.
 
-Drivers' options have rules in their types (`model.options.passed_on`); here is the one that holds for all of
+Drivers' options have rules in their types (`model.options.passed_on`); here are those that hold for all of
 them. None holds for the campaign of results that are only read.
 """
 
+import os
 from collections.abc import Iterator
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
+from perjoule.machine.strangers import callers
 from perjoule.model.permitted import control_character
 from perjoule.model.validation import written
+
+# options that name files whose content, or a digest of it, is sent to a server
+SECRETS = frozenset({"password_file", "secret"})
 
 
 def require_one_line(path: Path, options: Table, source: CampaignSource) -> None:
@@ -38,3 +43,26 @@ def _texts(value: object) -> Iterator[str]:
     elif is_list(value):
         for inner in value:
             yield from _texts(inner)
+
+
+def check_passwords(document: Table, place: CampaignSource) -> None:
+    """Check that a campaign of another user's names no file that would be sent to a server that it names, too, as a
+    password or as a digest of one. Raises CampaignError.
+    """
+    if place.owner in (None, 0, os.geteuid(), *callers()):
+        return
+    for path in _secrets(document):
+        fault = f"{place.name} belongs to another user (uid {place.owner}), and would have a file of yours sent to a server"
+        raise place.error(path, fault, "copy it, once you have read it")
+
+
+def _secrets(value: object, path: Path = ()) -> Iterator[Path]:
+    """Yield the places of options that name files with secrets."""
+    if is_table(value):
+        for key, option in value.items():
+            if key in SECRETS:
+                yield (*path, key)
+            yield from _secrets(option, (*path, key))
+    elif is_list(value):
+        for number, option in enumerate(value):
+            yield from _secrets(option, (*path, number))

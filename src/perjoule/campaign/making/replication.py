@@ -11,7 +11,7 @@ from typing import Any, cast
 import tomlkit
 
 from perjoule import campaign
-from perjoule.campaign.access import check_passwords
+from perjoule.campaign.passed import check_passwords
 from perjoule.campaign.source import owned_text_of, read_toml
 from perjoule.campaign.tables import OWN_TESTBED
 from perjoule.model.errors import CampaignError
