@@ -174,15 +174,8 @@ class Ipmi(Placed):
     def _argv(self) -> list[str]:
         if not self.address:
             return [self.tool, "-I", "open", "dcmi", "power", "reading"]
-        login = [
-            "-U",
-            self.user,
-            "-E",
-            "-L",
-            "USER",
-            "-C",
-            str(self.cipher),
-        ]  # the password is in the environment
+        # -E: the password is in the environment
+        login = ["-U", self.user, "-E", "-L", "USER", "-C", str(self.cipher)]
         # one question, one second: a reading that comes later is worth nothing
         patience = ["-N", "1", "-R", "1"]
         return [
