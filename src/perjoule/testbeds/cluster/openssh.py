@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.machine.scripts import BASH
-from perjoule.machine.strangers import meddlers
+from perjoule.machine.strangers import callers, meddlers
 from perjoule.model.errors import CampaignError, HostUnreachable, LoginRefused, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
@@ -142,7 +142,7 @@ def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) ->
         content = sorted(path.iterdir()) if folders and is_folder else []
     except OSError as error:
         raise CampaignError(f"can't be read ({error.strerror})", where=str(path), next=advice) from None
-    users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
+    users = {0, os.geteuid(), *callers()}
     regular = stat.S_ISREG(state.st_mode) or (folders and stat.S_ISDIR(state.st_mode))
     if not regular or state.st_uid not in users or state.st_mode & 0o022 or meddler:
         problem = f"other users can change this {kind}" + (f" ({meddler})" if meddler else "")
