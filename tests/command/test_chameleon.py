@@ -33,6 +33,7 @@ path = "{folder}/files"
 kind = "fio"
 operation = "write"
 size = "4 MiB"
+transfer = "64 KiB"
 rate = "1 MiB/s"
 """
 
