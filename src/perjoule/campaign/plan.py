@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from perjoule import catalogue, drivers
 from perjoule.campaign.defaults import COUNTERS, MODEL
-from perjoule.campaign.reading import follows
+from perjoule.campaign.reading import follows, shares_blocks
 from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import ComputesBesides, laid_out_bytes
 from perjoule.model import Campaign, Spec, Trial
@@ -79,14 +79,17 @@ def plan(campaign: Campaign) -> Plan:
     """
     steps: list[PlannedTrial] = []
     for index, group in enumerate(campaign.groups):
+        blocks_bytes = 0  # of a device that are laid out
         for before, trial in zip((None, *group), group, strict=False):
             workload = drivers.workload(trial.workload)
             moved_bytes = workload.moved_bytes(trial.clients_count)
             speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
             measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
+            laid_bytes = laid_out_bytes(workload, trial.clients_count)
             # a read behind its own write finds what that wrote, as `execution.layouts` has it
-            if not (before and follows(before, trial)):
-                loading_s += min(loading_s, laid_out_bytes(workload, trial.clients_count) / speed)
+            if not (before and follows(before, trial)) and laid_bytes > blocks_bytes:
+                loading_s += laid_bytes / speed
+                blocks_bytes = laid_bytes if shares_blocks(trial) else 0
             duration_s = loading_s + 2 * campaign.settle_s + besides_s(trial)
             optional = campaign.until is not None and trial.repetition > campaign.least_count
             steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional, index))

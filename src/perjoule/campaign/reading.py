@@ -1,9 +1,10 @@
-"""Trials that read what another trial has just written: the same load but for its operation, right behind
-it.
+"""Trials that read what another trial has written: the same load but for its operation, right behind it; or
+any load of the same blocks.
 """
 
 from collections.abc import Mapping, Sequence
 
+from perjoule import drivers
 from perjoule.model import Trial
 
 # of a write and of its read
@@ -16,6 +17,13 @@ def follows(write: Trial, read: Trial) -> bool:
     """
     operations = write.workload.options.get("operation"), read.workload.options.get("operation")
     return operations in OPERATIONS and _load(write) == _load(read) and not write.events and not read.events
+
+
+def shares_blocks(trial: Trial) -> bool:
+    """Return whether a trial loads the blocks that others of its deployment load: those of a device, which has no
+    files.
+    """
+    return drivers.workload(trial.workload).needs == "devices" and not trial.events
 
 
 def behind_their_writes(trials: Sequence[Trial]) -> list[Trial]:

@@ -165,7 +165,7 @@ def _show_paper(paper: Paper) -> None:
     metavar="N",
     type=click.IntRange(min=1),
     help=(
-        "Divide the paper's sizes by N; by default, such that virtual hosts need less than an hour, and by 1 "
+        "Divide the paper's sizes by N; by default, such that virtual hosts need at most 45 minutes, and by 1 "
         "with --testbed FILE."
     ),
 )

@@ -3,7 +3,8 @@
 Where a file system puts a file decides how fast it is read: repetitions that read what an earlier trial wrote
 would measure one placement again and again. So each trial gets a new folder, and reads lay out what they need
 in it, outside the measured window. A read that follows its own write (the same load, repetition and clients)
-finds what that wrote. The folder of a trial goes before the next one is prepared.
+finds what that wrote. The folder of a trial goes before the next one is prepared. Loads of devices, which have
+no files, use the same blocks in all trials of a deployment, so they have one place in it.
 """
 
 import secrets
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perjoule.campaign.reading import follows
+from perjoule.campaign.reading import follows, shares_blocks
 from perjoule.drivers.protocols import Host, Mounted, Within
 from perjoule.machine.each import each
 from perjoule.model import Trial
@@ -35,7 +36,7 @@ class Layouts:
 
         Raises WorkloadError, TransientError.
         """
-        if self._last and self._sound and follows(self._last[0], trial):
+        if self._last and self._keeps(*self._last, trial, clients):
             place = self._last[1]
         else:
             self._remove()
@@ -44,6 +45,14 @@ class Layouts:
             self._first_then_others(clients, place, ["mkdir", "-p", "--"])
         self._last, self._sound = (trial, place, clients), False
         return place
+
+    def _keeps(
+        self, last: Trial, place: Within, last_clients: Sequence[Host], trial: Trial, clients: Sequence[Host]
+    ) -> bool:
+        """Return whether a trial finds what lies in the place of the last one."""
+        if shares_blocks(last) and shares_blocks(trial):
+            return [client.name for client in last_clients] == [client.name for client in clients]
+        return self._sound and follows(last, trial)
 
     def measured(self) -> None:
         """Say that the last trial did what it should, so a read that follows may use what it wrote."""

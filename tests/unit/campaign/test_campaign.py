@@ -17,6 +17,7 @@ from editor import faults
 from perjoule import campaign, drivers
 from perjoule.campaign.attachments import attached
 from perjoule.campaign.lines import key_lines, line_of
+from perjoule.campaign.plan import speed_bytes_per_s
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import fields_of, takes_list
 from perjoule.model import Campaign
@@ -306,6 +307,31 @@ def test_the_plan_writes_no_files_for_reads_that_find_those_of_their_own_write()
     reads = [step for step in apart.steps if step.trial.workload.options["operation"] == "read"]
     assert len(reads) == len(apart.steps) / 2
     assert apart.duration_s - behind.duration_s == pytest.approx(sum(step.loading_s for step in reads))
+
+
+def test_the_plan_lays_a_device_out_once_in_each_deployment_wholly() -> None:
+    text = """
+repetitions = 3
+[testbed]
+kind = "virtual"
+cluster = ["pc-hdd1", "pc-ssd1"]
+disk = "directory"
+[[filesystem]]
+kind = "device"
+[[workload]]
+kind = "device"
+operation = ["read", "randread"]
+size = "1 GiB"
+duration = "1 s"
+"""
+    plan = campaign.plan(campaign.parse(text))
+    for index in (0, 1):
+        steps = [step for step in plan.steps if step.group_index == index]
+        laying_s = 2**30 / speed_bytes_per_s(steps[0].trial.testbed, 1)
+        besides_s = [step.duration_s - step.loading_s for step in steps]
+        assert besides_s[1:] == pytest.approx([besides_s[1]] * 5)
+        # longer than the load, which ends after a second
+        assert besides_s[0] - besides_s[1] == pytest.approx(laying_s)
 
 
 def test_the_plan_writes_beforehand_only_what_a_load_reads_and_does_not_write_itself() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from perjoule.campaign.reading import behind_their_writes, follows
 from perjoule.execution.layouts import Layouts, keep
-from perjoule.model import Json, Spec, Trial
+from perjoule.model import Json, Spec, Trial, TrialEvent
 from perjoule.model.errors import WorkloadError
 from perjoule.store.layouts import FILE
 from scripted import ScriptedHost, ScriptedMount
@@ -93,6 +93,19 @@ def test_a_read_of_fewer_clients_than_wrote_lays_out_its_own() -> None:
     layouts.measured()
     assert layouts.of(trial("read", 1), [host]).layout_name != written.layout_name
     assert [argv[0] for argv in other.ran] == ["mkdir", "rm"]
+
+
+def test_loads_of_a_device_find_what_was_laid_out_before_in_their_deployment() -> None:
+    read = replace(trial("read"), workload=Spec("device", {"operation": "read", "size": "64 MiB"}, "fio"))
+    host, other = ScriptedHost("client-1"), ScriptedHost("client-2")
+    layouts = Layouts(ScriptedMount(host, other))
+    place = layouts.of(read, [host])  # of which nothing was measured
+    assert layouts.of(replace(read, repetition=2), [host]) is place
+    assert [argv[0] for argv in host.ran] == ["mkdir"]
+    both = layouts.of(replace(read, clients_count=2), [host, other])  # another client's device is another one
+    assert both.layout_name != place.layout_name
+    disturbed = replace(read, clients_count=2, events=(TrialEvent(1.0, "kill", "client-1"),))
+    assert layouts.of(disturbed, [host, other]) is not both
 
 
 def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from perjoule.papers import published
 from perjoule.papers.facts import same
 
 GIB, MIB, KIB = 2**30, 2**20, 2**10
-MOST_MINUTES = 60
+MOST_MINUTES = 45
 
 
 class Parameter(NamedTuple):
@@ -393,10 +393,10 @@ def test_a_campaign_says_what_differs_from_its_paper_and_only_that(name: str) ->
 @pytest.mark.parametrize(
     "paper", [name for name in published.names() if published.paper(name).kind == "paper"]
 )
-def test_a_repeated_study_takes_less_than_an_hour(paper: str) -> None:
+def test_a_repeated_study_takes_at_most_45_minutes(paper: str) -> None:
     plans = [
         campaign.plan(campaign.parse(replication.written(study)))
         for study in replication.reproductions(paper)
     ]
-    assert sum(plan.duration_s for plan in plans) < MOST_MINUTES * 60
+    assert sum(plan.duration_s for plan in plans) <= MOST_MINUTES * 60
     assert not [fault for plan in plans for fault in short_loads(plan)]
