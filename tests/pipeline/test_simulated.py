@@ -314,7 +314,7 @@ def test_what_could_not_be_removed_at_the_end_is_told(
             try:
                 yield mounted
             finally:
-                able(mounted, OfOthers).unremoved = "lab: all of it stays"
+                able(mounted, OfOthers).unremoved = ("lab: all of it stays",)
 
     def observe(notice: Notice) -> None:
         told.append(notice.text)

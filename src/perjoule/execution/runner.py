@@ -238,8 +238,8 @@ class _Group:
             with drivers.filesystem(trial.filesystem).mount(hosts) as mounted:
                 yield mounted
         finally:
-            if isinstance(mounted, OfOthers) and mounted.unremoved:
-                self.observe(Notice("note", mounted.unremoved))
+            for sentence in mounted.unremoved if isinstance(mounted, OfOthers) else ():
+                self.observe(Notice("note", sentence))
 
     def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.AgedDeployment | None:
         target = drivers.filesystem(trial.filesystem).aged

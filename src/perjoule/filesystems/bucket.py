@@ -135,7 +135,8 @@ class ExistingBucket(FileSystem, NamesCluster):
             mounted = _OfCeph(self, hosts, prefix, self.ceph) if self.ceph else _Part(self, hosts, prefix)
             yield mounted
         finally:
-            remove_at_end(mounted, f"{prefix} in bucket {self.bucket}", lambda: ask("remove", prefix, LONG_S))
+            name = f"{prefix} in bucket {self.bucket}"
+            remove_at_end(mounted, {name: lambda: ask("remove", prefix, LONG_S)})
 
 
 class _Part(Mounted, OffersBuckets, OfOthers):

@@ -9,7 +9,8 @@ outside of the page cache. https://www.ibm.com/docs/en/storage-scale/5.2.3?topic
 
 import secrets
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
@@ -35,6 +36,7 @@ from perjoule.filesystems._attached import (
     LustreTable,
     MooseTable,
     NamedCluster,
+    remove_at_end,
 )
 from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._on_clients import OnClients
@@ -43,7 +45,7 @@ from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, guarded_check, is_local
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import MachineError, WorkloadError
+from perjoule.model.errors import MachineError
 
 FIX = "mount it there, or set path to a folder that this user can write to"
 GUARD = "run as that user; where several may write, run without root, or chmod +t"
@@ -152,11 +154,12 @@ class Directory(FileSystem, NamesCluster):
             return "" if test.returncode == 0 else f"{directories[client.name]} is gone"
 
         def remove(client: Host) -> None:
-            if made := directories.get(client.name):
-                with suppress(WorkloadError):  # the note last: whoever cleans up after a kill needs it
-                    for path in (made, client.directory / MADE / made.name):
-                        client.run(["rm", "-rf", "--one-file-system", "--", path], timeout_s=600)
+            made = directories[client.name]
+            # the note last: whoever cleans up after a kill needs it
+            for path in (made, client.directory / MADE / made.name):
+                client.run(["rm", "-rf", "--one-file-system", "--", path], timeout_s=600)
 
+        mounted: OnClients | None = None
         try:
             directories[first.name] = self._folder(first)
             made_by_first = _state(first, directories[first.name]) if further else ""
@@ -176,7 +179,10 @@ class Directory(FileSystem, NamesCluster):
             mounted.data_hosts = tuple(directories) if all(map(is_local, mounts_of.values())) else ()
             yield mounted
         finally:
-            each(hosts.clients, remove)
+            made_on = [client for client in hosts.clients if client.name in directories]
+            remove_at_end(
+                mounted, {f"{directories[c.name]} on {c.name}": partial(remove, c) for c in made_on}
+            )
 
     def _folder(self, client: Host) -> Path:
         if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:

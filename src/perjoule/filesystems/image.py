@@ -12,7 +12,8 @@ import re
 import secrets
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
@@ -29,11 +30,12 @@ from perjoule.drivers.protocols import (
     Mounted,
     NamesCluster,
     OffersImages,
+    OfOthers,
     Pool,
     TellsState,
     UnmappedImage,
 )
-from perjoule.filesystems._attached import CephTable, NamedCluster
+from perjoule.filesystems._attached import CephTable, NamedCluster, remove_at_end
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._said import reading
@@ -104,14 +106,17 @@ class OwnImages(FileSystem, NamesCluster):
         except WorkloadError as error:
             raise MachineError(error.what, where=error.where, next=error.next) from None
         names = {client.name: new_name() for client in hosts.clients}
+        mounted: _Owned | None = None
         try:
             for name in names.values():
                 pool.make(name, self.size_bytes)
-            yield _Owned(self, hosts, pool, names)
+            mounted = _Owned(self, hosts, pool, names)
+            yield mounted
         finally:
-            for name in names.values():
-                with suppress(WorkloadError):
-                    pool.remove(name)
+            removals = {
+                f"the image of {client}": partial(pool.remove, name) for client, name in names.items()
+            }
+            remove_at_end(mounted, removals)
 
 
 def new_name() -> str:
@@ -181,7 +186,7 @@ class _Images:
         return ["--pool", self._pool, "--image", name]
 
 
-class _Owned(Mounted, OffersImages, TellsState):
+class _Owned(Mounted, OffersImages, TellsState, OfOthers):
     """The images of one run."""
 
     def __init__(self, options: OwnImages, hosts: Hosts, pool: _Images, names: Mapping[str, str]) -> None:

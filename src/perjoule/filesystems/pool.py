@@ -101,7 +101,7 @@ class ExistingPool(FileSystem, NamesCluster):
             mounted = _Part(self.ceph, hosts, client, run)
             yield mounted
         finally:
-            remove_at_end(mounted, f"run {run} in pool {self.ceph.pool}", lambda: client.remove(run))
+            remove_at_end(mounted, {f"run {run} in pool {self.ceph.pool}": lambda: client.remove(run)})
 
 
 class _Client:

@@ -97,16 +97,17 @@ def test_what_a_store_refuses_to_remove_at_the_end_is_told(
     store: S3Store, hosts: Hosts, tmp_path: Path
 ) -> None:
     with bucket(store, tmp_path).mount(hosts) as mounted:
-        assert able(mounted, OfOthers).unremoved == ""
+        assert able(mounted, OfOthers).unremoved == ()
         (prefix,) = {name.partition("/")[0] for name in store.objects} - {"theirs", "perjoule-results.csv"}
         store.answer = lambda method, target, _: (
             refusal("AccessDenied", status=403) if method in ("DELETE", "POST") else None
         )
     assert f"{prefix}/owner" in store.objects
-    assert able(mounted, OfOthers).unremoved.startswith(
+    (sentence,) = able(mounted, OfOthers).unremoved
+    assert sentence.startswith(
         f"local: {prefix}/ in bucket {BUCKET} could not be removed: S3: DELETE /{BUCKET}/{prefix}/owner: 403 AccessDenied"
     )
-    assert able(mounted, OfOthers).unremoved.endswith("the next run on this machine that uses it tries again")
+    assert sentence.endswith("the next run on this machine that uses it tries again")
 
 
 def test_a_bucket_that_keeps_what_is_removed_is_refused_before_anything_is_written(

@@ -5,16 +5,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 
 from perjoule.drivers import build
-from perjoule.drivers.protocols import MADE, Check, Host, Hosts, OfOthers
+from perjoule.drivers.protocols import MADE, Check, Completed, Host, Hosts, OfOthers, able
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
 from perjoule.model.doubts import CACHE
-from perjoule.model.errors import MachineError, MountLost
+from perjoule.model.errors import MachineError, MountLost, WorkloadError
 from perjoule.testbeds.local import Local
 from perjoule.workloads._running import cold
 from scripted import ScriptedHost
@@ -167,6 +168,23 @@ def test_clients_that_see_the_same_file_system_share_a_folder_whose_files_lie_no
         assert (mounted.data_hosts, mounted.locate(made / "file")) == ((), ())
     assert lustre == {"/scratch"}
     assert not any(client.files for client in clients), "no note stays"
+
+
+def test_a_folder_that_is_not_removed_at_the_end_is_told_and_its_note_stays() -> None:
+    class Stuck(Client):
+        def run(self, argv: Sequence[str | Path], *, check: bool = True, **_: Any) -> Completed:
+            if argv[0] == "rm":
+                raise WorkloadError("rm: not empty", where=self.name)
+            return super().run(argv, check=check)
+
+    client = Stuck("client-1", {"/scratch"}, "/dev/sda1")
+    with Directory(path=Path("/scratch")).mount(Hosts((client,))) as mounted:
+        (made,) = mounted.directories.values()
+    (sentence,) = able(mounted, OfOthers).unremoved
+    assert sentence.startswith(
+        f"client-1: {made} on client-1 could not be removed: rm: not empty; the next run"
+    )
+    assert client.files
 
 
 def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() -> None:

@@ -18,6 +18,7 @@ from perjoule.drivers.protocols import (
     Hosts,
     NamesCluster,
     OffersImages,
+    OfOthers,
     TellsState,
     able,
 )
@@ -166,6 +167,18 @@ def test_an_image_that_stays_in_use_is_named(killed: str, monkeypatch: pytest.Mo
     ):
         pass
     assert host.images == THEIRS | {killed: MIB}
+
+
+def test_each_image_that_is_not_removed_at_the_end_is_told() -> None:
+    host = RbdHost()
+    with image().mount(Hosts((host, RbdHost("client-2")))) as mounted:
+        assert able(mounted, OfOthers).unremoved == ()
+        host.refusal = "couldn't connect to cluster! error -13"
+    assert able(mounted, OfOthers).unremoved == tuple(
+        f"client-1: the image of {client} could not be removed: image {able(mounted, OffersImages).image(client).name} "
+        f"can't be removed: {host.refusal}; the next run on this machine that uses it tries again"
+        for client in ("client-1", "client-2")
+    )
 
 
 def test_a_cluster_that_does_not_answer_is_not_taken_for_an_empty_pool() -> None:

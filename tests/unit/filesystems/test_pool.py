@@ -115,13 +115,13 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_runs_that_li
 def test_what_a_cluster_does_not_remove_at_the_end_is_told() -> None:
     host = RadosHost()
     with pool().mount(Hosts((host,))) as mounted:
-        assert able(mounted, OfOthers).unremoved == ""
+        assert able(mounted, OfOthers).unremoved == ()
         (run,) = host.marks
         host.refusal = "error -110"
     assert ("perjoule", run) in host.objects
     assert able(mounted, OfOthers).unremoved == (
         f"client-1: run {run} in pool {POOL} could not be removed: error -110; the next run on this machine that "
-        "uses it tries again"
+        "uses it tries again",
     )
 
 

@@ -228,8 +228,8 @@ class OfOthers(Ability):
     lack = "this file system is perjoule's own"
     # what mounts it, if that is a cluster of which nothing is asked: "fuse.ceph-fuse"; "": it is none
     unwatched: str = ""
-    # what could not be removed at the end, and what to do about it; "": nothing is known to stay
-    unremoved: str = ""
+    # what could not be removed at the end, and what to do about it, a sentence each
+    unremoved: tuple[str, ...] = ()
 
 
 class ComputesBesides(Ability):

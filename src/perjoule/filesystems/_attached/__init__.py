@@ -81,15 +81,25 @@ class Attached(OnClients, TellsState):
         return self._cluster.state()
 
 
-def remove_at_end(mounted: OfOthers | None, what: str, remove: Callable[[], object]) -> None:
-    """Remove what a run wrote; if that fails, `mounted`, which there is if anything was, says so after its end."""
-    try:
-        remove()
-    except WorkloadError as error:
-        if mounted:
+def remove_at_end(mounted: OfOthers | None, removals: Mapping[str, Callable[[], object]]) -> None:
+    """Remove what a run wrote, each by its name; `mounted`, which there is if anything was, says after its end what
+    could not be removed.
+    """
+
+    def left(removal: tuple[str, Callable[[], object]]) -> str:
+        name, remove = removal
+        try:
+            remove()
+        except WorkloadError as error:
             advice = "the next run on this machine that uses it tries again"
-            problem = f"{what} could not be removed: {error.what}"
-            mounted.unremoved = str(NotRemoved(problem, where=error.where, next=advice))
+            return str(
+                NotRemoved(f"{name} could not be removed: {error.what}", where=error.where, next=advice)
+            )
+        return ""
+
+    sentences = each(removals.items(), left)
+    if mounted:
+        mounted.unremoved = tuple(filter(None, sentences))
 
 
 def _addresses(host: Host) -> list[str]:
