@@ -148,6 +148,7 @@ def _show_paper(paper: Paper) -> None:
         "sudo perjoule reproduce green-storage --scale 0.1",
         "perjoule reproduce green-storage --scale 0.1 --write green.toml",
         "perjoule reproduce green-storage --testbed mine.toml --write green.toml",
+        "perjoule reproduce green-storage --also orangefs --write green.toml",
         "perjoule reproduce green-storage --simulate",
     ),
 )
@@ -176,6 +177,15 @@ def _show_paper(paper: Paper) -> None:
     help="Repetitions of each data point; the paper's by default.",
 )
 @click.option(
+    "--also",
+    multiple=True,
+    metavar="KIND",
+    help=(
+        "Measure this file system of the paper's as well, which no distribution has, where you have installed "
+        "it: orangefs, beegfs."
+    ),
+)
+@click.option(
     "--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing."
 )
 @parameters.into
@@ -186,6 +196,7 @@ def reproduce_command(
     testbed: str,
     shrink: int | None,
     repetitions: int | None,
+    also: tuple[str, ...],
     target: Path | None,
     into: Path | None,
     simulate: bool,
@@ -208,12 +219,13 @@ def reproduce_command(
             shrink=shrink,
             repetitions=repetitions,
             testbed=testbed_file,
+            also=also,
             simulate=simulate,
         )
         source = _of_study(target, study.study).name if target else f"{study.study or name}.toml"
         asked.append((campaign.parse(text, source=source), text, study.study))
-        for missing in study.missing:
-            err.print(f"can't be repeated{f' by {study.study}' if study.study else ''}: {missing}")
+        for part in replication.lacking(study, also):
+            err.print(f"can't be repeated{f' by {study.study}' if study.study else ''}: {part}")
     codes: list[int] = []
     for plan, text, study in asked:
         if target is None:

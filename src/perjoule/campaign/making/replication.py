@@ -1,7 +1,8 @@
 """The campaign that repeats a paper's study: its template, scaled to fit, on virtual hosts or your own."""
 
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,7 @@ from perjoule.papers import published
 
 _CAMPAIGNS = files("perjoule.papers.published") / "campaigns"
 _WIDTH = 120
+_COMMENTED = re.compile(r"^# \[\[filesystem\]\]\n(?:# .*\n)+", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Reproduction:
     small: Mapping[str, Any]  # keys above the tables; for a name of tables, options of each of them
     changed: str  # what that changes beyond sizes, in words
     missing: tuple[str, ...]
+    also: Mapping[str, str]  # kinds of file systems whose tables the template has as comments, and why
     without: tuple[str, ...] = ()  # labels of file systems that the template has beyond the paper's
 
 
@@ -56,8 +59,8 @@ def reproductions(paper: str) -> tuple[Reproduction, ...]:
 def _reproduction(paper: str, study: str, row: dict[str, Any]) -> Reproduction:
     template = _CAMPAIGNS.joinpath(f"{row.pop('campaign')}.toml").read_text("utf-8")
     missing, changed = tuple(row.pop("missing", ())), row.pop("changed", "")
-    without = tuple(row.pop("without", ()))
-    return Reproduction(paper, study, template, row, changed, missing, without)
+    also, without = row.pop("also", {}), tuple(row.pop("without", ()))
+    return Reproduction(paper, study, template, row, changed, missing, also, without)
 
 
 def written(
@@ -67,6 +70,7 @@ def written(
     shrink: int | None = None,
     repetitions: int | None = None,
     testbed: Path | None = None,
+    also: Collection[str] = (),
     simulate: bool = False,
 ) -> str:
     """Write the campaign that repeats a paper's study.
@@ -78,13 +82,20 @@ def written(
             of your own.
         repetitions: of each data point; the paper's by default.
         testbed: a TOML file with [testbed], and perhaps [[meter]], which replace the virtual ones.
+        also: kinds of file systems that no distribution has, to be measured as well.
         simulate: whether to replace real parts with simulated ones.
 
     Raises:
-        CampaignError: the hosts have no scale, or the testbed file is wrong.
+        CampaignError: the hosts have no scale, or the testbed file is wrong, or the template has no such kind as a
+            comment.
     """
-    # it nests, and so has no type
-    document: Any = tomlkit.parse(reproduction.template[reproduction.template.index("\nname = ") + 1 :])
+    for kind in also:
+        if kind not in reproduction.also:
+            kinds = ", ".join(reproduction.also) or "none"
+            problem = f"{kind} is no file system that the campaign has as a comment"
+            raise CampaignError(problem, where="--also", next=f"choose of: {kinds}")
+    body = reproduction.template[reproduction.template.index("\nname = ") + 1 :]
+    document: Any = tomlkit.parse(uncommented(body, also))  # it nests, and so has no type
     changes = {"shrink": shrink, "repetitions": repetitions, "simulate": simulate or None}
     changes = {key: value for key, value in changes.items() if value is not None}
     if testbed is None:
@@ -102,7 +113,22 @@ def written(
         _replace(document, testbed)
         _set(document, changes)
     _describe(document, reproduction.changed if testbed is None else "")
-    return f"{_head(reproduction)}\n{tomlkit.dumps(document)}"
+    return f"{_head(reproduction, lacking(reproduction, also))}\n{tomlkit.dumps(document)}"
+
+
+def lacking(reproduction: Reproduction, also: Collection[str] = ()) -> tuple[str, ...]:
+    """Say what can't be repeated, a sentence each."""
+    return (*reproduction.missing, *(why for kind, why in reproduction.also.items() if kind not in also))
+
+
+def uncommented(template: str, kinds: Collection[str]) -> str:
+    """Return a template with the tables of some kinds of file systems that it has as comments."""
+
+    def table(comment: re.Match[str]) -> str:
+        lines = comment[0].replace("\n# ", "\n").removeprefix("# ")
+        return lines if tomllib.loads(lines)["filesystem"][0]["kind"] in kinds else comment[0]
+
+    return _COMMENTED.sub(table, template)
 
 
 def _set(table: Any, options: Mapping[str, Any]) -> None:
@@ -164,15 +190,15 @@ def _describe(document: Any, changed: str) -> None:
         document["description"] = tomlkit.value(f'{written}{fill(" ".join(sentences), _WIDTH)}\n"""')
 
 
-def _head(reproduction: Reproduction) -> str:
+def _head(reproduction: Reproduction, parts: Collection[str]) -> str:
     paper = published.paper(reproduction.paper)
     first = (
         f'{paper.authors}, "{paper.title}", repeated; written by `perjoule reproduce {reproduction.paper}`.'
     )
     lines = [
         first,
-        *(["", "What can't be repeated:"] if reproduction.missing else []),
-        *(f"- {part}" for part in reproduction.missing),
+        *(["", "What can't be repeated:"] if parts else []),
+        *(f"- {part}" for part in parts),
     ]
     return "".join(
         f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ') or '#'}\n" for line in lines

@@ -36,11 +36,7 @@ class Study:
     def __init__(self, name: str) -> None:
         name, _, of_several = name.partition("/")
         (study,) = (of for of in replication.reproductions(name) if of.study == of_several)
-        self.text = re.sub(
-            r"(?m)^# \[\[filesystem\]\]\n(?:# .*\n)+",
-            lambda table: re.sub("(?m)^# ", "", table[0]),
-            study.template,
-        )
+        self.text = replication.uncommented(study.template, study.also)
         self.document: Any = tomllib.loads(self.text)
         self.asked = campaign.parse(self.text)
         self.paper = published.paper(name)

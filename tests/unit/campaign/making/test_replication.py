@@ -27,7 +27,24 @@ def test_every_paper_has_a_campaign_that_says_whom_it_repeats_and_what_differs(p
         asked = campaign.parse(replication.written(study))
         assert asked.reproduces == paper
         assert "differs from the paper" in " ".join(asked.description.split())
-        assert study.missing
+        assert replication.lacking(study)
+
+
+def test_a_file_system_that_no_distribution_has_is_measured_as_well_if_asked_for() -> None:
+    (study,) = replication.reproductions("green-storage")
+    text = replication.written(study, also=["orangefs"])
+    arm, reference = (table for table in tomllib.loads(text)["filesystem"] if table["kind"] == "orangefs")
+    assert (arm["label"], arm["stripe"], arm["beneath"]["mirror"]) == ("OrangeFS", "64 KiB", "zfs")
+    assert (reference["label"], reference["testbed"]) == ("Reference 1", {"cluster": "reference-1"})
+    campaign.parse(text)
+    without = tomllib.loads(replication.written(study))
+    assert {table["kind"] for table in without["filesystem"]} == {"cephfs", "moosefs", "glusterfs"}
+    (sentence,) = replication.lacking(study)
+    assert sentence.startswith("OrangeFS, and with it Reference cluster 1")
+    assert sentence[:20] not in text
+    assert replication.lacking(study, ["orangefs"]) == ()
+    with pytest.raises(CampaignError, match=r"--also: lustre is no file system .*; choose of: orangefs"):
+        replication.written(study, also=["lustre"])
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.toml")), ids=lambda path: path.stem)
