@@ -194,6 +194,6 @@ def test_data_lie_on_what_is_beneath() -> None:
         assert isinstance(facts, dict)
         assert (facts["type"], facts["block_bytes"]) == ("ext4", 2048)
         used = server.run(
-            ["du", "-sm", server.directory / "beneath" / "orangefs" / "data"], timeout_s=10
+            ["du", "-sm", server.directory / "beneath" / "orangefs" / "server" / "data"], timeout_s=10
         ).stdout.split()[0]
         assert int(used) >= FILE_BYTES // MIB
