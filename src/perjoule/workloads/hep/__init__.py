@@ -38,7 +38,7 @@ size = "128 MiB"
 locality = [true, false]
 """
 
-LIBRARIES = ("uproot", "awkward", "vector", "hist", "scipy", "distributed")
+LIBRARIES = ("uproot", "awkward", "vector", "hist", "scipy", "distributed", "cryptography")
 # of the bytes of a file, as only the columns are read that the analysis needs; in the paper 0.74
 READ_RATIO = 0.67
 SHORT_S = 60.0  # for commands on one file

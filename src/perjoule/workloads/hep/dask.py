@@ -17,6 +17,7 @@ from perjoule.model import Json
 from perjoule.model.errors import DaemonEnded, NotReady, ProgramFailed, WorkloadError
 from perjoule.model.units import seconds_text
 from perjoule.workloads._running import last_words, stop
+from perjoule.workloads.hep import seal
 
 T = TypeVar("T")
 
@@ -24,6 +25,7 @@ LOOK_S = 0.1  # between two looks at whether all still run
 SHORT_S = 60.0  # for commands that only ask
 MODULE = "perjoule.workloads._muons.job"
 QUIET = ("--no-dashboard", "--no-show")
+SEAL = "seal.pem"  # in the room of each host
 
 
 def job(
@@ -37,8 +39,9 @@ def job(
 ) -> dict[str, int]:
     """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
 
-    The scheduler and the job run on the first client. With a scheduler file there, the job runs on the
-    workers of that scheduler. Returns the bytes that each worker's host received meanwhile, if it knows.
+    The scheduler and the job run on the first client. Nobody else can have them, or the workers, run anything.
+    With a scheduler file there, the job runs on the workers of that scheduler. Returns the bytes that each
+    worker's host received meanwhile, if it knows.
 
     Raises:
         TransientError: a process of Dask ended, or the time limit passed.
@@ -64,6 +67,8 @@ def job(
 
     def start(name: str, host: Host, *arguments: str | Path) -> Process:
         environment = {"DASK_TEMPORARY_DIRECTORY": str(rooms[host.name]), "OMP_NUM_THREADS": "1"}
+        if not scheduler_file:
+            environment |= seal.environment(rooms[host.name] / SEAL)
         return host.spawn([sys.executable, "-m", *arguments], log=folder / f"{name}.log", env=environment)
 
     try:
@@ -71,6 +76,9 @@ def job(
             host.run(["mkdir", "-p", rooms[host.name]], timeout_s=SHORT_S)
         address = Path(scheduler_file or rooms[first.name] / "scheduler.json")
         if not scheduler_file:
+            pem = seal.sealed()
+            for host in {host.name: host for host in (first, *workers)}.values():
+                host.put(pem, rooms[host.name] / SEAL, mode=0o600)
             first.run(["rm", "-f", address], timeout_s=SHORT_S)
         bound = ["--host", first.address, "--port", "0", "--scheduler-file", address, *QUIET]
         if not scheduler_file:

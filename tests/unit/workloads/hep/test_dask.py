@@ -1,17 +1,23 @@
 """Dask for the muon analysis: who is started where, and what is reported when one of them ends or hangs."""
 
 import json
+import stat
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Counters, Host, Hosts, Mounted, Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.testbeds.local import LocalHost
+from perjoule.workloads import hep
 from perjoule.workloads._muons import job
-from perjoule.workloads.hep import dask
+from perjoule.workloads.hep import dask, seal
 from scripted import ScriptedHost, ScriptedProcess
 
 ADDRESS = "tcp://10.99.0.8:37911"
@@ -133,6 +139,55 @@ def test_what_hangs_is_given_up_after_the_time_limit(tmp_path: Path, address: st
     assert isinstance(error, TransientError)
     assert str(error).startswith(f"{what} did not appear within 0.2 s; raise time_limit")
     assert not left(first, *workers)
+
+
+# by plain TCP, and with a key of their own
+STRANGER = """
+import os, sys
+from distributed import Client
+from distributed.security import Security
+_, address, key = sys.argv
+own = Security(tls_ca_file=key, tls_client_cert=key, tls_client_key=key, require_encryption=True)
+for scheme, security in (("tcp", None), ("tls", own)):
+    try:
+        with Client(f"{scheme}://{address}", timeout=2, security=security) as client:
+            print("ran as uid", client.run_on_scheduler(os.getuid))
+    except OSError:
+        print("refused")
+"""
+
+
+class Overheard(LocalHost):
+    """This machine, on which somebody sends work to each scheduler as soon as it has an address."""
+
+    answers: tuple[str, ...] = ()
+
+    def read(self, path: Path) -> bytes:
+        content = super().read(path)
+        if path.name == "scheduler.json" and content:
+            address, key = json.loads(content)["address"].partition("://")[2], self.directory / "own.pem"
+            key.write_text(seal.sealed())
+            argv = [sys.executable, "-c", STRANGER, address, key]
+            completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+            self.answers = (*self.answers, *completed.stdout.splitlines())
+            keys = [file for file in path.parent.glob("*.pem") if stat.S_IMODE(file.stat().st_mode) & 0o077]
+            assert not keys
+        return content
+
+
+@pytest.mark.heavy
+def test_no_other_user_of_a_host_has_its_dask_run_anything(tmp_path: Path) -> None:
+    for name in hep.LIBRARIES:
+        pytest.importorskip(name, reason=f"{name} is missing (.venv/bin/pip install 'perjoule[hep]')")
+    (tmp_path / "host").mkdir()
+    (tmp_path / "raw").mkdir()
+    host = Overheard(tmp_path / "host")
+    options: dict[str, Json] = {"tasks": [], "tasks_per_file": 1, "directories": {"local": str(tmp_path)}}
+    dask.job(host, [host], options, tmp_path / "raw", time_limit_s=60.0)
+    assert host.answers == ("refused", "refused")
+    counts = json.loads((tmp_path / "raw" / "histogram.json").read_text())["counts"]
+    assert not np.any(counts)  # the job itself was let in, and ended well
+    assert not [*(tmp_path / "host").glob("hep-*")]
 
 
 class OnClientsAlone(Mounted):
