@@ -79,6 +79,8 @@ class ChameleonSite(Lender):
         from keystoneauth1.adapter import Adapter
         from openstack.config import OpenStackConfig, loader
 
+        from perjoule.testbeds._bounded import bound
+
         # not in the working folder, whose files may have come with a campaign
         folders = [Path(folder) for folder in loader.CONFIG_SEARCH_PATH[1:]]
         with _answers(), warnings.catch_warnings(action="ignore"):  # of what it will drop itself
@@ -90,6 +92,7 @@ class ChameleonSite(Lender):
             )
             region = logins.get_one(cloud=cloud or None, api_timeout=ANSWER_S)
             session = region.get_session()
+            bound(session.session)
             self.name = str(region.get_region_name() or "")
             owner = (region.get_auth_args().get("auth_url"), session.get_project_id(), self.name)
             self._services: Mapping[str, Any] = {
@@ -167,7 +170,9 @@ class ChameleonSite(Lender):
                 return LeaseState("TERMINATED", 0.0, "")
             ends = datetime.fromisoformat(lease["end_date"]).replace(tzinfo=UTC)
             kinds = {str(entry["resource_type"]): str(entry["id"]) for entry in lease["reservations"]}
-            return LeaseState(str(lease["status"]), ends.timestamp(), kinds.get("virtual:floatingip", ""))
+            return LeaseState(
+                sentence(str(lease["status"])), ends.timestamp(), kinds.get("virtual:floatingip", "")
+            )
 
     def placed(self, id: str) -> Mapping[str, tuple[str, str]]:
         """Return the name and type of the node of each reservation of a lease. Raises MachineError."""
@@ -249,7 +254,7 @@ class ChameleonSite(Lender):
                 if entry["version"] == 4 and entry.get("OS-EXT-IPS:type", "fixed") == "fixed"
             ]
             fault = str(server["fault"]["message"]) if server.get("fault") else ""
-            return ServerState(str(server["status"]), sentence(fault), next(iter(addresses), ""))
+            return ServerState(sentence(str(server["status"])), sentence(fault), next(iter(addresses), ""))
 
     def publish(self, reservation: str, servers: Sequence[str]) -> list[str]:
         """Give each server a public address of a reservation; return them in this order.
@@ -294,8 +299,8 @@ def _answers() -> Generator[None]:
         ) from None
     except (ClientException, SDKException) as error:  # of what is configured
         raise MachineError(f"OpenStack: {sentence(str(error))}", next=LOGIN) from None
-    except UNEXPECTED as error:
-        raise MachineError(f"an answer of Chameleon has another form: {words(error)}") from None
+    except (*UNEXPECTED, RecursionError) as error:
+        raise MachineError(f"an answer of Chameleon has another form: {sentence(words(error))}") from None
 
 
 def _words_of(error: Any) -> str:

@@ -63,10 +63,14 @@ class GridSite(Lender):
         login: dict[str, Any] = {**_login(), "timeout": ANSWER_S}
         from grid5000 import DEFAULT_BASE_URL, Grid5000
 
+        from perjoule.testbeds._bounded import bound
+
         super().__init__(SYSTEM, name)
         self.name = name
         with _answers():
-            self._site: Any = Grid5000(**login).sites[name]
+            library: Any = Grid5000(**login)
+            bound(library.session)
+            self._site: Any = library.sites[name]
         self.metrics_url = f"{str(login.get('uri') or DEFAULT_BASE_URL).rstrip('/')}/sites/{name}/metrics"
 
     def text(self, id: str) -> str:
@@ -171,16 +175,16 @@ def _answers() -> Generator[None]:
             f"the API of Grid'5000 does not answer ({type(error).__name__})", next="try again later"
         ) from None
     except UNEXPECTED as error:
-        raise MachineError(f"an answer of Grid'5000 has another form: {words(error)}") from None
+        raise MachineError(f"an answer of Grid'5000 has another form: {sentence(words(error))}") from None
 
 
 def _job(job: Any) -> GridJob:
     starts_s = getattr(job, "started_at", None) or getattr(job, "scheduled_at", None)
     return GridJob(
         int(job.uid),
-        str(job.state),
+        sentence(str(job.state)),
         tuple(map(str, getattr(job, "assigned_nodes", None) or ())),
         float(starts_s) if starts_s else None,
         float(job.walltime),
-        str(getattr(job, "message", None) or ""),
+        sentence(str(getattr(job, "message", None) or "")),
     )
