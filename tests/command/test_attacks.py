@@ -230,6 +230,15 @@ def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
     assert max(now.values()) == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a user's umask is the user's word")
+def test_nobody_else_may_write_to_what_root_makes_whatever_the_umask_is(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    argv = [PERJOULE, "run", tmp_path / "small.toml", "--into", tmp_path / "results"]
+    subprocess.run(argv, umask=0, check=True, capture_output=True, timeout=LIMIT_S)
+    made = [tmp_path / "results", *(tmp_path / "results").rglob("*")]
+    assert [path.name for path in made if path.lstat().st_mode & 0o022] == []
+
+
 def kept(folder: Path) -> Counter[tuple[str, str]]:
     """How often each trial of each round is in its journal."""
     journals = sorted(folder.glob("*/journal.jsonl"))

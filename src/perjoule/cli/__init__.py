@@ -1,6 +1,7 @@
 """The command line: the only package that exits. The order below is that of the help."""
 
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -124,6 +125,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    if os.geteuid() == 0:  # whatever the login's is: nobody else writes to what is root's
+        os.umask(os.umask(0o022) | 0o022)
     exits.listen()
     warnings.showwarning = exits.warned
     sys.exit(exits.exit_code(lambda: cli.main(standalone_mode=False)))
