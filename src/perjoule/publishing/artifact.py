@@ -3,6 +3,7 @@ artifact descriptions of ACM and SC, and a script that recomputes every number w
 in PASS.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +24,9 @@ INTERVALS = (
     "Means of `n` repetitions with half their 95 % interval, the meters' errors included; where repetitions scatter "
     "widely, their median, their range, and what the meters add."
 )
+# What makes links, images, code and markup of a text; at its begin also headings, lists, quotes, fences.
+# https://spec.commonmark.org/0.31.2/#backslash-escapes
+_MARKUP = re.compile(r"[\\`*<\[\]]|^[-+=#>~_]")
 REPLAY_SCRIPT = f"""#!/bin/sh
 # Recompute every number of {BUNDLE} from its raw data: needs no root and no hardware, and ends in PASS or FAIL.
 cd "$(dirname "$0")" || exit 2
@@ -58,10 +62,10 @@ def write_artifact(content: Content, target: Path, csv: str, description: Descri
 def appendix(content: Content, description: Description, bundle_bytes: int) -> str:
     """Write the appendix, in Markdown."""
     sections = (
-        (f"# Artifact: {description.name}", _abstract(description)),
+        (f"# Artifact: {_plain(description.name)}", _abstract(description)),
         ("## Check it without the hardware", _replay(bundle_bytes)),
         ("## Results", f"{INTERVALS}\n\n{_table(_graded(content))}"),
-        ("## How it was measured", "\n\n".join(methods(content))),
+        ("## How it was measured", "\n\n".join(map(_plain, methods(content)))),
         ("## Meters", _table(_meters(content))),
         ("## Software", "\n".join(_software(content.records))),
         ("## Repeat it on hardware", "\n\n".join(_again(content))),
@@ -70,13 +74,13 @@ def appendix(content: Content, description: Description, bundle_bytes: int) -> s
 
 
 def _abstract(description: Description) -> str:
-    authors = f"By {', '.join(description.authors)}. " if description.authors else ""
-    license_text = f"License: {description.license}. " if description.license else ""
+    authors = f"By {_plain(', '.join(description.authors))}. " if description.authors else ""
+    license_text = f"License: {_plain(description.license)}. " if description.license else ""
     contents = (
         f"`{BUNDLE}` has raw data, time series of all meters, the report and checksums, described as an RO-Crate; "
         f"`{CAMPAIGN}` is the whole measurement as one file; `{REPLAY}` checks."
     )
-    paragraphs = (" ".join(description.description.split()), f"{authors}{license_text}{contents}")
+    paragraphs = (_plain(description.description), f"{authors}{license_text}{contents}")
     return "\n\n".join(filter(None, paragraphs))
 
 
@@ -149,7 +153,7 @@ def _software(records: Sequence[Record]) -> Iterator[str]:
             packages = record.environment.get(key)
             for name, version in packages.items() if isinstance(packages, dict) else ():
                 versions.setdefault(name, {})[str(version)] = None
-    return (f"- {name}: {', '.join(texts)}" for name, texts in versions.items())
+    return (f"- {_plain(name)}: {_plain(', '.join(texts))}" for name, texts in versions.items())
 
 
 def _again(content: Content) -> Iterator[str]:
@@ -184,4 +188,9 @@ def _table(rows: Table) -> str:
     if not rows.rows:
         return ""
     lines = (rows.headers, tuple("---" for _ in rows.headers), *rows.rows)
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(_plain(cell).replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Write a text of the campaign's, or of whoever hands over results, so that Markdown shows it as it is."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
