@@ -14,8 +14,14 @@ from perjoule.model import Json
 PACKAGES = ("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7zip", "p7zip-full")
 MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 _NAMES_NOTHING = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
-# of files, in a repository's own configuration
-_FILTER = re.compile(r"^(?:local|worktree)\tfilter\.", re.MULTILINE)
+# An object that a repository lacks is fetched, by the program that it names, where any protocol is allowed.
+_FETCHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+# Of a repository's own configuration: what git itself and its users write there, and with the above runs nothing.
+_HARMLESS = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|symlinks|ignorecase|precomposeunicode)"
+    r"|core\.(autocrlf|eol|fsmonitor|hookspath)|remote\..*\.(url|pushurl|fetch)|branch\..*\.(remote|merge|rebase)"
+    r"|(user|submodule|pull|push|init)\..*"
+)
 
 
 def environment(
@@ -95,8 +101,8 @@ def packages(listing: str) -> Mapping[str, Json]:
 
 
 def _git(folder: Path) -> Json:
-    """Return the commit, and whether it lacks anything ("dirty"); None for that where git would have to run what the
-    repository names.
+    """Return the commit, and whether it lacks anything ("dirty"); None for that where git might run what the
+    repository names, or could not compare.
 
     Whoever hands over a folder with a repository in it has also written that one's configuration and hooks.
     """
@@ -104,11 +110,16 @@ def _git(folder: Path) -> Json:
     commit = _output([*git, "rev-parse", "HEAD"]).strip()
     if not commit:
         return None
-    options = _output([*git, "config", "--list", "--show-scope", "--name-only"])
-    if not options or _FILTER.search(options):
+    listed = _output([*git, "config", "--list", "--show-scope", "--name-only"]).splitlines()
+    options = (line.partition("\t") for line in listed)
+    own = [name for scope, _, name in options if scope in ("local", "worktree")]
+    if not own or not all(map(_HARMLESS.fullmatch, own)):
         return {"commit": commit, "dirty": None}
-    status = _output([*git, "status", "--porcelain", "--ignore-submodules=all", "--", "."])
-    return {"commit": commit, "dirty": bool(status)}
+    status = _output(
+        [*git, "status", "--porcelain", "--branch", "--no-ahead-behind", "--ignore-submodules=all", "--", "."]
+    )
+    first, *changes = status.splitlines() or [""]  # the branch, unless git failed
+    return {"commit": commit, "dirty": bool(changes) if first.startswith("##") else None}
 
 
 def _distribution() -> Json:
@@ -136,6 +147,9 @@ def _output(argv: list[str]) -> str:
     # The exit code says nothing: dpkg-query fails when one of many packages is unknown, and prints the
     # others.
     try:
-        return subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False).stdout
+        variables = {**os.environ, **_FETCHES_NOTHING}
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=10, check=False, env=variables
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""

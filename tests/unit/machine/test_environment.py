@@ -50,7 +50,7 @@ def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
     assert table(environment(tmp_path)["git"])["dirty"] is True
 
 
-@pytest.mark.parametrize("way", ["monitor", "hook", "filter", "included filter", "submodule"])
+@pytest.mark.parametrize("way", ["monitor", "hook", "filter", "included filter", "submodule", "lazy fetch"])
 @pytest.mark.skipif(not shutil.which("git"), reason="git is missing: apt install git")
 def test_nothing_is_run_that_the_repository_of_a_campaign_names(way: str, tmp_path: Path) -> None:
     folder, ran = tmp_path / "campaign", tmp_path / "ran"
@@ -77,6 +77,14 @@ def test_nothing_is_run_that_the_repository_of_a_campaign_names(way: str, tmp_pa
     elif way == "hook":
         (folder / ".git/hooks").mkdir(exist_ok=True)
         shutil.copy(program, folder / ".git/hooks/post-index-change")
+    elif way == "lazy fetch":
+        for path in (folder / ".git/objects").glob("??/*"):
+            path.unlink()
+        options = {"url": str(folder), "promisor": "true", "uploadpack": str(program)}
+        for name, value in options.items():
+            git("config", f"remote.origin.{name}", value)
+        git("config", "core.repositoryformatversion", "1")
+        git("config", "extensions.partialClone", "origin")
     elif way == "included filter":
         git("config", "include.path", "more")
         git("config", "--file", str(folder / ".git/more"), "filter.x.clean", str(program))
@@ -86,8 +94,18 @@ def test_nothing_is_run_that_the_repository_of_a_campaign_names(way: str, tmp_pa
     assert not ran.exists()
     described = table(environment(folder)["git"])
     assert len(str(described["commit"])) == 40
-    assert described["dirty"] is (None if "filter" in way else False)
+    assert described["dirty"] is (None if "filter" in way or "fetch" in way else False)
     assert not ran.exists()
+
+
+def test_what_git_can_not_compare_is_unknown_and_not_clean(tmp_path: Path) -> None:
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "a"]):
+        user = ("-c", "user.name=x", "-c", "user.email=x@y")
+        subprocess.run(["git", "-C", tmp_path, *user, *words], check=True)
+    assert table(environment(tmp_path)["git"])["dirty"] is False
+    for path in (tmp_path / ".git/objects").glob("??/*"):
+        path.unlink()
+    assert table(environment(tmp_path)["git"])["dirty"] is None
 
 
 def test_processors_are_named_on_x86_and_on_arm():
