@@ -230,6 +230,17 @@ def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(
     assert max(now.values()) == 1
 
 
+def test_no_module_is_taken_from_the_folder_that_perjoule_is_called_in(tmp_path: Path) -> None:
+    for name in ("perjoule", "json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("open(f'{__file__}.ran', 'w').close()\n")
+    (tmp_path / "small.toml").write_text(SMALL)
+    argv = [PERJOULE, "run", "small.toml", "--into", "results", "--live"]
+    done = subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=LIMIT_S)
+    assert [*tmp_path.glob("*/*.ran")] == []
+    assert "live page: http://127.0.0.1:" in done.stderr
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a user's umask is the user's word")
 def test_nobody_else_may_write_to_what_root_makes_whatever_the_umask_is(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)

@@ -117,7 +117,7 @@ def beside(folder: Path, listening: Listening | None) -> Generator[None]:
     if listening is None:
         yield
         return
-    argv = [sys.executable, "-m", "perjoule", "watch", str(folder), "--with-run"]
+    argv = [sys.executable, "-P", "-m", "perjoule", "watch", str(folder), "--with-run"]
     argv += ["--address", listening.address, "--port", str(listening.port)]
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -30,7 +30,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
     Raises:
         MachineError: it did not start, with its last output.
     """
-    argv = [sys.executable, "-m", f"perjoule.simulators.{module}", *arguments]
+    argv = [sys.executable, "-P", "-m", f"perjoule.simulators.{module}", *arguments]
     server = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -223,7 +223,7 @@ class Hep(Workload):
                 numbers = map(str, range(n, self.files_count, len(clients)))
                 counts = (str(self.seed), str(self.file_events_count), str(self.tasks_per_file))
                 arguments = [self._place(mounted, client), *counts, self.compression, *numbers]
-                argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *arguments]
+                argv = [sys.executable, "-P", "-m", "perjoule.workloads._muons.data", *arguments]
                 running[client.name] = client.spawn(argv, log=folder / f"layout-{client.name}.log")
             ended = codes(
                 "the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s

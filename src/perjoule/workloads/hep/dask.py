@@ -39,9 +39,9 @@ def job(
 ) -> dict[str, int]:
     """Run a job on a Dask of its own, to its end; it leaves its outputs in `folder`, and each process a log.
 
-    The scheduler and the job run on the first client. Nobody else can have them, or the workers, run anything.
-    With a scheduler file there, the job runs on the workers of that scheduler. Returns the bytes that each
-    worker's host received meanwhile, if it knows.
+    The scheduler and the job run on the first client. Only this job has them, and workers, run anything. With a
+    scheduler file there, the job runs on the workers of that scheduler. Returns the bytes that each worker's
+    host received meanwhile, if it knows.
 
     Raises:
         TransientError: a process of Dask ended, or the time limit passed.
@@ -69,7 +69,9 @@ def job(
         environment = {"DASK_TEMPORARY_DIRECTORY": str(rooms[host.name]), "OMP_NUM_THREADS": "1"}
         if not scheduler_file:
             environment |= seal.environment(rooms[host.name] / SEAL)
-        return host.spawn([sys.executable, "-m", *arguments], log=folder / f"{name}.log", env=environment)
+        return host.spawn(
+            [sys.executable, "-P", "-m", *arguments], log=folder / f"{name}.log", env=environment
+        )
 
     try:
         for host in (first, *workers):

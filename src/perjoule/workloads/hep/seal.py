@@ -1,4 +1,4 @@
-"""The key and certificate of one job: processes of Dask run what they are sent, so they heed only who has these.
+"""The key and certificate of a job: Dask runs what it is sent, so its processes heed only who has these.
 
 https://distributed.dask.org/en/stable/tls.html
 """

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perjoule.testbeds.local import Local, LocalHost
+from places import ROOT
 
 
 def test_programs_take_nothing_from_the_folder_that_perjoule_was_called_in(
@@ -32,3 +33,14 @@ def test_a_work_folder_is_where_its_path_leads_from_the_folder_that_perjoule_was
         assert host.directory.parent == tmp_path / "below"
         host.put("x", host.directory / "file")
         assert host.run(["cat", host.directory / "file"], timeout_s=10).stdout == "x"
+
+
+def test_no_python_that_we_start_takes_modules_from_where_it_starts() -> None:
+    lines = [
+        line
+        for path in (ROOT / "src").rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if "[sys.executable, " in line or "sys.executable,\n" in f"{line}\n"
+    ]
+    assert len(lines) >= 5
+    assert [line for line in lines if '[sys.executable, "-P", ' not in line] == []
