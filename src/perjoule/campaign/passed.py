@@ -14,8 +14,9 @@ from perjoule.machine.strangers import callers
 from perjoule.model.permitted import control_character
 from perjoule.model.validation import written
 
-# options that name files whose content, or a digest of it, is sent to a server
-SECRETS = frozenset({"password_file", "secret"})
+# options that name files whose content, or a digest of it, is sent to a server, besides all that end in "_file"
+SECRETS = frozenset({"secret", "credentials"})
+_SENT_NOWHERE = frozenset({"scheduler_file"})
 
 
 def require_one_line(path: Path, options: Table, source: CampaignSource) -> None:
@@ -60,7 +61,9 @@ def _secrets(value: object, path: Path = ()) -> Iterator[Path]:
     """Yield the places of options that name files with secrets."""
     if is_table(value):
         for key, option in value.items():
-            if key in SECRETS:
+            if key in SECRETS or (
+                isinstance(option, str) and key.endswith("_file") and key not in _SENT_NOWHERE
+            ):
                 yield (*path, key)
             yield from _secrets(option, (*path, key))
     elif is_list(value):

@@ -149,7 +149,7 @@ def go_on(
     """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it
     found.
     """
-    from perjoule import drivers
+    from perjoule import campaign, drivers
     from perjoule.cli import exits
     from perjoule.cli.terminal.giving import given_back
     from perjoule.model import least_real
@@ -158,15 +158,10 @@ def go_on(
     from perjoule.tuning.study import study
     from perjoule.tuning.tune import tune
 
-    begun = folders.opened(folder)
-    planned = study(
-        begun.request,
-        begun.text,
-        begun.overrides,
-        str(folder / folders.CAMPAIGN),
-        folder,
-        offered=begun.offered,
-    )
+    begun, file = folders.opened(folder), folder / folders.CAMPAIGN
+    owner = file.stat().st_uid
+    campaign.document(begun.text, source=str(file), overrides=begun.overrides, owner=owner)
+    planned = study(begun.request, begun.text, begun.overrides, str(file), folder, offered=begun.offered)
     options = counted(len(planned.declared.space.options), "option")
     err.print(
         f"{planned.tuned_campaign.name}: tuning {options}, {planned.declared.space.count} settings, for "

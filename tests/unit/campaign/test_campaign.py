@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -17,11 +18,15 @@ from editor import faults
 from perjoule import campaign, drivers
 from perjoule.campaign.attachments import attached
 from perjoule.campaign.lines import key_lines, line_of
+from perjoule.campaign.passed import check_passwords
 from perjoule.campaign.plan import speed_bytes_per_s
 from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import fields_of, takes_list
+from perjoule.cli.tune import go_on
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
+from perjoule.tuning import folder as folders
+from perjoule.tuning.request import Request
 from places import BROKEN_CAMPAIGNS, EXAMPLES, ROOT
 from typed import table
 
@@ -433,6 +438,44 @@ def test_a_campaign_of_another_user_names_no_file_of_passwords(
     path.write_text(TEXT + mounted.replace("}", ', secret = "/root/.token"}'))
     with pytest.raises(CampaignError, match=fault):  # of which the tool sends a digest
         campaign.read(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("option", ["community_file", "authentication_file", "privacy_file"])
+def test_a_file_of_meters_of_another_user_names_no_file_of_passwords(option: str, tmp_path: Path) -> None:
+    meter = '[[meter]]\nkind = "snmp_pdu"\nmodel = "apc"\noutlet = 3\naddress = "192.0.2.7"\n'
+    (path := tmp_path / "theirs.toml").write_text(f'{meter}{option} = "/root/.token"\n')
+    os.chown(path, 65534, 65534)
+    with pytest.raises(CampaignError, match="belongs to another user"):
+        campaign.meters([str(path)])
+    path.write_text(meter)
+    assert campaign.meters([str(path)])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_tuning_of_another_user_names_no_file_of_passwords(tmp_path: Path) -> None:
+    secret = '[[meter]]\nkind = "shelly"\naddress = "192.0.2.7"\npassword_file = "/root/.token"\n'
+    begun = folders.Begun(Request("MiB/J", 9), TEXT + secret, (), {})
+    folders.begin(tmp_path / "theirs", begun, {})
+    os.chown(tmp_path / "theirs/campaign.toml", 65534, 65534)
+    with pytest.raises(CampaignError, match="belongs to another user"):
+        go_on(tmp_path / "theirs", ())
+
+
+def test_every_option_that_names_a_secret_is_known_as_one() -> None:
+    clue = re.compile("_file$|secret|password|passphrase|credential|token")
+    options = {
+        (name, kind, option)
+        for name in ("testbed", "filesystem", "workload", "meter", "event")
+        for kind in drivers.usable(f"{name}s")
+        for option, (_, info) in fields_of(name, kind).items()
+        if clue.search(option) and "Path" in str(info.annotation)
+    }
+    assert ("meter", "snmp_pdu", "community_file") in options
+    theirs = CampaignSource("theirs.toml", {}, owner=65534)
+    for name, kind, option in options:
+        with pytest.raises(CampaignError, match="belongs to another user"):
+            check_passwords({name: [{"kind": kind, option: "/root/.token"}]}, theirs)
 
 
 def test_a_file_beside_a_campaign_is_not_one_elsewhere_by_a_link(tmp_path: Path) -> None:

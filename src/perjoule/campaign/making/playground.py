@@ -3,11 +3,21 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.making.meter_line import is_meter_line, meter_table, require_whole
-from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
+from perjoule.campaign.passed import check_passwords
+from perjoule.campaign.source import (
+    CampaignSource,
+    Table,
+    is_list,
+    is_table,
+    override,
+    owned_text_of,
+    read_toml,
+)
 from perjoule.campaign.tables import known_options, rows
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed
 from perjoule.model.errors import CampaignError
@@ -64,13 +74,15 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
         if is_meter_line(name):
             tables, source = [meter_table(name)], CampaignSource(f"--meter {name}", {})
         if name.endswith(".toml"):
-            document, source = read_toml(text_of(Path(name)), name)
+            text, owner = owned_text_of(Path(name))
+            document, source = read_toml(text, name)
             written = document.get("meter")
             if not is_list(written) or not written or not all(map(is_table, written)):
                 raise CampaignError(
                     "[[meter]] is missing", where=name, next="write one as `perjoule drivers shelly` shows"
                 )
             tables = list(written)
+            check_passwords({"meter": tables}, replace(source, owner=owner))
         document = {"meter": tables}
         options = {
             "": [()],
