@@ -68,6 +68,7 @@ class Production(ABC):
     def command(self, *words: object) -> list[str | Path]:
         """The user's command."""
         environment = (f"TMPDIR={self.home}", f"XDG_STATE_HOME={self.home}", f"HOME={self.home}")
+        environment += (f"PERJOULE_PROGRAMS={self.home}",)  # whose ceph.conf is the user's own
         return [*NOBODY, self.groups, "env", *environment, PERJOULE, *map(str, words)]
 
     def campaign(self, name: str, workload: str, filesystem: str = "") -> Path:
@@ -222,8 +223,9 @@ def folder(hosts: Hosts, mounted: Mounted, home: Path, kind: str, table: str) ->
     path = root / "theirs"
     client.run(["install", "-d", "-o", "65534", "-g", "65534", path], timeout_s=20)
     lines = f'kind = "directory"\npath = "{path}"\n{kind} = {table}'
-    # of the group that may pass the folder above the mount
-    return Folder(hosts, mounted, home, f"--groups={root.parent.stat().st_gid}", lines, path, kind)
+    root.parent.chmod(0o711)  # of our mount, for this user, too
+    # of the group that may pass the folder above that
+    return Folder(hosts, mounted, home, f"--groups={root.parent.parent.stat().st_gid}", lines, path, kind)
 
 
 @contextmanager

@@ -234,6 +234,29 @@ def test_a_ceph_conf_is_named_wherever_a_program_runs(path: str) -> None:
         CephTable(keyring="/home/me/keyring", conf=path)
 
 
+@pytest.mark.parametrize("kind", ["pool", "image", "bucket", "directory"])
+def test_a_campaign_names_no_ceph_conf_that_could_lie_beside_it(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names libraries that Ceph's programs load."""
+    further = {
+        "directory": {"path": "/mnt"},
+        "bucket": {"endpoint": "http://a:1", "bucket": "lab", "credentials": "/k"},
+    }
+
+    def built(conf: str) -> None:
+        table = {"conf": conf, "keyring": "/home/me/keyring", "pool": "lab"}
+        drivers.build("filesystems", kind, {**further.get(kind, {}), "ceph": table}, to_run=True)
+
+    monkeypatch.delenv("PERJOULE_PROGRAMS", raising=False)
+    for conf in ("/home/me/campaign/ceph.conf", "/tmp/ceph.conf", "/proc/self/cwd/ceph.conf"):
+        with pytest.raises(ValidationError, match="a campaign may name only one below /etc"):
+            built(conf)
+    built("/etc/ceph/lab.conf")
+    monkeypatch.setenv("PERJOULE_PROGRAMS", "/home/me")
+    built("/home/me/campaign/ceph.conf")
+
+
 def gluster_answers(**changed: str) -> dict[str, str]:
     """What GlusterFS 10.3 printed to a client without root; of pending heals it says nothing."""
     files = {name: f"gluster-{name}.xml" for name in ("info", "status", "clients", "peers")}

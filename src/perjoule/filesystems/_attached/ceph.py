@@ -21,8 +21,9 @@ from perjoule.filesystems._said import reading, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.machine.untrusted import json_from
-from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
+from perjoule.model import OPTIONS, ClusterState, Json, Redundancy, passed_on
 from perjoule.model.errors import WorkloadError
+from perjoule.model.options import program_folders
 
 COMMANDS = ("status", "osd dump", "osd tree", "df detail", "versions")
 STATUSES = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
@@ -62,12 +63,23 @@ def _absolute(path: str) -> str:
     return path
 
 
+def _configured(path: str) -> None:
+    """Refuse a ceph.conf that whoever wrote the campaign could have put beside it. Raises ValueError."""
+    if not any(Path(path).is_relative_to(folder) for folder in (CONFIGURED, *program_folders())):
+        raise ValueError(
+            f'"{path}" says which libraries programs of Ceph load, and where they write, and a campaign may name only '
+            f"one below {CONFIGURED} (put it there, or confirm its folder: add --programs {Path(path).parent} to the "
+            "command)"
+        )
+
+
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class CephTable(ClusterTable):
     """A Ceph cluster."""
 
-    conf: Annotated[str, AfterValidator(_absolute)] = "/etc/ceph/ceph.conf"
-    """Its ceph.conf on the first client, which only root or this user may write."""
+    conf: Annotated[str, AfterValidator(_absolute), passed_on(_configured)] = "/etc/ceph/ceph.conf"
+    """Its ceph.conf on the first client, below /etc or a folder that --programs names, as it says what programs of Ceph
+    load; only root or this user may write it."""
     keyring: Annotated[str, AfterValidator(_absolute)]
     """A keyring there, with the key of `user`, which needs no more than the capability mon "allow r"."""
     user: str = "client.perjoule"
