@@ -145,7 +145,8 @@ def _outside(line: JobLine) -> str:
         return f"= {line.value} is computed by the machine, not stated in the file"
     if line.key in ("rw", "readwrite") and line.value.split(":")[0] not in MOVES:
         return f"= {line.value} neither reads nor writes"
-    parts = [part.strip(" \t\"'\\") for part in re.split(r"[:,|]", line.whole)]
+    # quotes, too: of a pattern, several pieces of which may be files
+    parts = [part.strip(" \t\\") for part in re.split(r"[:,|'\"]", line.whole)]
     if any(part.startswith(("/", "~")) for part in parts):
         return f"= {line.value} is an absolute path, and the job may only use the client's folder"
     if any(".." in part.split("/") for part in parts):

@@ -139,7 +139,8 @@ class FioOptions(Workload):
     """Stop after this many rounds even if not steady: the last five are measured, with a doubt."""
 
     client_server: bool = False
-    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first."""
+    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. A server runs
+    commands for everybody who reaches it, users of its host included."""
 
     job: TextFile | None = None
     """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file

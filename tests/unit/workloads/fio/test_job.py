@@ -163,6 +163,8 @@ def test_what_a_file_asks_for_is_known_before_it_runs() -> None:
         ("read_iolog=log", "replays"),
         ("write_bw_log=/var/x", "absolute path"),
         ("buffer_pattern='/etc/shadow'", "absolute path"),
+        ("buffer_pattern=0xde'/etc/shadow'", "absolute path"),
+        ("verify_pattern=\"ab\"%o'../shadow'", "points outside"),
         ("size=${SIZE}", "computed by the machine"),
         ("size=$ncpus;touch x", "computed by the machine"),
         ("filename_format=$jobname.$mb_memory", "computed by the machine"),
