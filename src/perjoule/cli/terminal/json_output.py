@@ -1,6 +1,7 @@
 """Output for scripts: `--json`. Every command prints one object; docs/reference/json.md describes it."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -21,6 +22,8 @@ T = TypeVar("T")
 VERSION = 2  # of all formats: raised when a key changes its meaning or goes; new keys may come without
 
 PRINTED = "perjoule.json"  # in the context of a command that has printed its object
+# what a terminal would obey, and halves of characters, which it could not show: JSON has other words for them
+_OBEYED = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _flag = click.option(
     "--json",
     "as_json",
@@ -55,7 +58,8 @@ def print_json(command: str, content: Mapping[str, object]) -> None:
     if context := click.get_current_context(silent=True):
         context.meta[PRINTED] = True
     document = {"format": f"perjoule {command}", "version": VERSION, **content}
-    click.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(_OBEYED.sub(lambda match: json.dumps(match[0])[1:-1], text))
 
 
 def plain(value: object) -> Any:
