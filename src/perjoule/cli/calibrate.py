@@ -1,6 +1,7 @@
 """The command that measures what predictions rest on: calibrate."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,7 @@ def calibrate(
         problem = f"{given[0]} is for a run and its profile, but --write runs nothing"
         raise CampaignError(
             problem,
-            next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR",
+            next=f"remove it; later: perjoule run {shlex.quote(str(target))} --into DIR, and perjoule calibrate --from DIR",
         )
     clients_counts = (
         whole_numbers("--clients", clients, MOST_COUNT) if clients else calibration.CLIENTS_COUNTS
@@ -130,8 +131,8 @@ def calibrate(
     if target is not None:
         write(target, text)
         show_line(
-            f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they "
-            "take"
+            f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {shlex.quote(str(target))} says how long "
+            "they take"
         )
         return
     from perjoule.cli.measuring import measured

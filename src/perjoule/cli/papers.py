@@ -1,5 +1,6 @@
 """Commands about published numbers: papers, reproduce."""
 
+import shlex
 import sys
 from difflib import get_close_matches
 from itertools import groupby
@@ -234,7 +235,7 @@ def reproduce_command(
             file = _of_study(target, study)
             write(file, text)
             trials = counted(len(plan.trials), "trial")
-            show_line(f"{file}: {trials}; perjoule check {file} says how long they take")
+            show_line(f"{file}: {trials}; perjoule check {shlex.quote(str(file))} says how long they take")
     sys.exit(max(codes, default=0))
 
 

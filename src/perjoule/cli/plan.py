@@ -1,6 +1,7 @@
 """The command that finds hardware for a need: plan."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,7 +91,9 @@ def plan_command(
     found = planning.answer(planning.read(file))
     if number is not None and found.rows and number > len(found.rows):
         problem = f"the front has {len(found.rows)} candidates, and no number {number}"
-        raise CampaignError(problem, where="--candidate", next=f"perjoule plan {file} --all lists them")
+        raise CampaignError(
+            problem, where="--candidate", next=f"perjoule plan {shlex.quote(str(file))} --all lists them"
+        )
     if (campaign or scale) and not (number and campaign):
         raise CampaignError(
             "a campaign measures one candidate",
@@ -108,7 +111,9 @@ def plan_command(
 
         text = written(found, found.rows[number - 1], scale)
         write(campaign, text)
-        err.print(f"{campaign}: perjoule check {campaign} says how long it takes", soft_wrap=True)
+        err.print(
+            f"{campaign}: perjoule check {shlex.quote(str(campaign))} says how long it takes", soft_wrap=True
+        )
     if target is not None:
         from perjoule.planning.exploring import page
 

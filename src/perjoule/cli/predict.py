@@ -1,5 +1,6 @@
 """The command that predicts what was not measured: predict."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -146,7 +147,9 @@ def predict(
     for line in tables.remarks(target, predicted, WORTH_COUNT):
         show_line(line)
     if pledge is not None:
-        show_line(f"pledged: {pledge}; once it is measured: perjoule ledger {pledge} --with DIR")
+        show_line(
+            f"pledged: {pledge}; once it is measured: perjoule ledger {shlex.quote(str(pledge))} --with DIR"
+        )
 
 
 def _draw(path: Path, spec: "Spec") -> None:

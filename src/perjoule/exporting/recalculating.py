@@ -7,6 +7,7 @@ gets its name last: killed at any moment, it is there whole or not at all. The o
 
 import json
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -105,7 +106,9 @@ def _opened(source: Path, most_bytes: int) -> Generator[Results]:
     results = store.open_results(source)
     if not results.done():
         raise MachineError(
-            "no trial has been measured here yet", where=str(source), next=f"perjoule resume {source}"
+            "no trial has been measured here yet",
+            where=str(source),
+            next=f"perjoule resume {shlex.quote(str(source))}",
         )
     with spoken(source):
         require_ours(source)  # nobody swaps a file for a link while root copies it
@@ -120,7 +123,9 @@ def _verified(results: Results, source: Path) -> Results:
 def _require(source: Path, differences: Sequence[str]) -> None:
     if differences:
         message = f"these results don't verify ({len(differences)} differ): {differences[0]}"
-        raise MachineError(message, where=str(source), next=f"see `perjoule verify {source}`")
+        raise MachineError(
+            message, where=str(source), next=f"see `perjoule verify {shlex.quote(str(source))}`"
+        )
 
 
 def _written(results: Results, folder: Path, source: str) -> Recalculation:

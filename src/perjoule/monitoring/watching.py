@@ -1,5 +1,6 @@
 """What a run is doing, and what it has found so far, read from its results folder alone."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -246,7 +247,7 @@ def _seen(progress: Progress, folder: Path, measured: MeasuredSoFar) -> RunSnaps
 
 
 def _state(progress: Progress, age_s: float, folder: Path) -> tuple[str, str]:
-    again = f"continue with: perjoule resume {folder}"
+    again = f"continue with: perjoule resume {shlex.quote(str(folder))}"
     if progress.ended == "done":
         return "done", "the run is complete"
     if progress.ended:

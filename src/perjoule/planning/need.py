@@ -1,5 +1,6 @@
 """A need: how much to store and to move, for how long, and within which limits."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -204,7 +205,7 @@ def parse(text: str, name: str = "need") -> Question:
         raise CampaignError(
             "this is a campaign, not a need",
             where=name,
-            next=f"see what it takes with `perjoule check {name}`",
+            next=f"see what it takes with `perjoule check {shlex.quote(name)}`",
         )
     part_tables = {
         key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])

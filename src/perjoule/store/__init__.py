@@ -18,6 +18,7 @@ when it is kept.
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,7 +127,8 @@ def open_results(folder: Path) -> Results:
             else "name the folder that `perjoule run` printed"
         )
         if folder.suffix == ".toml" and folder.is_file():
-            fault, advice = "this is a campaign, not a results folder", f"run it with `perjoule run {folder}`"
+            fault = "this is a campaign, not a results folder"
+            advice = f"run it with `perjoule run {shlex.quote(str(folder))}`"
         raise MachineError(fault, where=str(folder), next=advice)
     with spoken(folder / "results.json"):
         stored: object = json_of(folder / "results.json")

@@ -5,6 +5,7 @@ Nothing is kept but results folders: what comes next is decided from them each t
 continues where it stopped, and a round that was begun is finished as it was written.
 """
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import expm1
@@ -178,8 +179,8 @@ def _require_default(points: list[Point], reason: str, objective: Objective, res
     if reason:
         fault = f"the campaign's own setting failed, so there is nothing to compare with: {reason}"
         again = (
-            f"see its logs with `perjoule show {folder}`; once fixed, `perjoule resume "
-            f"{results.folder.parent} --failed`"
+            f"see its logs with `perjoule show {shlex.quote(folder)}`; once fixed, `perjoule resume "
+            f"{shlex.quote(str(results.folder.parent))} --failed`"
         )
         raise WorkloadError(fault, where=folder, next=again)
     if not objective.scores(points):

@@ -1,5 +1,6 @@
 """Signals end a command once, wherever they find it."""
 
+import re
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import click
 import pytest
 
 from perjoule.cli import exits
+from places import SOURCES
 
 PROGRAM = """
 import os, signal, sys, time, weakref
@@ -87,3 +89,10 @@ def test_without_a_signal_an_unexpected_error_keeps_its_traceback():
 
     with pytest.raises(SystemError):
         exits.exit_code(broken)
+
+
+def test_no_command_to_copy_has_a_name_that_a_shell_would_take_apart() -> None:
+    verbs = "check|ledger|plan|report|resume|run|show|verify"
+    bare = re.compile(rf"perjoule ({verbs}) \{{(?!shlex\.quote\(|CAMPAIGN\}}|BUNDLE\}})")
+    texts = {path.name: path.read_text("utf-8") for path in SOURCES.rglob("*.py")}
+    assert [f"{name}: {match[0]}" for name, text in texts.items() for match in bare.finditer(text)] == []

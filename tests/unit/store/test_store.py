@@ -151,6 +151,13 @@ def test_a_folder_that_holds_no_results_is_refused(tmp_path):
         store.open_results(tmp_path)
 
 
+def test_a_command_to_copy_has_a_strangers_name_as_one_word(tmp_path):
+    (tmp_path / "a;id.toml").write_text("name = 'a'\n")
+    with pytest.raises(MachineError) as refusal:
+        store.open_results(tmp_path / "a;id.toml")
+    assert refusal.value.next == f"run it with `perjoule run '{tmp_path}/a;id.toml'`"
+
+
 def test_a_folder_of_results_folders_names_them(tmp_path):
     for name in ("monday", "tuesday"):
         store.create(tmp_path / name, "name = 'x'", "x")
