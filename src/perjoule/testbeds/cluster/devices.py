@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine import removal
+from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _mounted, _process
 from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, MachineView
@@ -58,7 +59,14 @@ def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: S
 
     Raises MachineError.
     """
-    fields_of = answer.split(_SEPARATOR)
+    try:
+        return _parsed(answer.split(_SEPARATOR), folder, links, but)
+    except (*UNEXPECTED, OSError) as error:
+        problem = f"its report about a device has another form ({words(error)[:200]})"
+        raise MachineError(problem, next="nothing is touched before it can be read") from None
+
+
+def _parsed(fields_of: Sequence[str], folder: Path, links: Path, but: Sequence[str]) -> Report:
     entries = list(zip(fields_of[::3], fields_of[1::3], fields_of[2::3], strict=False))
     if not entries or entries[-1][0] != "end":
         raise MachineError(
@@ -146,9 +154,14 @@ class HeldThere(Held):
             raise MachineError(
                 f"{node} can't be held ({message})", where=host.name, next="apt install perl-base on it"
             )
-        self.pid, device = content.split()
-        packed = int(device, 16)  # as by glibc, which is the same on all Linux
-        self._number = f"{os.major(packed)}:{os.minor(packed)}"
+        try:
+            self.pid, device = content.split()
+            packed = int(device, 16)  # as by glibc, which is the same on all Linux
+            self._number = f"{os.major(packed)}:{os.minor(packed)}"
+        except (ValueError, OverflowError):
+            self._program.stop()
+            problem = f"what holds {node} answers in another form: {content[:60]!r}"
+            raise MachineError(problem, where=host.name) from None
 
     def number(self) -> str:
         """Return the number of the device that is open; "" if the program has ended."""
