@@ -20,8 +20,9 @@ from perjoule.testbeds import local
 from perjoule.testbeds._device import DeviceClaim, node, refused
 from perjoule.testbeds._device import described as shown_to_user
 from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, MachineView, Seen, look
-from perjoule.testbeds.cluster.devices import report
+from perjoule.testbeds.cluster.devices import HeldThere, report
 from places import transcript
+from scripted import ScriptedHost, ScriptedProcess
 
 ID = "/dev/disk/by-id/ata-X"
 
@@ -128,6 +129,70 @@ def test_a_device_with_nothing_on_it_may_be_overwritten(machine: Machine) -> Non
 def test_what_is_not_a_whole_disk_is_refused(kind: str, machine: Machine) -> None:
     machine.row["type"] = kind
     assert machine.refused() == f"is not a whole disk but of type {kind}"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "mark"),
+    [
+        ("wwid", "eui.0025388b710116a1"),
+        ("device/wwid", "naa.5000c500a1b2c3d4"),
+        ("loop/backing_file", "/srv/a.img"),
+    ],
+)
+def test_a_disk_that_the_kernel_reaches_in_two_ways_is_refused(
+    attribute: str, mark: str, machine: Machine
+) -> None:
+    machine.put(f"sys/block/loop1/{attribute}", mark)
+    assert machine.refused() == ""
+    machine.put(f"sys/block/sdq/{attribute}", mark)
+    assert machine.refused() == "is the same as sdq, and what uses it so can't be seen"
+    machine.put(
+        "sys/block/sdq/hidden", "1"
+    )  # one way to a disk of several, which the kernel keeps for itself
+    assert machine.refused() == ""
+
+
+def test_disks_without_a_worldwide_name_are_not_the_same(machine: Machine) -> None:
+    for name in ("loop1", "sdq"):
+        machine.put(f"sys/block/{name}/wwid", "eui.0000000000000000")
+    assert machine.refused() == ""
+
+
+def test_a_loop_device_that_is_another_disk_is_refused(machine: Machine) -> None:
+    machine.put("sys/block/loop1/loop/backing_file", "/dev/sdq")
+    assert machine.refused() == "is the same as /dev/sdq, and what uses it so can't be seen"
+
+
+HOSTILE: tuple[tuple[tuple[str, str, str], ...], ...] = (
+    (("number", "/dev/loop1", "zz"),),
+    (("opener", "fio (1)", "7:1:-"),),
+    (("file", f"/sys/{'a' * 300}", "x"),),
+    (("file", "/sys/a", "x"), ("file", "/sys/a/b", "x")),
+)
+
+
+@pytest.mark.parametrize("entries", HOSTILE)
+def test_a_report_of_a_host_in_another_form_is_refused_in_a_sentence(
+    entries: Sequence[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    answer = "".join(f"{word}\0" for entry in (*entries, ("end", "", "")) for word in entry)
+    with pytest.raises(MachineError, match="its report about a device has another form"):
+        report(answer, tmp_path)
+
+
+@pytest.mark.parametrize("words", ["held", "held 1", "held 1 zz", "held 1 2 3", f"held 1 {'f' * 40}"])
+def test_an_answer_of_who_holds_a_device_in_another_form_is_refused_in_a_sentence(
+    words: str, tmp_path: Path
+) -> None:
+    process = ScriptedProcess(None, f"{words}\n")
+
+    class Holder(ScriptedHost):
+        def starts(self, words: Sequence[str], log: Path) -> ScriptedProcess:
+            return process
+
+    with pytest.raises(MachineError, match=r"in another form|can't be held"):
+        HeldThere(Holder("storage-1"), Path("/dev/sdq"), tmp_path / "log")
+    assert process.stopped_count
 
 
 def test_a_read_only_device_is_refused(machine: Machine) -> None:

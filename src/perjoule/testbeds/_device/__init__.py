@@ -58,6 +58,8 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
         return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
     if device_seen.lent:
         return f"is lent to other machines as {', '.join(device_seen.lent)}, which would lose it"
+    if device_seen.twins:
+        return f"is the same as {', '.join(device_seen.twins)}, and what uses it so can't be seen"
     members = [
         str(part)
         for part in device_seen.signatures

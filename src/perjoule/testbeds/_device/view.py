@@ -6,10 +6,12 @@ https://docs.kernel.org/admin-guide/sysfs-rules.html. Anything unreadable is an 
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
 import stat
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,8 +32,12 @@ BTRFS_COUNT = "od --address-radix=n --format=u8 --skip-bytes=65664 --read-bytes=
 # here, and no process has them open. https://docs.kernel.org/nvme/index.html, https://docs.kernel.org/target/tcmu-design.html
 LENT = ("nvmet/subsystems/*/namespaces/*/device_path", "target/core/*/*/udev_path")
 _CONFIGURED = "kernel/config"
+_NAMELESS = re.compile(r"(eui|naa|uuid)\.[0-]*")  # as firmware without a worldwide name fills it in
 _FIX = "nothing is touched before it can be read"
 _REREAD_PARTITIONS = 0x125F  # BLKRRPART
+# https://man7.org/linux/man-pages/man2/statx.2.html
+_AT_FDCWD, _AT_STATX_DONT_SYNC, _STATX_TYPE, _STATX_BYTES = -100, 0x4000, 0x1, 256
+_libc = ctypes.CDLL(None)
 
 
 def _tool(argv: Sequence[str]) -> str:
@@ -184,6 +190,7 @@ class Seen:
     mounts: tuple[str, ...]
     openers: tuple[str, ...]  # processes that have it open, but not this one
     lent: tuple[str, ...] = ()  # as what its kernel lends it to other machines
+    twins: tuple[str, ...] = ()  # other devices of the kernel that are the same disk
 
     @property
     def identity(self) -> str:
@@ -216,6 +223,7 @@ def look(view: MachineView, node: Path) -> Seen:
             mounts=tuple(_mounts(view, set(numbers), paths)),
             openers=tuple(view.openers(set(numbers))),
             lent=tuple(_lent(view, paths)),
+            twins=tuple(_twins(view, disk.name)),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         problem = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
@@ -278,6 +286,33 @@ def _lent(view: MachineView, paths: set[str]) -> Iterator[str]:
                 yield str(file.parent.relative_to(configured))
 
 
+def _twins(view: MachineView, name: str) -> Iterator[str]:
+    """Yield what else the kernel calls a disk that it reaches in two ways: who uses it so is not seen here."""
+    ours, size = _marks(view, name), _attribute(view, name, "size")
+    for folder in sorted((view.sys / "block").glob("*")):
+        # slots of one reader of cards bear one name, and have other sizes
+        alike = ours & _marks(view, folder.name) and _attribute(view, folder.name, "size") == size
+        if folder.name != name and alike:
+            yield folder.name
+    yield from sorted(mark for mark in ours if mark.startswith("/dev/") and not mark.startswith("/dev/shm/"))
+
+
+def _marks(view: MachineView, name: str) -> set[str]:
+    """Return what tells a disk from all others: its worldwide name, the file behind it; none of a path of a
+    multipath device, which is hidden.
+    """
+    if _attribute(view, name, "hidden") == "1":
+        return set()
+    texts = (_attribute(view, name, attribute) for attribute in ("wwid", "device/wwid", "loop/backing_file"))
+    return {text for text in texts if text and not _NAMELESS.fullmatch(text)}
+
+
+def _attribute(view: MachineView, name: str, attribute: str) -> str:
+    with contextlib.suppress(OSError, ValueError):
+        return _read(view.sys / "block" / name / attribute)
+    return ""  # it has none
+
+
 def _swaps(view: MachineView) -> Iterator[str]:
     lines = (view.proc / "swaps").read_text().splitlines()
     if not lines or not lines[0].startswith("Filename"):
@@ -298,11 +333,12 @@ def _mounts(view: MachineView, numbers: set[str], paths: set[str]) -> Iterator[s
 
 
 def _opened(file: Path, numbers: set[str]) -> bool:
-    try:
-        status = file.stat()
-    except OSError:  # closed meanwhile, or a file of a file system that is gone
-        return False
-    return stat.S_ISBLK(status.st_mode) and _number(status) in numbers
+    """Whether an open file is one of these devices. No file system is asked: a user's own may never answer."""
+    state = ctypes.create_string_buffer(_STATX_BYTES)
+    if _libc.statx(_AT_FDCWD, os.fsencode(file), _AT_STATX_DONT_SYNC, _STATX_TYPE, state):
+        return False  # closed meanwhile, or a file of a file system that is gone
+    (mode,), (major, minor) = struct.unpack_from("=H", state, 28), struct.unpack_from("=II", state, 128)
+    return stat.S_ISBLK(mode) and f"{major}:{minor}" in numbers
 
 
 def _number(status: os.stat_result) -> str:

@@ -56,7 +56,7 @@ exit "$code"
 _REPORT = r"""
 shopt -s nullglob
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-for tool in find lsblk od readlink stat wipefs xargs; do
+for tool in lsblk od readlink stat wipefs xargs; do
   type -P "$tool" > /dev/null || { echo "no $tool to examine devices with" >&2; exit 1; }
 done
 say() { printf '%s\0' "$1" "$2" "$3"; }
@@ -85,7 +85,8 @@ for name in "${parts[@]}"; do
   for holder in "/sys/class/block/$name/holders"/*; do say folder "$holder" ""; done
 done
 lent=(/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path /sys/kernel/config/target/core/*/*/udev_path)
-for path in /sys/block/loop*/loop/backing_file "${lent[@]}"; do file "$path"; done
+disks=(/sys/block/*/{hidden,size,wwid,device/wwid,loop/backing_file})
+for path in "${disks[@]}" "${lent[@]}"; do file "$path"; done
 file /proc/swaps
 file /proc/self/mountinfo
 {
@@ -99,8 +100,11 @@ file /proc/self/mountinfo
   case "$source" in /*) say real "$source" "$(readlink -m -- "$source")" ;; esac
 done
 [ "$EUID" != 0 ] || say root "" ""
-find -L /proc/[0-9]*/fd -mindepth 1 -maxdepth 1 -type b -print0 2> /dev/null |
-  xargs -0 -r stat -L -c '%t:%T %n' 2> /dev/null | while read -r number file; do
+cached= # no file system is asked: a user's own may never answer
+! stat --cached=always / > /dev/null 2>&1 || cached=--cached=always
+printf '%s\0' /proc/[0-9]*/fd/* | xargs -0 -r stat -L $cached -c '%f %t:%T %n' 2> /dev/null |
+  while read -r mode number file; do
+    (((0x$mode & 0xF000) == 0x6000)) || continue # a block device
     pid=${file#/proc/} pid=${pid%%/*}
     { read -r name < "/proc/$pid/comm"; } 2> /dev/null && say opener "$name ($pid)" "$number"
   done
