@@ -261,8 +261,8 @@ def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) ->
     index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
     step = value[index] - value[index - 1]
     step_s = t_s[index] - t_s[index - 1]
-    before = np.clip((began_s - t_s[index - 1]) / step_s, 0.0, 1.0)
-    after = np.clip((t_s[index] - ended_s) / step_s, 0.0, 1.0)
+    before = np.maximum((began_s - t_s[index - 1]) / step_s, 0.0)
+    after = np.maximum((t_s[index] - ended_s) / step_s, 0.0)
     cut = np.maximum(before, after)
     # of where the jump is, in squares of D T; 1/12 of a whole piece
     variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4

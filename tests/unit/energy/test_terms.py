@@ -172,6 +172,33 @@ def test_what_repetitions_share_is_the_meters_accuracy_moments_and_clock(made, s
     assert accuracy.factor_j == pytest.approx(0.01 * found.value_j / sqrt(3))
 
 
+@pytest.mark.parametrize("semantics", KINDS)
+@pytest.mark.parametrize(
+    ("stated", "unknown"),
+    [
+        ({}, ("accuracy", "latency", "clock")),
+        ({"gain_ratio": 0.0, "latency_s": 0.0, "clock_s": 0.0}, ()),
+        ({"offset": 0.0, "clock_s": 0.1}, ("latency",)),
+        ({"sigma": 0.1, "latency_s": 0.1}, ("clock",)),
+        ({"resolution": 0.1, "period_s": 0.2}, ("accuracy", "latency", "clock")),
+    ],
+)
+def test_what_a_meter_does_not_state_is_unknown_and_no_latency_of_what_adds_up(
+    made, semantics, stated, unknown
+):
+    one = said(semantics, stated)
+    unknown = tuple(
+        name for name in unknown if name != "latency" or semantics in ("average", "instantaneous")
+    )
+    dated = replace(series(made, one), asked_s=None)
+    assert present(budget(dated, 10.0, 20.0)).unknown == unknown
+    polled = present(budget(series(made, one), 10.0, 20.0))
+    assert polled.unknown == tuple(name for name in unknown if name != "clock")
+    for grade in ("modelled", "nameplate"):
+        other = replace(dated, channel=replace(dated.channel, grade=grade))
+        assert present(budget(other, 10.0, 20.0)).unknown == ()
+
+
 @pytest.mark.parametrize("rising", [1, -1])
 def test_a_shift_to_later_times_has_the_sign_of_what_the_energy_does(made, rising):
     t_s = np.arange(0, 100.05, 0.1)
@@ -373,6 +400,15 @@ def test_what_is_missing_is_uncertain_by_the_scatter_of_the_samples(made, semant
     )
 
 
+def test_what_is_missing_among_equal_samples_is_as_uncertain_as_if_any_power_up_to_theirs_were_as_likely(
+    made,
+):
+    t_s = np.concatenate((np.arange(0, 10.05, 0.1), np.arange(10.8, 30.05, 0.1)))
+    found = present(budget(made.stating("instantaneous", t_s, 50.0), 5.05, 25.05))
+    (gaps,) = (t.standard_j for t in found.terms if t.name == "gaps")
+    assert gaps == pytest.approx(0.8 * 50 / sqrt(12))
+
+
 def test_what_a_counter_lost_is_uncertain_by_its_mean_power_as_if_any_were_as_likely(made):
     """Two steps in a row are unknown, so neither has a known one on both sides."""
     t_s = np.arange(0, 101.0)
@@ -389,6 +425,18 @@ def test_the_jump_and_the_requests_of_the_first_two_samples_count(made):
     expected = terms(one, *window)
     for name in ("under-sampling", "delay"):
         assert {t.name: t.standard_j for t in found.terms}[name] == pytest.approx(expected[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("window", [(8.0, 20.0), (8.2, 19.9)])
+def test_a_jump_before_the_window_or_after_it_is_no_error_in_it(made, window):
+    t_s = np.arange(0, 30.0, 0.5)
+    outside = made.stating("instantaneous", t_s, 40.0 + 20 * ((t_s > 7.5) & (t_s < 20.5)))
+    assert "under-sampling" not in {t.name for t in present(budget(outside, *window)).terms}
+    for beside_w in (0.0, 30.0):
+        power_w = 40.0 + 20 * ((t_s > 8.5) & (t_s < 19.5)) + beside_w * ((t_s < 5) | (t_s > 25))
+        found = present(budget(made.stating("instantaneous", t_s, power_w), *window))
+        (term,) = (t for t in found.terms if t.name == "under-sampling")
+        assert term.standard_j == pytest.approx(20 * 0.5 * sqrt(2 / 12))
 
 
 def rising(t_s):
