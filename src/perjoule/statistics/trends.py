@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import copysign
 
 from perjoule.model import Cell, Record
 from perjoule.model.doubts import CHANGE, Doubt
@@ -43,14 +42,13 @@ def campaign_doubts(cells: Sequence[Cell]) -> tuple[Doubt, ...]:
     """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all
     metrics that show it.
     """
-    alike: dict[tuple[str, float], list[Finding]] = {}  # MiB/J drift as MiB/s do where the power is steady
+    alike: dict[tuple[str, bool], list[Finding]] = {}  # MiB/J drift as MiB/s do where the power is steady
     for key in DEFAULT:
         if trend := campaign_trend(cells, key):
             for finding in findings(metric_of(key).label, trend):
                 id = finding().id
-                alike.setdefault(
-                    (id, copysign(1, trend.drift_ratio) if id == CHANGE.drifts.id else 1), []
-                ).append(finding)
+                falls = id == CHANGE.drifts.id and trend.drift_ratio < 0
+                alike.setdefault((id, falls), []).append(finding)
     return tuple(
         first(others=[str(other().values["metric"]) for other in rest]) for first, *rest in alike.values()
     )
