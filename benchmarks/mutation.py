@@ -6,9 +6,10 @@ made 10 % larger (an integer by 1), an operator replaced by its opposite, a comp
 Comparisons are inverted rather than changed from < to <=, because no value of a continuous quantity
 distinguishes those. Tests that are slow, or need root or real daemons (`tests/live`), are excluded.
 
-First, each mutant meets the tests near it: its own file's, and those that import the file and name most of
-what it defines, for 10 s of CPU time. They are imported once; a fork of that process puts the changed code
-into the functions. What no fork can change (constants, fields, defaults) runs them on a copy of the package.
+First, each mutant meets the tests near it: its own file's, those of files with its name, and those that import
+the file and name most of what it defines, for 12 s of CPU time, heavy ones last. They are imported once; a fork
+of that process puts the changed code into the functions. What no fork can change (constants, fields, defaults)
+runs them on a copy of the package, without the heavy ones. What fails on the code as it is, is named and left out.
 
 What they don't notice meets, on a copy, all tests that run the changed line, or a line which names the changed
 constant or field, or the function whose default is changed. Coverage.py finds these once; they are kept in
@@ -36,6 +37,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -68,8 +70,8 @@ DEFAULT = ("energy", "trial", "measures", "statistics", "papers", "meters/modell
 SLACK = 10.0
 STARTING_S = 60.0
 # how many files of tests are near a file, and how much CPU time a mutant has for them
-NEAR_COUNT = 6
-NEAR_S = 10.0
+NEAR_COUNT = 12
+NEAR_S = 12.0
 # how pytest runs on a copy of the package
 ON_COPY = (
     "-x",
@@ -81,6 +83,8 @@ ON_COPY = (
     "-m",
     EVERY,
 )
+# tests near a mutant that also run on a copy of the package
+QUICK = f"{EVERY} and not heavy"
 # What a mutant's process finds imported, though pytest can't rewrite what it finds so.
 READY = (
     "hypothesis",
@@ -356,21 +360,45 @@ def _apart(run: Run, plan: Plan, folder: Path) -> None:
 
 def copied(plan: Plan, folder: Path) -> None:
     """Run tests on a copy of the package with a change."""
-    sys.path[0] = os.environ["PYTHONPATH"] = str(_copy(plan, folder))
+    sys.path[0] = os.environ["PYTHONPATH"] = str(_copy(folder, plan.mutant))
     os._exit(int(pytest.main([*ON_COPY, *plan.tests])))
 
 
-def _anew(plan: Plan, folder: Path) -> None:
-    """Run the files of a mutant's tests on a copy of the package, in place of this process."""
+def _anew(plan: Plan, folder: Path, left_out: Sequence[str] = ()) -> None:
+    """Run the files of a mutant's tests but for some tests on a copy of the package, in place of this process."""
     files = dict.fromkeys(name.partition("::")[0] for name in plan.tests)
-    environment = {**os.environ, "PYTHONPATH": str(_copy(plan, folder))}
-    os.execve(sys.executable, [sys.executable, "-m", "pytest", *ON_COPY, *files], environment)
+    environment = {**os.environ, "PYTHONPATH": str(_copy(folder, plan.mutant))}
+    options = [*ON_COPY, "-m", QUICK, *_without(left_out)]
+    os.execve(sys.executable, [sys.executable, "-m", "pytest", *options, *files], environment)
 
 
-def _copy(plan: Plan, folder: Path) -> Path:
-    """Put a copy of the package, with a change, into a folder, and return the folder."""
+def failing(files: Sequence[str]) -> list[str]:
+    """Name the quick tests of these files that fail on a copy of the code as it is."""
+    options = [option for option in ON_COPY if option != "-x"]
+    with tempfile.TemporaryDirectory(prefix="perjoule-mutant-") as made:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, "-m", QUICK, *files],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(_copy(Path(made)))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode not in (0, 1):  # passed, some failed
+        sys.exit(f"the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    summary = done.stdout.partition("short test summary info")[2]
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", summary, re.MULTILINE)
+
+
+def _without(tests: Sequence[str]) -> list[str]:
+    return [f"--deselect={name}" for name in tests]
+
+
+def _copy(folder: Path, changed: Mutant | None = None) -> Path:
+    """Put a copy of the package, with a change or none, into a folder, and return the folder."""
     shutil.copytree(PACKAGE, folder / "perjoule")  # with what is compiled already
-    (folder / "perjoule" / plan.mutant.path).write_text(plan.mutant.text)
+    if changed is not None:
+        (folder / "perjoule" / changed.path).write_text(changed.text)
     return folder
 
 
@@ -381,9 +409,14 @@ class Near:
         self.verdicts: list[Verdict] = []
         self._drawn, self._jobs, self._each_s, self._until_s = drawn, jobs, each_s, until_s
         self._files = {changed.path: near(changed.path) for changed in drawn}
+        self._every_file = sorted({file for files in self._files.values() for file in files})
+        self._left_out: list[str] = []
 
     def run(self) -> list[Verdict]:
         """Collect what is near, and run it, in a process of its own: the package stays unloaded in this one."""
+        self._left_out = failing(self._every_file)
+        for name in self._left_out:
+            _progress(f"left out, fails on the code as it is: {name}")
         fork = multiprocessing.get_context("fork")
         results, here = fork.Pipe(duplex=False)
         process = fork.Process(target=self._collect, args=(here,))
@@ -397,9 +430,8 @@ class Near:
             process.join()
 
     def _collect(self, results: connection.Connection) -> None:
-        files = sorted({file for files in self._files.values() for file in files})
-        options = ["-q", "-p", "no:cacheprovider", "--capture=sys", "-m", EVERY]
-        if not pytest.main([*options, *files], plugins=[self]):
+        options = ["-q", "-p", "no:cacheprovider", "--capture=sys", "-m", EVERY, *_without(self._left_out)]
+        if not pytest.main([*options, *self._every_file], plugins=[self]):
             results.send(self.verdicts)
 
     @pytest.hookimpl(tryfirst=True)
@@ -408,12 +440,12 @@ class Near:
         functions = loaded([PACKAGE / path for path in self._files])
         items = {item.nodeid: item for item in session.items}
         by_file: dict[str, list[str]] = {}
-        for name in sorted(items, key=lambda name: "heavy" in items[name].keywords):
+        for name in items:
             by_file.setdefault(name.partition("::")[0], []).append(name)
 
         def swapped(plan: Plan, folder: Path) -> None:
             if not functions.swap(PACKAGE / plan.mutant.path, plan.mutant.text):
-                _anew(plan, folder)
+                _anew(plan, folder, self._left_out)
             tests = [items[name] for name in plan.tests]
             for test, following in zip(tests, [*tests[1:], None], strict=True):
                 session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
@@ -425,6 +457,7 @@ class Near:
         plans: list[Plan] = []
         for changed in self._drawn:
             tests = [name for file in self._files[changed.path] for name in by_file.get(file, ())]
+            tests.sort(key=lambda name: "heavy" in items[name].keywords)
             plans.append(Plan(changed, tests, len(tests), STARTING_S + SLACK * self._each_s))
         began_s = time.monotonic()
         for number, verdict in enumerate(verdicts(plans, swapped, self._jobs, self._until_s), 1):
@@ -448,7 +481,7 @@ def _progress(line: str) -> None:
 
 def near(path: str) -> list[str]:
     """The files of tests that import a file, and name most of what it defines and of its keys: its own place's
-    first, at most NEAR_COUNT.
+    first, then those with its name, at most NEAR_COUNT.
     """
     module = Path(path.removesuffix("/__init__.py")).with_suffix("")
     own_file = str(Path("tests/unit", module.parent, f"test_{module.name.strip('_')}.py"))
@@ -462,12 +495,12 @@ def near(path: str) -> list[str]:
     room = f"tests/unit/{module.parts[0]}/"
     above, name = re.escape(".".join(("perjoule", *module.parts[:-1]))), module.name
     imported = re.compile(rf"{above}(\.| import .*\b){name}\b")
-    ranks: dict[str, tuple[bool, bool, int, bool]] = {}
+    ranks: dict[str, tuple[bool, bool, bool, int, bool]] = {}
     for file, text in _texts().items():
-        count = len(names & _mentions(text))
-        if file == own_file or count:
+        count, its_name = len(names & _mentions(text)), Path(file).name == Path(own_file).name
+        if its_name or count:
             imports = bool(imported.search(text))
-            ranks[file] = (file == own_file, imports, count, file.startswith(room))
+            ranks[file] = (file == own_file, its_name, imports, count, file.startswith(room))
     return sorted(ranks, key=lambda file: ranks[file], reverse=True)[:NEAR_COUNT]
 
 

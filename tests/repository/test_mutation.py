@@ -60,7 +60,9 @@ def test_what_runs_on_import_alone_is_held_against_the_tests_that_use_it(tmp_pat
         assert test in ran.tests(mutation.Mutant("one.py", line, "", ""))
 
 
-def test_tests_near_a_file_are_its_own_and_those_that_import_it_or_name_its_keys(tmp_path, monkeypatch):
+def test_tests_near_a_file_are_its_own_and_those_that_have_its_name_import_it_or_name_its_keys(
+    tmp_path, monkeypatch
+):
     package, tests = tmp_path / "src" / "perjoule", tmp_path / "tests" / "unit"
     for folder in (package / "sums", tests / "sums", tests / "other", tmp_path / "tests" / "pipeline"):
         folder.mkdir(parents=True)
@@ -69,6 +71,7 @@ def test_tests_near_a_file_are_its_own_and_those_that_import_it_or_name_its_keys
     )
     texts = {
         "sums/test_few.py": "",
+        "other/test_few.py": "",
         "other/test_import.py": "from perjoule.sums import few\n\nfew.few()\n",
         "sums/test_key.py": "few_s = read(few)\n",
         "sums/test_name.py": "few = read()\n",
@@ -105,6 +108,28 @@ def test_a_constant_meets_its_tests_on_a_copy_of_the_package(tmp_path, monkeypat
     found = {v.plan.mutant.change: v.by for v in mutation.verdicts(plans, mutation._anew, 2)}
     assert found == {"LEAST = 2": "", "LEAST = 3": "a test"}
     assert (package / "one.py").read_text() == "LEAST = 2\n"
+
+
+def test_what_fails_on_the_code_as_it_is_notices_nothing(tmp_path, monkeypatch):
+    package, test = tmp_path / "src" / "perjoule", tmp_path / "test_one.py"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("LEAST = 2\n")
+    test.write_text(
+        "import pytest\n\nfrom perjoule.one import LEAST\n\n\n"
+        "@pytest.fixture\ndef broken():\n    raise ValueError\n\n\n"
+        "def test_least():\n    assert LEAST == 2\n\n\n"
+        "@pytest.mark.parametrize('words', ['a b', 'c d'])\n"
+        "def test_words(words):\n    assert words == 'a b'\n\n\n"
+        "@pytest.mark.heavy\ndef test_heavy():\n    raise ValueError\n\n\n"
+        "def test_broken(broken):\n    ...\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -rfE\nmarkers =\n    slow\n    heavy\n")
+    monkeypatch.setattr(mutation, "PACKAGE", package)
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    names = [f"{test.name}::test_words[c d]", f"{test.name}::test_broken"]
+    assert mutation.failing([test.name]) == names
+    assert mutation._without(names[1:]) == [f"--deselect={names[1]}"]
 
 
 def test_tests_are_run_until_a_mutant_has_had_its_time():
