@@ -1,6 +1,8 @@
-"""Missing joules have their reason."""
+"""Missing joules have their reason, and products of joules the uncertainty of their time."""
 
 from dataclasses import replace
+from math import hypot
+from statistics import NormalDist
 
 import pytest
 
@@ -68,3 +70,17 @@ def test_models_and_simulations_state_all_that_there_is(made):
     for grade in ("modelled", "simulated"):
         (point,) = points(made.record(), [made.steady(host, 10.0, grade=grade) for host in SERVERS])
         assert point.unstated == ()
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+@pytest.mark.parametrize("gain_ratio", [1e-5, 1e-3])
+def test_an_energy_delay_product_is_uncertain_by_its_power_and_twice_by_a_millisecond_of_its_time(
+    made, gain_ratio, scale
+):
+    """30 W for 10 s are power x time x time; half of an interval of 95 % of both, which are independent."""
+    metered = [made.steady(host, 10.0, grade="simulated") for host in SERVERS]
+    (point,) = points(made.record(scale=scale), [stated(one, gain_ratio=gain_ratio) for one in metered])
+    product_js = 30 * (10 * scale) ** 2
+    ratio = hypot(0.95 * gain_ratio, 2 * NormalDist().inv_cdf(0.975) * 0.001 / 10)
+    assert point.metrics["edp_js"] == pytest.approx(product_js)
+    assert point.metrics["edp_uncertainty_js"] == pytest.approx(ratio * product_js, rel=1e-5)

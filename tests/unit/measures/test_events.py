@@ -113,6 +113,26 @@ def test_a_stage_shorter_than_two_samples_has_no_rate(made):
     }
 
 
+@pytest.mark.parametrize(("length_s", "told"), [(0.98, False), (1.02, True)])
+def test_a_stage_of_a_second_counts(made, length_s, told):
+    events = (happened(began_s=10 + length_s, ended_s=HEALTHY_S - length_s),)
+    found = stages(trial(made, events=events), 10.0, HEALTHY_S + length_s)
+    assert found.keys() == ({"before", "healing", "after"} if told else set())
+
+
+@pytest.mark.parametrize(("still_count", "told"), [(19, False), (21, True)])
+def test_pauses_of_a_twentieth_of_the_time_before_the_event_are_the_loads_own(made, still_count, told):
+    """Of two clients for 2 s, in hundredths of a second."""
+    of_first = np.full(950, 100.0)
+    of_first[1 : 2 * still_count : 2] = 0.0
+    logs = [
+        log(made, host, own, step_s=0.01)
+        for host, own in (("client-1", of_first), ("client-2", of_first * 0 + 50))
+    ]
+    (point,) = points(trial(made), [*logs, *watts(made)])
+    assert any("pauses by itself" in doubt for doubt in point.doubts) == told
+
+
 def test_health_that_is_not_reached_gives_no_joules_and_a_doubt(made):
     logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
     (point,) = points(trial(made, health=ANSWERS[:-1]), [*logs, *watts(made)])

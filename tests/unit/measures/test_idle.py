@@ -145,6 +145,23 @@ def test_what_each_role_draws_and_does_is_by_second(made):
     assert "idle_network_sent_metadata_bytes_per_s" not in metrics  # it has no such counter
 
 
+def test_what_hosts_do_while_idle_is_each_by_its_own_counter(made):
+    names = {
+        "cpu": "idle_cpu_servers_ratio",
+        "switches": "idle_switches_servers_hz",
+        "network_received": "idle_network_received_servers_bytes_per_s",
+        "network_sent": "idle_network_sent_servers_bytes_per_s",
+        "disk_read": "idle_disk_read_servers_bytes_per_s",
+        "disk_written": "idle_disk_written_servers_bytes_per_s",
+    }
+    rates = dict(zip(names, (0.01, 20.0, 3.0, 5.0, 7.0, 11.0), strict=True))
+    counted = [made.counter(host, quantity, rate) for host in SERVERS for quantity, rate in rates.items()]
+    (point,) = points(idle_record(made), [*watts(made), *counted])
+    assert {quantity: point.metrics[name] for quantity, name in names.items()} == pytest.approx(
+        {quantity: 3 * rate for quantity, rate in rates.items()}
+    )
+
+
 def test_seconds_are_emulated_and_watts_are_not_and_a_doubt_says_what_is_not_dilated(made):
     counted = [made.counter(host, "switches", 50.0) for host in SERVERS]
     (real,) = points(idle_record(made), [*watts(made), *counted])
@@ -201,10 +218,11 @@ def test_gaps_are_not_told_from_counters_that_do_not_cover_the_window(made):
     assert disk_gaps_s(own[:1], "storage-1", 10.0, 14.0) is None
 
 
-def test_samples_too_seldom_for_the_least_gap_are_a_doubt(made):
-    own = [stepping(made, "storage-1", "disk_read"), stepping(made, "storage-1", "disk_written")]
-    (point,) = points(idle_record(made, least_gap_s=1.0), own)
-    assert any("disks are seen every 0.5 s" in doubt for doubt in point.doubts)
+@pytest.mark.parametrize(("least_gap_s", "told"), [(1.0, True), (1.95, True), (2.05, False)])
+def test_four_samples_in_the_least_gap_show_it_and_fewer_are_a_doubt(made, least_gap_s, told):
+    own = [stepping(made, "storage-1", "disk_read", 15.0), stepping(made, "storage-1", "disk_written")]
+    (point,) = points(idle_record(made, least_gap_s=least_gap_s), own)
+    assert any("disks are seen every 0.5 s" in doubt for doubt in point.doubts) == told
 
 
 @pytest.mark.parametrize(("ended_s", "known"), [(30.0, True), (15.0, False)])

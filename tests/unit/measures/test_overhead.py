@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -259,6 +260,27 @@ def test_cpu_time_is_omitted_where_readings_do_not_tell_it_from_what_is_beside_i
     assert ("cpu_client_s_per_byte" in cost.metrics) == known
     assert [("client" in words) for words in cost.omitted.values()] == ([] if known else [True])
     assert "network_sent_client_ratio" in cost.metrics
+
+
+@pytest.mark.parametrize(
+    ("edge_s", "inside_s", "known"),
+    [
+        (1.00, 1.02, True),
+        (1.02, 1.00, False),
+        (0.0059, 0.0, True),  # a thousandth of a core for 6 s is next to nothing
+        (0.0061, 0.0, False),
+    ],
+)
+def test_half_of_the_cpu_time_may_be_of_what_is_beside_the_window(made, edge_s, inside_s, known) -> None:
+    """Two edges in the middle of steps of `edge_s` each, of which half is in the window by an even pace."""
+    record = made.record(moved=made.results((14.0, 20.0)))
+    value = np.cumsum([0.0, 0.0, edge_s, inside_s, edge_s, 0.0])
+    series = [reading(made, [9.0, 13.0, 15.0, 19.0, 21.0, 30.0], value)]
+    cost = overhead(Reading(record, series), 14.0, 20.0, 1000)
+    assert ("cpu_client_s_per_byte" in cost.metrics) == known
+    if known:
+        assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx((edge_s + inside_s) / 1000)
+        assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(edge_s / 1000)
 
 
 def test_steady_rounds_are_not_charged_with_the_bytes_of_those_before_them(made) -> None:

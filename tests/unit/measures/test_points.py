@@ -277,10 +277,11 @@ def test_a_checkpoint_has_its_stall_until_the_last_rank_and_its_joules(made):
     """The stall ends with the last fsync, the joules when the disks hold the checkpoint."""
     moved = made.results((10.0, 14.0), (10.0, 18.0))
     record = made.record(None, moved, scale=0.5, write_back_s=2.0)
-    record = replace(record, outcome=replace(record.outcome, measured={"checkpoints_count": 1.0}))
-    (point,) = points(record, watts(made))
-    assert point.metrics["stall_s"] == pytest.approx(8 * 0.5)
-    assert point.metrics["energy_per_checkpoint_j"] == pytest.approx(30 * 10 * 0.5)
+    for count in (1.0, 4.0):
+        counted = replace(record, outcome=replace(record.outcome, measured={"checkpoints_count": count}))
+        (point,) = points(counted, watts(made))
+        assert point.metrics["stall_s"] == pytest.approx(8 * 0.5 / count)
+        assert point.metrics["energy_per_checkpoint_j"] == pytest.approx(30 * 10 * 0.5 / count)
     assert "stall_s" not in points(made.record(), watts(made))[0].metrics
 
 

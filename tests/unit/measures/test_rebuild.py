@@ -72,6 +72,25 @@ def test_what_moves_beyond_the_time_before_is_the_rebuilds_and_is_held_against_r
     assert not any("rebuild" in doubt for doubt in point.doubts)
 
 
+def test_what_moves_in_a_rebuild_is_each_by_its_own_counter(made):
+    """Until its end by every host of a role, and beyond the time before by those of the data."""
+    rates = {"network_received": 3.0, "network_sent": 5.0, "disk_read": 7.0, "disk_written": 11.0}
+    counted = [
+        counter(made, host, quantity, rate, 100 * rate)
+        for host in SERVERS
+        for quantity, rate in rates.items()
+    ]
+    found = points(trial(made), counted)[0].metrics
+    moved = {f"rebuild_{quantity}_storage_bytes": rate for quantity, rate in rates.items()}
+    assert {key: found[key] for key in moved} == pytest.approx(
+        {key: 2 * rate * (100 + DONE_S - FAILED_S) for key, rate in moved.items()}
+    )
+    ratios = {"network": 3.0, "disk_read": 7.0, "disk_written": 11.0}
+    assert {way: found[f"rebuild_{way}_ratio"] for way in ratios} == pytest.approx(
+        {way: 2 * 100 * rate / LOST_BYTES for way, rate in ratios.items()}
+    )
+
+
 def test_a_code_reads_and_sends_k_bytes_for_one_and_a_mirror_beneath_writes_it_twice():
     assert explained(Redundancy(data_count=4, parity_count=1)) == {
         "network_received": 4.0,
@@ -143,6 +162,13 @@ def test_a_disk_that_held_nothing_and_one_that_fails_too_early_are_not_divided_b
         (point,) = points(trial(made, events=events), everything(made))
         assert f"the rebuild is not compared with the redundancy: {why}" in point.doubts
         assert "rebuild_network_ratio" not in point.metrics
+
+
+@pytest.mark.parametrize(("before_s", "compared"), [(0.98, False), (1.02, True)])
+def test_a_second_before_the_failure_tells_what_moves_without_it(made, before_s, compared):
+    early = replace(FAIL, began_s=BEGAN_S + before_s)
+    (point,) = points(trial(made, events=(early, BACK)), everything(made))
+    assert ("rebuild_network_ratio" in point.metrics) == compared
 
 
 def test_a_server_that_was_only_killed_has_no_rebuild(made):

@@ -167,3 +167,10 @@ def quiet_clients(made, seed, above_w):
 def test_rounding_is_not_energy_of_clients_that_did_nothing(made, seed):
     assert "client_cpu" not in quiet_clients(made, seed, 0.0)
     assert quiet_clients(made, seed, 0.1)["client_cpu"] == pytest.approx(2 * 0.1 * 5, rel=1e-12)
+
+
+@pytest.mark.parametrize(("ratio", "told"), [(0.97e-6, False), (1.03e-6, True)])
+def test_a_piece_below_a_millionth_of_all_is_left_out(made, ratio, told):
+    """Of 1005 J: 255 of servers, 600 of idle clients and 150 of the switch, in wall time."""
+    found = quiet_clients(made, 1, ratio * 1005 / (2 * 10))
+    assert ("client_cpu" in found) == told
