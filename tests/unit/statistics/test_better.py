@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from perjoule.model import Cell, Ran, Redundancy
-from perjoule.statistics.better import MOST_COUNT, Judge, Verdict
+from perjoule.statistics.better import MOST_COUNT, Judge, Verdict, refused_verdict
 from perjoule.statistics.contrast import Estimate, Sample, contrast
 from perjoule.statistics.contrast import in_turns as measured_in_turns
 from perjoule.statistics.drift import TimedValue, Trend, inflation, trend
@@ -478,3 +478,10 @@ def test_cells_took_turns_where_two_blocks_or_more_have_all_of_them(one, other, 
         for n, ran in enumerate((one, other))
     ]
     assert measured_in_turns(cells) is turns
+
+
+def test_what_is_not_compared_has_no_p_and_no_number_of_repetitions_that_would_settle_it() -> None:
+    found = refused_verdict("power is of different grades (PDU, wall)")
+    assert (found.p, found.sign, found.word, found.reason) == (1.0, 0, "can't tell", "")
+    assert (found.ratio.low, found.ratio.high) == (0.0, inf)
+    assert isnan(found.more_count())

@@ -7,6 +7,7 @@ import pytest
 from perjoule.cli.terminal.display import notes
 from perjoule.energy.baseline import OMITTED
 from perjoule.model import Clock, Direction, Ran
+from perjoule.model.doubts import REPETITIONS
 from perjoule.model.format import with_interval
 from perjoule.model.units import MIB
 from perjoule.results.table import with_meter
@@ -369,3 +370,24 @@ def test_what_one_repetition_alone_shares_counts_with_nothing_of_the_others(made
         for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))
     ]
     assert cells([], points)[0].shared == {"energy_j": {"a": pytest.approx(0.01)}}
+
+
+def test_rows_of_one_name_whose_trials_had_other_options_are_told_apart_by_a_doubt(made):
+    """Repetitions of one label, direction and number of clients, of which one wrote other bytes."""
+    other = {"operation": "write", "size": "1 GiB"}
+    points = [
+        point(made, {}, 1),
+        point(made, {}, 2),
+        point(made, {}, 1, options=other),
+        point(made, {}, 1, clients_count=4),
+        point(made, {}, 1, direction="read"),
+        point(made, {}, 1, workload="read 4 MiB"),
+        point(made, {}, 1, filesystem="cephfs"),
+    ]
+    found = cells([made.record(p.trial) for p in points], points)
+    assert len(found) == 6
+    alike = [cell for cell in found if REPETITIONS.same_name().id in [doubt.id for doubt in cell.doubts]]
+    assert sorted(len(cell.ran) for cell in alike) == [1, 2]
+    assert {(c.filesystem, c.workload, c.direction, c.clients_count) for c in alike} == {
+        ("moosefs", "write 4 MiB", "write", 2)
+    }

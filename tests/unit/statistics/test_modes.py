@@ -129,6 +129,19 @@ def test_a_row_has_one_rule_so_that_work_per_joule_times_joules_is_the_work():
     assert "±" in cell_text(even, "efficiency_bytes_per_j", with_interval)
 
 
+@pytest.mark.parametrize(
+    ("rate", "by_median"),
+    [
+        ([100.0, 100.1, 99.9, 100.0, 104.0, 104.1, 103.9, 104.0], True),  # two modes, and a narrow interval
+        ([100.0, 100.1, 99.9, 100.0, 101.0, 101.1, 100.9, 101.0], False),  # nearer than 2 %
+        ([100.0, 190.0, 20.0], True),  # a wide one, and too few for modes
+        ([100.0, 110.0, 90.0], False),
+    ],
+)
+def test_two_modes_or_a_wide_interval_take_the_mean_from_a_row(rate, by_median):
+    assert summarised_by_median(row(rate, [50.0] * len(rate))) is by_median
+
+
 def test_logarithms_decide_so_a_metric_and_its_inverse_have_the_same_modes():
     slow, fast = modes(MIXED)
     inverse = modes([1 / value for value in MIXED])

@@ -1,6 +1,7 @@
 """Power against load, of curves whose area is known."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,29 @@ def test_what_a_curve_lacks_is_reported(several: list[Cell], why: str) -> None:
     assert not found.numbers
     assert why in found.refused
     assert all(level.gap is None for level in found.levels)
+
+
+def repeated(of: Cell, *repetitions: int) -> Cell:
+    return replace(of, ran=tuple(Ran(n, 0.0, 10.0) for n in repetitions))
+
+
+@pytest.mark.parametrize(
+    ("several", "why"),
+    [
+        (
+            [repeated(cell(0.0, (40.0, 41.0)), 1, 2, 3), cell(1.0, (60.0, 61.0))],
+            "not every repetition has power",
+        ),
+        ([cell(0.0, (40.0, 41.0)), repeated(cell(1.0, (60.0,)), 1, 2)], "not every repetition has power"),
+        ([cell(0.0, (40.0,)), repeated(cell(1.0, (60.0,)), 2)], "no repetition has all loads"),
+    ],
+)
+def test_a_curve_is_of_repetitions_that_have_the_power_of_all_loads(several: list[Cell], why: str) -> None:
+    (found,) = proportionality(several)
+    assert (dict(found.numbers), found.refused) == ({}, why)
+    assert [level.load for level in found.levels] == [one.metrics["load_ratio"] for one in several]
+    of_second, *_ = proportionality([cell(0.0, (30.0, 40.0)), repeated(cell(1.0, (50.0,)), 2)])
+    assert of_second.numbers["proportionality_ratio"].values == pytest.approx((2 - 90 / 50,))
 
 
 def test_only_loads_of_the_same_work_make_a_curve() -> None:

@@ -1,5 +1,6 @@
-"""Kendall's tau of more values than are enumerated, against scipy."""
+"""Kendall's tau and its p: against scipy, and of few values against all their orders."""
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -27,3 +28,18 @@ def test_p_is_exact_without_equal_values_up_to_33_and_else_normal(count: int, le
 def test_there_is_none_where_all_of_a_side_are_equal() -> None:
     assert tau_b([1, 1, 1], [1, 2, 3]) is None
     assert tau_b([1], [1]) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 6])
+@pytest.mark.parametrize("levels_count", [3, 1_000_000])
+def test_p_of_few_values_is_the_share_of_all_orders_that_are_as_extreme(
+    count: int, levels_count: int
+) -> None:
+    """By the signs of all differences at once; where a side is of one value alone, every order is."""
+    dice = np.random.default_rng(count)
+    first, second = dice.integers(0, levels_count, (2, count))
+    signs = np.sign(np.subtract.outer(first, first))
+    orders = np.array(list(permutations(second.tolist())))
+    sizes = np.abs((signs * np.sign(orders[:, :, None] - orders[:, None, :])).sum(axis=(1, 2)))
+    found = kendall(first.tolist(), second.tolist())
+    assert found[1:] == pytest.approx((np.mean(sizes >= sizes[0]), np.mean(sizes == sizes.max())))

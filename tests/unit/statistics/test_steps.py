@@ -107,3 +107,25 @@ def test_few_campaigns_tell_nothing_and_the_scatter_between_campaigns_counts() -
     assert steps([1.0, 1.3, 0.9, 1.2, 0.8, 1.1], 1) == ()
     with pytest.raises(ValueError, match="positive"):
         steps([1.0, 0.0, 1.0, 1.0], 1)
+
+
+def test_a_step_is_found_in_as_many_series_as_leave_its_chance_at_five_percent() -> None:
+    """By scipy's test between the fourth and the fifth of seven: any of six places could have shown one."""
+    values = [100.0, 101.0, 99.0, 100.0, 95.0, 94.0, 96.0]
+    sides = np.log(values[4:]), np.log(values[:4])
+    test = stats.ttest_ind(*sides, equal_var=True)
+    series_count = int(0.05 / (6 * test.pvalue))
+    (step,) = steps(values, series_count)
+    expected = test.confidence_interval(0.95)
+    assert (step.at, step.p) == (4, pytest.approx(6 * test.pvalue * series_count))
+    assert step.ratio.mean == pytest.approx(exp(sides[0].mean() - sides[1].mean()))
+    assert (step.ratio.low, step.ratio.high) == pytest.approx((exp(expected.low), exp(expected.high)))
+    assert series_count > 2 and steps(values, series_count + 1) == ()
+
+
+def test_four_campaigns_can_show_a_step_and_one_on_either_side_has_no_interval() -> None:
+    assert [step.at for step in steps([100.0, 100.1, 80.0, 80.1], 1)] == [2]
+    first, second = steps([1000.0, 80.0, 60.0, 60.1, 59.9], 1)
+    assert (first.at, first.ratio.low, first.ratio.high) == (1, 0, np.inf)
+    assert first.ratio.mean == pytest.approx(0.08)
+    assert (second.at, second.ratio.high < np.inf) == (2, True)

@@ -76,3 +76,14 @@ def test_a_stop_rule_widens_all_intervals_of_users(made):
     assert present(joined.progress_fairness).mean - present(joined.progress_fairness).low == pytest.approx(
         half(kept)
     )
+
+
+def test_a_slow_down_is_of_positive_rates_however_small(made):
+    """Operations that take seconds; in the second repetition one user did nothing together, in the third alone."""
+    found = [mix(made, "", n, {"a": rate, "b": 0.125}) for n, rate in ((1, 0.25), (2, 0.0), (3, 0.25))]
+    found += [mix(made, "a", n, {"a": rate}) for n, rate in ((1, 0.75), (2, 0.5), (3, 0.0))]
+    found += [mix(made, "b", n, {"b": 0.25}) for n in (1, 2, 3)]
+    (joined,) = mixes(found)
+    a, b = (present(user.slowdown).values for user in joined.users)
+    assert (a, b) == (pytest.approx((3.0,)), pytest.approx((2.0, 2.0, 2.0)))
+    assert present(joined.progress_fairness).values == pytest.approx([jain([1 / 3, 1 / 2])])
