@@ -12,7 +12,24 @@ import pytest
 from perjoule import catalogue
 from perjoule.measures.points import points
 from perjoule.model import Amplification, Flow, Redundancy, Specification
-from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, entries, metric_of
+from perjoule.model.metrics import (
+    BENCHMARK_RATE,
+    BOUNDARIES,
+    BY_LABEL,
+    DESIGN_W,
+    EDP_RATIO,
+    GAP,
+    IDLE_PEAK,
+    METRICS,
+    NAMEPLATE_W,
+    OF_PEAK,
+    PEAK,
+    PIECES,
+    PROPORTIONALITY,
+    ROLES,
+    entries,
+    metric_of,
+)
 from perjoule.papers.published import QUANTITIES
 from perjoule.statistics.cells import cells
 
@@ -181,6 +198,36 @@ def test_an_uncertainty_has_the_unit_of_its_metric_and_none_of_its_own():
         for key in filter(None, (one.uncertainty, one.shared_uncertainty)):
             assert (METRICS[key].unit, METRICS[key].energy, METRICS[key].uncertainty) == (one.unit, True, "")
     assert metric_of("throughput_bytes_per_s").uncertainty == ""
+
+
+def test_what_is_in_joules_or_watts_rests_on_meters_and_less_is_better_but_for_work_by_the_joule():
+    in_joules = {key for key, one in METRICS.items() if re.search(r"\b[JW]\b", one.unit.si)}
+    nameplates = {NAMEPLATE_W, DESIGN_W, "bytes_per_s_per_nameplate_w"}
+    energies = {key: one for key, one in METRICS.items() if one.energy}
+    assert energies.keys() == (in_joules | {EDP_RATIO, PROPORTIONALITY, IDLE_PEAK, GAP}) - nameplates
+    by_joule = {
+        key
+        for key, one in energies.items()
+        if one.unit.si in ("B/J", "1/J", "B/W") and "uncertainty" not in key
+    }
+    better = {key: one.better for key, one in energies.items()}
+    assert better == {
+        **dict.fromkeys(energies, "lower"),
+        **dict.fromkeys((*by_joule, PROPORTIONALITY), "higher"),
+    }
+
+
+def test_work_of_all_clients_by_the_second_or_the_joule_is_of_clients_that_ran_together():
+    of_work = {
+        key
+        for key, one in METRICS.items()
+        if one.unit.si in ("B/s", "1/s", "B/J", "1/J", "J s") and not one.idle
+    }
+    stated = {PEAK, BENCHMARK_RATE}
+    assert {key for key, one in METRICS.items() if one.together and one.unit.si != "J"} == {
+        *(of_work - stated),
+        *(OF_PEAK, f"burst_{OF_PEAK}", EDP_RATIO),
+    }
 
 
 def test_papers_print_a_metric_in_its_unit():
