@@ -12,6 +12,7 @@ from perjoule import drivers
 from perjoule.energy.amount import amount
 from perjoule.energy.integral import Integral
 from perjoule.model import Channel, Series, Specification
+from perjoule.model.doubts import METERS
 
 
 def series(semantics, t_s, value, duration_s: ArrayLike = 0.0, **stated):
@@ -284,3 +285,15 @@ def test_a_counter_that_is_always_faster_than_possible_is_not_energy():
     found = amount(series("counter", [0, 10, 20, 30], [0, 200, 400, 600], most_w=10), 5, 25)
     assert found.value is None
     assert "3 steps of the counter are neither a wrap nor a possible rate" in "".join(found.doubts)
+
+
+@pytest.mark.parametrize(("gap_s", "told"), [(2.9, False), (3.1, True), (21.0, True)])
+def test_a_counter_that_was_not_read_for_three_usual_times_is_doubted_where_that_was(gap_s, told):
+    t_s = np.concatenate((np.arange(0.0, 61.0), 60.0 + gap_s + np.arange(0.0, 41.0)))
+    counter = series("counter", t_s, 50 * t_s)
+    found = amount(counter, 40.0, 90.0)
+    assert found.value == pytest.approx(50 * 50)
+    assert [(doubt.id, doubt.values["longest_s"]) for doubt in found.doubts] == [
+        (METERS.unread.id, pytest.approx(gap_s))
+    ] * told
+    assert amount(counter, 5.0, 55.0).doubts == ()

@@ -167,6 +167,21 @@ def test_a_bmc_may_be_behind_the_supply_or_before_it(made, power_w, doubted):
     assert ("by the catalogue: check unit and covers" in words(point)) == doubted
 
 
+@pytest.mark.parametrize(("power_w", "doubted"), [(2.95, True), (3.05, False)])
+def test_a_number_of_the_switch_is_on_the_side_of_the_meter_from_which_it_is_subtracted(
+    made, power_w, doubted
+):
+    """A BMC of three hosts and their switch, less 15 W."""
+    hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
+    hardware = catalogue.cluster("odroid-hc4")
+    record = replace(made.record(cluster="odroid-hc4"), hosts=hosts, hardware=hardware)
+    total = made.steady("", 3 * power_w + 15, component="total", meter="bmc", grade="BMC")
+    number = stated(made.steady("", 15.0, component="switch", meter="constant"), sigma=0.01)
+    (point,) = points(record, [total, number])
+    assert (point.grade, point.metrics["mean_w"]) == ("BMC", pytest.approx(3 * power_w))
+    assert ("by the catalogue: check unit and covers" in words(point)) == doubted
+
+
 def test_a_supply_takes_its_watts_without_load_at_the_wall_too(made):
     """6 W / 0.88 and 2 W of an idle host: half of 8.82 W."""
     hardware = catalogue.cluster("odroid-hc4")

@@ -3,15 +3,18 @@ not known.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from oracle.budget import Said
+from perjoule.energy import integral as integral_module
 from perjoule.energy.amount import amount
 from perjoule.energy.integral import CHUNK_COUNT, STEPS_COUNT, Integral
 from perjoule.energy.terms import budget
+from perjoule.model.doubts import METERS
 from typed import present
 
 KINDS = ("counter", "window mean", "instantaneous")
@@ -142,7 +145,7 @@ def test_neighbours_join_but_for_rounding(made, apart_s):
 
 
 @pytest.mark.parametrize("semantics", ["counter", "window mean"])
-@pytest.mark.parametrize("cut", [0, 1, 28, 29])
+@pytest.mark.parametrize("cut", [0, 1, 2, 27, 28, 29])
 def test_the_first_and_the_last_pieces_have_no_neighbour_and_are_even(made, semantics, cut):
     t_s = np.arange(30.0)
     power_w = 40.0 + t_s
@@ -282,16 +285,17 @@ def test_one_sample_has_no_usual_distance(made):
     assert Integral(made.stating("instantaneous", [3.0, 5.0], [50.0, 50.0])).usual_s == 2.0
 
 
+@pytest.mark.parametrize("unit_j", [1.0, 0.001])
 @pytest.mark.parametrize(
     ("wrapped_j", "fastest_j", "accepted"), [(299, 100, True), (301, 100, False), (301, 101, True)]
 )
 def test_a_wrap_is_believed_up_to_three_times_the_fastest_step_where_no_power_is_stated(
-    made, wrapped_j, fastest_j, accepted
+    made, wrapped_j, fastest_j, accepted, unit_j
 ):
-    steps_j = np.array([40.0] * 10 + [fastest_j, wrapped_j] + [40.0] * 10)
-    series = made.stating(
-        "counter", np.arange(23.0), (150 + np.cumsum([0, *steps_j])) % 800, range_value=800.0
-    )
+    steps_j = unit_j * np.array([40.0] * 10 + [fastest_j, wrapped_j] + [40.0] * 10)
+    range_j = unit_j * 800.0
+    value = (unit_j * 150 + np.cumsum([0, *steps_j])) % range_j
+    series = made.stating("counter", np.arange(23.0), value, range_value=range_j)
     assert np.flatnonzero(np.diff(series.value) < 0).tolist() == [11]
     found = amount(series, 0.0, 22.0)
     assert ("neither a wrap" in " ".join(found.doubts)) != accepted
@@ -307,3 +311,51 @@ def test_a_counter_most_of_whose_steps_go_down_has_its_clamp_the_wrong_way_round
     series = made.stating("counter", np.arange(11.0), 1000 + np.cumsum([0, *steps_j]))
     (doubt, *_) = amount(series, 0.0, 10.0).doubts
     assert (("wrong way round" in doubt), ("a reset, or a failed read" in doubt)) == (turned, not turned)
+
+
+@pytest.mark.parametrize("quantity", ["energy", "cpu"])
+@pytest.mark.parametrize("semantics", [*KINDS, "average"])
+@pytest.mark.parametrize("failed", [(), (7, 8, 31)])
+def test_a_series_whose_pieces_are_not_kept_is_that_whose_are(made, monkeypatch, semantics, quantity, failed):
+    series, _ = long(made, semantics, 60)
+    series = replace(series, channel=replace(series.channel, quantity=quantity))
+    series.value[list(failed)] = np.nan
+    moments_s, count = np.sort(np.random.default_rng(5).uniform(-1, 8, 50)), 60 - len(failed)
+    seen = []
+    for kept_count in (integral_module.KEPT_COUNT, 20):
+        monkeypatch.setattr(integral_module, "KEPT_COUNT", kept_count)
+        monkeypatch.setattr(integral_module, "BLOCK_COUNT", 8)
+        curve = Integral(series)
+        assert (curve._block_count == 1) == (kept_count > 60)
+        index = np.arange(1, count)
+        seen.append(
+            [
+                *curve.until(moments_s),
+                np.array([curve.within(*span) for span in pairwise(moments_s)]),
+                np.array([curve.piece(n) for n in range(1, count)]),
+                np.array([curve.step_s(n) for n in range(1, count)]),
+                *curve.pieces(index),
+                *curve.step(index),
+            ]
+        )
+    for kept, computed in zip(*seen, strict=True):
+        assert computed == pytest.approx(kept, rel=1e-9, abs=1e-9, nan_ok=True)
+    assert np.isfinite(seen[0][4]).sum() > 5
+
+
+@pytest.mark.parametrize(("more_j", "possible"), [(-0.01, True), (0.01, False)])
+@pytest.mark.parametrize("request_s", [0.0, 0.3])
+def test_a_counter_steps_by_no_more_than_its_meter_can_show_since_its_last_update(
+    made, request_s, more_j, possible
+):
+    """100 W over a second, a period of 0.4 s and half of two requests, and a step of 5 J."""
+    step_j = 100 * (1 + 0.4 + (request_s + 2 * request_s) / 2) + 5 + more_j
+    t_s, value = np.arange(20.0), 50 * np.arange(20.0)
+    value[10:] += step_j - 50
+    half_s = np.where(t_s == 10, request_s, request_s / 2)
+    series = made.stating("counter", t_s, value, most_w=100.0, period_s=0.4, resolution=5.0)
+    curve = Integral(replace(series, asked_s=t_s - half_s, arrived_s=t_s + half_s))
+    assert [fault.doubt(count=1).id for fault in curve.faults] == [METERS.impossible_steps.id] * (
+        not possible
+    )
+    assert (curve.piece(10)[1] > 0) == possible

@@ -162,12 +162,34 @@ def test_a_counter_that_stands_is_counted_at_its_updates_and_not_where_it_was_re
     assert present(budget(series, 10, 30)).value_j == pytest.approx(50 * 20)
 
 
+@pytest.mark.parametrize("each_s", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize(("period_ratio", "spread"), [(0.5, (0.5,) * 8), (10.0, (1, 1, 1, 1, 2, 1, 1, 1))])
+def test_a_reading_was_new_within_the_period_or_since_the_one_before_or_in_twice_the_usual_time(
+    made, each_s, period_ratio, spread
+):
+    """Read at times 0, 1, 2, 3, 7, 8, 9 and 10; what is usual stands for what the first one lacks."""
+    t_s = each_s * np.array([0.0, 1, 2, 3, 7, 8, 9, 10])
+    series = made.stating("counter", t_s, 40 * t_s, period_s=period_ratio * each_s)
+    now = updated(series, float(t_s[1]), float(t_s[-2]))
+    assert now.spread_s == pytest.approx(each_s * np.array(spread))
+    assert now.curve.samples.t_s == pytest.approx(t_s - each_s * np.array(spread) / 2)
+    assert not now.single
+
+
 def test_a_step_that_has_just_been_reached_has_no_error_of_resolution(made):
     """One step at a time, or several at each update."""
     t_s = np.arange(0.0, 100.0, 0.5)
     for value, named in ((10 * np.floor(t_s / 4), False), (100 * np.floor(t_s / 4), True)):
         found = present(budget(made.stating("counter", t_s, value, resolution=10.0), 20.0, 80.0))
         assert ("resolution" in [t.name for t in found.terms]) == named
+
+
+@pytest.mark.parametrize(("moved_j", "single"), [(10.0, True), (14.9, True), (15.0, False), (20.0, False)])
+def test_an_update_below_one_and_a_half_steps_is_a_single_one(made, moved_j, single):
+    """With a resolution of 10 J: what an update moves on by the median tells whether it is one step."""
+    t_s = np.arange(0.0, 100.0, 0.5)
+    of = made.stating("counter", t_s, moved_j * np.floor(t_s / 4), resolution=10.0)
+    assert updated(of, 20.0, 80.0).single == single
 
 
 def test_a_counter_that_wraps_while_it_stands_counts_over_the_wrap(made):
@@ -239,6 +261,19 @@ def test_what_a_step_was_is_told_by_both_steps_beside_it_wherever_a_window_cuts_
     found = unknown(curve, max(window[0], 0.0), min(window[1], 20.0))
     expected = (length_s, 40 * length_s, 20 * length_s / sqrt(12)) if 1 < at < 20 else (0.0, 0.0, 0.0)
     assert (found.length_s, found.energy_j, found.standard_j) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("began_s", "inside_s"), [(0.0, 3.0), (3.0, 2.0), (4.5, 0.5)])
+def test_what_is_told_of_a_step_is_no_better_known_than_the_readings_around_it(made, began_s, inside_s):
+    """Of 3 s, beside one of 1 s and one of 4 s, at 30 W: the rates of both continue over half of it, which is 3/2
+    of the one's length, and 3/8 of the other's.
+    """
+    t_s = np.array([0.0, 1, 2, 5, 9, 10, 11])
+    curve = Integral(made.stating("counter", t_s, 30 * t_s + 1000 * (t_s < 3)))
+    found = unknown(curve, began_s, 11.0, lambda watts: watts / 10)
+    readings_j = 3.0 * sqrt((1 + 3 / 2) ** 2 + (3 / 2) ** 2 + (1 + 3 / 8) ** 2 + (3 / 8) ** 2)
+    assert (found.length_s, found.energy_j) == pytest.approx((inside_s, 30 * inside_s))
+    assert found.standard_j == pytest.approx(readings_j * inside_s / 3)
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,23 @@ def test_an_edge_in_a_load_weighs_the_readings_on_its_side_of_a_step(made, cut_s
     assert readings_j(curve, both, late_s) == pytest.approx(0.1 * sqrt((squares + 100**2) / 12))
 
 
+@pytest.mark.parametrize(
+    ("cut_s", "weights"),
+    [
+        (10.5, {4: 0.75, 5: 0.25}),  # even power, a quarter of 6 s
+        # 40 W between 10 and 100 over 4 s: a step 2.67 s into it
+        (5.0, {1: -1 / 2, 2: 1 + 1 / 2}),  # 1 s beyond a piece of 2 s
+        (7.6, {3: 1 + 0.4 / 1, 4: -0.4 / 1}),  # 0.4 s before one of 1 s
+    ],
+)
+def test_readings_weigh_by_shares_of_pieces_of_any_length(made, cut_s, weights):
+    t_s, watts = np.array([0.0, 2, 4, 8, 9, 15, 18, 20]), np.array([10.0, 10, 40, 100, 100, 100, 100])
+    curve = Integral(made.stating("counter", t_s, np.concatenate(([0.0], np.cumsum(watts * np.diff(t_s))))))
+    squares = sum(weight**2 for weight in weights.values()) + 1  # of an end at a reading
+    found_j = readings_j(curve, (Edge(cut_s, False), Edge(18.0, True)), None, 2.0)
+    assert found_j == pytest.approx(2 * sqrt(squares / 12))
+
+
 def asked(series, request_s):
     half_s = np.full(len(series.t_s), request_s / 2)
     return Integral(replace(series, asked_s=series.t_s - half_s, arrived_s=series.t_s + half_s))
