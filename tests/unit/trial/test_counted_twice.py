@@ -185,3 +185,30 @@ def test_failed_reads_are_gaps_and_change_nothing():
     assert doubts(*nodes) == ["meters.read_alike"]
     nodes[1].value[:] = np.nan
     assert doubts(*nodes) == []
+
+
+def shuffled(seed: int, count: int = 401) -> Floats:
+    """Watts in tenths around 100, of which no two are equal: their mean is 100."""
+    return 100 + (np.random.default_rng(seed).permutation(count) - count // 2) / 10
+
+
+def plug(host: str, watts: Floats) -> Series:
+    """A sample a second."""
+    channel = Channel("plug", host, "all", "power", "W", "average", "wall", (), Specification(resolution=0.1))
+    return Series(channel, np.arange(float(len(watts))), np.zeros(len(watts)), watts)
+
+
+@pytest.mark.parametrize(("apart_w", "near"), [(80.0, True), (83.5, False)])
+def test_means_that_differ_by_two_percent_of_the_larger_are_near(apart_w, near):
+    """Ten of 401 samples are further up, which are few enough for all others to be met: by 1.995 W or 2.082 W
+    in the mean, of 102.
+    """
+    watts = shuffled(1)
+    above = watts.copy()
+    above[::40][:10] += apart_w
+    assert doubts(plug("a", watts), plug("b", above)) == ["meters.read_alike"] * near
+    # twice as much in a sum of two
+    parts = [plug("a", watts), plug("b", shuffled(2))]
+    total = np.sum([part.value for part in parts], axis=0)
+    total[::40][:10] += 2 * apart_w
+    assert doubts(*parts, plug("c", total)) == ["meters.sum_of_others"] * near

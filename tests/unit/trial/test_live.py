@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from perjoule.energy.choosing import Roles
 from perjoule.measures.points import points
-from perjoule.model import Channel, Grade
-from perjoule.trial.live import boundaries, roles, servers_w
+from perjoule.model import Channel, Grade, Quantity
+from perjoule.trial.live import boundaries, client_rate, rates, roles, servers_w, totals
 from perjoule.trial.reading import Dilation
 
 SERVERS = frozenset({"s-1", "s-2"})
@@ -106,3 +108,49 @@ def test_a_meter_of_servers_and_switch_together_comes_before_a_model_as_in_the_t
 def test_a_state_makes_up_no_boundary() -> None:
     latest = {replace(channel(host, "all", "wall"), semantics="state"): 10.0 for host in SERVERS}
     assert servers_w(latest, hosts()) is None
+
+
+def test_rates_are_what_counters_grew_by_since_the_moment_before() -> None:
+    power, plug = channel("s-1", "all"), Channel("plug", "s-1", "all", "energy", "J", "counter", "wall")
+    cpu = Channel("system", "s-1", "all", "cpu", "s", "counter", "counter")
+    watts_of_plug = replace(plug, quantity="power", unit="W")
+    found = rates(
+        [
+            {power: (1.0, 50.0), plug: (1.0, 100.0), cpu: (1.0, 3.0)},
+            {power: (1.5, 60.0), plug: (3.0, 180.0), cpu: (1.5, 3.25)},
+            {plug: (3.0, 180.0), cpu: (2.0, 3.0)},  # nothing new, and a counter that fell
+            {plug: (3.0009, 181.0), cpu: (4.0, 3.0)},  # not even a millisecond later
+            {plug: (3.0021, 181.6), cpu: (4.5, 3.0)},
+        ]
+    )
+    assert found == [
+        {power: 50.0},
+        {power: 60.0, watts_of_plug: 40.0, cpu: 0.5},
+        {},
+        {cpu: 0.0},
+        {watts_of_plug: pytest.approx(500.0), cpu: 0.0},
+    ]
+    assert rates([]) == []
+
+
+def test_rates_add_up_by_host_and_quantity() -> None:
+    def sent(host: str, component: str, quantity: Quantity = "network_sent") -> Channel:
+        return Channel("system", host, component, quantity, "B", "counter", "counter")
+
+    values = {
+        sent("s-1", "eth0"): 3.0,
+        sent("s-1", "eth1"): 4.0,
+        sent("s-2", "eth0"): 5.0,
+        sent("s-1", "eth0", "network_received"): 6.0,
+    }
+    assert totals(values) == {
+        ("s-1", "network_sent"): 7.0,
+        ("s-2", "network_sent"): 5.0,
+        ("s-1", "network_received"): 6.0,
+    }
+
+
+def test_a_client_moves_what_the_busier_way_of_its_network_does_in_emulated_time() -> None:
+    ways = {("c-1", "network_sent"): 10.0, ("c-1", "network_received"): 30.0, ("c-2", "network_sent"): 7.0}
+    half = Dilation(0.5)
+    assert [client_rate(ways, host, half) for host in ("c-1", "c-2", "c-3")] == [60.0, 14.0, None]
