@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 from click.testing import CliRunner
+from pydantic import ValidationError
 
 from perjoule.cli import cli
 from perjoule.papers.boards import MeasuredBoard, boards
@@ -34,16 +35,32 @@ def _rules(**changed: object) -> list[str]:
         ({"stress_w": 2.9}, ["load below idle"]),
         ({"hpl_w": 3.0}, ["load below idle"]),
         ({"hpl_gflop_per_s": 101.0}, ["work for a watt"]),
+        ({"hpl_gflop_per_s": 99.0}, []),
         ({"network_mbit_per_s": 2.36}, ["a network's unit"]),
+        ({"network_mbit_per_s": 9.9}, ["a network's unit"]),
+        ({"network_mbit_per_s": 10.0}, []),
         ({"name": "Sound RISC-V board"}, ["instructions"]),
         ({"name": "Alarm clock"}, []),
         ({"idle_w": 0.99}, ["idle beside load"]),
+        ({"idle_w": 1.01}, []),
         ({"network_mbit_per_s": None}, ["not measured"]),
         ({"stress_w": None, "hpl_w": None}, ["not measured"]),
     ],
 )
 def test_each_slip_is_found_by_its_rule(changed: dict[str, object], rules: list[str]) -> None:
     assert _rules(**changed) == rules
+
+
+@pytest.mark.parametrize("figure", ["idle_w", "stress_w", "hpl_w", "hpl_gflop_per_s", "network_mbit_per_s"])
+def test_a_figure_is_positive_and_watts_of_a_board_are_no_megawatts(figure: str) -> None:
+    def changed(value: float) -> MeasuredBoard:
+        return MeasuredBoard.model_validate({**SOUND.model_dump(), figure: value})
+
+    assert getattr(changed(0.5), figure) == 0.5
+    assert getattr(changed(1e5), figure) == 1e5
+    for wrong in (0.0, -1.0, *([1.01e5] if figure.endswith("_w") else [])):
+        with pytest.raises(ValidationError):
+            changed(wrong)
 
 
 def test_the_known_slips_of_the_reviews_are_found() -> None:

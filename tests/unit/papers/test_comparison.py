@@ -271,3 +271,19 @@ def test_a_mean_of_two_repetitions_has_an_interval_and_one_that_is_not_positive_
         (found,) = held(paper, [pair], ())
         halves[values[1]] = found.ratio.high < inf
     assert halves == {82.0: True, 0.0: False}
+
+
+def test_a_share_has_an_interval_as_a_rate_has() -> None:
+    """Values below 1 are positive, too."""
+    (pair, *_) = [
+        pair
+        for pair in beside(published.paper("cubieboard"), [rados(80.0, 82.0)])
+        if pair.number.statistic == "mean"
+    ]
+    share = Cell("rados", "rados bench", "read", 1, {"tpp_ratio": interval([0.8, 0.82])})
+    own = replace(pair.measured, metric="tpp_ratio", cell=share)
+    number = replace(pair.number, value=0.8, low=0.8, high=0.8, uncertainties=())
+    (found,) = held(published.paper("cubieboard"), [replace(pair, number=number, measured=own)], ())
+    half = stats.t.ppf(0.975, 1) * stats.sem([log(0.8), log(0.82)])
+    assert log(found.ratio.high / found.ratio.mean) == pytest.approx(half)
+    assert found.ratio.mean == pytest.approx(sqrt(0.8 * 0.82) / 0.8)

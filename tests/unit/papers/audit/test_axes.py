@@ -13,6 +13,7 @@ from perjoule import catalogue
 from perjoule.model.errors import CampaignError
 from perjoule.papers import published
 from perjoule.papers.audit import audit, axes
+from typed import present
 
 TEXT = files("perjoule.papers.published").joinpath("green-storage.toml").read_text("utf-8")
 RAW = tomllib.loads(TEXT)
@@ -54,6 +55,18 @@ def test_the_mean_of_the_load_lies_between_what_the_axes_and_the_gain_over_refer
     )
     assert load.value == pytest.approx((low_w + high_w) / 2 - idle_w, abs=0.01)
     assert load.sigma == pytest.approx((high_w - low_w) / sqrt(12), abs=0.01)
+
+
+def test_a_gain_over_a_cluster_whose_highest_power_is_not_printed_bounds_nothing():
+    was = '"ref2_peak", quantity = "power", printed = "1,057 W", statistic = "maximum", state = "peak"'
+    assert TEXT.count(was) == 1
+    highs_w = []
+    for text in (TEXT, TEXT.replace(was, was.replace('"peak"', '"busy"'))):
+        paper = published.read(text, "mine")
+        bounds = present(axes.load_bounds(paper.number("arm_peak"), paper))
+        assert bounds.low_w == pytest.approx(45.696, abs=1e-3)
+        highs_w.append(bounds.high_w)
+    assert highs_w == [pytest.approx(60.722, abs=1e-3), last_tick("Figure 5")]
 
 
 def test_the_highest_sample_is_without_the_switch():

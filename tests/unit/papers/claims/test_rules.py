@@ -237,6 +237,30 @@ def test_limits_are_kept_or_not_by_the_intervals_of_the_numbers(limits, spread, 
 
 
 @pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ('least = "few"\nmost = "few * 3 / 2"', "intervals reach beyond 100 to 150 MiB/s"),
+        ('most = "few"', "not within -inf to 100 MiB/s: moosefs, read, 1 client: 150 (1 of 1 cases)"),
+        ('least = "many"', "not within 200 to inf MiB/s: moosefs, read, 1 client: 150 (1 of 1 cases)"),
+    ],
+)
+def test_limits_that_are_not_kept_are_named_in_the_unit_of_the_metric(limits, why):
+    claim = f'rule = "bounded"\namong = {{ quantity = "throughput" }}\n{limits}'
+    assert verdict(claim, rates("moosefs", {1: 150.0}, spread=(0.99, 1.0, 1.01))).why == why
+
+
+@pytest.mark.parametrize("rule", ["up to", "similar", "above", "crossing"])
+def test_one_repetition_tells_nothing_whatever_the_rule(rule):
+    claim = (
+        f'rule = "{rule}"\n{BETWEEN}along = "clients"'
+        if rule == "crossing"
+        else f'rule = "{rule}"\n{BETWEEN}'
+    )
+    found = verdict(claim, pair((100.0, 120.0), spread=(1.0,)))
+    assert (found.verdict, found.why) == ("can't tell", "one repetition is not enough to tell")
+
+
+@pytest.mark.parametrize(
     ("of_each", "expected"),
     [
         # ssd in the board for hdd in the pc is better, and hdd for hdd is not
