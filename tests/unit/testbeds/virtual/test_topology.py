@@ -3,8 +3,10 @@ metadata node, one management node without disks, and clients.
 """
 
 import pytest
+from pydantic import ValidationError
 
-from perjoule import catalogue
+from perjoule import catalogue, drivers
+from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.virtual import Virtual
 from perjoule.testbeds.virtual.topology import places
@@ -81,3 +83,26 @@ def test_by_default_a_cluster_is_as_its_file_says():
     }
     assert set(ratios.values()) == {1.0}
     assert (plain.loss_ratio, plain.latency_s, plain.disk_size_bytes) == (0.0, None, 8_589_934_592)
+
+
+@pytest.mark.parametrize(
+    ("option", "possible", "impossible"),
+    [
+        ("scale", (0.001, 1.0), (0.0, 1.001, -0.1)),
+        ("servers", (1,), (0, -1)),
+        ("server_cpu", (0.01, 100.0), (0.0, 100.1)),
+        ("server_network", (0.01, 100.0), (0.0, 100.1)),
+        ("server_disk", (0.01, 100.0), (0.0, 100.1)),
+        ("cluster_network", (0.01, 100.0), (0.0, 100.1)),
+        ("latency", ("1 us", "10 s"), ("0 s", "10.1 s")),
+        ("loss", ("0 %", "99.9 %"), ("100 %",)),
+        ("disk_latency", ("1 ms", "1 s", "catalogue"), ("0 s", "1.01 s")),
+        ("memory", ("1 %", "100 %"), ("0 %",)),
+    ],
+)
+def test_options_are_those_that_hardware_may_have(option, possible, impossible):
+    for value in possible:
+        drivers.testbed(Spec("virtual", {option: value}))
+    for value in impossible:
+        with pytest.raises(ValidationError):
+            drivers.testbed(Spec("virtual", {option: value}))
