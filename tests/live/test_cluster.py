@@ -451,7 +451,7 @@ MATRIX: dict[str, tuple[str, Loads]] = {
     "local": ('kind = "local"\ntype = "ext4"', ONE_CLIENT),
     "glusterfs with MPI": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with MPI": ('kind = "cephfs"\ncopies = 2', MPI),
-    # With its cache, a client may not see for 5 s which directories another has made.
+    # With its cache, a client may not see for a minute what another one has made of a directory.
     "orangefs with MPI": ('kind = "orangefs"\nattribute_cache = false', MPI),
     "nfs with MPI": ('kind = "nfs"', MPI),
     "nfs in user space with MPI": ('kind = "nfs"\nclient = "fuse"', MPI),

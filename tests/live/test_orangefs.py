@@ -128,6 +128,34 @@ def test_without_the_attribute_cache_a_size_that_another_client_changed_is_seen_
             assert two[0].run(["stat", "-c", "%s", two[1]], timeout_s=10).stdout.strip() == str(size_bytes)
 
 
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        pytest.param("truncate --size=3M file", "attributes_cached_s", id="its size"),
+        pytest.param("mv file moved", "names_cached_s", id="its name", marks=pytest.mark.slow),
+    ],
+)
+def test_what_another_client_changed_stays_unseen_for_as_long_as_the_facts_say(
+    change: str, fact: str
+) -> None:
+    with hosts_of(servers=1).hold(2) as hosts, orangefs().mount(hosts) as mounted:
+        one, two = hosts.clients
+
+        def shell(client: Host, command: str) -> str:
+            words = ["sh", "-c", f"cd {mounted.directories[client.name]} && {command}"]
+            return client.run(words, timeout_s=10, check=False).stdout
+
+        shell(one, "truncate --size=1M file")
+        before = shell(two, "stat --format=%s file")
+        assert before == f"{MIB}\n"
+        shell(one, change)
+        changed_s = time.monotonic()
+        while shell(two, "stat --format=%s file") == before:
+            assert time.monotonic() < changed_s + 90
+            time.sleep(0.2)
+        assert time.monotonic() - changed_s == pytest.approx(mounted.facts[fact], abs=2)
+
+
 def test_a_server_that_hangs_does_not_keep_the_rest_from_ending() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
         with orangefs().mount(hosts) as mounted:

@@ -4,8 +4,8 @@ https://www.orangefs.org, https://github.com/waltligon/orangefs
 Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here
 only those of the hosts' own network. Caches:
 
-- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names and attributes for 5 s
-  (see `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
+- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names for 60 s and attributes
+  for 10 s (see `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
 - Servers keep data and metadata only in their kernel's page cache.
 
 pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in
@@ -36,7 +36,9 @@ EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 # its device is made by its daemon, so nothing else shows that it is loaded
 MODULE = Path("/sys/module/orangefs")
 BIG_WRITES = Setting("big_writes", "set", "comparability")  # else of 4 KiB, which no other client has
-CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
+# pvfs2fuse's own (ncache.c, acache.c of 2.9.8 and 2.10): they can be had or not, but not be changed
+FUSE_NAMES_S, FUSE_ATTRIBUTES_S = 60, 10
+KERNEL_CACHED_S = 5  # both, as we tell pvfs2-client-core
 
 Distribution = Literal["simple_stripe", "twod_stripe", "basic_dist"]
 PAGES = "data in the page caches of servers that lose power"
@@ -76,9 +78,9 @@ class OrangeFS(SelfBuilt):
     mount option: there a workload opens its files with direct I/O. If omitted, the client's default applies.
     """
     attribute_cache: bool = True
-    """Whether clients cache names and attributes for 5 s, the default of pvfs2fuse. Without it, every request
-    first queries the
-    metadata server, but size changes by another client are visible at once."""
+    """Whether clients cache names (60 s) and attributes such as sizes (10 s), the default of pvfs2fuse; the
+    kernel's client 5 s. Without it, every request first queries the metadata server, but changes by another
+    client are visible at once."""
     trove: Annotated[
         Literal["alt-aio", "directio"], Tunable(("alt-aio", "directio"), less_durable={"alt-aio": PAGES})
     ] = "alt-aio"
@@ -115,6 +117,15 @@ class OrangeFS(SelfBuilt):
         """
         durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
         return Redundancy(acknowledged="on disk" if durable else "in memory")
+
+    @property
+    def cached_s(self) -> tuple[int, int]:
+        """Return how long clients keep names and attributes that another client may have changed."""
+        if not self.attribute_cache:
+            return 0, 0
+        return (
+            (FUSE_NAMES_S, FUSE_ATTRIBUTES_S) if self.client == "fuse" else (KERNEL_CACHED_S, KERNEL_CACHED_S)
+        )
 
     def deployment(self, hosts: Hosts) -> "_OrangeFS":
         """Servers on the metadata host and the hosts with data."""
@@ -177,8 +188,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         options, url = self.options, words.url(self.servers[0])
         client.put(words.table(self.servers[0], place), self.folder(client) / "pvfs2tab")
         if options.client == "fuse":
-            # Told where to mount from, it caches attributes for 5 s; when it has to look that up in pvfs2tab,
-            # it does not.
+            # Told where to mount from, it caches; when it has to look that up in pvfs2tab, it does not.
             source = ["-o", f"fs_spec={url}"] if options.attribute_cache else []
             return self.start(
                 client,
@@ -186,10 +196,8 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
                 [*self._lead(client), "pvfs2fuse", place, "-f", "-o", BIG_WRITES.name, *source],
             )
         log = self.log(client, "pvfs2-client-core")
-        cached = [
-            f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}"
-            for cache in ("acache", "ncache")
-        ]
+        names_s, attributes_s = options.cached_s
+        cached = [f"--ncache-timeout={names_s * 1000}", f"--acache-timeout={attributes_s * 1000}"]
         argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]
         daemon = self.start(client, "pvfs2-client-core", argv)
         # It fails while the daemon is not ready.
@@ -213,6 +221,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         # 2.10 comes up with it
         client.run(["rm", "-r", "-f", probe, probe.with_name("lost+found")], timeout_s=self.patience_s)
         modes = words.modes(statfs)
+        names_s, attributes_s = options.cached_s
         return {
             "version": words.version(self._servers[0].process.output()),
             **words.space(statfs),
@@ -227,7 +236,8 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
             "client": options.client,
             "direct_io": options.client == "fuse",
             "fsync": "ignored by pvfs2fuse" if options.client == "fuse" else "passed to the servers",
-            "attribute_cache_s": CACHED_S if options.attribute_cache else 0,
+            "names_cached_s": names_s,
+            "attributes_cached_s": attributes_s,
             "user": self.user,
         }
 
