@@ -47,6 +47,15 @@ from typed import as_written
         (as_written(Rados, copies=3), "3 copies, acknowledged on disk, 2 storage hosts may fail"),
         (OrangeFS(), "1 copy, acknowledged in memory, no storage hosts may fail"),
         (OrangeFS(sync_data=True), "1 copy, acknowledged on disk, no storage hosts may fail"),
+        (OrangeFS(client="kernel"), "1 copy, acknowledged on disk, no storage hosts may fail"),
+        (
+            OrangeFS(sync_data=True, trove="directio"),
+            "1 copy, acknowledged in memory, no storage hosts may fail",
+        ),
+        (
+            OrangeFS(client="kernel", trove="directio"),
+            "1 copy, acknowledged in memory, no storage hosts may fail",
+        ),
         (BeeGFS(mirror=True), "2 copies, acknowledged on disk, 1 storage host may fail"),
         (LocalFileSystem(type="xfs"), "1 copy, acknowledged on disk, no storage hosts may fail"),
     ],

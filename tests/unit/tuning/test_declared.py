@@ -12,6 +12,7 @@ from perjoule.drivers.protocols import Offered, Tunable
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.declared import DeclaredTable, declared
+from perjoule.tuning.space import Setting
 
 TESTBED = Spec("simulated", {"cluster": "odroid-hc4"}, "simulated")
 TUNABLE = [
@@ -127,21 +128,19 @@ def test_what_the_campaign_has_given_up_itself_is_not_a_loss() -> None:
 
 
 def test_a_setting_with_less_redundancy_is_not_allowed_even_if_its_option_does_not_say_so() -> None:
-    ours = found({"kind": "orangefs", "trove": "directio"}, less_durable=True)
-    cached = tuple(
-        one.values.index("alt-aio") if one.name == "trove" else one.default for one in ours.space.options
-    )
-    assert ours.allowed(cached)
-    options = tuple(
-        one if one.name != "trove" else type(one)(one.name, one.values, one.default)
-        for one in ours.space.options
-    )
-    undeclared = type(ours)(
-        ours.table, ours.testbed, type(ours.space)(options), ours.hosts, ours.source, less_durable=False
-    )
-    assert "acknowledged in memory" in undeclared.description(cached)
-    assert not undeclared.allowed(cached)
-    assert undeclared.allowed(undeclared.space.default)
+    table = {"kind": "orangefs", "sync_data": True}
+
+    def unsynced(of: DeclaredTable) -> Setting:
+        return tuple(
+            one.values.index("directio") if one.name == "trove" else one.default for one in of.space.options
+        )
+
+    ours = found(table)
+    assert "acknowledged in memory" in ours.description(unsynced(ours))
+    assert not ours.allowed(unsynced(ours))
+    assert ours.allowed(ours.space.default)
+    asked = found(table, less_durable=True)
+    assert asked.allowed(unsynced(asked))
 
 
 def test_a_journal_is_tuned_where_the_file_system_has_one_and_never_to_less_durability_unless_allowed() -> (

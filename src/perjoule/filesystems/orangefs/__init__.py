@@ -4,12 +4,14 @@ https://www.orangefs.org, https://github.com/waltligon/orangefs
 Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here
 only those of the hosts' own network. Caches:
 
-- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names for 60 s and attributes
-  for 10 s (see `attribute_cache`). The kernel's client keeps file data in the page cache since Linux 5.2.
+- pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names for 60 s and
+  attributes for 10 s (see `attribute_cache`). The kernel's client keeps file data in the page cache since
+  Linux 5.2.
 - Servers keep data and metadata only in their kernel's page cache.
 
 pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in
-the page caches of servers, and on their disks only with `sync_data`.
+the page caches of servers, and on their disks only with `sync_data`. With `trove = "directio"` servers sync no
+data, even if the kernel's client asks for it (dbpf-bstream-direct.c).
 """
 
 from collections.abc import Mapping
@@ -84,9 +86,11 @@ class OrangeFS(SelfBuilt):
     trove: Annotated[
         Literal["alt-aio", "directio"], Tunable(("alt-aio", "directio"), less_durable={"alt-aio": PAGES})
     ] = "alt-aio"
-    """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
+    """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it, and then
+    without fsync."""
     sync_data: Annotated[bool, Tunable((False, True), less_durable={False: PAGES})] = False
-    """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
+    """Whether servers fsync data before they acknowledge a write (TroveSyncData); with "directio" they never
+    do."""
     beneath: Beneath = None
     """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"};
     the host's own disk if
@@ -113,10 +117,18 @@ class OrangeFS(SelfBuilt):
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy.
 
-        The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works.
+        The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works, but
+        not with directio. Past the page cache, too, data are safe only after an fsync (open(2), O_DIRECT).
         """
-        durable = self.client == "kernel" or self.sync_data or self.trove == "directio"
+        durable = self.trove == "alt-aio" and (self.client == "kernel" or self.sync_data)
         return Redundancy(acknowledged="on disk" if durable else "in memory")
+
+    @property
+    def fsync(self) -> str:
+        """Return what becomes of a client's fsync."""
+        if self.client == "fuse":
+            return "ignored by pvfs2fuse"
+        return "ignored by the servers" if self.trove == "directio" else "passed to the servers"
 
     @property
     def cached_s(self) -> tuple[int, int]:
@@ -235,7 +247,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
             "sync_data": options.sync_data,
             "client": options.client,
             "direct_io": options.client == "fuse",
-            "fsync": "ignored by pvfs2fuse" if options.client == "fuse" else "passed to the servers",
+            "fsync": options.fsync,
             "names_cached_s": names_s,
             "attributes_cached_s": attributes_s,
             "user": self.user,
