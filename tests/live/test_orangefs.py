@@ -93,6 +93,9 @@ def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
     modes = {row["host"]: row["mode"] for row in rows if isinstance(row, dict)}
     expected = {host.name: "only I/O data" for host in hosts.by_role("storage")}
     assert modes == {**expected, "metadata-1": "only metadata"}
+    argv = [*OrangeFS().environment, "sh", "-c", "ldd $(command -v pvfs2-server)"]
+    linked = hosts.metadata.run(argv, timeout_s=10).stdout
+    assert facts["metadata_database"] == ("Berkeley DB" if "libdb" in linked else "LMDB")
 
 
 def test_no_server_runs_as_root_and_each_daemon_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:

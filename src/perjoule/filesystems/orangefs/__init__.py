@@ -11,7 +11,8 @@ only those of the hosts' own network. Caches:
 
 pvfs2fuse serves one request at a time, of at most 128 KiB, and its fsync does nothing: written data are in
 the page caches of servers, and on their disks only with `sync_data`. With `trove = "directio"` servers sync no
-data, even if the kernel's client asks for it (dbpf-bstream-direct.c).
+data, even if the kernel's client asks for it (dbpf-bstream-direct.c). Metadata in LMDB reach disks when the
+server's kernel writes them back (MDB_MAPASYNC in dbpf-db-lmdb.c), those in Berkeley DB at once.
 """
 
 from collections.abc import Mapping
@@ -234,6 +235,9 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         client.run(["rm", "-r", "-f", probe, probe.with_name("lost+found")], timeout_s=self.patience_s)
         modes = words.modes(statfs)
         names_s, attributes_s = options.cached_s
+        keeper = options.metadata(self.hosts)[0]
+        database = self._room(self.folder(keeper)) / words.DATABASE
+        lmdb = keeper.run(["test", "-d", database], timeout_s=self.patience_s, check=False).returncode == 0
         return {
             "version": words.version(self._servers[0].process.output()),
             **words.space(statfs),
@@ -248,6 +252,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
             "client": options.client,
             "direct_io": options.client == "fuse",
             "fsync": options.fsync,
+            "metadata_database": "LMDB" if lmdb else "Berkeley DB",
             "names_cached_s": names_s,
             "attributes_cached_s": attributes_s,
             "user": self.user,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PORT = 3334
 NAME = "orangefs"  # of the file system, in the URL that clients mount
 READY = "PVFS2 Server ready."
+# in a server's room: a folder of LMDB, or a file of Berkeley DB
+DATABASE = Path("metadata", "storage_attributes.db")
 
 Role = Literal["metadata", "data"]
 ROLES: tuple[Role, ...] = ("metadata", "data")
