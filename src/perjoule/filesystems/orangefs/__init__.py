@@ -1,8 +1,8 @@
 """OrangeFS 2.9 and 2.10: servers for metadata and for data, and a FUSE or a kernel client.
 https://www.orangefs.org, https://github.com/waltligon/orangefs
 
-Servers run as user `nobody`; in a build without security keys (the usual one) they trust every client, here
-only those of the hosts' own network. Caches:
+Servers run as user `nobody` and trust every client, here only those of the hosts' own network; those of a
+build with security keys or certificates refuse our configuration, which names none. Caches:
 
 - pvfs2fuse keeps no file data, because it always mounts with direct_io; it keeps names for 60 s and
   attributes for 10 s (see `attribute_cache`). The kernel's client keeps file data in the page cache since
