@@ -87,8 +87,8 @@ def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(made, n
 @pytest.mark.parametrize("name", ["green-storage", "access-patterns"])
 def test_no_claim_lacks_a_file_system_where_those_that_nobody_packages_are_installed(made, name):
     found = verdicts(made, name, [with_commented_tables(EXAMPLES / f"{name}.toml")])
-    unmeasured = [one for one in found if one.why.startswith("not measured")]
-    assert [one.claim.text for one in unmeasured if one.claim.rule != "holds"] == []
+    lacking = [one for one in found if one.why.startswith("not measured") and one.claim.rule != "holds"]
+    assert [one.claim.text for one in lacking if "processors of their own" not in one.why] == []
     assert sum(bool(one.cases_count) for one in found) > sum(
         bool(one.cases_count) for one in verdicts(made, name)
     )
