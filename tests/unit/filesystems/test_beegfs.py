@@ -1,6 +1,8 @@
 """BeeGFS: what its tools say (recorded from 7.4.6 and 8.3.1), what its daemons get, and what is refused."""
 
+import os
 import re
+import subprocess
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,17 +54,28 @@ class Machine(ScriptedHost):
     """A host that has files and can be given a module; nothing else is needed of it."""
 
     def __init__(
-        self, name: str, role: str, *, kernel: str = "one", module: bool = False, loads: bool = False
+        self,
+        name: str,
+        role: str,
+        *,
+        kernel: str = "one",
+        module: bool = False,
+        loads: bool = False,
+        first_network: bool = False,
     ):
         super().__init__(name)
-        self.role, self.address, self._loads = role, name, loads
+        self.role, self.address = role, name
+        self._answers = {
+            "modprobe": (0 if loads else 1, ""),
+            "test": (0 if first_network else 1, ""),
+        }
         self._files = {"boot_id": kernel, "filesystems": "nodev\tproc\n" + "nodev\tbeegfs\n" * module}
 
     def read(self, path: Path) -> bytes:
         return self._files[path.name].encode()
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
-        return 0 if self._loads else 1, ""
+        return self._answers.get(words[0], (1, ""))
 
 
 def machines(storage_count: int, *, metadata: bool = True) -> Hosts:
@@ -373,3 +386,23 @@ def test_a_client_with_a_kernel_of_its_own_and_the_module_can_mount() -> None:
     server = Machine("storage-1", "storage", kernel="other")
     for client in (Machine("client-1", "client", module=True), Machine("client-1", "client", loads=True)):
         assert clients.obstacle(Hosts((server, client))) == ("", "")
+
+
+def test_a_client_in_the_first_network_reaches_servers_in_others_of_its_kernel() -> None:
+    server = Machine("storage-1", "storage")
+    client = Machine("client-1", "client", module=True, first_network=True)
+    assert clients.obstacle(Hosts((server, client))) == ("", "")
+    assert client.ran == [["test", "-e", "/proc/sys/net/core/netdev_max_backlog"]]
+    apart = Machine("client-2", "client", module=True)
+    assert clients.obstacle(Hosts((server, client, apart)))[1] == clients.OWN_KERNEL
+    without = Machine("client-1", "client", first_network=True)
+    assert clients.obstacle(Hosts((server, without)))[1] == clients.FIX
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a network namespace")
+def test_only_the_first_network_has_what_tells_it() -> None:
+    networks = Path("/proc/sys/net/core")
+    listed = subprocess.run(["unshare", "--net", "ls", networks], capture_output=True, text=True, check=True)
+    assert clients.FIRST_NETWORK.parent == networks
+    assert "somaxconn" in listed.stdout
+    assert clients.FIRST_NETWORK.name not in listed.stdout
