@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -62,12 +63,16 @@ class Machine(ScriptedHost):
         module: bool = False,
         loads: bool = False,
         first_network: bool = False,
+        tool: str = "",
+        uuids: str = "",
     ):
         super().__init__(name)
         self.role, self.address = role, name
         self._answers = {
             "modprobe": (0 if loads else 1, ""),
             "test": (0 if first_network else 1, ""),
+            "bash": (0, f"/opt/beegfs/sbin/{tool}\n" if tool else ""),
+            "env": (0, uuids),
         }
         self._files = {"boot_id": kernel, "filesystems": "nodev\tproc\n" + "nodev\tbeegfs\n" * module}
 
@@ -406,3 +411,20 @@ def test_only_the_first_network_has_what_tells_it() -> None:
     assert clients.FIRST_NETWORK.parent == networks
     assert "somaxconn" in listed.stdout
     assert clients.FIRST_NETWORK.name not in listed.stdout
+
+
+@pytest.mark.parametrize(
+    ("tool", "uuids", "is_refused"),
+    [("beegfs", "", True), ("beegfs", "1122-3344\n", False), ("beegfs-ctl", "", False)],
+)
+def test_servers_of_8_are_refused_where_they_would_find_no_uuid(
+    tool: str, uuids: str, is_refused: bool
+) -> None:
+    servers = [Machine(name, name[:-2], tool=tool, uuids=uuids) for name in ("storage-1", "metadata-1")]
+    cluster = BeegfsCluster(beegfs(), Hosts(tuple(servers)))
+    refusal = pytest.raises(MachineError, match=r"shows user nobody no UUID.*run blkid")
+    with refusal if is_refused else nullcontext():
+        cluster.require()
+    looks = [words for server in servers for words in server.ran if "blkid" in words]
+    assert all("--reuid=nobody" in words for words in looks)  # root would also find what the servers can't
+    assert bool(looks) is (tool == "beegfs")

@@ -73,6 +73,8 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
             problem = f"neither {' nor '.join(tools)} is installed"
             raise MachineError(problem, where=host.name, next=f"install {self.options.installation}")
         self.series = series_names[0]
+        if self.series.wants_uuid:
+            each(self.bearers, self._require_uuid)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -226,6 +228,20 @@ class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
     def entry(self, path: str) -> _beegfs.BeegfsEntry:
         """Return how an entry lies on the servers, by its path below the root of the file system."""
         return _beegfs.entry(self.ask("entry", path=path))
+
+    def _require_uuid(self, host: Host) -> None:
+        """Refuse a server that shows its daemons no UUID: that of DMI is root's alone, and then they take what
+        blkid has cached (`getMachineUUID` in UUID.h of 8.3.1).
+
+        Raises MachineError.
+        """
+        argv = ["blkid", "-o", "value", "-s", "UUID", "-s", "PARTUUID"]
+        as_server = [*self.options.environment, *self.as_user]
+        if not host.run([*as_server, *argv], timeout_s=SHORT_S, check=False).stdout.strip():
+            problem = (
+                f"it shows user {self.user} no UUID of a disk, without which servers of 8 don't register"
+            )
+            raise MachineError(problem, where=host.name, next="run blkid there as root, which caches them")
 
     def _furnish(self, host: Host) -> None:
         """Make the folder of a server and give it the secret."""

@@ -31,6 +31,7 @@ class ReleaseSeries:
     # of a client's configuration, which the tool of 7 reads too, beside the common ones
     client_settings: Mapping[str, object]
     mirrored: str  # the pattern of files that are stored twice
+    wants_uuid: bool  # whether a server registers only from a machine on which it finds a UUID
     words: Mapping[str, str]  # all commands, with what is filled in
 
     def command(self, name: str, **values: object) -> Argv:
@@ -91,6 +92,7 @@ SEVEN = ReleaseSeries(
     # the first write makes up for.
     client_settings={"logType": "syslog", "sysMountSanityCheckMS": 0},
     mirrored="buddymirror",
+    wants_uuid=False,
     words={
         "prepare": "",
         "manage": f"{MANAGEMENT} cfgFile={{configuration}}",
@@ -116,6 +118,7 @@ EIGHT = ReleaseSeries(
     management=_management_of_8,
     client_settings={},
     mirrored="mirrored",
+    wants_uuid=True,
     words={
         "prepare": f"{MANAGEMENT} --config-file {{configuration}} --init",
         "manage": f"{MANAGEMENT} --config-file {{configuration}}",
