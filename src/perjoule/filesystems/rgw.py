@@ -77,6 +77,9 @@ class Rgw(ceph.Ceph):
             return None
         return self.explained(hosts, 1.0)
 
+    def stored(self, hosts: Hosts) -> None:
+        """None: each gateway is a station of its own, which predictions and plans lack."""
+
     def deployment(self, hosts: Hosts) -> "_Rgw":
         """With a bucket for each client."""
         return _Rgw(self, hosts)

@@ -66,6 +66,9 @@ class SeaweedS3(Seaweed):
             return None
         return explained(self.redundancy(hosts), by_client=False, hop_ratio=1.0)
 
+    def stored(self, hosts: Hosts) -> None:
+        """None: each gateway is a station of its own, which predictions and plans lack."""
+
     def deployment(self, hosts: Hosts) -> "_SeaweedS3":
         """With a bucket for each client."""
         return _SeaweedS3(self, hosts)

@@ -64,6 +64,8 @@ def observations(
     # two networks, of which the bytes are counted together, have no bound of one
     if calls_count is None or record.events or value_at(record.facts, "testbed", "cluster_network"):
         return
+    if _apart(record):
+        return
     hosts = fleet(cluster, _held(record, cluster), clients_count=len(loading(record)), memory=_capped(record))
     for point in points:
         sizes = {r.moved_bytes for r in outcome.results if r.direction == point.direction}
@@ -136,6 +138,12 @@ def _calls_count(record: Record) -> int | None:
         return drivers.workload(used).streaming_calls_count
     except ValidationError:  # options of another release, or of a program whose output was imported
         return None
+
+
+def _apart(record: Record) -> bool:
+    """Return whether all bytes pass hosts without data: stations of their own, which the law lacks."""
+    gateways = value_at(record.facts, "filesystem", "gateways")
+    return isinstance(gateways, list) and not data_hosts(record).issuperset(map(str, gateways))
 
 
 def _counts(record: Record) -> Mapping[str, int]:

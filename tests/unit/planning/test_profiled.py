@@ -51,6 +51,16 @@ def test_a_stated_work_replaces_the_profiles_and_one_without_either_is_refused()
         planning.answer(planning.parse(text.replace("failures = 1", "failures = 0") + beegfs))
 
 
+@pytest.mark.parametrize("kind", ["rgw", "seaweed_s3"])
+def test_no_plan_takes_the_networks_of_data_hosts_for_those_of_gateways(kind) -> None:
+    text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
+    text += (
+        f'\n[choose]\nfilesystems = ["{kind}"]\n[filesystem.{kind}]\nfurther_hosts = 2\noptions = [{{}}]\n'
+    )
+    with pytest.raises(CampaignError, match="its driver does not say which bytes it moves"):
+        planning.answer(planning.parse(text + "read_cpu = 2.6e-5\nwrite_cpu = 2.6e-5\n"))
+
+
 @pytest.mark.parametrize("direction", ["write", "read"])
 def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_reach_of_their_bounds(
     direction,

@@ -129,6 +129,15 @@ def test_a_trial_with_two_networks_whose_bytes_are_counted_together_teaches_noth
     assert list(observations(two, (_point(two),), EVEN)) == []
 
 
+def test_a_trial_whose_gateways_are_not_beside_data_teaches_nothing(record):
+    def of(*gateways: str):
+        return replace(record, facts={**record.facts, "filesystem": {"gateways": list(gateways)}})
+
+    beside, apart = of("storage-1", "storage-2"), of("storage-1", "metadata-1")
+    assert len(list(observations(beside, (_point(beside),), EVEN))) == 1
+    assert list(observations(apart, (_point(apart),), EVEN)) == []
+
+
 def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster(record):
     bare = replace(
         record, hardware=None, cluster="", hosts=tuple(replace(host, node="") for host in record.hosts)
