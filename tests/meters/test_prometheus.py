@@ -28,7 +28,7 @@ DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}
 
 
 def test_a_page_is_read_by_name_and_labels():
-    sample, kind = exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
+    sample, kind, _ = exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
     assert (sample.value, sample.utc_s, kind) == (42.0, 1790000002.0, "gauge")
     assert exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == exposition.ExposedNumber(1.5)
     assert exposition.exposed(PAGE, simulator.ENERGY, {})[1] == "counter"
@@ -127,7 +127,8 @@ def test_the_watts_are_those_of_the_waveform_each_sample_once(listen, noted, ser
     assert watts == pytest.approx(near_w, abs=2.0)
 
 
-def test_a_counter_is_read_in_its_unit(listen, noted):
+def test_a_counter_is_read_in_its_unit(listen, noted, monkeypatch):
+    monkeypatch.setattr(simulator, "ENERGY", "simulated_energy_total")  # whose name states no unit
     behaviour = noted(WAVE)
     with simulator.serve(behaviour) as options:
         asked = {
@@ -142,7 +143,8 @@ def test_a_counter_is_read_in_its_unit(listen, noted):
     assert heard.samples[0][0].unit == "J"
 
 
-def test_a_gauge_declared_a_counter_is_refused(listen, noted):
+def test_a_gauge_declared_a_counter_is_refused(listen, noted, monkeypatch):
+    monkeypatch.setattr(simulator, "POWER", "simulated_power")
     with (
         simulator.serve(noted(WAVE)) as options,
         pytest.raises(PerjouleError, match=r"is a gauge; set unit and semantics"),
@@ -252,6 +254,53 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
             meter = as_written(Prometheus, address=address, metric="power", **DECLARED)
             with meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read:
                 assert [reading.value for reading in read()] == [120.5]
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "named_unit"),
+    [
+        ('node_hwmon_power_average_watt{chip="a"}', "kW", "watt"),
+        ("scaph_host_energy_microjoules", "J", "microjoules"),
+        ("node_rapl_package_joules_total", "Wh", "joules"),
+        ("ups_power_VA", "W", "VA"),
+        ("homeassistant_sensor_energy_kwh", "Wh", "kwh"),
+    ],
+)
+def test_a_metric_whose_name_states_another_unit_is_refused(metric, unit, named_unit):
+    semantics = "average" if unit in ("W", "kW") else "counter"
+    options = {
+        "address": "http://192.0.2.1/metrics",
+        "metric": metric,
+        "grade": "wall",
+        "semantics": semantics,
+    }
+    with pytest.raises(ValueError, match=f'is in {named_unit}, and unit is "{unit}"'):
+        drivers.build("meters", "prometheus", {**options, "unit": unit})
+
+
+@pytest.mark.parametrize(
+    ("description", "described_unit"),
+    [
+        ("HELP m Total energy consumption since boot (in mJ).", "mJ"),  # as of NVIDIA's exporter
+        ("HELP m Power measurement on the whole host, in microwatts", "uW"),
+        ("HELP m Energy of the package in joules", ""),
+        ("HELP m Joules used in total", ""),
+        ("HELP m_other Energy in mJ", ""),
+        ("UNIT m millijoules", "mJ"),
+        ("UNIT m joules", ""),
+    ],
+)
+def test_a_metric_that_is_described_in_another_unit_is_refused(description, described_unit):
+    page = f"# {description}\n# TYPE m counter\nm 9.5\n".encode()
+    options = {"unit": "J", "semantics": "counter", "grade": "component"}
+    with torn_pages(b"Content-Length: %d\r\n" % len(page), page) as address:
+        meter = as_written(Prometheus, address=address, metric="m", **options)
+        with meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read:
+            if described_unit:
+                with pytest.raises(PerjouleError, match=f'described as in {described_unit}, and unit is "J"'):
+                    list(read())
+            else:
+                assert [reading.value for reading in read()] == [9.5]
 
 
 @pytest.mark.parametrize(

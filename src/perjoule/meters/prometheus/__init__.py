@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._declared import Declared
+from perjoule.meters._declared import Declared, other_unit
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters._stored import LOOK_BACK_S, monotonic_s
@@ -65,7 +65,9 @@ class Prometheus(Declared):
 
     @model_validator(mode="after")
     def _named(self) -> Self:
-        selector(self.metric)
+        name, _ = selector(self.metric)
+        if named_unit := other_unit(name, self.unit):
+            raise ValueError(f'the metric "{name}" is in {named_unit}, and unit is "{self.unit}"')
         return self
 
     @classmethod
@@ -121,10 +123,16 @@ class Prometheus(Declared):
         return tuple(tables)
 
     def _exposed(self, place: Place) -> ExposedNumber:
-        sample, kind = exposed(place.send("")[0].decode(), *selector(self.metric))
+        sample, kind, unit = exposed(place.send("")[0].decode(), *selector(self.metric))
         if kind in ("gauge", "counter") and (kind == "counter") != (self.semantics == "counter"):
             raise CampaignError(
                 f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so"
+            )
+        if described_unit := other_unit(f"[{unit}]", self.unit):
+            raise CampaignError(
+                f'{self.metric} is described as in {described_unit}, and unit is "{self.unit}"',
+                where=f"meter {self.label}",
+                next="set unit so",
             )
         return sample
 

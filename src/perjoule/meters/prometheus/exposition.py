@@ -16,6 +16,7 @@ _LABEL = re.compile(r'\s*([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|\Z)')
 _SELECTOR = re.compile(rf"\s*({_NAME})\s*(?:\{{(.*)\}})?\s*")
 _LINE = re.compile(rf'({_NAME})\s*(?:\{{((?:[^"}}]|"(?:[^"\\]|\\.)*")*)\}})?\s+([^\s_]+)(?:\s+(-?\d+))?')
 _BEGIN = re.compile(_NAME)
+_UNIT_OF_HELP = re.compile(r".*\bin (\w+)\W*")  # "Total energy consumption since boot (in mJ)."
 _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
@@ -40,9 +41,9 @@ def selector(text: str) -> tuple[str, Mapping[str, str]]:
     return match[1], labels
 
 
-def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNumber, str]:
-    """Return the one series of this name with these labels on an exporter's page, and its type ("gauge",
-    "counter", "").
+def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNumber, str, str]:
+    """Return the one series of this name with these labels on an exporter's page, its type ("gauge", "counter", "")
+    and the unit that its description ends with, or "".
 
     Raises:
         ValueError: it is missing, is not unique or malformed, or the page is cut off.
@@ -52,14 +53,19 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNum
             f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}"
         )
     matching: list[tuple[ExposedNumber, Mapping[str, str]]] = []
-    kind = ""
+    kind = unit = ""
     for line in map(str.strip, io.StringIO(text)):  # a list of all lines may be many times as large
         if name not in line:
             continue
         if line.startswith("#"):
             fields = line.split()
-            if fields[1:2] == ["TYPE"] and fields[2:3] == [name]:
-                kind = fields[3] if len(fields) > 3 else ""
+            if fields[2:3] == [name]:
+                if fields[1] == "TYPE":
+                    kind = "".join(fields[3:4])
+                elif fields[1] == "UNIT":
+                    unit = "".join(fields[3:4])
+                elif fields[1] == "HELP" and (described := _UNIT_OF_HELP.fullmatch(line)):
+                    unit = unit or described[1]
             continue
         begin = _BEGIN.match(line)
         if begin is None or begin[0] != name:
@@ -74,7 +80,7 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNum
             )
     if len(matching) != 1:
         raise ValueError(_count_words(name, [series_labels for _, series_labels in matching]))
-    return matching[0][0], kind
+    return matching[0][0], kind, unit
 
 
 def queried(answer: Mapping[str, Any]) -> list[ExposedNumber]:
