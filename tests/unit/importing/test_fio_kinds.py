@@ -128,6 +128,8 @@ def test_a_size_that_calls_did_not_have_is_not_taken(counts: dict[str, int], siz
     ("rates", "refused"),
     [
         ({"bw": 4096, "iops": 64.0}, ""),
+        ({"bw": 0, "iops": 0}, ""),  # which nobody filled in
+        ({"bw": 0, "iops": 64.0}, "io_bytes and runtime of writes make 4096, and its bw is 0"),
         ({"bw": 4, "iops": 64.0}, "io_bytes and runtime of writes make 4096, and its bw is 4"),
         ({"bw": 4096, "iops": 65536.0}, "total_ios and runtime of writes make 64, and its iops is 65536"),
     ],

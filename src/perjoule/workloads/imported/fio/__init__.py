@@ -117,7 +117,9 @@ def _agreed(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a job whose amounts, times and rates agree. Raises ValueError: they contradict each other."""
     for direction in ("read", "write", "mixed"):
         counts = entry.get(direction, {})
-        if not counts.get("runtime"):
+        # a rate of 0 beside calls is one that nobody filled in, as in reports that other programs write
+        has_rates = any(counts.get(rate) for rate in ("bw", "iops"))
+        if not (counts.get("runtime") and has_rates):
             continue
         for amount, rate, per in (("io_bytes", "bw", 1024), ("total_ios", "iops", 1)):
             counted_rate = counts[amount] / per / (counts["runtime"] / 1e3)
