@@ -224,6 +224,62 @@ def test_statistics_over_ranks_are_no_rates(version: str, iterations: int, numbe
 
 
 @pytest.mark.parametrize(
+    ("version", "numbers", "slowest"),
+    [
+        ("3.3.0", "2943.697 2943.674 2943.686", 2943.674),
+        ("3.4.0+dev", "600 595 598", 595),
+        ("3.3.0", "600 590 598", 0),
+    ],
+)
+def test_the_ranks_of_a_single_iteration_that_agree_have_its_rate(
+    version: str, numbers: str, slowest: float
+) -> None:
+    (run,) = runs(mdtest(version, CREATION.format(numbers)), "mdtest")
+    assert bool(run.outcome) == bool(slowest)
+    if run.outcome:
+        assert run.outcome.ended_s - run.outcome.began_s == pytest.approx(1000 / slowest)
+        assert run.outcome.results[0].operations_count == 1000
+
+
+def test_the_times_of_ranks_that_agree_tell_the_number_of_items() -> None:
+    text = mdtest("3.3.0", CREATION.format("10.1 10 10.05"))
+    table = text[text.index("SUMMARY rate") : text.index("-- finished")]
+    times = table.replace("rate:", "time:").replace("10.1 10 10.05", "50.0 49.5 49.8")
+    (run,) = runs(text.replace(table, f"{table}\n{times}"), "mdtest")
+    assert present(run.outcome).results[0].operations_count == 500
+
+
+# The mdtest of IOR 3.2 on two nodes: of the rates 527, 462, ..., 671, ..., 522 of ten iterations, its table prints
+# 670.590, 670.565 and 670.582. It calls itself 1.9.3, as its forerunner does, whose command line has no quotes.
+@pytest.mark.parametrize(
+    ("options", "iterations", "ranks", "verbose", "counts"),
+    [
+        ('"-n" "500" "-F"', 2, 2, "", []),
+        ('"-n" "500" "-F"', 10, 2, "", []),
+        ('"-n" "500" "-F"', 2, 1, "", [1000, 1000]),
+        ('"-n" "500" "-F"', 1, 2, "", [1000]),
+        ("-n 500 -F", 2, 2, "", [1000, 1000]),
+        ('"-n" "500" "-F"', 2, 2, "V-1:   File creation     :          4.000 sec,        250.000 ops/sec\n" * 2, [1000, 1000]),
+    ],
+    ids=["two iterations", "ten", "one rank", "one iteration", "forerunner", "verbose"],
+)  # fmt: skip
+def test_iterations_that_mdtest_mixes_up_with_ranks_are_refused(
+    options: str, iterations: int, ranks: int, verbose: str, counts: list[int]
+) -> None:
+    text = mdtest(
+        "1.9.3",
+        CREATION.format("670.590 670.566 670.578"),
+        options=options,
+        iterations=iterations,
+        ranks=ranks,
+        verbose=verbose,
+    )
+    found = runs(text, "mdtest")
+    assert [run.outcome.results[0].operations_count for run in found if run.outcome] == counts
+    assert all("mixes up ranks and iterations" in run.failure for run in found if not run.outcome)
+
+
+@pytest.mark.parametrize(
     ("version", "iterations", "numbers", "rates"),
     [
         ("4.0.0", 1, "600 600 600", [600]),

@@ -21,12 +21,17 @@ DATE = "%m/%d/%Y %H:%M:%S"
 SHORTEST_S = 0.1
 LISTED_COUNT = 3  # iterations, which highest, lowest and mean determine
 ROUNDED_S = 0.5e-3  # of the times that -P prints
+SAME_RANKS_RATIO = 1e-2  # between the rates of the fastest rank and of the slowest, which is then that of all
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
 # by which all operations may exceed the whole run, whose ends are whole seconds
 SPAN_S, SPAN_RATIO = 2.0, 1e-2
 RANKS = (
     "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its "
     "rates are unknown; run it with -v, or mdtest 4"
+)
+MIXED_UP = (
+    "the mdtest of IOR 3.2 mixes up ranks and iterations in its table, whose rates may all be of the best iteration: run "
+    "it with -v, or mdtest 4"
 )
 WALLS = (
     "its stonewall (-W) ended creations, and the table does not tell which items are whose: run mdtest with files or "
@@ -39,6 +44,7 @@ _ENDED = re.compile(r"^-- finished at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(
     r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE
 )
+_QUOTED = re.compile(r'^Command line used: \S+ "', re.MULTILINE)  # as the mdtest of IOR 3.2 alone does
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
 _WALL = re.compile(r"^Continue stonewall hit min: \d+ max: (\d+)", re.MULTILINE)
 _ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTILINE)
@@ -114,7 +120,11 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, hints.zone)
     each = _each(text[: table.start()], int(table[1]), 0 if walls else items_count)
-    over_ranks = not each and not has_both and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
+    failures: Mapping[str, str] = (
+        {}
+        if each or has_both or tasks_count == 1
+        else _unknown(version, int(table[1]), rates, quoted=bool(_QUOTED.search(text)))
+    )
     rates_of = [
         (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers)))
         for name, *numbers in _RATE.findall(rates)
@@ -122,12 +132,12 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
     fastest = (WORK.fastest_rank(),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
-    times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
+    times = {name: float(most) for name, most, _, _ in _RATE.findall(alone[0])} if alone else {}
     if walls and not times and _mixed(walls, int(table[1]), rates):
         raise ValueError(WALLS)
     measured = list(_measured(rates_of, times, items_count))
     all_took_s, span_s = sum(took_s for *_, took_s in measured), moment_s(ended[1], DATE, hints.zone) - at_s
-    if not over_ranks and all_took_s > span_s * (1 + SPAN_RATIO) + SPAN_S:
+    if not failures and all_took_s > span_s * (1 + SPAN_RATIO) + SPAN_S:
         raise ValueError(
             f"its rates and numbers of items make {all_took_s:.0f} s, and it ran {span_s:.0f} s: the items are others "
             "than it states (run it with -P, or without -x)"
@@ -145,8 +155,8 @@ def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
         work = (operation, details, None, str(PurePosixPath(path[1])) if path else "")
         moved = results(hosts, direction(operation), at_s, took_s, count)
         at_s += took_s
-        if over_ranks:
-            yield ImportedRun(*work, None, RANKS)
+        if operation in failures:
+            yield ImportedRun(*work, None, failures[operation])
             continue
         against = (in_a_row, *fastest, *shares, *doubts, *brief(took_s))
         yield ImportedRun(*work, Outcome(version, moved, against))
@@ -226,16 +236,26 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
     return rates_of if rates_of and all(len(rates) == iterations_count for rates in rates_of.values()) else {}
 
 
-def _over_ranks(version: str, iterations_count: int, rates: str) -> bool:
-    """Return whether a table has statistics over ranks: where its numbers can't be of iterations, or its
-    version makes them.
+def _unknown(version: str, iterations_count: int, rates: str, *, quoted: bool) -> dict[str, str]:
+    """Return which operations of several ranks have no known rate, and why: where their numbers can't be of
+    iterations, or the version makes them others. Of a single iteration, statistics over ranks that agree are its rate.
+
+    Args:
+        version: of mdtest; that of IOR 3.2 calls itself 1.9.3, as its forerunner does.
+        iterations_count: of the table.
+        rates: the table.
+        quoted: whether the command line has quotes, as that of IOR 3.2.
     """
-    rows = [tuple(map(float, numbers)) for _, *numbers in _RATE.findall(rates)]
+    rows = {name: tuple(map(float, numbers)) for name, *numbers in _RATE.findall(rates)}
     if iterations_count == 1:
-        return any(most > least for most, least, _ in rows)
-    if iterations_count <= 3 and any(not _fits(iterations_count, *row) for row in rows):
-        return True
-    return _number(version) == (3, 3)
+        apart = (name for name, (most, least, _) in rows.items() if most - least > SAME_RANKS_RATIO * most)
+        return dict.fromkeys(apart, RANKS)
+    if quoted and _number(version) == (1, 9):
+        return dict.fromkeys(rows, MIXED_UP)
+    unfit = iterations_count <= LISTED_COUNT and any(
+        not _fits(iterations_count, *row) for row in rows.values()
+    )
+    return dict.fromkeys(rows, RANKS) if unfit or _number(version) == (3, 3) else {}
 
 
 def _fits(iterations_count: int, most: float, least: float, mean: float) -> bool:
@@ -253,8 +273,8 @@ def _iterations(
     """
     if each:
         return tuple(each), ()
-    if count == 1:
-        return (mean,), ()
+    if count == 1:  # of ranks, the slowest ends it
+        return (least,), ()
     order = DERIVED.iterations_unordered()
     if count == 2:
         return (most, least), (order,)
