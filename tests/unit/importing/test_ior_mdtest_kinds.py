@@ -182,6 +182,69 @@ def test_a_damaged_ior_is_refused_by_what_it_lacks(old: str, new: str, said: str
         runs(text.replace(old, new))
 
 
+HEAD_OF_TEST = """api                 : POSIX
+access              : file-per-process
+segments            : 1
+ordering inter file : no tasks offsets
+tasks               : 4
+clients per node    : 4
+xfersize            : 1 MiB
+blocksize           : 256 MiB
+"""
+BEFORE_3_3 = """\tapi                = POSIX
+\taccess             = file-per-process
+\tpattern            = segmented (1 segment)
+\tclients            = 4 (4 per node)
+\txfersize           = 1 MiB
+\tblocksize          = 256 MiB
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "command"),
+    [
+        (HEAD_OF_TEST, "ior -f script"),
+        (BEFORE_3_3, "ior -f script"),
+        (HEAD_OF_TEST.replace("256 MiB", "0.25 GiB"), "ior -w -T 9 -B -b 256M -t 1m -F"),
+        (HEAD_OF_TEST.replace("1 MiB", "1048576 bytes"), "ior -f script"),
+    ],
+    ids=["3.3", "before", "rounded", "bytes"],
+)
+def test_an_ior_without_a_summary_has_the_results_that_it_printed(head: str, command: str) -> None:
+    text = (
+        ior((FIRST, "", ROWS)).replace("Options: \n", f"Options: \n{head}").replace("ior -f script", command)
+    )
+    ended = text[: text.index("\nSummary of all tests")]
+    complete, printed = (
+        [(run.operation, run.details, run.transfer_bytes, present(run.outcome).results) for run in runs(part)]
+        for part in (text, ended)
+    )
+    assert len(printed) == len(ROWS)
+    assert printed == complete
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refusal"),
+    [
+        ("tasks               : 4\n", "", "its summary is missing"),
+        ("blocksize           : 256 MiB", "blocksize           : 0.25 GiB", "'0.25 GiB' is a rounded size"),
+        (
+            "256.00     262144 1024.00 0.001 4.00 0.001 4.00 0",
+            "256.00     262144 1024.00 0.001 4.00 0.001 4",
+            "has 8",
+        ),
+    ],
+)
+def test_an_ior_without_a_summary_is_refused_where_its_head_lacks_something(
+    old: str, new: str, refusal: str
+) -> None:
+    text = ior((FIRST, "", ROWS)).replace("Options: \n", f"Options: \n{HEAD_OF_TEST}")
+    ended = text[: text.index("\nSummary of all tests")]
+    assert old in ended
+    with pytest.raises(WorkloadError, match=refusal):
+        runs(ended.replace(old, new))
+
+
 def test_loads_of_ior_that_differ_in_their_command_are_not_repetitions() -> None:
     text = ior((FIRST, "", ROWS))
     (plain, _), (synced, _) = runs(text), runs(text.replace("ior -f script", "ior -e -z -w -r -o /x -i 3"))

@@ -2,8 +2,8 @@
 to 4.1)
 
 A file may hold several commands, and a command several tests. Each test has its start and a table of results;
-the summary of all tests, at the end, has the request, and one more digit of the rates. With -v each operation
-has its start, too.
+the summary of all tests, at the end, has the request, and one more digit of the rates; without it, as of an IOR that
+was ended, the head of a test has the request. With -v each operation has its start, too.
 """
 
 import re
@@ -38,6 +38,11 @@ _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
 # with -vvv
 _OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)
+# what was asked for, in the head of a test
+_OPTION = re.compile(r"^\s*([a-z][a-zA-Z ]*?) *[:=] *(\S.*?) *$", re.MULTILINE)
+_CLIENTS = re.compile(r"(\d+) \((\d+) per node\)")
+_PRINTED_SIZE = re.compile(r"(\d+) (bytes|KiB|MiB|GiB|TiB)")
+_SIZES = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
 # Names and places, what is printed, what the summary has, and whether a command also did the other operation.
 NOT_LOAD = frozenset(
@@ -158,9 +163,9 @@ def _test(
             at_s += float(row["total(s)"])
             continue
         operation: Literal["write", "read"] = "write" if match[1] == "write" else "read"
-        if (test.number, operation) not in rows:
+        if rows and (test.number, operation) not in rows:
             raise ValueError(f"IOR's text is truncated: its summary has no {operation} of test {test.number}")
-        of = rows[test.number, operation]
+        of = rows[test.number, operation] if rows else _requested(test.text, command)
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
         # tPN is of the first node alone; with -N some of the nodes have no task
         nodes = None if " -N" in command else _NODES.search(test.text)
@@ -243,10 +248,11 @@ def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[D
 
 
 def _asked(text: str) -> Asked:
-    """Return the rows of the summary of all tests. Raises ValueError: it is missing."""
-    head = _SUMMARY.search(text)
-    lines = text[head.end() :].splitlines()[1:] if head else []
-    columns = head[0].split() if head else []
+    """Return the rows of the summary of all tests; none if it is missing. Raises ValueError: it is damaged."""
+    if (head := _SUMMARY.search(text)) is None:
+        return {}
+    lines = text[head.end() :].splitlines()[1:]
+    columns = head[0].split()
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
         values = line.split()
@@ -263,6 +269,40 @@ def _asked(text: str) -> Asked:
     if not rows:
         raise ValueError("IOR's text is truncated: its summary is missing")
     return rows
+
+
+def _requested(text: str, command: str) -> Mapping[str, str]:
+    """Return what the head of a test says of its request, under the names of the summary, which an IOR that was ended,
+    or that IO500 ran, does not have. Its repetitions are not said to be one.
+
+    Raises ValueError: it does not say all, or a size only in part.
+    """
+    head = dict(_OPTION.findall(text[: end.start()] if (end := _HEAD.search(text)) else text))
+    clients = _CLIENTS.match(head.get("clients", ""))  # before 3.3
+    segments = re.search(r"\d+", head.get("segments") or head.get("pattern", ""))
+    tasks_count, per_node = clients.groups() if clients else (head.get("tasks"), head.get("clients per node"))
+    if not (tasks_count and per_node and segments and head.get("api")):
+        raise ValueError("IOR's text is truncated: its summary is missing")
+    return {
+        "#Tasks": tasks_count,
+        "tPN": per_node,
+        "API": head["api"].split()[0],
+        "fPP": str(int(head.get("access") == "file-per-process")),
+        "reord": str(int(head.get("ordering inter file", "").startswith("constant"))),
+        "segcnt": segments[0],
+        "blksiz": str(_exact_bytes(head.get("blocksize", ""), "b", command)),
+        "xsize": str(_exact_bytes(head.get("xfersize", ""), "t", command)),
+        "reps": "",
+    }
+
+
+def _exact_bytes(size: str, option: str, command: str) -> int:
+    """Return a size that IOR prints, from its command where the printed one is rounded ("9.46 TiB"). Raises ValueError."""
+    if match := _PRINTED_SIZE.fullmatch(size):
+        return int(match[1]) * _SIZES[match[2][0].lower()]
+    if (match := re.search(rf" -{option} *(\d+)([kmgtKMGT]?)\b", command)) and " -f" not in command:
+        return int(match[1]) * _SIZES[match[2].lower() or "b"]
+    raise ValueError(f"IOR's text is truncated: its summary is missing, and {size!r} is a rounded size")
 
 
 def _row(columns: list[str], values: list[str]) -> dict[str, str]:
