@@ -15,7 +15,7 @@ from perjoule.drivers.protocols import FileSystem, Host, Mounted, Testbed
 from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
 from perjoule.machine.each import each
-from perjoule.machine.mounts import SHORT_S, findmnt, is_local
+from perjoule.machine.mounts import SHORT_S, findmnt, is_local, unmounted
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Permit
 from perjoule.model.errors import MachineError
@@ -54,6 +54,12 @@ def located(testbed: Testbed, path: Path) -> Location:
                 f"{path} is no folder", where=client.name, next="mount it there, or correct PATH"
             )
         mount = findmnt(client, path)
+        if absent := unmounted(client, path, mount):
+            raise MachineError(
+                f"/etc/fstab has {absent}, and it is not mounted",
+                where=client.name,
+                next="mount it, or name another folder",
+            )
     free_bytes, total_bytes = (int(str(mount[key] or 0)) for key in ("available_bytes", "total_bytes"))
     return Location(is_local(mount), str(mount["source"]), max(0, free_bytes - reserve_bytes(total_bytes)))
 

@@ -139,10 +139,33 @@ def mount_facts(listing: str) -> dict[str, Json]:
     return facts | {name: withheld(text) for name, text in texts.items()}
 
 
+def unmounted(host: Host, path: Path, mount: Mapping[str, Json]) -> str:
+    """Return what /etc/fstab of a host has for a folder, or for one above it, where `findmnt` finds another
+    mount further up: "nas:/export, for /mnt/nas"; "" if all is mounted. Raises WorkloadError.
+    """
+    argv = ["findmnt", "--fstab", "--json", "--output", "SOURCE,TARGET"]
+    listing = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where fstab names nothing
+    real = host.run(["readlink", "-f", "--", path], timeout_s=SHORT_S).stdout.removesuffix("\n")
+    return awaited(listing, Path(real), Path(str(mount["target"]))) if listing else ""
+
+
+def awaited(listing: str, path: Path, mounted: Path) -> str:
+    """Find the same in the text of `findmnt --fstab --json`; `mounted` is where the mount of `path` begins."""
+    entries = {
+        Path(str(entry["target"])): str(entry["source"]) for entry in json_from(listing)["filesystems"]
+    }
+    for folder in (path, *path.parents):
+        if folder == mounted:
+            break
+        if folder in entries:
+            return f"{withheld(entries[folder])}, for {folder}"
+    return ""
+
+
 def is_local(mount: Mapping[str, Json]) -> bool:
     """Return whether a mount keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
-    return mount["type"] in ("tmpfs", "ramfs", "zfs") or (
+    return mount["type"] in ("tmpfs", "ramfs", "zfs", "overlay") or (
         source.startswith("/dev/") and not source.startswith(_REMOTE)
     )
 

@@ -1,11 +1,21 @@
 """Mounts: what a host says of one, and whose data it has."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from perjoule.machine.mounts import is_local, mount_facts
+from perjoule.machine.mounts import is_local, mount_facts, unmounted
 from places import TRANSCRIPTS
+from scripted import ScriptedHost
+
+FSTAB = """{"filesystems": [
+   {"source": "UUID=0a3407de-014b-458b-b5c1-848e92a327a3", "target": "/"},
+   {"source": "//me:secret@nas/share", "target": "/mnt/nas"},
+   {"source": "/dev/sdb1", "target": "/home"},
+   {"source": "/swap.img", "target": "none"}]}"""
+LINKS = {"/home/me/nas": "/mnt/nas", "/home/me/disk": "/data"}
 
 
 def test_a_mount_tells_source_type_options_and_space() -> None:
@@ -39,6 +49,7 @@ def test_no_record_keeps_the_login_of_a_mount(source: str | None, kept: str | No
         ("/dev/vda", "ext4", True),
         ("tmpfs", "tmpfs", True),
         ("tank/scratch", "zfs", True),
+        ("overlay", "overlay", True),
         ("10.0.0.11:/export", "nfs4", False),
         ("10.0.0.1@tcp:/lustre", "lustre", False),
         ("mfs#10.0.0.9:9421", "fuse.mfs", False),
@@ -49,3 +60,37 @@ def test_only_what_lies_on_the_client_itself_is_data_of_the_client(
     source: str, kind: str, local: bool
 ) -> None:
     assert is_local({"source": source, "type": kind}) == local
+
+
+class Listing(ScriptedHost):
+    """A host whose /etc/fstab names mounts, with links to two folders; findmnt fails where it names none."""
+
+    def __init__(self, fstab: str) -> None:
+        super().__init__()
+        self.fstab = fstab
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        if words[0] == "readlink":
+            return 0, f"{LINKS.get(words[-1], words[-1])}\n"
+        assert words[:2] == ["findmnt", "--fstab"]
+        return int(not self.fstab), self.fstab
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "absent"),
+    [
+        ("/mnt/nas", "/", "//***@nas/share, for /mnt/nas"),
+        ("/mnt/nas/videos", "/", "//***@nas/share, for /mnt/nas"),
+        ("/mnt/nas/videos", "/mnt/nas", ""),
+        ("/mnt/nas/videos", "/mnt/nas/videos", ""),
+        ("/mnt/nas2", "/", ""),
+        ("/mnt", "/", ""),
+        ("/home/me/nas", "/", "//***@nas/share, for /mnt/nas"),
+        ("/home/me/disk", "/", ""),
+    ],
+)
+def test_a_folder_whose_mount_of_the_table_is_missing_lies_on_what_is_above_it(
+    path: str, target: str, absent: str
+) -> None:
+    assert unmounted(Listing(FSTAB), Path(path), {"target": target}) == absent
+    assert unmounted(Listing(""), Path(path), {"target": target}) == ""

@@ -248,7 +248,7 @@ def require_boundary(meters: Sequence[MeterOf], place: DataPlace, *, source: str
     strange = [meter for meter in meters if not place.remote and (meter.whose == NAS or meter.is_number)]
     if strange:
         what = f"the data of {place.path} lie on {source or 'a disk of this machine'}, so no NAS takes part"
-        advice = "write here= or nothing before a meter of this machine"
+        advice = "mount it there, or write here= or nothing before a meter of this machine"
         if strange[0].is_number:
             advice = "remove it: constant is the power of a switch between this machine and a NAS"
         raise CampaignError(what, where=f"--meter {strange[0].line}", next=advice)
