@@ -223,7 +223,9 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
     percent = refused(str(data), "--meter", f"{plug}?accuracy=1", code=2)
     assert 'accuracy = 1 is out of range; write accuracy = "1 %"' in percent
     assert "not a folder" in refused(__file__, "--meter", plug, code=3)
-    assert "check its address" in refused(str(data), "--meter", "shelly://127.0.0.1:1", code=3)
+    silent = refused(str(data), "--meter", "shelly://127.0.0.1:1", code=3)
+    assert "http://127.0.0.1:1/shelly: Connection refused; check its kind, address" in silent
+    assert "`perjoule meters list 127.0.0.1:1` says what answers there" in silent
     assert "no NAS takes part" in refused(str(data), "--meter", f"nas={plug}", code=2)
     assert "named twice" in refused(str(data), "--meter", plug, "--meter", f"here={plug}?rate=1 Hz", code=2)
     assert "not empty" in refused(str(data), "--meter", plug, "--into", str(full), code=3)

@@ -301,7 +301,8 @@ def _timed(reading: MeterReading, began_s: float, ended_s: float) -> tuple[float
 
 def _words(error: Exception) -> str:
     """Return an error in one line, without a number that only the kernel knows."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return withheld(f"{error.filename}: {error.strerror}")
-    message = withheld(" ".join(str(error).split())) or type(error).__name__
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    message = withheld(" ".join(text.split())) or type(error).__name__
     return message if len(message) <= MOST_WORDS else f"{message[:MOST_WORDS]} ..."

@@ -88,7 +88,8 @@ class Place:
                 ) from None
             if isinstance(reason, TimeoutError):
                 raise OSError(f"{place}: no answer within {self.timeout_s:g} s") from None
-            raise OSError(f"{place}: {reason}") from None
+            words = reason.strerror if isinstance(reason, OSError) else None
+            raise OSError(f"{place}: {words or reason}") from None
         except http.client.HTTPException as error:
             raise OSError(f"{place}: the answer was cut off ({type(error).__name__})") from None
         if len(answer) > MOST_BYTES:

@@ -63,9 +63,13 @@ def asked(meters: Mapping[str, Meter], idle_s: float) -> dict[str, MeterSpeed]:
             if check.needed and not check.ok:
                 fix = check.fix
                 if not fix or "[[meter]]" in fix:  # nobody has written one yet
-                    fix = (
-                        f"check its address and options; `perjoule meters watch '{line}'` shows its readings"
+                    address = vars(meter).get("address")
+                    look = (
+                        f"list {address}` says what answers there"
+                        if address
+                        else f"watch '{line}'` shows its readings"
                     )
+                    fix = f"check its kind, address and options: `perjoule meters {look}"
                 raise MachineError(check.detail, where=f"--meter {line}", next=fix)
     memories = {line: recorder.Memory() for line in meters}
     _record(list(meters.items()), memories, idle_s)
@@ -76,7 +80,8 @@ def asked(meters: Mapping[str, Meter], idle_s: float) -> dict[str, MeterSpeed]:
             raise MachineError(
                 f"it answers, and had nothing new in {idle_s:g} s",
                 where=f"--meter {line}",
-                next="is what writes its log, or feeds it, running?",
+                next="start what writes its log, or feeds it; a log that is complete, or has a row in minutes, is "
+                "imported (perjoule docs import)",
             )
     return speeds
 

@@ -19,6 +19,9 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.validation import instead
 
 _LINE = re.compile(r"([A-Za-z][A-Za-z0-9_+-]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
+_QUOTED = re.compile(
+    r"(['\"])(.*)\1", re.DOTALL
+)  # as a value of TOML, or once more than the shell takes away
 _WEB = ("http", "https", "mqtt", "snmp")
 
 
@@ -39,7 +42,7 @@ def meter_table(line: str) -> Table:
             where=f"--meter {line}",
             next="write KIND:ADDRESS, as in shelly://192.168.1.50",
         )
-    kind, place, options = parts[1].lower(), unquote(parts[2]), parts[3] or ""
+    kind, place, options = parts[1].lower(), unquote(_QUOTED.sub(r"\2", parts[2])), parts[3] or ""
     if kind not in drivers.kinds("meters"):
         advice = instead(kind, drivers.kinds("meters"))
         if kind in _WEB:
@@ -73,8 +76,8 @@ def meter_table(line: str) -> Table:
     return table
 
 
-def require_whole(table: Table) -> None:
-    """Check that no options of a meter are missing, all at once. Raises CampaignError."""
+def require_whole(table: Table, line: str) -> None:
+    """Check that no options of the meter of a line are missing, all at once. Raises CampaignError."""
     kind = str(table["kind"])
     lacking = [
         option_name(option)
@@ -84,7 +87,7 @@ def require_whole(table: Table) -> None:
     if len(lacking) > 1:  # one alone is refused with its choices
         raise CampaignError(
             f"meter {kind} lacks {', '.join(lacking)}",
-            where=f"--meter {kind}:",
+            where=f"--meter {line}",
             next=f"add ?{'&'.join(f'{option}=...' for option in lacking)}; `perjoule drivers {kind}` explains them",
         )
 

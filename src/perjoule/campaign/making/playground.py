@@ -92,7 +92,7 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
             document, [f"meter.{text.removeprefix('meter.')}" for text in overrides], source, options
         )
         if is_meter_line(name):
-            require_whole(tables[0])
+            require_whole(tables[0], name)
         for n, table in enumerate(tables):
             for row in rows("meter", ("meter", n), table, source):
                 assert isinstance(row.driver, Meter)

@@ -12,7 +12,7 @@ from perjoule.cli.parameters import InOrder, examples
     epilog=examples(
         "perjoule meters list 10.0.0.7 bmc-1",
         "perjoule meters find",
-        'perjoule meters watch shelly --set address="10.0.0.7"',
+        "perjoule meters watch shelly://10.0.0.7",
         "perjoule meters test my.toml",
         'perjoule meters record scpi --set address="/dev/ttyUSB0" --to lmg.csv',
         "perjoule meters simulate shelly --fault spike",
@@ -21,7 +21,8 @@ from perjoule.cli.parameters import InOrder, examples
 def meters() -> None:
     """Use power meters without a campaign: find, watch, test, record, serve and simulate them.
 
-    METER is a kind (see `perjoule drivers`) with its options as --set, or a TOML file with [[meter]] tables.
+    METER is a line as of `perjoule measure` (shelly://10.0.0.7), a kind (see `perjoule drivers`) with its options
+    as --set, or a TOML file with [[meter]] tables.
     """
 
 

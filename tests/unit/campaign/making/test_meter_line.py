@@ -75,6 +75,7 @@ def test_a_meter_with_an_address_or_a_path_takes_it_before_the_options_and_other
         ("redfish:http://127.0.0.1:8000", {"address": "http://127.0.0.1:8000"}),
         ("prometheus://n1:9100/metrics?metric=a", {"address": "http://n1:9100/metrics", "metric": "a"}),
         ("constant:12 W +- 1 W", {"power": "12 W", "uncertainty": "1 W"}),
+        ('constant:"12 W +- 1 W"', {"power": "12 W", "uncertainty": "1 W"}),
         ("constant:12 W ± 1 W", {"power": "12 W", "uncertainty": "1 W"}),
         ("csv:/a/plug.csv?time=t&value=W", {"path": "/a/plug.csv", "time": ["t"], "value": "W"}),
         ("scpi:/dev/ttyUSB0", {"address": "/dev/ttyUSB0"}),
@@ -106,6 +107,8 @@ def test_commands_of_meters_take_a_line_and_name_it_in_errors() -> None:
     assert meter.sampled_hz == 5
     with pytest.raises(CampaignError, match=r"--meter shelly://10\.0\.0\.7\?foo=1: .* no option"):
         campaign.meters(["shelly://10.0.0.7?foo=1"])
+    with pytest.raises(CampaignError, match=r"--meter csv:plug\.csv: meter csv lacks unit"):
+        campaign.meters(["csv:plug.csv"])
 
 
 @pytest.mark.parametrize(
