@@ -3,9 +3,11 @@ once.
 """
 
 import threading
+import tomllib
 from contextlib import ExitStack
 from types import SimpleNamespace
 
+from commanded import command
 from perjoule import drivers, simulators
 from perjoule.model.waveform import Waveform
 from perjoule.monitoring import recorder
@@ -42,3 +44,13 @@ def test_all_addresses_are_queried_at_once_and_this_machines_meters_listed_once(
     monkeypatch.setattr(drivers, "meter_class", lambda kind: SimpleNamespace(discover=discover))
     there = [{"kind": "there", "address": address} for address in "abc"]
     assert recorder.discovered("abc") == ({"kind": "here"}, *there)
+
+
+def test_what_answers_is_printed_as_a_table_and_as_the_line_that_measure_takes(monkeypatch):
+    monkeypatch.setattr(drivers, "usable", lambda part: ("shelly",))  # whatever this machine has
+    with simulators.serve("shelly", Behaviour(Waveform("constant", 40, 40))) as table:
+        listed = command("meters", "list", str(table["address"])).stdout
+    line = f"# perjoule measure PATH --meter shelly://{table['address']}\n[[meter]]\n"
+    assert line in listed
+    assert tomllib.loads(listed)["meter"][-1]["address"] == table["address"]
+    assert f"or at {NOBODY}: is it on" in command("meters", "list", NOBODY).stdout

@@ -1,5 +1,6 @@
 """Commands that find meters and show their readings."""
 
+import shlex
 import time
 from contextlib import nullcontext, suppress
 
@@ -7,6 +8,7 @@ import click
 from rich.live import Live
 
 from perjoule import campaign
+from perjoule.campaign.making.meter_line import meter_line
 from perjoule.cli.meters._parameters import chosen, overrides
 from perjoule.cli.meters._plot import plot
 from perjoule.cli.meters._printing import complete, table_text, tell
@@ -35,14 +37,21 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
 
     `perjoule doctor --all` reports what each kind needs on this machine.
     """
-    tables = [complete(table) for table in recorder.discovered(addresses)]
+    tables = recorder.discovered(addresses)
     if as_json:
-        json_output.print_json("meters list", {"meters": tables})
+        json_output.print_json("meters list", {"meters": [complete(table) for table in tables]})
         return
     for table in tables:
+        if "address" in table:
+            out.print(f"# perjoule measure PATH --meter {shlex.quote(meter_line(table))}", soft_wrap=True)
         out.print(table_text(table) + "\n", soft_wrap=True)  # each line as it goes into a campaign
     if not tables:
-        out.print("no meter found on this machine" + (f" or at {', '.join(addresses)}" if addresses else ""))
+        there = (
+            f" or at {', '.join(addresses)}: is it on, and does it answer without a login?"
+            if addresses
+            else ""
+        )
+        out.print(f"no meter found on this machine{there}", soft_wrap=True)
 
 
 @click.command(
