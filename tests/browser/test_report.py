@@ -283,8 +283,8 @@ def test_the_data_of_each_figure_are_a_click_away(shown: Chrome) -> None:
     rows = list(csv.DictReader(saved.read_text().splitlines()))
     data = json.loads(shown.execute_script("return document.getElementById('data').textContent"))
     panels = data["figures"]["efficiency"]["concat"]
-    drawn = [point["mean"] for panel in panels for point in panel["data"]["values"]]
-    assert sorted(float(row["mean"]) for row in rows if row["mean"]) == sorted(drawn)
+    drawn = [point["centre"] for panel in panels for point in panel["data"]["values"]]
+    assert sorted(float(row["centre"]) for row in rows if row["centre"]) == sorted(drawn)
 
 
 def test_a_phone_shows_a_number_of_the_results_before_anything_is_scrolled(shown: Chrome) -> None:

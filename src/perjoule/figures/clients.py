@@ -4,6 +4,7 @@ repetition.
 
 from collections.abc import Sequence
 from math import isfinite, log10
+from statistics import median
 
 from perjoule.figures.loads import load_names
 from perjoule.figures.printed import PaperNumber, columns
@@ -15,6 +16,7 @@ from perjoule.model.units import clients_text
 
 DIRECTIONS = ("read", "write", "mixed")
 INTERVALS = "mean, 95 % interval, and a small mark for each repetition"
+MEDIANS = "median and range where the table has them"
 HEIGHT = 240
 # times the mean: an interval that ends beyond it would press all others together, and gets an arrow
 WIDEST = 2.0
@@ -77,6 +79,7 @@ def against_clients(
     notes: Sequence[str],
     bounds: Sequence[tuple[float, str]] = (),
     logarithmic: bool = False,
+    by_median: Sequence[Cell] = (),
     printed: Sequence[PaperNumber] = (),
 ) -> Spec:
     """Draw a metric against the number of clients.
@@ -89,14 +92,17 @@ def against_clients(
         notes: lines of the subtitle.
         bounds: horizontal rules in SI units, each with its label.
         logarithmic: whether the vertical axis is.
+        by_median: those whose repetitions have no useful mean, as `statistics.modes.summarised_by_median` says.
         printed: a paper's numbers.
     """
+    by_median = () if printed else by_median  # papers are held against means
     of = metric_of(metric)
     per = of.unit.per
     with_metric = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
     also = [*(value for value, _ in bounds), *(number.value for number in printed)]
-    low, high = _domain([cell.metrics[metric] for cell in with_metric], also, logarithmic=logarithmic)
+    drawn = [_drawn(cell, metric, by_median) for cell in with_metric]
+    low, high = _domain(drawn, also, logarithmic=logarithmic)
     frame = (low / per, high / per)
     y = {
         "type": "quantitative",
@@ -107,7 +113,7 @@ def against_clients(
         "axis": {"grid": True} | ({"values": _ticks(*frame), "labelOverlap": False} if logarithmic else {}),
     }
     panels = [
-        _panel(loads_cells, of, y, names, title, bounds, frame, printed)
+        _panel(loads_cells, of, y, names, title, bounds, frame, by_median, printed)
         for title, loads_cells in _panels(with_metric).items()
     ]
     if any(
@@ -116,6 +122,8 @@ def against_clients(
         for layer in (layer["mark"] for layer in panel["layer"])
     ):
         notes = [*notes, "arrow: the interval continues beyond the frame"]
+    if any(cell in by_median for cell in with_metric):
+        notes = [*notes, MEDIANS]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 
@@ -134,6 +142,15 @@ def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 def panel_title(load: str) -> str:
     """Return a load's name as a title."""
     return load.capitalize() if load in (*DIRECTIONS, "idle") else load
+
+
+def _drawn(cell: Cell, key: str, by_median: Sequence[Cell]) -> Interval:
+    """Return what is drawn of a metric: its mean and interval, or median and range."""
+    interval = cell.metrics[key]
+    if cell not in by_median:
+        return interval
+    values = interval.values
+    return Interval(median(values), min(values), max(values), values)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -167,10 +184,11 @@ def _panel(
     title: str,
     bounds: Sequence[tuple[float, str]],
     frame: tuple[float, float],
+    by_median: Sequence[Cell],
     printed: Sequence[PaperNumber],
 ) -> Spec:
-    means, values = _rows(cells, metric, frame)
-    layers = _measured(means, values, y, names)
+    centres, values = _rows(cells, metric, frame, by_median)
+    layers = _measured(centres, values, y, names)
     ours = [number for number in printed if number.cell in cells]
     layers += _beside(ours, metric, y, names) if ours else []
     scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
@@ -180,29 +198,32 @@ def _panel(
     for value, text in bounds:
         layers[:0] = _bound(value / metric.unit.per, text, y)
     heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
-    return layered(means, layers, PANEL_WIDTH, HEIGHT, title=heading)
+    return layered(centres, layers, PANEL_WIDTH, HEIGHT, title=heading)
 
 
-def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
-    """Return the data: the mean of each cell, with as much of its interval as is in the frame; and all
-    repetitions.
+def _rows(
+    cells: Sequence[Cell], metric: Metric, frame: tuple[float, float], by_median: Sequence[Cell]
+) -> tuple[list[Spec], list[Spec]]:
+    """Return the data: the mean or median of each cell, with as much of its interval or range as is in the
+    frame; and all repetitions.
     """
     per, unit = metric.unit.per, metric.unit.symbol
     floor, top = frame
-    means: list[Spec] = []
+    centres: list[Spec] = []
     values: list[Spec] = []
     for cell in cells:
-        interval = cell.metrics[metric.key]
+        interval = _drawn(cell, metric.key, by_median)
         key = {"filesystem": cell.legend, "workload": cell.workload, "clients": cell.clients_count}
         finite = isfinite(interval.high - interval.low)
-        means.append(
+        centres.append(
             key
             | {
-                "mean": interval.mean / per,
+                "shown": "median and range" if cell in by_median else "mean and 95 % interval",
+                "centre": interval.mean / per,
                 "low": max(interval.low / per, floor) if finite else None,
                 "high": min(interval.high / per, top) if finite else None,
                 "more": top if finite and interval.high / per > top else None,
-                "less": floor if finite and 0 < interval.low / per < floor else None,
+                "less": floor if finite and floor > 0 and interval.low / per < floor else None,
                 "value": f"{number(interval.mean / per)} {unit}".strip(),
                 "interval": interval_text(interval, per),
                 "n": len(interval.values),
@@ -211,12 +232,12 @@ def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> 
         values += [
             key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values
         ]
-    return means, values
+    return centres, values
 
 
-def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Sequence[str]) -> list[Spec]:
+def _measured(centres: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Sequence[str]) -> list[Spec]:
     """Return the layers of what was measured: intervals, arrows where they leave the frame, repetitions,
-    and means on top.
+    and means or medians on top.
     """
     intervals: Spec = {
         "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
@@ -225,7 +246,7 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
     }
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
+        "encoding": {"y": {"field": "centre", **y}, "color": colour(names)},
     }
     arrows: list[Spec] = [
         {
@@ -241,7 +262,7 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
             "encoding": {"y": {"field": end, **y}, "color": colour(names)},
         }
         for end, point, shift in (("more", "up", 4), ("less", "down", -4))
-        if any(row[end] is not None for row in means)
+        if any(row[end] is not None for row in centres)
     ]
     repetitions: Spec = {
         "data": {"values": values},
@@ -256,13 +277,14 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
     on_top: Spec = {
         "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
         "encoding": {
-            "y": {"field": "mean", **y},
+            "y": {"field": "centre", **y},
             "color": colour(names),
             "shape": shape(names),
             "tooltip": [
                 *TOOLTIP,
-                {"field": "value", "title": "mean"},
-                {"field": "interval", "title": "95 % interval"},
+                {"field": "shown", "title": "shown"},
+                {"field": "value", "title": "value"},
+                {"field": "interval", "title": "interval"},
                 {"field": "n", "title": "repetitions"},
             ],
         },

@@ -7,11 +7,14 @@ from math import inf
 
 import pytest
 
+from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell, Interval
+from perjoule.model.metrics import EDP_RATIO, EFFICIENCY, THROUGHPUT
 from perjoule.model.units import MIB
 from perjoule.views.performance.throughput import throughput
 from perjoule.views.power.edp import edp
+from perjoule.views.power.efficiency import efficiency
 
 
 def cell(filesystem: str, clients: int, mean: float, half: float, workload: str = "fio read") -> Cell:
@@ -34,7 +37,7 @@ def test_an_interval_lies_inside_of_the_frame(draw) -> None:
     (panel,) = draw([cell("a", 1, 100, 20), cell("b", 1, 80, 30)])["concat"]
     low, high = domain(panel)
     for row in panel["data"]["values"]:
-        assert low < row["low"] <= row["mean"] <= row["high"] < high
+        assert low < row["low"] <= row["centre"] <= row["high"] < high
     assert not [layer for layer in panel["layer"] if layer["mark"].get("style") == "arrow"]
 
 
@@ -50,16 +53,36 @@ def test_the_best_has_a_line_and_a_peaks_label_begins_where_few_clients_have_the
     assert label["encoding"]["x"] == {"value": 0}
 
 
-def test_an_interval_that_would_press_all_others_together_gets_an_arrow_and_a_note() -> None:
-    spec = throughput([cell("a", 1, 100, 20), cell("b", 1, 80, 900)])
+def test_an_interval_that_would_press_all_others_together_gets_arrows_and_a_note() -> None:
+    steady = cell("b", 1, 80, 5)
+    wide = replace(steady, metrics={**steady.metrics, EDP_RATIO: Interval(0.8, -8.2, 9.8, (0.8,))})
+    spec = edp([cell("a", 1, 100, 20), wide])
     (panel,) = spec["concat"]
     low, high = domain(panel)
-    assert high < 200
-    assert {row["filesystem"]: row["more"] for row in panel["data"]["values"]} == {"a": None, "b": high}
-    (arrow,) = (layer for layer in panel["layer"] if layer["mark"].get("style") == "arrow")
-    assert arrow["mark"]["shape"] == "triangle-up"
+    assert high < 2
+    rows = panel["data"]["values"]
+    assert {row["filesystem"]: (row["less"], row["more"]) for row in rows} == {
+        "a": (None, None),
+        "b": (low, high),
+    }
+    arrows = [layer["mark"]["shape"] for layer in panel["layer"] if layer["mark"].get("style") == "arrow"]
+    assert arrows == ["triangle-up", "triangle-down"]
     assert "arrow: the interval continues beyond the frame" in spec["title"]["subtitle"]
-    assert all(row["high"] <= high and row["low"] >= low for row in panel["data"]["values"])
+    assert all(row["high"] <= high and row["low"] >= low for row in rows)
+
+
+@pytest.mark.parametrize("draw", [throughput, edp, efficiency])
+def test_repetitions_without_a_useful_mean_are_drawn_as_the_table_prints_them(draw) -> None:
+    values = (31.0, 57.0, 58.0, 60.0, 61.0)
+    wide = Interval(53.4, 30.0, 76.8, values)  # half of it exceeds a third of the mean
+    scattered = Cell("a", "fio write", "write", 1, dict.fromkeys((THROUGHPUT, EDP_RATIO, EFFICIENCY), wide))
+    spec = draw([scattered, cell("b", 1, 100, 20)])
+    (row,) = (row for panel in spec["concat"] for row in panel["data"]["values"] if row["filesystem"] == "a")
+    per = 1.0 if draw is edp else MIB
+    assert (row["low"] * per, row["centre"] * per, row["high"] * per) == pytest.approx((31, 58, 61))
+    assert row["shown"] == "median and range"
+    assert "median and range where the table has them" in spec["title"]["subtitle"]
+    assert "median" not in str(draw([cell("b", 1, 100, 20)])["title"])
 
 
 def test_points_beside_each_other_are_not_joined_and_those_of_one_file_system_are() -> None:
@@ -92,3 +115,14 @@ def test_a_logarithmic_axis_has_a_label_at_each_of_its_few_lines(
     assert len(axis["values"]) == pytest.approx(count, abs=2)
     assert all(low <= value <= high for value in axis["values"])
     assert axis["labelOverlap"] is False
+
+
+def test_means_stand_beside_a_papers_numbers_as_they_are_compared() -> None:
+    wide = Interval(
+        53.4 * MIB, 30 * MIB, 76.8 * MIB, tuple(value * MIB for value in (31.0, 57.0, 58.0, 60.0, 61.0))
+    )
+    scattered = Cell("a", "fio write", "write", 1, {THROUGHPUT: wide})
+    paper = PaperNumber(scattered, 50 * MIB, "50 MiB/s")
+    (panel,) = throughput([scattered], printed=[paper])["concat"]
+    (row,) = panel["data"]["values"]
+    assert row["centre"] == pytest.approx(53.4)

@@ -7,6 +7,7 @@ from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import EDP_RATIO, metric_of
+from perjoule.statistics.modes import summarised_by_median
 from perjoule.views.content import Content
 from perjoule.views.view import View
 
@@ -21,6 +22,7 @@ def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[P
         axis=f"{EDP.better} is better, logarithmic",
         title="Energy-delay product",
         notes=notes,
+        by_median=tuple(filter(summarised_by_median, cells)),
         printed=printed,
         bounds=[(1.0, "")],
         logarithmic=True,
@@ -30,7 +32,7 @@ def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[P
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if content.has(EDP.key):
         weight = f"^{content.edp_weight}" if content.edp_weight != 1 else ""
-        product = f"energy × time{weight} for the same work, divided by the lowest mean"
+        product = f"energy × time{weight} for the same work, divided by the lowest"
         yield "edp", edp(content.cells, notes=[product, *content.power_notes])
 
 

@@ -112,7 +112,7 @@ def test_the_papers_largest_values_stand_beside_our_largest_in_the_same_panel(fo
             if "x" in layer["encoding"]
         )
         assert {
-            row["low"] < row["mean"] < row["high"] for row in spec["concat"][panel]["data"]["values"]
+            row["low"] < row["centre"] < row["high"] for row in spec["concat"][panel]["data"]["values"]
         } == {True}
         _, high = layers[-1]["encoding"]["y"]["scale"]["domain"]
         assert high > max(printed.values())  # in the frame
