@@ -76,3 +76,11 @@ def test_a_history_draws_each_campaign_and_each_level(browser: webdriver.Chrome,
     assert len(browser.find_elements(By.CSS_SELECTOR, "#history-1 svg .mark-symbol path")) == NIGHTS_COUNT
     titles = [one.text for one in browser.find_elements(By.CSS_SELECTOR, "figure svg .role-axis-title text")]
     assert {"MiB/s", "MiB/J"} <= set(titles)
+
+
+def test_a_verdict_wraps_before_it_is_out_of_sight(browser: webdriver.Chrome, pages: Path) -> None:
+    browser.get((pages / "comparison.html").as_uri())
+    heads, wraps = browser.execute_script("""
+        return [[...document.querySelectorAll("th")].map((head) => head.textContent.trim()),
+            [...document.querySelector("tbody tr").cells].map((cell) => getComputedStyle(cell).whiteSpace)]""")
+    assert [head for head, wrap in zip(heads, wraps, strict=True) if wrap == "normal"] == ["verdict"]

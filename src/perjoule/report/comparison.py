@@ -2,6 +2,7 @@
 
 from perjoule.figures import comparison as figure
 from perjoule.model.format import percent
+from perjoule.model.units import clients_text
 from perjoule.report.document import document, headline
 from perjoule.results.comparison import Comparison
 from perjoule.results.comparison.table import change_lines, comparison_table
@@ -20,7 +21,7 @@ def page(comparison: Comparison) -> str:
     """Lay a comparison out as HTML."""
     marks = [
         figure.RatioMark(
-            f"{row.filesystem}, {row.workload}, {row.clients_count}",
+            f"{row.filesystem}, {row.workload}, {clients_text(row.clients_count)}",
             row.metric,
             row.judged.ratio.mean,
             row.judged.ratio.low,
