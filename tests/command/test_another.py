@@ -268,7 +268,7 @@ BROKEN = {
         "meters",
         "widget",
         HEAD + A_METER.replace("checks", "tests"),
-        "0 classes that are a complete Meter",
+        "0 classes that are a complete Meter, not one; Widget lacks checks",
     ),
     "no docstring": ("meters", "widget", A_METER, "no docstring"),
     "no example": ("meters", "widget", HEAD + A_METER.replace("EXAMPLE", "SAMPLE"), "EXAMPLE has no table"),

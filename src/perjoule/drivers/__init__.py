@@ -123,16 +123,19 @@ def driver_class(part: str, kind: str) -> type:
 @cache
 def _class_of(member: families.Member) -> type:
     module, protocol = member.load(), PROTOCOLS[member.family]
-    classes = [
+    begun = [
         value
         for value in vars(module).values()
-        if inspect.isclass(value)
-        and value.__module__ == module.__name__
-        and issubclass(value, protocol)
-        and not inspect.isabstract(value)
+        if inspect.isclass(value) and value.__module__ == module.__name__ and issubclass(value, protocol)
+    ]
+    classes = [cls for cls in begun if not inspect.isabstract(cls)]
+    lacking = [
+        f"; {cls.__name__} lacks {', '.join(sorted(getattr(cls, '__abstractmethods__', ())))}"
+        for cls in (() if classes else begun)
     ]
     member.require(
-        len(classes) == 1, f"it has {len(classes)} classes that are a complete {protocol.__name__}, not one"
+        len(classes) == 1,
+        f"it has {len(classes)} classes that are a complete {protocol.__name__}, not one{''.join(lacking)}",
     )
     if member.package:  # of ours, tests hold it
         member.require(
