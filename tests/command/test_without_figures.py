@@ -10,11 +10,12 @@ from click.testing import CliRunner, Result
 
 from perjoule.cli import cli, measuring
 from perjoule.figures import rendering
+from perjoule.machine.installing import installs
 from perjoule.model.errors import MachineError
 from perjoule.prediction import solving
 from places import EXAMPLES
 
-FIX = ".venv/bin/pip install 'perjoule[figures]'"
+FIX = installs("perjoule[figures]")
 CAMPAIGN = EXAMPLES / "simulated.toml"
 
 
@@ -68,6 +69,6 @@ def test_profiles_are_refused_before_anything_is_measured_and_predictions_need_n
     monkeypatch.setattr(measuring, "measured", None)  # a test of what refuses to begin never does
     with pytest.raises(MachineError, match=r"^scipy: it is not installed") as raised:
         cli.main(["calibrate", *words], standalone_mode=False)
-    assert raised.value.next == ".venv/bin/pip install 'perjoule[calibration]'"
+    assert raised.value.next == solving.FIX
     assert not [*tmp_path.iterdir()]
     ran("predict", "moosefs", "--on", "odroid-hc4")

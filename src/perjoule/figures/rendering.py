@@ -8,12 +8,13 @@ from importlib.util import find_spec
 
 from perjoule.figures.vega import THEMES, Spec
 from perjoule.machine import kept
+from perjoule.machine.installing import installs
 from perjoule.model.errors import MachineError
 
 VERSION = "6.4"  # of Vega-Lite
 POINTS_PER_PX = 72 / 96
 LIBRARY, LACKING = "vl-convert", "it is not installed, and draws figures and reports"
-FIX = ".venv/bin/pip install 'perjoule[figures]'"
+FIX = installs("perjoule[figures]")
 
 
 def installed() -> bool:

@@ -14,11 +14,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, Literal, Protocol
 
 from perjoule.drivers.protocols import Check
+from perjoule.machine.installing import installs
 from perjoule.meters._address import line, require_instrument, visa
 from perjoule.meters._deadline import Deadline, connected
 from perjoule.model.errors import MachineError, PerjouleError
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 Flow = Literal["none", "rts/cts", "xon/xoff"]
 QUIET_S = 0.05  # without a line, after which nothing from before is under way
 CHUNK_BYTES = 4096

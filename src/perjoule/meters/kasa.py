@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.machine.installing import installs
 from perjoule.meters._deadline import Deadline, connected
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_KWH, JOULES_PER_WH, Plug
@@ -34,7 +35,7 @@ address = "192.0.2.40"
 covers = ["storage-1"]
 """
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 PORT, KEY, WHO = 9999, 171, b'{"system":{"get_sysinfo":{}}}'  # of the first protocol
 MOST_BYTES = 64 * 1024  # of its answers; a strip of six sockets says 2 KiB
 MOST_ANSWERS_BYTES = 2**20  # of all that are needed to connect, or for a reading

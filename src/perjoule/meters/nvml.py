@@ -24,6 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Host
+from perjoule.machine.installing import installs
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._on_hosts import SHORT_S, Sampled, SensorCommand
 from perjoule.meters._placed import Placed
@@ -38,7 +39,7 @@ kind = "nvml"
 covers = ["clients"]
 """
 
-_FIX = ".venv/bin/pip install 'perjoule[meters]'"
+_FIX = installs("perjoule[meters]")
 _HUNG = "see dmesg, or remove this meter"
 _CALL_S = 5.0  # that a call may take
 _STEP = 1e-3  # both are shown in thousandths

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Meter
 from perjoule.execution.sizing import MeterSpeed
+from perjoule.machine.installing import installs
 from perjoule.model import Json, Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.monitoring import asking, recorder
@@ -26,7 +27,7 @@ from perjoule.monitoring import asking, recorder
 if TYPE_CHECKING:
     from zeroconf import ServiceStateChange, Zeroconf
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 MOST = 256  # announcements that are looked at: a network of plugs has tens
 ADDRESS_S = 0.5  # for which one is asked for its address, if it did not say it
 MOST_NAME = 40  # characters of a name that are shown

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from perjoule.machine.installing import installs
 from perjoule.model.errors import MachineError
 
 ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
-FIX = ".venv/bin/pip install 'perjoule[calibration]'"
+FIX = installs("perjoule[calibration]")
 
 
 def require() -> None:

@@ -17,6 +17,7 @@ from chameleon_api import NETWORK, PUBLIC, SECRET, SITE, ChameleonApi, chameleon
 from lending import live_at, notes
 from perjoule import drivers
 from perjoule.drivers.protocols import Cleaned, Footing, Hosts
+from perjoule.machine.installing import installs
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
 from perjoule.testbeds import _reserved, _reserving
 from perjoule.testbeds.chameleon import Chameleon, api, reservation
@@ -341,7 +342,7 @@ def test_what_is_missing_here_is_named_before_anybody_is_asked(
     monkeypatch.setattr(api, "installed", lambda: False)
     (check,) = bed(tmp_path).checks()
     assert (check.ok, check.detail) == (False, "not installed")
-    assert check.fix == ".venv/bin/pip install 'perjoule[chameleon]'"
+    assert check.fix == installs("perjoule[chameleon]")
     assert site.requests == []
 
 

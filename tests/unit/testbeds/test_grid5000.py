@@ -15,6 +15,7 @@ from grid_api import LOGIN, GridApi, full, grid_api
 from lending import live_at, notes
 from perjoule import drivers
 from perjoule.drivers.protocols import Cleaned, Hosts
+from perjoule.machine.installing import installs
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
 from perjoule.testbeds import _reserved, _reserving
 from perjoule.testbeds.grid5000 import Grid5000, api, reservation
@@ -272,7 +273,7 @@ def test_what_is_missing_here_is_named_before_anybody_is_asked(
     monkeypatch.setattr(api, "installed", lambda: False)
     (check,) = bed(tmp_path).checks()
     assert (check.ok, check.detail) == (False, "not installed")
-    assert check.fix == ".venv/bin/pip install 'perjoule[grid5000]'"
+    assert check.fix == installs("perjoule[grid5000]")
     assert grid.requests == []
 
 

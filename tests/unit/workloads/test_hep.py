@@ -18,6 +18,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Host, Workload
 from perjoule.energy.hosts import loaded_servers
 from perjoule.figures import rendering
+from perjoule.machine.installing import installs
 from perjoule.measures.points import points
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.model.errors import UnexpectedOutput, WorkloadError
@@ -33,7 +34,7 @@ from perjoule.workloads.hep import report
 from places import TRANSCRIPTS
 from scripted import ScriptedHost, ScriptedMount
 
-INSTALL = " (.venv/bin/pip install 'perjoule[hep]')"
+INSTALL = f" ({installs('perjoule[hep]')})"
 RECORDED = TRANSCRIPTS / "hep" / "local"  # 16 files on MooseFS with four chunk servers
 
 
@@ -327,7 +328,7 @@ def test_what_is_missing_is_reported_with_what_fixes_it(monkeypatch: pytest.Monk
     for check in analysis().checks():
         assert check.needed
         assert not check.ok
-        assert check.fix == ".venv/bin/pip install 'perjoule[hep]'"
+        assert check.fix == installs("perjoule[hep]")
 
 
 def test_workers_with_folders_of_their_own_are_refused(tmp_path: Path) -> None:

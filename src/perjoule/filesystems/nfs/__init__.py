@@ -22,6 +22,7 @@ from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
 from perjoule.filesystems._settings import NO_ACCESS_TIMES, Setting
+from perjoule.machine.installing import installs
 from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy, is_to_run
@@ -138,7 +139,7 @@ class Nfs(Deployed):
             package="libnfs-utils",
         )
         has_mfusepy = find_spec("mfusepy") is not None
-        fix, look = ".venv/bin/pip install mfusepy", f"library mfusepy {sys.executable}"
+        fix, look = installs("mfusepy"), f"library mfusepy {sys.executable}"
         return (
             fuse(),
             libnfs,

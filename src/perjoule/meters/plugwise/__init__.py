@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.machine.installing import installs
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._outlets import WithOutlets, require_fed
@@ -33,7 +34,7 @@ circles = {"000D6F0000B1B64B" = "storage-1", "000D6F0000B1C02A" = "storage-2"}
 rate = "0.25 Hz"
 """
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 WINDOWS_S = (1.0, 8.0)
 MOST_FRAME_BYTES = 1024  # a frame has some hundred
 

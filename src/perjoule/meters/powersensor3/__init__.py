@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.machine.installing import installs
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
@@ -35,7 +36,7 @@ address = "/dev/ttyACM0"
 drives = {"0" = "storage-1/nvme0", "1" = "storage-1/nvme0"}
 """
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 QUIET_S = 0.1  # after which nothing sent before is under way
 CHUNK_BYTES = 65536
 MOST_LATE_S = 0.02  # from a sample to its arrival here

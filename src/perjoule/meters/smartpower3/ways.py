@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from perjoule.machine.installing import installs
 from perjoule.meters._address import is_path, line
 from perjoule.model.errors import MachineError
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 CHUNK_BYTES = 4096
 REST_S = 0.002  # in which a serial line gathers bytes: one read for each would take a core
 Receive = Callable[[float], bytes]  # what comes within this time; b"" if nothing does

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from perjoule.machine.installing import installs
 from perjoule.model.errors import MachineError, NoAnswer
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 NO_SUCH_NAME = 2
 AUTHENTICATIONS = {
     "": "NONE",

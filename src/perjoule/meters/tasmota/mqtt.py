@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perjoule.drivers.protocols import Check
+from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import json_from
 from perjoule.meters._plug import table
 from perjoule.model.errors import MachineError
@@ -20,7 +21,7 @@ from perjoule.model.errors import MachineError
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
 
-FIX = ".venv/bin/pip install 'perjoule[meters]'"
+FIX = installs("perjoule[meters]")
 PORT = 1883
 MOST_BYTES = 256 * 1024  # of a message; Tasmota sends some 4 KiB at most
 MOST_MESSAGES = 1000  # that wait to be read

@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
+from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
 from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, LEASE = "chameleon", "Chameleon lease"
-FIX = ".venv/bin/pip install 'perjoule[chameleon]'"
+FIX = installs("perjoule[chameleon]")
 LOGIN = "download clouds.yaml or the OpenStack RC file from the site's page"
 ANSWER_S = 60.0
 _FLAVOR, _PUBLIC = "baremetal", "public"  # Chameleon's names for whole nodes, and for the Internet

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import UNEXPECTED, text_of, words
 from perjoule.model import Json
 from perjoule.model.errors import LoginRefused, MachineError
 from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, JOB = "grid5000", "Grid'5000 job"
-FIX = ".venv/bin/pip install 'perjoule[grid5000]'"
+FIX = installs("perjoule[grid5000]")
 LOGIN = "~/.python-grid5000.yaml"
 ANSWER_S = 30.0
 _MOST_BYTES = 64 * 1024  # of the file with the login

@@ -20,6 +20,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
+from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import json_of
 from perjoule.model import OPTIONS, Direction, InstalledFolder, Json, Outcome
 from perjoule.model.doubts import UNLIKE
@@ -241,7 +242,7 @@ class Hep(Workload):
 
 
 def _library(name: str) -> Check:
-    fix, look = ".venv/bin/pip install 'perjoule[hep]'", f"library {name} {sys.executable}"
+    fix, look = installs("perjoule[hep]"), f"library {name} {sys.executable}"
     try:
         return Check(name, True, version(name), fix, look=look)
     except PackageNotFoundError:
