@@ -2,6 +2,7 @@
 from disk.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -119,6 +120,14 @@ def test_axe_has_nothing_against_it(
     browser.get((pages | {"list": ours.built.page})[name].as_uri())
     browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
     assert violations(browser) == []  # what the themes change is their colours
+
+
+def test_each_number_of_a_publication_has_a_heading_of_its_own(ours: OurList) -> None:
+    for entry in ours.built.entries:
+        page = (ours.built.page.parent / "entries" / entry.id / "index.html").read_text(encoding="utf-8")
+        headings = re.findall(r'class="number">\n<h3>(.+)</h3>', page)
+        assert len(headings) == len(entry.rows)
+        assert len({*headings}) == len(headings), entry.title
 
 
 def test_data_hosts_are_those_with_bricks_or_chunkservers_whatever_their_role(
