@@ -323,6 +323,7 @@ def test_what_is_missing_is_reported_with_what_fixes_it(monkeypatch: pytest.Monk
         "hist",
         "scipy",
         "distributed",
+        "cryptography",
     ]
     monkeypatch.setattr(importlib.metadata.Distribution, "from_name", absent)
     for check in analysis().checks():
