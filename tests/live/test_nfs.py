@@ -185,6 +185,21 @@ def test_a_client_in_user_space_does_what_programs_ask_of_a_file_system() -> Non
         assert said == "all\n"
 
 
+def test_no_other_user_of_a_client_says_that_he_is_root() -> None:
+    with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
+        assert isinstance(mounted, Deployment)
+        client, server = hosts.clients[0], hosts.by_role("storage")[0]
+        export = server.directory / "nfs/export"
+        url = f"nfs://{server.address}{export}/{{}}?uid=0&gid=0&version=3&nfsport=2049&mountport={MOUNT_PORT}"
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        for name, prefix in (("by-root", []), ("by-nobody", nobody)):
+            argv = [*prefix, "nfs-cp", "/etc/passwd", url.format(name)]
+            client.run(argv, timeout_s=30, check=False)
+        assert [path.name for path in export.glob("by-*")] == ["by-root"]
+        place = mounted.directories[client.name]
+        assert client.run([*nobody, "ls", "-d", f"{place}/"], timeout_s=30, check=False).returncode != 0
+
+
 def test_data_of_a_client_in_user_space_cross_the_network_and_are_committed() -> None:
     with hosts_of().hold(1) as hosts, in_user_space().mount(hosts) as mounted:
         client, server = hosts.clients[0], hosts.by_role("storage")[0]

@@ -49,6 +49,9 @@ from perjoule.model.errors import (
 if TYPE_CHECKING:
     from perjoule.filesystems._options import Deployed
 
+CLOSED = (
+    "closed"  # the folder of a mount: who could pass it might run a program that another host made root's
+)
 STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more, so it need not write them
 
 Options = TypeVar("Options", bound="Deployed")
@@ -79,7 +82,7 @@ class Deployment(
                 "no host to store data on", where=self.kind, next="use a testbed with storage hosts"
             )
         self.data_hosts = tuple(host.name for host in self.bearers)
-        self.directories = {user.name: self.folder(user) / "mnt" for user in hosts.users}
+        self.directories = {user.name: self.folder(user) / CLOSED / "mnt" for user in hosts.users}
         self.facts = {}
         self.logs = ()
         self._bound: list[tuple[Host, Path]] = []  # paths of the system that show folders of ours
@@ -401,6 +404,7 @@ class Deployment(
 
     def _attach(self, client: Host) -> None:
         place = self.directories[client.name]
+        client.run(["mkdir", "-p", "-m", "700", "--", place.parent], timeout_s=SHORT_S)
         client.run(["mkdir", "-p", place], timeout_s=SHORT_S)
         self._attached[client.name] = self.attach(client, place)
         self.daemons.wait(f"the mount on {client.name}", lambda: not self.unattached(client))

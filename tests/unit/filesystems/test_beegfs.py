@@ -273,7 +273,7 @@ def test_a_mounted_file_system_is_empty_and_its_facts_are_those_of_the_file_that
     cluster.configure()
     facts = cluster.report()
     assert (facts["pattern"], facts["chunk_bytes"], facts["stripe_targets_count"]) == ("RAID0", 512 * 1024, 4)
-    assert client.ran == [["rm", "--", "/of/client-1/beegfs/mnt/.perjoule"]]
+    assert client.ran == [["rm", "--", "/of/client-1/beegfs/closed/mnt/.perjoule"]]
 
 
 def test_options_are_read_as_people_write_them() -> None:

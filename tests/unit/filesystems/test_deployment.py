@@ -143,14 +143,14 @@ def test_the_end_ends_all_daemons_and_removes_all_folders() -> None:
     with Made().mount(held) as mounted:
         mounted.alive()
         assert mounted.logs[0] == Path("/of/storage-1/made/storage-1-served.log")
-        assert mounted.directories == {"client-1": Path("/of/client-1/made/mnt")}
+        assert mounted.directories == {"client-1": Path("/of/client-1/made/closed/mnt")}
     for host in held.all:
         assert isinstance(host, Machine)
         assert all(process.stopped_count for process in host.processes)
         assert host.ran[-1] == ["rm", "-rf", "--one-file-system", "--", f"/of/{host.name}/made"]
     client = held.clients[0]
     assert isinstance(client, Machine)
-    assert ["umount", "--force", "--lazy", "/of/client-1/made/mnt"] in client.ran
+    assert ["umount", "--force", "--lazy", "/of/client-1/made/closed/mnt"] in client.ran
 
 
 def test_patience_grows_as_emulated_time_slows() -> None:
@@ -195,7 +195,7 @@ def test_a_mount_that_a_kernel_refuses_is_quoted_unless_a_daemon_has_died() -> N
     mounted.up()
     with pytest.raises(MountFailed, match=r"^client-1"):
         mounted.attach_all()
-    assert ["mount", "-t", "made", "-o", "ro", "server:/", "/of/client-1/made/mnt"] in client.ran
+    assert ["mount", "-t", "made", "-o", "ro", "server:/", "/of/client-1/made/closed/mnt"] in client.ran
     server.processes[0].code = 1
     with pytest.raises(DaemonEnded, match=r"storage-1: served .* 1"):
         mounted.attach_all()
@@ -247,7 +247,7 @@ def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:
     client = held.clients[0]
     assert isinstance(client, Machine)
     client.refused = True
-    with pytest.raises(MountLost, match="client-1: /of/client-1/made/mnt"):
+    with pytest.raises(MountLost, match="client-1: /of/client-1/made/closed/mnt"):
         mounted.alive()
 
 

@@ -233,7 +233,7 @@ def test_each_release_gets_copies_and_limits_in_its_own_format(
 ) -> None:
     cluster = Cluster(release)
     with MooseFS(goal=2).mount(cluster.hosts):
-        told = [line.replace("/of/client-1/moosefs/mnt", "MNT") for line in cluster.told]
+        told = [line.replace("/of/client-1/moosefs/closed/mnt", "MNT") for line in cluster.told]
         assert [line for line in told if "setsclass" in line or "createsclass" in line] == classes
     assert f"CHUNKS_WRITE_REP_LIMIT = {limits}" in cluster.files["mfsmaster.cfg"]
 

@@ -28,6 +28,7 @@ def test_only_the_clients_get_the_folder_and_under_the_same_path_in_every_versio
     assert "CLIENT { Clients = 10.99.0.7, 10.99.0.8; Access_Type = RW; }" in text
     assert f"Path = {EXPORT};\n    Pseudo = {EXPORT};" in text
     assert f"RecoveryRoot = {RECOVERY};" in text
+    assert "PrivilegedPort = true;" in text
 
 
 @pytest.mark.parametrize(("version", "minor"), [("4.0", "0"), ("4.1", "1"), ("4.2", "2")])
@@ -195,7 +196,7 @@ def test_a_mount_of_nfs_is_tuned() -> None:
             "nconnect=4,,",
             "nconnect=4 -o bind",
         ),
-        *("user", "suid", "dev", "exec", "nconnect=/etc", "hard\n", "ro", "noresvport=1"),
+        *("user", "suid", "dev", "exec", "nconnect=/etc", "hard\n", "ro", "noresvport"),
     ],
 )
 def test_a_mount_option_of_nfs_that_does_more_than_tune_is_refused(word: str) -> None:

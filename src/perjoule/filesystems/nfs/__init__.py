@@ -48,10 +48,7 @@ MOUNT_OPTIONS: Forms = {
         "rw hard soft softerr softreval nosoftreval ac noac cto nocto sync async relatime noatime "
         "nodiratime lock nolock"
     ),
-    **flags(
-        "sharecache nosharecache resvport noresvport nordirplus nosuid nodev noexec trunkdiscovery "
-        "notrunkdiscovery"
-    ),
+    **flags("sharecache nosharecache nordirplus nosuid nodev noexec trunkdiscovery notrunkdiscovery"),
     **each("timeo retrans actimeo acregmin acregmax acdirmin acdirmax nconnect max_connect", NUMBER),
     "rdirplus": "(=(none|force))?",
     "lookupcache": words("all", "none", "pos", "positive"),
@@ -61,6 +58,7 @@ MOUNT_OPTIONS: Forms = {
 _STEAD = {
     **dict.fromkeys(("rsize", "wsize"), "set transfer instead"),
     **dict.fromkeys(("vers", "nfsvers", "minorversion"), "set version instead"),
+    **dict.fromkeys(("resvport", "noresvport"), "the server takes requests of root's ports alone"),
 }
 _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 
@@ -316,7 +314,8 @@ class _Kernel(_Nfs):
 
 
 def ganesha_text(export: Path, recovery: Path, clients: Sequence[str], version: Version) -> str:
-    """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone.
+    """Write ganesha.conf: one folder, under its own path in every version, for these addresses alone, and there for
+    root alone: other users of a client, too, could say that they are root.
 
     From version 5 on Ganesha ends if the kernel does not let it flush under memory pressure
     (PR_SET_IO_FLUSHER needs CAP_SYS_RESOURCE, which containers and some virtual machines lack), unless that
@@ -349,6 +348,7 @@ EXPORT {{
     Transports = TCP;
     SecType = sys;
     Squash = No_Root_Squash;
+    PrivilegedPort = true;
     Access_Type = None;
     FSAL {{ Name = VFS; }}
     CLIENT {{ Clients = {", ".join(clients)}; Access_Type = RW; }}
