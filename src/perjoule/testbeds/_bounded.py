@@ -9,75 +9,67 @@ import threading
 import time
 from typing import Any
 
-from requests import PreparedRequest, Response
-from requests.adapters import HTTPAdapter
-from requests.exceptions import ChunkedEncodingError, ContentDecodingError, ReadTimeout
-from urllib3.util.retry import Retry
-
 MOST_BYTES = 16 * 1024**2  # of a body: what Grid'5000 says of all nodes of a cluster has a tenth
 WHOLE_S = 120.0  # for an answer, with retries
 PIECE_BYTES = 64 * 1024
-_AGAIN = Retry(
-    total=3, backoff_factor=0.3, status_forcelist=(500, 502, 504), respect_retry_after_header=False
-)
 
 
-class BoundedAdapter(HTTPAdapter):
-    """Sends requests, and reads each answer to its end before anybody looks at it."""
+class Unbounded(OSError):
+    """An answer that is not read to its end: too long, too slow, or packed although nobody asked for that."""
 
-    def __init__(self) -> None:
-        super().__init__(max_retries=_AGAIN)
 
-    def send(self, request: PreparedRequest, *arguments: Any, **options: Any) -> Response:
-        """Send a request.
+class BoundedAdapter:
+    """Sends requests by another adapter, and reads each answer to its end before anybody looks at it."""
 
-        Raises:
-            ReadTimeout: there is no whole answer in time.
-            ChunkedEncodingError, ContentDecodingError: it is too long, or packed although nobody asked for that.
-        """
+    def __init__(self, adapter: Any) -> None:
+        self._adapter = adapter
+
+    def send(self, request: Any, *arguments: Any, **options: Any) -> Any:
+        """Send a request, and return the answer. Raises Unbounded, and what the other adapter raises."""
         request.headers["Accept-Encoding"] = "identity"
         until_s = time.monotonic() + WHOLE_S
-        outcomes: list[Response | Exception] = []
+        answers: list[Any] = []
+        failures: list[Exception] = []
 
         def work() -> None:
             try:
-                response = super(BoundedAdapter, self).send(
-                    request, *arguments, **{**options, "stream": True}
-                )
-                response.raw = io.BytesIO(_body(response, until_s))
-                outcomes.append(response)
+                answer = self._adapter.send(request, *arguments, **{**options, "stream": True})
+                answer.raw = io.BytesIO(_body(answer, until_s))
+                answers.append(answer)
             except Exception as error:
-                outcomes.append(error)
+                failures.append(error)
 
         # A peer that sends a byte now and then would hold us by header or body; it holds this thread alone.
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         thread.join(WHOLE_S)
-        match outcomes:
-            case [Response() as response]:
-                return response
-            case [Exception() as error]:
-                raise error
-            case _:
-                raise ReadTimeout(f"no whole answer within {WHOLE_S:g} s", request=request)
+        if failures:
+            raise failures[0]
+        if not answers:
+            raise Unbounded(f"no whole answer within {WHOLE_S:g} s")
+        return answers[0]
+
+    def close(self) -> None:
+        """Close what the other adapter has open."""
+        self._adapter.close()
 
 
-def _body(response: Response, until_s: float) -> bytes:
-    """Read a body. Raises ChunkedEncodingError, ContentDecodingError, ReadTimeout."""
-    with response:
-        if (encoding := response.headers.get("Content-Encoding", "identity")) != "identity":
-            raise ContentDecodingError(f"an answer is packed by {encoding[:40]!r}")
+def _body(answer: Any, until_s: float) -> bytes:
+    """Read a body. Raises Unbounded."""
+    with answer:
+        if (encoding := answer.headers.get("Content-Encoding", "identity")) != "identity":
+            raise Unbounded(f"it is packed by {encoding[:40]!r}")
         content = bytearray()
-        while piece := response.raw.read(PIECE_BYTES, decode_content=False):
+        while piece := answer.raw.read(PIECE_BYTES, decode_content=False):
             content += piece
             if len(content) > MOST_BYTES:
-                raise ChunkedEncodingError(f"an answer is longer than {MOST_BYTES} B")
+                raise Unbounded(f"it is longer than {MOST_BYTES} B")
             if time.monotonic() > until_s:
-                raise ReadTimeout(f"no whole answer within {WHOLE_S:g} s")
+                raise Unbounded(f"no whole answer within {WHOLE_S:g} s")
     return bytes(content)
 
 
 def bound(session: Any) -> None:
     """Have a session of `requests` send all by bounded adapters."""
     for scheme in ("http://", "https://"):
-        session.mount(scheme, BoundedAdapter())
+        session.mount(scheme, BoundedAdapter(session.get_adapter(scheme)))

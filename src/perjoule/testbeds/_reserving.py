@@ -25,7 +25,7 @@ from perjoule.drivers.protocols import (
 )
 from perjoule.model import OPTIONS
 from perjoule.model.errors import MachineError
-from perjoule.testbeds._reserved import LentNode, Reservation
+from perjoule.testbeds._reserved import LentNode, Reservation, sentence
 from perjoule.testbeds.cluster import LabHost, SshCluster
 
 
@@ -141,7 +141,12 @@ class ReservingTestbed(Testbed, Awaits, Cleans, Elsewhere, Leased):
         reservation = _reservations[self._asked]
         began_s = time.monotonic()
         left_s = reservation.left_s
-        with self._bed(self._shared_out(reservation)).hold(clients_count) as held_hosts:
+        try:
+            bed = self._bed(self._shared_out(reservation))
+        except ValueError as error:  # names or addresses that none has
+            problem = f"its nodes are described in another form: {sentence(str(error))}"
+            raise MachineError(problem, where=reservation.text) from None
+        with bed.hold(clients_count) as held_hosts:
             lease = Lease(reservation.text, began_s + left_s, reservation.over)
             facts = {**held_hosts.facts, reservation.system: reservation.facts}
             yield replace(held_hosts, lease=lease, facts=facts)

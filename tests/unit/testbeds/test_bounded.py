@@ -76,11 +76,11 @@ def hostile(answer: Callable[[socket.socket], None]) -> Generator[str]:
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (flood, "does not answer .ChunkedEncodingError"),
-        (bomb, "does not answer .ContentDecodingError"),
-        (drip, "does not answer .ReadTimeout"),
-        (slow_head, "does not answer .ReadTimeout"),
-        (later, "Grid'5000: 503"),
+        (flood, "does not answer .it is longer than"),
+        (bomb, "does not answer .it is packed by 'gzip'"),
+        (drip, "does not answer .no whole answer within 1.5 s"),
+        (slow_head, "does not answer .no whole answer within 1.5 s"),
+        (later, "does not answer .no whole answer within 1.5 s"),
         (deep, "Failed to parse the server message"),
     ],
 )

@@ -324,3 +324,18 @@ def test_a_campaign_gives_oar_and_kadeploy_only_names(options: dict[str, Any]) -
 def test_a_group_is_of_a_cluster_or_has_names(group: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="write one of them"):
         as_written(Grid5000, site="lyon", hosts=[{"role": "client", **group}])
+
+
+def test_a_node_that_no_host_can_be_is_a_sentence(grid: GridApi, tmp_path: Path) -> None:
+    grid.clusters["taurus"][0] = "127.0.0.2 -oProxyCommand=x"
+    with pytest.raises(MachineError, match="its nodes are described in another form"), bed(tmp_path).hold(1):
+        pass
+
+
+def test_a_job_of_another_user_with_the_name_of_ours_is_left_alone(grid: GridApi, tmp_path: Path) -> None:
+    with bed(tmp_path).hold(1):
+        ours = job(grid)
+        grid.jobs[7] = {**ours, "uid": 7, "user_uid": "mallory", "user": "mallory"}
+        grid.looks[7] = 0
+        assert api.GridSite("lyon").living(ours["name"]) == [str(ours["uid"])]
+        del grid.jobs[7]

@@ -20,6 +20,7 @@ from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, LoginRefused, MachineError
+from perjoule.testbeds._bounded import Unbounded, bound
 from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, LEASE = "chameleon", "Chameleon lease"
@@ -79,8 +80,6 @@ class ChameleonSite(Lender):
             raise MachineError("openstacksdk is not installed", next=FIX)
         from keystoneauth1.adapter import Adapter
         from openstack.config import OpenStackConfig, loader
-
-        from perjoule.testbeds._bounded import bound
 
         # not in the working folder, whose files may have come with a campaign
         folders = [Path(folder) for folder in loader.CONFIG_SEARCH_PATH[1:]]
@@ -297,6 +296,10 @@ def _answers() -> Generator[None]:
     except ConnectionError as error:
         raise MachineError(
             f"the API of Chameleon does not answer ({type(error).__name__})", next="try again later"
+        ) from None
+    except Unbounded as error:
+        raise MachineError(
+            f"the API of Chameleon does not answer ({error})", next="try again later"
         ) from None
     except (ClientException, SDKException) as error:  # of what is configured
         raise MachineError(f"OpenStack: {sentence(str(error))}", next=LOGIN) from None

@@ -14,6 +14,7 @@ from perjoule.machine.installing import installs
 from perjoule.machine.untrusted import UNEXPECTED, text_of, words
 from perjoule.model import Json
 from perjoule.model.errors import LoginRefused, MachineError
+from perjoule.testbeds._bounded import Unbounded, bound
 from perjoule.testbeds._reserved import Lender, sentence
 
 SYSTEM, JOB = "grid5000", "Grid'5000 job"
@@ -64,10 +65,8 @@ class GridSite(Lender):
         login: dict[str, Any] = {**_login(), "timeout": ANSWER_S}
         from grid5000 import DEFAULT_BASE_URL, Grid5000
 
-        from perjoule.testbeds._bounded import bound
-
         super().__init__(SYSTEM, name)
-        self.name = name
+        self.name, self._user = name, str(login.get("username") or "").lower()
         with _answers():
             library: Any = Grid5000(**login)
             bound(library.session)
@@ -86,7 +85,10 @@ class GridSite(Lender):
     def living(self, name: str) -> list[str]:
         """Return the numbers of the jobs of a name that wait or run. Raises MachineError."""
         with _answers():
-            jobs = [_job(job) for job in self._site.jobs.list(name=name)]
+            # of all users, each of whom may give his own the name of ours
+            listed = self._site.jobs.list(name=name)
+            ours = (job for job in listed if self._user in ("", str(job.user_uid).lower()))
+            jobs = [_job(job) for job in ours]
         return [str(job.id) for job in jobs if not job.end]
 
     def job(self, id: str) -> GridJob:
@@ -172,8 +174,9 @@ def _answers() -> Generator[None]:
             raise LoginRefused(problem, next=f"correct {LOGIN}") from None
         raise MachineError(f"Grid'5000: {sentence(str(error))}") from None
     except OSError as error:  # as those of requests are
+        reason = str(error) if isinstance(error, Unbounded) else type(error).__name__
         raise MachineError(
-            f"the API of Grid'5000 does not answer ({type(error).__name__})", next="try again later"
+            f"the API of Grid'5000 does not answer ({reason})", next="try again later"
         ) from None
     except UNEXPECTED as error:
         raise MachineError(f"an answer of Grid'5000 has another form: {sentence(words(error))}") from None
