@@ -44,6 +44,12 @@ _SCHEMA = _pa.schema(
 )
 
 
+_TYPES = {field.name: field.type for field in _SCHEMA}
+# As writers of series have them: of others, a value may be a byte that stands for megabytes.
+# https://parquet.apache.org/docs/file-format/data-pages/encodings/
+_ENCODINGS = frozenset({"PLAIN", "PLAIN_DICTIONARY", "RLE", "RLE_DICTIONARY", "BIT_PACKED"})
+
+
 class ParquetSink(Sink):
     """Takes samples from any thread, and writes a row group every few seconds from a thread of its own."""
 
@@ -139,16 +145,35 @@ def read_series(path: Path) -> tuple[Series, ...]:
     """
     with opened(path) as file:
         try:
-            return _series_of(_pq.ParquetFile(file, pre_buffer=False))
+            metadata = _pq.read_metadata(file)
+            # a text of a million rows is then in memory once, whatever the file says of its own types
+            texts = [name for name in COLUMNS if name in metadata.schema.names]
+            return _series_of(
+                _pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+            )
         except (_pa.ArrowException, *UNEXPECTED) as error:
             raise ValueError(f"not a series file: {words(error)}") from error
 
 
+def _require_small(file: Any) -> None:
+    """Refuse what would take more memory than the sizes that a file states. Raises ValueError."""
+    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+    rows_count, size_bytes = sum(g.num_rows for g in groups), sum(g.total_byte_size for g in groups)
+    if rows_count > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
+        raise ValueError(f"{rows_count} samples in {size_bytes} bytes are more than any trial's")
+    for field in file.schema_arrow:
+        if field.type != (_TYPES.get(field.name)):
+            raise ValueError(f"its column {field.name[:40]!r} is of type {str(field.type)[:80]}")
+    for group in groups:
+        for column in map(group.column, range(group.num_columns)):
+            if unusual := sorted({*column.encodings} - _ENCODINGS):
+                raise ValueError(
+                    f"its column {column.path_in_schema[:40]!r} is encoded by {', '.join(unusual)}"
+                )
+
+
 def _series_of(file: Any) -> tuple[Series, ...]:
-    metadata = file.metadata
-    size_bytes = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-    if metadata.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
-        raise ValueError(f"{metadata.num_rows} samples in {size_bytes} bytes are more than any trial's")
+    _require_small(file)
     # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer
     # theirs. In so few columns they save no time, either.
     table = file.read(use_threads=False).unify_dictionaries().combine_chunks()
