@@ -37,6 +37,7 @@ PAUSE_S = 0.05  # after an error that is tolerated
 LEAST_BYTES = 64 * 1024  # of a body that is received past Python's buffers
 ROOM_BYTES = 256 * 1024  # received and compared at once: it fits into a processor's caches
 MOST_XML_BYTES = 8 * 1024**2  # of a list of 1000 objects
+MOST_OBJECTS = 10_000_000  # in a list, which may have no end
 MOST_ANSWER_BYTES = 64 * 1024  # of a body that says nothing we need
 MOST_CHARACTERS = 300  # of an error
 MOST_KIND_CHARACTERS, MOST_KINDS = 80, 50  # of what errors are counted as, and how many such counts
@@ -189,8 +190,8 @@ class Store:
         drain(self.request("DELETE", name, ok=(200, 204, 404)))
 
     def names(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """List the objects below a prefix, with their sizes. Raises Refused."""
-        token = ""
+        """List the objects below a prefix, with their sizes. Raises Refused, also if there are too many."""
+        token, count = "", 0
         while True:
             parts = {"list-type": "2", "prefix": prefix}
             parts.update({"continuation-token": token} if token else {})
@@ -201,11 +202,16 @@ class Store:
             for entry in re.findall("<Contents>(.*?)</Contents>", text, re.S):
                 key, size = (re.search(f"<{tag}>(.*?)</{tag}>", entry, re.S) for tag in ("Key", "Size"))
                 if key and size:
+                    count += 1
+                    if count > MOST_OBJECTS:
+                        raise Refused("long list", f"the bucket lists more than {MOST_OBJECTS} objects")
                     yield html.unescape(key[1]), int(size[1])
             more = re.search("<NextContinuationToken>(.*?)</NextContinuationToken>", text, re.S)
             if "<IsTruncated>true</IsTruncated>" not in text or not more:
                 return
-            token = html.unescape(more[1])
+            last, token = token, html.unescape(more[1])
+            if token == last:
+                raise Refused("no list", "the list of the bucket does not go on: is it from a store?")
 
 
 def credentials(path: str) -> tuple[str, str]:
@@ -362,8 +368,10 @@ def latencies_s(lengths_s: Iterable[float]) -> dict[str, float]:
 
 def stored(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:
     """Count the objects below the prefix, and their bytes."""
-    sizes = [size for _, size in store.names(order["prefix"])]
-    return {"objects_count": len(sizes), "bytes": sum(sizes)}
+    count = size_bytes = 0
+    for _, object_bytes in store.names(order["prefix"]):
+        count, size_bytes = count + 1, size_bytes + object_bytes
+    return {"objects_count": count, "bytes": size_bytes}
 
 
 def removed(store: Store, order: Mapping[str, Any]) -> dict[str, Any]:

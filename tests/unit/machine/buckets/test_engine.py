@@ -235,6 +235,28 @@ def test_a_bucket_of_ours_may_be_there_already_and_one_of_others_not(
         ask(tmp_path, bucket, "make")
 
 
+@pytest.mark.parametrize(("step", "problem"), [(0, "does not go on"), (1, "lists more than 20 objects")])
+def test_a_list_without_end_is_given_up(
+    store: S3Store, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, step: int, problem: str
+) -> None:
+    def page(method: str, target: str, number: int) -> tuple[int, bytes, dict[str, str]]:
+        rows = "<Contents><Key>a</Key><Size>1</Size></Contents>" * 3
+        more = (
+            f"<IsTruncated>true</IsTruncated><NextContinuationToken>{number * step}</NextContinuationToken>"
+        )
+        return 200, f"<ListBucketResult>{more}{rows}</ListBucketResult>".encode(), {}
+
+    monkeypatch.setattr(engine, "MOST_OBJECTS", 20)
+    store.answer = page
+    order = json.loads(buckets.request(bucket, "stored", ""))
+    client = engine.Store(order, (KEY, SECRET))
+    try:
+        with pytest.raises(engine.Refused, match=problem):
+            engine.stored(client, order)
+    finally:
+        client.close()
+
+
 def test_a_bucket_is_never_emptied_as_a_whole(tmp_path: Path, store: S3Store, keys: Path) -> None:
     store.objects["theirs"] = b"x"
     whole = Bucket(BUCKET, store.endpoint, REGION, keys)
