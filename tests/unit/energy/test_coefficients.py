@@ -329,23 +329,27 @@ def about(value: float) -> Value:
     return Value(value, "made up", "assumed", value / 10)
 
 
-def steady_host(made, used_ratio, steps_w, *, rated=True):
+def steady_host(made, used_ratio, curve_w, *, rated=True):
     """A host of 4 W, of 6 W more at full use of four cores, and of two disks that work for a quarter of the time
-    (1 and 3 W), behind a supply of 80 %: its record, its series, and its watts, board and disks.
+    (1 and 3 W), behind a supply of 80 %, with steps of the board and a disk and a bend: its series, and its watts,
+    board and disks.
     """
-    board_step_w, disk_step_w = steps_w
+    board_step_w, bend_w, disk_step_w = curve_w
     node = next(node for node in HC4.nodes if node.name == "A")
     board = replace(node.board, idle_w=about(4.0), dynamic_w=about(6.0), mips=about(4400.0), cores_count=4)
     disk = replace(node.disks[0], idle_w=about(1.0), active_w=about(3.0))
     if board_step_w:
         board = replace(board, step_w=about(board_step_w))
         disk = replace(disk, step_w=about(disk_step_w))
+    if bend_w:
+        board = replace(board, bend_w=about(bend_w))
     node = replace(node, board=board, disks=(disk, disk))
     cluster = replace(
         HC4, nodes=(node,), supply_efficiency=about(0.8), switch_w=about(15.0), load_w=None, highest_w=None
     )
     awake_ratio = min(1.0, 4 * used_ratio)
     board_w = 4.0 + 6.0 * used_ratio + board_step_w * (awake_ratio - used_ratio)
+    board_w += bend_w * (used_ratio**3 - used_ratio)
     disks_w = 2 * (1.0 + 2.0 * 0.25 + disk_step_w * (1 - 0.25))
     watts = {"board": board_w, "disks": disks_w, "supply": (board_w + disks_w) * 0.25}
     t_s = np.arange(0.5, 30.25, 0.5)
@@ -356,17 +360,18 @@ def steady_host(made, used_ratio, steps_w, *, rated=True):
 
 
 @pytest.mark.parametrize("used_ratio", [0.1, 0.4])
-@pytest.mark.parametrize("steps_w", [(0.0, 0.0), (1.0, 0.5)])
+@pytest.mark.parametrize("curve_w", [(0.0, 0.0, 0.0), (1.0, 0.0, 0.5), (0.0, 1.5, 0.0), (1.0, 1.5, 0.5)])
 @pytest.mark.parametrize("rated", [True, False])
 def test_the_energy_of_a_steady_host_moves_with_each_coefficient_by_its_formula(
-    made, used_ratio, steps_w, rated
+    made, used_ratio, curve_w, rated
 ):
     """By the formulas of the docs, for 10 s; a tenth more of a rating is a tenth less use."""
-    hosts, board_w, disks_w = steady_host(made, used_ratio, steps_w, rated=rated)
-    (board_step_w, disk_step_w), awake_ratio = steps_w, min(1.0, 4 * used_ratio)
+    hosts, board_w, disks_w = steady_host(made, used_ratio, curve_w, rated=rated)
+    (board_step_w, bend_w, disk_step_w), awake_ratio = curve_w, min(1.0, 4 * used_ratio)
     by_use_w = (
         6.0 * used_ratio - board_step_w * used_ratio + board_step_w * 4 * used_ratio * (awake_ratio < 1)
     )
+    by_use_w += bend_w * (3 * used_ratio**3 - used_ratio)
     expected_w = {
         "board idle": 4.0,
         "board dynamic": 6.0 * used_ratio,
@@ -379,6 +384,8 @@ def test_the_energy_of_a_steady_host_moves_with_each_coefficient_by_its_formula(
     if board_step_w:
         expected_w["board step"] = board_step_w * (awake_ratio - used_ratio)
         expected_w["disk step"] = 2 * disk_step_w * (1 - 0.25)
+    if bend_w:
+        expected_w["board bend"] = bend_w * (used_ratio**3 - used_ratio)
     expected_j = {name: 0.1 * 10 * watts / 0.8 for name, watts in expected_w.items()}
     for sign in (1, -1):
         found = hosts.terms(tuple((sign, one) for one in hosts.series), ((10.0, 20.0, 1.0),))
@@ -390,7 +397,7 @@ def test_the_energy_of_a_steady_host_moves_with_each_coefficient_by_its_formula(
         assert hosts.terms(tuple((sign, one) for one in hosts.series), both) == ()
     (board,) = (one for one in hosts.series if one.channel.component == "board")
     alone = hosts.terms(((1, board),), ((10.0, 20.0, 1.0),))
-    of_board = {"board idle", "board dynamic", "board step", "CPU rating"} & expected_j.keys()
+    of_board = {"board idle", "board dynamic", "board step", "board bend", "CPU rating"} & expected_j.keys()
     assert {term.name: term.standard_j for term in alone} == pytest.approx(
         {name: 0.8 * abs(expected_j[name]) for name in of_board}
     )
