@@ -1,5 +1,6 @@
 """What a log says about itself, in its names, units and rows, where that contradicts how it is declared."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,35 @@ DECLARED: dict[str, Any] = {"unit": "W", "semantics": "instantaneous", "grade": 
 
 def samples(text: str, **options: Any) -> list[LogSample]:
     return list(as_written(Csv, path="log.csv", **{**DECLARED, **options}).samples(text, NOON))
+
+
+# The end
+
+
+@pytest.mark.parametrize(
+    ("end", "values"),
+    [
+        ("\n2024-01-15 12:00:20,2", [200.5]),  # of 200.5
+        ("\n2024-01-15 12:0", [200.5]),
+        ("\n2024-01-15 12:00:20,199.5", [200.5, 199.5]),
+        ("\n2024-01-15 12:00:20,2\n", [200.5, 2.0]),
+        ("\n", [200.5]),
+        ("", [200.5]),
+    ],
+    ids=["in the number", "in the time", "complete", "short", "line feed", "none"],
+)
+@pytest.mark.parametrize("rows_count", [20, 20_000], ids=["row by row", "at once"])
+def test_a_last_line_that_was_cut_is_no_row(
+    end: str, values: list[float], rows_count: int, tmp_path: Path
+) -> None:
+    start = datetime(2024, 1, 15, 12, 0, 19, tzinfo=UTC)
+    times = [start - timedelta(seconds=ago) for ago in range(rows_count - 1, -1, -1)]
+    (tmp_path / "a.csv").write_text(
+        "t,P\n" + "\n".join(f"{time:%Y-%m-%d %H:%M:%S},200.5" for time in times) + end
+    )
+    declared = ("time=t", "value=P", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC")
+    ((series,),) = (log.series for log in logs(tmp_path / "a.csv", declared, (), "UTC"))
+    assert series.value[rows_count - 1 :].tolist() == values
 
 
 # Units

@@ -34,7 +34,7 @@ from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
-from perjoule.meters.csv.rows import LogLayout, LogRow, Rows, separator
+from perjoule.meters.csv.rows import LogLayout, LogRow, Rows, separator, uncut
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times, utc_statement, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
@@ -250,7 +250,7 @@ class Csv(Declared):
         Raises:
             CampaignError: the columns are missing, or a row is not as declared.
         """
-        return self._read(_Log(self, clock, began_s, guesses=self.guesses), text)
+        return self._read(_Log(self, clock, began_s, guesses=self.guesses), uncut(text, "\n"))
 
     def _read(self, log: "_Log", text: str) -> Iterator[LogSample]:
         try:
@@ -296,7 +296,7 @@ class Csv(Declared):
         from perjoule.meters.csv.plain import columns  # pyarrow takes as long to import as `perjoule show`
 
         arrays = columns(
-            content.removeprefix(codecs.BOM_UTF8),
+            uncut(content, b"\n").removeprefix(codecs.BOM_UTF8),
             time="".join(self.time),
             value=self.value,
             delimiter=separator(self.delimiter),

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import AnyStr
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -39,6 +40,7 @@ _NOTHING = {
 _ANNOTATIONS = frozenset({"#group", "#datatype", "#default"})
 _FAILED = ["error", "reference"]  # the header of its table that says why a query failed
 _OTHERS_COUNT = 8  # of texts that are not those of `where`, to be named
+_LONGER_COUNT = 10  # lines before one that was cut
 _SHOWN = 3  # of the lines above the one that names the columns
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
 
@@ -174,6 +176,13 @@ class Rows:
 def separator(delimiter: str) -> str:
     """Return the character between columns: a tab is declared as "\\t", because options have no control characters."""
     return "\t" if delimiter == r"\t" else delimiter
+
+
+def uncut(log: AnyStr, line_feed: AnyStr) -> AnyStr:
+    """Return a log without a last line that was cut: it has no line feed, and is shorter than each before it."""
+    *lines, last_line = log.rsplit(line_feed, _LONGER_COUNT + 1)
+    is_cut = len(lines) > _LONGER_COUNT and all(len(line) > len(last_line) for line in lines[1:])
+    return log[: len(log) - len(last_line)] if is_cut else log
 
 
 def number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
