@@ -90,7 +90,7 @@ def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
     ran = of_load(load)
     if ran is None:
         return
-    if len({part.source.path for part in load.source_runs}) > 1:
+    if len(load.source_runs) > 1:
         yield TIMES.own_clocks()
     for near_ran in ran_loads.near(ran):
         names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, counting
-from perjoule.importing.sources import Source
+from perjoule.importing.sources import COUNTERS, Source
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Quantity, Series
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import WorkloadError
-from perjoule.workloads.imported import documents, moment_s
+from perjoule.workloads.imported import documents, formats_of, moment_s, outputs_of
 
 DATE = "%Y-%m-%d %H:%M:%S"
 KIB = 1024
@@ -50,7 +50,13 @@ def counters(source: Source) -> Mapping[str, Counted]:
     """
     (text,) = source.texts().values()
     try:
-        hosts = [host for document in documents(text, "sysstat") for host in document["sysstat"]["hosts"]]
+        outputs = [output for output in outputs_of(text).values() if COUNTERS in formats_of(output)]
+        hosts = [
+            host
+            for output in outputs or [text]
+            for document in documents(output, "sysstat")
+            for host in document["sysstat"]["hosts"]
+        ]
         if tool := _other_tool(hosts):
             raise WorkloadError(
                 f"this is the JSON of {tool}, which has no dates or zones", where=str(source.path), next=SADF

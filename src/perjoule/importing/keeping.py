@@ -9,7 +9,7 @@ from pathlib import Path
 from perjoule import __version__, drivers
 from perjoule.importing.counters import Counted
 from perjoule.importing.power import Log, near
-from perjoule.importing.runs import ImportedLoad, SourceRun
+from perjoule.importing.runs import ImportedLoad
 from perjoule.importing.sources import Source, copy_named
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Trial
 from perjoule.model.doubts import TIMES, Doubt
@@ -39,10 +39,9 @@ def keep(
     shared: dict[Path, Path] = {}
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
-            for number, part_series in enumerate(load.source_runs):
-                source = part_series.source
-                files = [source.files[name] for name in part_series.files]
-                _copy(files, attempt.raw / str(number), source.inside)
+            for folder, part in zip(_folders(load), load.source_runs, strict=True):
+                files = [part.source.files[name] for name in part.files]
+                _copy(files, attempt.raw / folder, part.source.inside)
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, None, drivers.workload(trial.workload)
         try:
@@ -143,10 +142,20 @@ def _copy(files: Sequence[Path], folder: Path, inside: Sequence[Path]) -> None:
 
 def manifest_of(load: ImportedLoad) -> str:
     """Return how the raw files of a load are read, as JSON."""
-    return manifest([_part(number, part) for number, part in enumerate(load.source_runs)])
-
-
-def _part(number: int, part: SourceRun) -> RunPart:
-    return RunPart(
-        part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told
+    return manifest(
+        [
+            RunPart(
+                part.source.format,
+                tuple(f"{folder}/{name}" for name in part.files),
+                part.number,
+                part.source.told,
+            )
+            for folder, part in zip(_folders(load), load.source_runs, strict=True)
+        ]
     )
+
+
+def _folders(load: ImportedLoad) -> list[str]:
+    """Return the folder of each run's files: one for the runs of several hosts in one file."""
+    keys = [(part.source.path, part.source.told) for part in load.source_runs]
+    return [str(keys.index(key)) for key in keys]

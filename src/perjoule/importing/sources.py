@@ -13,7 +13,7 @@ from pathlib import Path
 from perjoule.importing import mlperf_folders
 from perjoule.machine import portable, untrusted
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.workloads.imported import IO500_FILES, Told, dated
+from perjoule.workloads.imported import IO500_FILES, Told, dated, formats_of, outputs_of
 
 COUNTERS = "sadf"
 FORMATS = (
@@ -47,13 +47,6 @@ _FORMS = {  # of tools whose text or CSV is left out beside their JSON
 ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
-_KEYS = {  # of JSON, by format
-    "fio": ("fio version",),
-    "sadf": ("sysstat", "hosts"),
-    "ior": ("Command line", "tests"),
-    "rados": ("datas", "started", "finished", "avg_lat"),
-    "elbencho": ("phase_type", "iso_start_date"),
-}
 
 
 @dataclass(frozen=True)
@@ -158,25 +151,11 @@ def why_not(path: Path) -> str:
 
     Raises MachineError.
     """
-    head = text_of(path, _HEAD)
+    head = _head(path)
     if alone := [_ALONE[name] for name in formats_of(head) if name in _ALONE]:
         return f"this is {' and '.join(alone)}: give each a file of its own"
     tool = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
     return f"this is {tool}" if tool else "unrecognised format"
-
-
-def formats_of(text: str) -> tuple[str, ...]:
-    """Detect the formats of a text by its content, such as those of a terminal's log: of
-    `workloads.imported`, or "sadf".
-    """
-    known = {
-        "mdtest": "mdtest-" in text and " was launched with " in text,
-        "ior": bool(re.search(r"^IOR-\S+: MPI Coordinated Test", text, re.MULTILINE)),
-        "elbencho": bool(re.search(r"^ISO date,.*\boperation,", text, re.MULTILINE)),
-    }
-    for name, keys in _KEYS.items():
-        known[name] = known.get(name, False) or all(re.search(rf'"{key}"\s*:', text) for key in keys)
-    return tuple(name for name, is_there in known.items() if is_there)
 
 
 def _left_out(text: str, formats: Sequence[str]) -> Iterator[str]:
@@ -191,6 +170,17 @@ def _left_out(text: str, formats: Sequence[str]) -> Iterator[str]:
     for form, tool in _UNREAD.items():
         if not any(name in tool for name in read_formats) and re.search(form, text, re.MULTILINE):
             yield tool
+
+
+def _head(path: Path) -> str:
+    """Read the whole lines among a file's first characters, as `_plain` returns them. Raises MachineError."""
+    head = text_of(path, _HEAD)
+    return _plain((head.rpartition("\n")[0] if len(head) == _HEAD else "") or head)
+
+
+def _plain(text: str) -> str:
+    """Return the outputs of all hosts in a text, without what launchers and logs put before their lines."""
+    return "\n".join(outputs_of(text).values())
 
 
 def _split(argument: str) -> tuple[tuple[str, ...], Path]:
@@ -227,11 +217,11 @@ def _below(
         return
     if not path.is_file():  # a socket, a pipe
         return
-    if not formats_of(text_of(path, _HEAD)):
+    if not formats_of(_head(path)):
         yield path
         return
     require_portable(path)
-    formats = formats_of(text := text_of(path))
+    formats = formats_of(text := _plain(text_of(path)))
     left_out = tuple(_left_out(text, formats))
     if not (read_formats := _readable_together(formats)):
         yield path

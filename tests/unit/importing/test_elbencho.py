@@ -17,14 +17,14 @@ import pytest
 from perjoule import drivers, importing
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
-from perjoule.importing.sources import formats_of, sources, why_not
+from perjoule.importing.sources import sources, why_not
 from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, IN_FLIGHT, TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.results import verification
 from perjoule.summary import summary
-from perjoule.workloads.imported import ImportedRun, Told, read
+from perjoule.workloads.imported import ImportedRun, Told, formats_of, read
 from places import TRANSCRIPTS
 from typed import present
 from unit.importing.foreign import POWER

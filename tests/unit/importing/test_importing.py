@@ -17,7 +17,7 @@ import pytest
 from perjoule import drivers, importing, report, store
 from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
-from perjoule.importing.sources import Source, copy_named, formats_of, sources
+from perjoule.importing.sources import Source, copy_named, sources
 from perjoule.model import ClientResult, Spec
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, FolderOfOthers, MachineError, NotImported, WorkloadError
@@ -25,7 +25,7 @@ from perjoule.model.units import MIB
 from perjoule.results import verification
 from perjoule.summary import summary
 from perjoule.views.content import Content
-from perjoule.workloads.imported import Told, read
+from perjoule.workloads.imported import Told, formats_of, read
 from places import TRANSCRIPTS
 from scripted import ScriptedMount
 from typed import present

@@ -472,11 +472,8 @@ def test_a_stonewall_that_leaves_items_open_is_refused(
 
 
 def test_an_mdtest_that_has_no_start_says_so() -> None:
-    for change in (lambda text: "   " + text.replace("\n", "\n   "), lambda text: text.partition("\n")[2]):
-        with pytest.raises(
-            WorkloadError, match="does not report when it started, at the beginning of a line"
-        ):
-            runs(change(mdtest("4.0.0", CREATION.format("900 900 900"))), "mdtest")
+    with pytest.raises(WorkloadError, match="does not report when it started, at the beginning of a line"):
+        runs(mdtest("4.0.0", CREATION.format("900 900 900")).partition("\n")[2], "mdtest")
 
 
 def test_a_folder_is_the_same_with_and_without_a_slash_at_its_end() -> None:

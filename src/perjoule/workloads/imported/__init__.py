@@ -43,6 +43,7 @@ from perjoule.workloads.imported.mlperf import (
     system_power,
     training_run,
 )
+from perjoule.workloads.imported.outputs import formats_of, outputs_of
 from perjoule.workloads.imported.run import (
     DAMAGED,
     ImportedRun,
@@ -76,12 +77,14 @@ __all__ = [
     "check_zone",
     "dated",
     "documents",
+    "formats_of",
     "is_system",
     "is_training",
     "joined",
     "local_zone",
     "manifest",
     "moment_s",
+    "outputs_of",
     "read",
     "recomputed",
     "submission",
@@ -202,11 +205,38 @@ def read(format: str, texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
         WorkloadError: they are damaged, or not of that format.
     """
     try:
-        return tuple(_timed(run) for run in FORMATS[format](texts, hints))
+        return tuple(
+            _timed(run)
+            for own_texts, own_hints in _apart(format, texts, hints)
+            for run in FORMATS[format](own_texts, own_hints)
+        )
     except UNEXPECTED as error:
         raise NotImported(
             f"this can't be read as {format}: {words(error)}", next="see `perjoule docs import`"
         ) from error
+
+
+def _apart(format: str, texts: Texts, hints: Told) -> list[tuple[Texts, Told]]:
+    """Return the output of each host that one file has of this format, with what is told of it; else all as it is.
+
+    Raises ValueError: other than one client of each host are named.
+    """
+    if len(texts) != 1:
+        return [(texts, hints)]
+    ((file, text),) = texts.items()
+    outputs = {name: output for name, output in outputs_of(text).items() if format in formats_of(output)}
+    several = len(outputs) > 1
+    if several and hints.clients and len(hints.clients) != len(outputs):
+        raise ValueError(
+            f"{len(hints.clients)} clients are named, and it has the outputs of {len(outputs)} (name each, or none)"
+        )
+    of_hosts: list[tuple[Texts, Told]] = []
+    for at, (name, output) in enumerate(outputs.items()):
+        # a number is that of a rank or a task, which names no host
+        host = name if not name.isdigit() else f"{hints.stem}-{name}" if several else ""
+        clients = hints.clients[at : at + 1] if several else hints.clients
+        of_hosts.append(({file: output}, replace(hints, stem=host or hints.stem, clients=clients)))
+    return of_hosts or [(texts, hints)]
 
 
 def _timed(run: ImportedRun) -> ImportedRun:
