@@ -34,6 +34,8 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r"^time,Total,": "a sensor of nvme-energy-bench, whose times count from a start that no file dates: import its results.json",
     r'"save_checkpoint_|"load_checkpoint_': "a checkpoint of MLPerf Storage: only its training runs are read",
     r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
+    r"^(?:# )?hostname;interval;timestamp;": "sysstat's CSV: write JSON (`sadf -j -- -u -d -n DEV`)",
+    r"^procs -+memory-": "the text of vmstat: write counters with `sadf -j -- -u -d -n DEV`",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
 _ALONE = {  # what is left out of a file into which another tool wrote, too, and why
@@ -45,6 +47,13 @@ _FORMS = {  # of tools whose text or CSV is left out beside their JSON
     "elbencho": (r'"phase_type"\s*:', r"^ISO date,", "elbencho's CSV beside its JSON"),
 }
 ZONED = ("fio", "rados", "elbencho")  # whose times are of UTC, or name their zone
+_UNPACKERS = {  # by the first bytes of what they unpack
+    b"\x1f\x8b": "gunzip",
+    b"BZh": "bunzip2",
+    b"\xfd7zXZ": "unxz",
+    b"\x28\xb5\x2f\xfd": "unzstd",
+    b"PK\x03\x04": "unzip",
+}
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
 
@@ -108,6 +117,11 @@ def content_of(path: Path) -> bytes:
         return untrusted.bytes_of(path)
 
 
+def unpacker(content: bytes) -> str:
+    """Name the program that unpacks a compressed file; "" for any other."""
+    return next((tool for mark, tool in _UNPACKERS.items() if content.startswith(mark)), "")
+
+
 def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
     """Read a file, or its first characters, replacing invalid ones. A byte order mark beats the encoding.
 
@@ -151,6 +165,8 @@ def why_not(path: Path) -> str:
 
     Raises MachineError.
     """
+    if tool := unpacker(content_of(path)):
+        return f"this is a compressed file: unpack it ({tool})"
     head = _head(path)
     if alone := [_ALONE[name] for name in formats_of(head) if name in _ALONE]:
         return f"this is {' and '.join(alone)}: give each a file of its own"

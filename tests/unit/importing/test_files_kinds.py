@@ -1,8 +1,12 @@
 """Kinds of files: encodings, text around JSON, damaged ones beside others, and many."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +95,16 @@ def test_a_rados_bench_that_contradicts_its_bandwidth_is_refused() -> None:
         read("rados", {"a": json.dumps(report)}, Told("a", ended_s=1000.0))
 
 
+@pytest.mark.parametrize(("packer", "tool"), [(gzip, "gunzip"), (bz2, "bunzip2"), (lzma, "unxz")])
+def test_a_compressed_file_is_called_one(packer: Any, tool: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(packer.compress(REPORT.encode()))
+    (tmp_path / "a.csv").write_bytes(packer.compress(b"t,w\n1795000000,40\n"))
+    with pytest.raises(CampaignError, match=rf"compressed file: unpack it \({tool}\)"):
+        sources([str(tmp_path / "a.json")], "UTC")
+    with pytest.raises(CampaignError, match=rf"the log is compressed; unpack it \({tool}\)"):
+        logs(tmp_path / "a.csv", POWER, (), "UTC")
+
+
 def test_two_rados_benches_in_a_file_are_refused() -> None:
     with pytest.raises(WorkloadError, match="several runs and no times: give each a file"):
         read("rados", {"a": RADOS + "\n" + RADOS}, Told("a", ended_s=1000.0))
@@ -110,6 +124,8 @@ def test_two_rados_benches_in_a_file_are_refused() -> None:
         ("500, 20480, 1, 4096, 0\n1000, 19456, 1, 4096, 0\n", "a log of fio's"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\navg-cpu:  %user\n", "the text of iostat"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\n12:00:01 AM CPU %user\n", "the text of sar"),
+        ("# hostname;interval;timestamp;CPU;%user\nn1;10;2024-01-15 12:08:10 UTC;-1;0.5\n", "sysstat's CSV"),
+        ("procs -----------memory---------- ---swap--\n r  b   swpd   free\n", "the text of vmstat"),
         ("access,bw(MiB/s),IOPS,Latency,block(KiB)\nwrite,2004.5,8018,0.1,1024\n", "IOR's CSV"),
         ("just notes\n", "unrecognised format"),
     ],
