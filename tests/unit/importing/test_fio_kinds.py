@@ -353,8 +353,9 @@ def test_a_sum_of_reads_and_writes_is_refused_and_of_one_direction_read() -> Non
         lambda text: text.replace('"error"', '\nfio: file j.0.0 exceeds 32-bit generator\n"error"'),
         lambda text: f"fio: sprandom sets norandommap=1\nJobs: {{1}}\n{text}\nfio: terminating\n",
         lambda text: json.dumps(json.loads(text)),
+        lambda text: f"Jobs: 1 (f=1): [W(1)][100.0%][w=4096KiB/s][eta 00m:00s]{text}",
     ],
-    ids=["indented", "nan", "inside", "around", "one line"],
+    ids=["indented", "nan", "inside", "around", "one line", "behind progress"],
 )
 def test_text_around_and_inside_a_report_is_skipped(change: Any) -> None:
     (run,) = runs(change(fio(job(write=moved(8 * MIB, 2000)))))

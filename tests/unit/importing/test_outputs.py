@@ -1,7 +1,9 @@
-"""Logs of launchers and containers: what is before each line, several hosts in one file."""
+"""Logs of launchers and containers: what is before each line, several hosts in one file, reports inside other JSON."""
 
+import json
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,3 +140,23 @@ def test_counters_of_hosts_in_one_log_are_read(tmp_path: Path) -> None:
         for node, counted in counters(source).items()
     }
     assert written == {"client-1": MIB, "client-2": 2 * MIB}
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda reports: {"data": reports, "metadata": {"pods": 4}},
+        lambda reports: reports,
+        lambda reports: {"runs": {str(at): {"fio": report} for at, report in enumerate(reports)}},
+    ],
+    ids=["in a list of an object", "in a list", "in objects"],
+)
+@pytest.mark.parametrize("indent", [None, 4])
+def test_reports_inside_the_json_of_another_program_are_read(keep: Any, indent: int | None) -> None:
+    reports = [fio(job(write=moved(8 * MIB, 2000)), ended_ms=END_MS + 60_000 * number) for number in range(2)]
+    text = json.dumps(keep([json.loads(report) for report in reports]), indent=indent)
+    assert numbers(read("fio", {"a": text}, Told("a"))) == numbers(
+        read("fio", {"a": "\n".join(reports)}, Told("a"))
+    )
+    with pytest.raises(WorkloadError, match="truncated"):
+        read("fio", {"a": text[: len(text) * 3 // 4]}, Told("a"))
