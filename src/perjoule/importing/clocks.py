@@ -9,20 +9,20 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perjoule.importing.runs import ImportedLoad
+from perjoule.importing.runs import ImportedLoad, ran_at_once
 from perjoule.model import Json, Record
 from perjoule.model.doubts import APART, TIMES, Doubt
 
 NEAREST_COUNT = 1  # of loads before and after, that a doubt names
 NAMED_COUNT = 5  # of a load's clients
 NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
-ROUNDED_S = 2.0  # by which the times of consecutive loads may overlap, where a tool states them to a second
 
 
 @dataclass(frozen=True)
 class RanLoad:
     """A load: its clients, and its time (UTC)."""
 
+    format: str
     work: Json
     clients: frozenset[str]
     began_s: float
@@ -35,7 +35,13 @@ def of_load(load: ImportedLoad) -> RanLoad | None:
     if not outcomes:
         return None
     began_s, ended_s = min(o.began_s for o in outcomes), max(o.ended_s for o in outcomes)
-    return RanLoad([dict(load.options), load.filesystem], frozenset(load.clients), began_s, ended_s)
+    return RanLoad(
+        load.source_runs[0].source.format,
+        [dict(load.options), load.filesystem],
+        frozenset(load.clients),
+        began_s,
+        ended_s,
+    )
 
 
 def of_record(record: Record) -> RanLoad | None:
@@ -43,7 +49,9 @@ def of_record(record: Record) -> RanLoad | None:
     if (outcome := record.outcome) is None:
         return None
     work: Json = [dict(record.trial.workload.options), record.trial.filesystem.label]
-    return RanLoad(work, frozenset(r.host for r in outcome.results), outcome.began_s, outcome.ended_s)
+    clients = frozenset(result.host for result in outcome.results)
+    format = str(record.trial.workload.options.get("format", ""))
+    return RanLoad(format, work, clients, outcome.began_s, outcome.ended_s)
 
 
 class Others:
@@ -105,8 +113,8 @@ def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
 
 def _at_once(first: RanLoad, second: RanLoad) -> bool:
     """Return whether two loads, of which one client can only run one after the other, ran at once."""
-    shorter_s = min(ran_load.ended_s - ran_load.began_s for ran_load in (first, second))
-    return first != second and -_gap_s(first, second) > max(ROUNDED_S, shorter_s / 2)
+    windows_s = ((ran_load.began_s, ran_load.ended_s) for ran_load in (first, second))
+    return first != second and ran_at_once(first.format, *windows_s)
 
 
 def _gap_s(first: RanLoad, second: RanLoad) -> float:

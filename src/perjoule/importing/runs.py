@@ -17,7 +17,9 @@ _SECRET = re.compile(
     r"|--[\w.-]*secret-key(?=[\s'\"]*[=\s])"
 )
 SAME_S = 1e-3  # by which two files of elbencho, which counts milliseconds, may differ on one run
-AT_ONCE_RATIO = 0.5  # of the shorter of two runs: times to a second let runs that follow each other overlap
+AT_ONCE_RATIO = 0.5  # of the shorter of two runs, that they overlap by
+# by which a stated begin may be too early, so that runs that follow each other overlap
+ROUNDED_S: Mapping[str, float] = {"ior": 1.0, "mdtest": 1.0, "io500": 1.0, "rados": 1.0}
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def with_own_names(source_runs: Sequence[SourceRun]) -> list[SourceRun]:
                 if _began_s(second) >= _ended_s(first):
                     break
                 pair = {first.source.path, second.source.path}
-                if len(pair) == 2 and _at_once(first, second):
+                if len(pair) == 2 and ran_at_once(first.source.format, _window_s(first), _window_s(second)):
                     joined = pair.union(*(group for group in groups if group & pair))
                     groups = [*(group for group in groups if not group & pair), joined]
     names = {path: name for group in groups for path, name in _own_names(group).items()}
@@ -160,10 +162,13 @@ def _own_names(paths: set[Path]) -> dict[Path, str]:
     return next(names for names in choices if len(set(names.values())) == len(paths))
 
 
-def _at_once(first: SourceRun, second: SourceRun) -> bool:
-    """Return whether two runs overlap for longer than runs that follow each other do by the rounding of times."""
-    overlap_s = min(_ended_s(first), _ended_s(second)) - max(_began_s(first), _began_s(second))
-    return overlap_s > AT_ONCE_RATIO * min(_ended_s(run) - _began_s(run) for run in (first, second))
+def ran_at_once(format: str, first_s: tuple[float, float], second_s: tuple[float, float]) -> bool:
+    """Return whether two runs of a tool, each from its begin to its end, overlap for longer than runs that follow each
+    other do by the rounding of times.
+    """
+    overlap_s = min(first_s[1], second_s[1]) - max(first_s[0], second_s[0])
+    shorter_s = min(ended_s - began_s for began_s, ended_s in (first_s, second_s))
+    return overlap_s > max(ROUNDED_S.get(format, 0.0), AT_ONCE_RATIO * shorter_s)
 
 
 def loads(source_runs: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
@@ -264,6 +269,10 @@ def _together(source_run: SourceRun, members: Sequence[SourceRun]) -> bool:
 
 def _clients(source_run: SourceRun) -> set[str]:
     return {result.host for result in source_run.run.outcome.results} if source_run.run.outcome else set()
+
+
+def _window_s(source_run: SourceRun) -> tuple[float, float]:
+    return _began_s(source_run), _ended_s(source_run)
 
 
 def _began_s(source_run: SourceRun) -> float:

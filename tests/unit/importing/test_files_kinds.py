@@ -12,7 +12,9 @@ import pytest
 
 from perjoule import importing
 from perjoule.importing.power import logs
+from perjoule.importing.runs import ran_at_once
 from perjoule.importing.sources import sources
+from perjoule.model.doubts import APART
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.results import verification
@@ -165,6 +167,32 @@ def test_a_key_that_is_empty_is_none(tmp_path: Path) -> None:
         fio(job(write=moved(MIB, 2000), options={"rw": "write", "http_s3_key": ""}))
     )
     assert bring(tmp_path, tmp_path / "a.txt").records[0].outcome
+
+
+@pytest.mark.parametrize(
+    ("format", "second_s", "at_once"),
+    [
+        ("fio", (0.2, 1.2), True),
+        ("fio", (0.6, 1.6), False),
+        ("mdtest", (0.2, 1.2), False),  # whose times are whole seconds
+        ("mdtest", (0.6, 9.0), False),
+    ],
+)
+def test_runs_at_once_overlap_by_more_than_the_rounding_of_their_times(
+    format: str, second_s: tuple[float, float], *, at_once: bool
+) -> None:
+    assert ran_at_once(format, (0.0, 1.0), second_s) == at_once
+    assert ran_at_once(format, (0.0, 100.0), (2.0, 90.0))
+
+
+def test_a_client_that_ran_a_short_load_twice_at_once_is_doubted(tmp_path: Path) -> None:
+    for folder, later_ms in (("1", 0), ("2", 100)):
+        (tmp_path / folder).mkdir()
+        text = fio(job(write=moved(8 * MIB, 1000)), ended_ms=1_795_000_000_000 + later_ms)
+        (tmp_path / folder / "a.json").write_text(text)
+    bring(tmp_path, tmp_path / "1/a.json")
+    (record,) = bring(tmp_path, tmp_path / "2/a.json").records
+    assert APART.same_load_elsewhere.id in [doubt.id for doubt in record.doubts]
 
 
 def test_many_clients_one_after_another_have_few_doubts_each(tmp_path: Path) -> None:
