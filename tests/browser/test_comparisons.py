@@ -84,3 +84,19 @@ def test_a_verdict_wraps_before_it_is_out_of_sight(browser: webdriver.Chrome, pa
         return [[...document.querySelectorAll("th")].map((head) => head.textContent.trim()),
             [...document.querySelector("tbody tr").cells].map((cell) => getComputedStyle(cell).whiteSpace)]""")
     assert [head for head, wrap in zip(heads, wraps, strict=True) if wrap == "normal"] == ["verdict"]
+
+
+def test_tables_keep_their_heads_on_paper_and_nothing_that_is_clicked(browser: Chrome, pages: Path) -> None:
+    browser.get((pages / "comparison.html").as_uri())
+    wait_drawn(browser)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        heads, notes, clicked = browser.execute_script("""
+            return [[...document.querySelectorAll("th")].map((head) => head.innerText.trim()),
+                [...document.querySelectorAll(".wide")].map((box) => getComputedStyle(box, "::before").display),
+                [...document.querySelectorAll(":not(th) > button")].map((button) => button.offsetWidth)]""")
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert heads and all(heads)
+    assert set(notes) == {"none"}
+    assert set(clicked) == {0}
