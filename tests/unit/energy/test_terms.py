@@ -400,6 +400,14 @@ def test_what_is_missing_is_uncertain_by_the_scatter_of_the_samples(made, semant
     )
 
 
+@pytest.mark.parametrize("length_s", [8.0, 20.0])
+def test_a_number_that_stands_for_a_part_is_as_wrong_as_it_says_in_the_whole_window(made, length_s):
+    number = made.stating("window mean", np.arange(0.5, 30.25, 0.5), 15.0, 0.5, sigma=0.2)
+    (term,) = present(budget(number, 5.0, 5.0 + length_s)).terms
+    assert (term.name, term.shared) == ("stated number", True)
+    assert term.standard_j == pytest.approx(0.2 * length_s)
+
+
 def test_what_is_missing_among_equal_samples_is_as_uncertain_as_if_any_power_up_to_theirs_were_as_likely(
     made,
 ):
