@@ -28,12 +28,15 @@ from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.crate import CHECKSUMS, METADATA
 from perjoule.importing.sources import sources
 from perjoule.machine import removal
+from perjoule.measures.points import points_of
+from perjoule.model import Point
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import entry as entries
 from perjoule.publishing.entry import checked
 from perjoule.publishing.ranking import groups
 from perjoule.summary import summary
+from perjoule.trial.reading import Reading
 from unit.exporting.test_bundle import rewritten
 from unit.importing.io500_folders import old
 
@@ -99,6 +102,34 @@ def test_a_bundle_that_verifies_is_added_under_its_own_digest(bundle: Path, tmp_
     assert re.fullmatch(r"lab-one-[0-9a-f]{12}\.zip", added.name)
     with pytest.raises(CampaignError, match="has this bundle already"):
         publishing.add(bundle, tmp_path / "list")
+
+
+def test_each_trial_is_computed_once(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials: list[str] = []
+
+    def counted(reading: Reading) -> tuple[Point, ...]:
+        trials.append(reading.record.trial.id)
+        return points_of(reading)
+
+    for module in ("perjoule.measures.points", "perjoule.summary.trial"):
+        monkeypatch.setattr(f"{module}.points_of", counted)
+    entry, _ = publishing.add(bundle, tmp_path / "list")
+    assert sorted(trials) == sorted(trial.id for trial in entry.trials)
+
+
+def test_a_bundle_that_is_replaced_once_it_is_checked_is_not_added(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swapped(path: Path) -> entries.Entry:
+        entry = checked(path)
+        path.write_bytes(b"another")
+        return entry
+
+    monkeypatch.setattr("perjoule.publishing.folder.checked", swapped)
+    theirs = shutil.copy(bundle, tmp_path / "theirs.zip")
+    with pytest.raises(CampaignError, match="it changed while it was checked"):
+        publishing.add(theirs, tmp_path / "list")
+    assert not list((tmp_path / "list/bundles").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from perjoule.exporting.crate import METADATA
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.measures import plausibility
-from perjoule.model import Cell, Doubt, Interval, Pattern, Record, least_real
+from perjoule.model import Cell, Doubt, Interval, Pattern, Point, Record, Series, least_real
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
@@ -26,7 +26,7 @@ from perjoule.results.table import cell_text, mean, total_ends
 from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.modes import in_modes
 from perjoule.store import Results
-from perjoule.summary.computing import of_trial
+from perjoule.summary.trial import TrialSummary, trial_summary
 from perjoule.trial.reading import Reading
 from perjoule.views.content import Content
 
@@ -137,18 +137,26 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     """Check an unpacked bundle. Raises CampaignError, MachineError."""
     about = _about(folder / METADATA)
     results = store.open_results(folder)
-    findings = verification.verify(results)
+    known: dict[str, TrialSummary] = {}
+    implausible: set[Doubt] = set()
+
+    def calculation(record: Record, series: Sequence[Series]) -> Sequence[Point]:
+        implausible.update(plausibility.doubts(Reading(record, series)))
+        known[record.trial.id] = trial_summary(record, series)
+        return known[record.trial.id].points
+
+    findings = verification.verify(results, calculation)
     _require(path, [difference.replace(f"{folder}/", "") for difference in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {
-        doubt for record in records for doubt in plausibility.doubts(Reading(record, results.series(record)))
-    }
-    content = Content(results)
+    for record in records:
+        if record.trial.id not in known:  # without a report there is no table to verify
+            calculation(record, results.series(record))
+    content = Content(results, known=known)
     rows = tuple(_rows(content.cells, records, implausible))
     objections = [*_stated(about), *_powered(rows)]
     if objections:
         raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
-    trials = tuple(_trials(results, records))
+    trials = tuple(_trials(results, content.trials))
     title, license_name, date = (
         _label(str(about.get(key, ""))) for key in ("name", "license", "datePublished")
     )
@@ -321,12 +329,11 @@ def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) ->
     yield from (doubt for doubt in cell.doubts if doubt.disqualifies or doubt in implausible)
 
 
-def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTrial]:
+def _trials(results: Results, trials: Sequence[tuple[Record, TrialSummary]]) -> Iterator[BundledTrial]:
     left_bytes = MOST_SHOWN_BYTES
-    for record in records:
-        if record.outcome is None:
+    for record, numbers in trials:
+        if record.status != "valid" or record.outcome is None:
             continue
-        summed = of_trial(results, record)
         raw: list[tuple[str, str | None]] = []
         folder = results.folder_of(record)
         for path in sorted(
@@ -343,10 +350,10 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTria
             record.outcome.ended_s - record.clock.monotonic_s + record.clock.utc_s,
             {
                 (point.direction, key): value
-                for point in summed.points
+                for point in numbers.points
                 for key, value in point.metrics.items()
             },
-            tuple(dict.fromkeys(doubt for point in summed.points for doubt in point.doubts)),
+            tuple(dict.fromkeys(doubt for point in numbers.points for doubt in point.doubts)),
             tuple(raw),
         )
 

@@ -9,6 +9,7 @@ from perjoule.machine import removal
 from perjoule.model.errors import CampaignError
 from perjoule.publishing.entry import Entry, checked
 from perjoule.store.disk import spoken
+from perjoule.store.journal import sha256
 
 BUNDLES = "bundles"
 _SUFFIX = ".zip"
@@ -48,7 +49,7 @@ def add(bundle: Path, into: Path) -> tuple[Entry, Path]:
         removal.remove_file(partial)  # a killed publisher's, or a link
         try:
             shutil.copyfile(bundle, partial)
-            if checked(partial).digest != entry.digest:  # what was checked is what is added
+            if sha256(partial) != entry.digest:  # what was checked is what is added
                 raise CampaignError(
                     "it changed while it was checked", where=str(bundle), next="publish it again"
                 )

@@ -10,7 +10,7 @@ What an older format did not keep (`ADDED`) can't be compared: a note says so.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ WRITE_AGAIN = "`perjoule report` writes it again"
 ADDED = {"latency": 2, "calls": 2}
 REDATED_FORMAT = 2  # the format since which the bytes of a read's long last call are those of its end
 REDATED_COUNT = 2  # samples at the end of a log that this divides otherwise
+Calculation = Callable[[Record, Sequence[Series]], Sequence[Point]]
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,18 @@ class Findings:
     notes: tuple[str, ...] = ()  # what could not be checked
 
 
-def verify(results: Results) -> Findings:
-    """Check a results folder, changing nothing. Raises MachineError if it can't be read at all."""
+def verify(results: Results, calculation: Calculation = points) -> Findings:
+    """Check a results folder, changing nothing. Raises MachineError if it can't be read at all.
+
+    Args:
+        results: the folder.
+        calculation: the points of a trial, for whoever keeps them with more numbers of that trial.
+    """
     entries, reported, campaign = results.entries(), _reported(results), campaign_of(results)
     last = {entry.trial: entry.attempt for entry in entries}
     counted = [reported and entry.attempt == last[entry.trial] for entry in entries]
     attempts = [
-        _read_again(results, entry, counted=in_table)
+        _read_again(results, entry, calculation, counted=in_table)
         for entry, in_table in zip(entries, counted, strict=True)
     ]
     outcomes = [check for attempt in attempts for check in attempt.checks]
@@ -146,10 +152,12 @@ class _Attempt:
 
     checks: tuple[str, ...]
     record: Record | None = None
-    points: tuple[Point, ...] | None = None
+    points: Sequence[Point] | None = None
 
 
-def _read_again(results: Results, entry: JournalEntry, *, counted: bool) -> _Attempt:
+def _read_again(
+    results: Results, entry: JournalEntry, calculation: Calculation, *, counted: bool
+) -> _Attempt:
     """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`:
     it is in the table.
     """
@@ -165,7 +173,7 @@ def _read_again(results: Results, entry: JournalEntry, *, counted: bool) -> _Att
     trial_points = series = None
     try:
         series = results.series(record)
-        trial_points = points(timed, series) if counted and timed.status == "valid" else ()
+        trial_points = calculation(timed, series) if counted and timed.status == "valid" else ()
     except PerjouleError as error:
         checks.append(str(error))
     return _Attempt((*checks, *_outcome(results, record, series, place)), timed, trial_points)

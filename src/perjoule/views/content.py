@@ -1,7 +1,7 @@
 """What views are made from: the numbers of a results folder, each computed when it is first needed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ class Content:
 
     results: Results
     beside: tuple[Results, ...] = ()
+    # by trial id: numbers that somebody has computed already
+    known: "Mapping[str, TrialSummary]" = field(default_factory=dict[str, "TrialSummary"])
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -51,7 +53,10 @@ class Content:
         """These records with their numbers."""
         from perjoule.summary.computing import of_trial
 
-        return tuple((record, of_trial(self.results, record)) for record in self.records)
+        return tuple(
+            (record, self.known.get(record.trial.id) or of_trial(self.results, record))
+            for record in self.records
+        )
 
     @cached_property
     def summary(self) -> Summary:
