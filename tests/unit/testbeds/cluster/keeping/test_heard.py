@@ -6,13 +6,14 @@ A script instead of ssh plays the host. Memory is that of a process of its own, 
 """
 
 import io
+import json
 import os
 import re
 import subprocess
 import sys
 import tarfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,34 +77,56 @@ def host_that(
     return held
 
 
-def peak_bytes(room: Path, code: str) -> tuple[str, int]:
-    """Run code beside the functions of this file; return the error that it ends with, and the most memory
-    that it took.
-    """
-    text = textwrap.dedent(code)
-    program = f"""
-import resource
+# What runs code beside the functions of this file, each in a process of its own, as it has imported them.
+SERVER = """
+import json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**29, 3 * 2**29))
 import pytest
 from pathlib import Path
 from perjoule.model.errors import PerjouleError
 from perjoule.testbeds.cluster import archive
 from unit.testbeds.cluster.keeping.test_heard import SshHost, host_that, rooms, tarfile
-room = Path({str(room)!r})
-patch = pytest.MonkeyPatch()
-try:
-{textwrap.indent(text, "    ")}
-except PerjouleError as error:
-    print(error.id, error)
-print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+for line in sys.stdin:
+    folder, code = json.loads(line)
+    if not os.fork():
+        room, patch = Path(folder), pytest.MonkeyPatch()
+        try:
+            exec(code)
+        except PerjouleError as error:
+            print(error.id, error)
+        print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0], flush=True)
+        os._exit(0)
+    os.wait()
+    print("ended", flush=True)
 """
+Peak = Callable[[str], tuple[str, int]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen[str]]:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120, env=env
-    )
-    lines = done.stdout.splitlines()
-    assert lines, done.stderr[-2000:]
-    return " ".join(lines[:-1]), int(lines[-1]) * 1024
+    argv = [sys.executable, "-c", SERVER]
+    with subprocess.Popen(argv, stdin=-1, stdout=-1, text=True, env=env) as serving:
+        yield serving
+        serving.kill()
+
+
+@pytest.fixture
+def peak_bytes(server: subprocess.Popen[str], tmp_path: Path) -> Peak:
+    """Run code; return the error that it ends with, and the most memory that it took."""
+
+    def ran(code: str) -> tuple[str, int]:
+        assert server.stdin and server.stdout
+        server.stdin.write(json.dumps([str(tmp_path), textwrap.dedent(code)]) + "\n")
+        server.stdin.flush()
+        lines: list[str] = []
+        while (line := server.stdout.readline()) != "ended\n":
+            assert line, "it did not fork"
+            lines.append(line.strip())
+        assert lines, "its fault is on stderr"
+        return " ".join(lines[:-1]), int(lines[-1]) * 1024
+
+    return ran
 
 
 # Memory
@@ -120,8 +143,8 @@ print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
     ],
     ids=["lines", "zeros", "empty-lines", "removed", "zeros-later"],
 )
-def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str], tmp_path: Path) -> None:
-    said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, **{ways!r})()")
+def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str], peak_bytes: Peak) -> None:
+    said, most_bytes = peak_bytes(f"host_that(room, patch, **{ways!r})()")
     assert said == (
         "machine h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its "
         "login shell"
@@ -129,38 +152,38 @@ def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str]
     assert most_bytes < MOST_BYTES
 
 
-def test_what_a_host_says_on_stderr_does_not_fill_the_memory(tmp_path: Path) -> None:
+def test_what_a_host_says_on_stderr_does_not_fill_the_memory(peak_bytes: Peak) -> None:
     before = "head -c 2G /dev/zero | tr '\\0' x >&2; exit 255"
-    said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, before={before!r})()")
+    said, most_bytes = peak_bytes(f"host_that(room, patch, before={before!r})()")
     assert said.startswith("machine.host_unreachable h2 (there): no connection: ")
     assert most_bytes < MOST_BYTES
 
 
 @pytest.mark.parametrize("sizes", ["999999999 999999999", "67108865 0", "0 67108864", "0 1048577"])
-def test_an_answer_announces_no_more_than_a_keeper_sends(sizes: str, tmp_path: Path) -> None:
+def test_an_answer_announces_no_more_than_a_keeper_sends(sizes: str, peak_bytes: Peak) -> None:
     running = f'printf "answer %s 0 {sizes}\\n" "$number"; cat /dev/zero'
     code = f"""
     host_that(room, patch, running={running!r})().run(["true"], timeout_s=60)
     """
-    said, most_bytes = peak_bytes(tmp_path, code)
+    said, most_bytes = peak_bytes(code)
     assert said.startswith(
         "transient.host_lost h2 (there): the connection was lost (unexpected answer: answer "
     )
     assert most_bytes < MOST_BYTES
 
 
-def test_the_longest_answer_fits(tmp_path: Path) -> None:
+def test_the_longest_answer_fits(peak_bytes: Peak) -> None:
     running = 'printf "answer %s 0 67108864 1048576\\n" "$number"; head -c 68157440 /dev/zero'
     code = f"""
     answer, _ = host_that(room, patch, running={running!r})().run(["true"], timeout_s=60)
     print(len(answer.out), len(answer.err))
     """
-    said, most_bytes = peak_bytes(tmp_path, code)
+    said, most_bytes = peak_bytes(code)
     assert said == "67108864 1048576"
     assert most_bytes < MOST_BYTES
 
 
-def test_a_command_that_prints_too_much_is_refused_before_it_is_text(tmp_path: Path) -> None:
+def test_a_command_that_prints_too_much_is_refused_before_it_is_text(peak_bytes: Peak) -> None:
     """As text, a single character of another alphabet makes four bytes of each."""
     running = (
         "printf 'answer %s 0 67108864 0\\n' \"$number\"; printf '\\360\\237\\230\\200'; head -c 67108860 "
@@ -170,7 +193,7 @@ def test_a_command_that_prints_too_much_is_refused_before_it_is_text(tmp_path: P
     host = SshHost("h2", "client", "there", None, room, host_that(room, patch, running={running!r})(), None)
     host.run(["findmnt"], timeout_s=60)
     """
-    said, most_bytes = peak_bytes(tmp_path, code)
+    said, most_bytes = peak_bytes(code)
     assert said == "workload h2: findmnt printed more than 16 MiB"
     assert most_bytes < MOST_BYTES
 
@@ -191,9 +214,9 @@ esac
 
 
 @pytest.mark.parametrize("size", ["100000000", "9999999999999", "-5", "1_000", "a lot"])
-def test_what_comes_back_from_a_host_ends(size: str, tmp_path: Path) -> None:
+def test_what_comes_back_from_a_host_ends(size: str, peak_bytes: Peak) -> None:
     running = LONG.format(size=size, length=len(size) + 1)
-    said, most_bytes = peak_bytes(tmp_path, FETCHED.format(running=running))
+    said, most_bytes = peak_bytes(FETCHED.format(running=running))
     assert said.startswith("workload h2: what a program wrote did not come back whole ("), said
     assert most_bytes < MOST_BYTES
 
@@ -296,7 +319,7 @@ esac
 @pytest.mark.parametrize(
     "content", [sparse(), huge_name(tarfile.XHDTYPE), huge_name(tarfile.GNUTYPE_LONGNAME)]
 )
-def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path) -> None:
+def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path, peak_bytes: Peak) -> None:
     (tmp_path / "archive").write_bytes(content)
     os.truncate(tmp_path / "archive", 2**30 + 2**20)  # of zeros, with holes
     code = """
@@ -306,7 +329,7 @@ def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path) -> None:
     except tarfile.TarError as error:
         print(error)
     """
-    said, most_bytes = peak_bytes(tmp_path, code)
+    said, most_bytes = peak_bytes(code)
     assert said
     assert most_bytes < MOST_BYTES
 
