@@ -19,7 +19,7 @@ SHOWN = {"joules": "% not split", "budget": "largest term"}
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return measured(tmp_path_factory.mktemp("views") / "one", "", meter=STEADY)
+    return measured(tmp_path_factory.mktemp("views") / "one", 'settle = "100 ms"', meter=STEADY)
 
 
 @every

@@ -17,6 +17,7 @@ CAMPAIGN = """
 name = "files"
 clients = 2
 repetitions = 3
+settle = "100 ms"
 [testbed]
 kind = "simulated"
 [[filesystem]]

@@ -70,7 +70,7 @@ print(json.dumps(plain(ResultsWatch(folder).snapshot())))
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return measured(tmp_path_factory.mktemp("made-up") / "one", "", meter=STEADY)
+    return measured(tmp_path_factory.mktemp("made-up") / "one", 'settle = "100 ms"', meter=STEADY)
 
 
 def run(sources: Path, *arguments: str) -> str:
@@ -86,7 +86,8 @@ def run(sources: Path, *arguments: str) -> str:
 def test_a_file_alone_is_an_option_of_show_a_section_a_figure_and_on_the_live_page(
     results: Results, tmp_path: Path
 ) -> None:
-    shutil.copytree(SOURCES, tmp_path / "perjoule", ignore=shutil.ignore_patterns("__pycache__"))
+    # compiled, but without what another process is about to compile
+    shutil.copytree(SOURCES, tmp_path / "perjoule", ignore=shutil.ignore_patterns("*.pyc.*"))
     (tmp_path / "perjoule" / "views" / "power" / "made_up.py").write_text(MADE_UP)
     folder = str(results.folder)
     assert "Joules of each repetition." in run(tmp_path, "-m", "perjoule", "show", "--help")

@@ -48,6 +48,19 @@ def ask(tmp_path: Path, bucket: Bucket, operation: str, prefix: str = "d/", **mo
     return buckets.ask(host, bucket, operation, prefix, timeout_s=30, **more)
 
 
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, bytes]]:
+    """What a put leaves in the store, by the size of its objects."""
+    objects: dict[int, dict[str, bytes]] = {}
+    for size in (1000, 300_000):
+        folder = tmp_path_factory.mktemp("laid-out")
+        with s3_store() as served:
+            filled = Bucket(BUCKET, served.endpoint, REGION, credentials(folder), "ours/")
+            ask(folder, filled, "put", **(LOAD | dict[str, Any](object_bytes=size)))
+            objects[size] = served.objects
+    return objects
+
+
 def test_a_signature_is_the_one_that_aws_publishes() -> None:
     """https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "GET Object"."""
     asked = {"endpoint": "http://examplebucket.s3.amazonaws.com", "bucket_name": "", "region": "us-east-1"}
@@ -132,11 +145,17 @@ ANSWERS = {
 @pytest.mark.parametrize("fault", ANSWERS)
 @pytest.mark.parametrize(("size", "closes"), [(1000, False), (300_000, False), (300_000, True)])
 def test_what_is_not_what_was_asked_for_ends_the_load_or_is_counted_but_never_goodput(
-    size: int, closes: bool, fault: str, tmp_path: Path, store: S3Store, bucket: Bucket
+    size: int,
+    closes: bool,
+    fault: str,
+    tmp_path: Path,
+    store: S3Store,
+    bucket: Bucket,
+    laid_out: dict[int, dict[str, bytes]],
 ) -> None:
     answer, sentence = ANSWERS[fault]
     load = LOAD | dict[str, Any](object_bytes=size)
-    ask(tmp_path, bucket, "put", **load)
+    store.objects = dict(laid_out[size])
 
     def fourth(method: str, target: str, number: int) -> Any:
         asked = answer(target, store) if target.endswith("00000003") else (200, got(target, store), {})
