@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from perjoule.energy.once import once
 from perjoule.model import Direction
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.fitting import NUMBERS, Fit, Works, jobs, moved
@@ -66,6 +67,7 @@ def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
     return tuple(listed)
 
 
+@once
 def ends(found: Profile, direction: Direction) -> Mapping[str, tuple[Fit, Fit]]:
     """Return, for each number that is not identified, fits in which it is as small and as large as it may be.
 

@@ -17,7 +17,7 @@ from perjoule.prediction.elsewhere import NORMAL_90
 from perjoule.prediction.fitting import Fit, demand, pressing, throughput_bytes_per_s
 from perjoule.prediction.identification import ends
 from perjoule.prediction.observation import Case
-from perjoule.prediction.power import Part, mean_w, parts_w, plant
+from perjoule.prediction.power import Part, Plant, mean_w, parts_w, plant
 from perjoule.prediction.profile import Profile, band_ratio
 from perjoule.prediction.targets import Target, cases, counts, fleet_holding
 from perjoule.prediction.uncertain import moved
@@ -80,36 +80,42 @@ def _predicted(
 ) -> Prediction:
     unit_bytes, known = target.profile.unit_bytes, target.profile.known[case.direction]
 
-    def power(found: Fit, cluster: Cluster, rate: float) -> float:
-        return float(mean_w(plant(cluster, counts(target)), demand(found.works, case.flow), rate))
-
-    def both(found: Fit, cluster: Cluster) -> tuple[float, float]:
-        """Return throughput and watts."""
+    def placed(cluster: Cluster) -> tuple[Case, Plant]:
+        """Return the case on a cluster, and what its servers draw."""
         there = fleet_holding(replace(target, cluster=cluster), held, int(case.fleet.clients_count))
-        rate = throughput_bytes_per_s(found, replace(case, fleet=there), unit_bytes)
-        return rate, power(found, cluster, rate)
+        return replace(case, fleet=there), plant(cluster, counts(target))
 
-    rate, watts = both(known.fit, target.cluster)
+    def power(found: Fit, servers: Plant, rate: float) -> float:
+        return float(mean_w(servers, demand(found.works, case.flow), rate))
 
-    def off(found: Fit, cluster: Cluster) -> Floats:
+    def both(found: Fit, there: tuple[Case, Plant]) -> tuple[float, float]:
+        """Return throughput and watts."""
+        rate = throughput_bytes_per_s(found, there[0], unit_bytes)
+        return rate, power(found, there[1], rate)
+
+    here = placed(target.cluster)
+    idle_w = here[1].idle_w
+    rate, watts = both(known.fit, here)
+
+    def off(found: Fit, there: tuple[Case, Plant]) -> Floats:
         """Return by how much ln of throughput, watts and work per joule differ."""
-        by_rate, by_watts = np.log(both(found, cluster)) - np.log([rate, watts])
+        by_rate, by_watts = np.log(both(found, there)) - np.log([rate, watts])
         return np.array([by_rate, by_watts, by_rate - by_watts])
 
     beyond = _beyond(target.profile, case)
     levels: tuple[tuple[Level, ...], ...] = (("clients",), beyond)  # what differs in more is never surer
     model = log(max(band_ratio(known, one) for one in levels)) / NORMAL_90
     # of the watts, that moves with throughput
-    share = (watts - plant(target.cluster, counts(target)).idle_w) / watts
+    share = (watts - idle_w) / watts
     # By what is uncertain: how far it moves ln of throughput, watts and work per joule, down and up.
     moves = {"the model, by points that were left out": _alike([model, model * share, model * (1 - share)])}
-    spread = np.std([off(one, target.cluster) for one in known.draws], axis=0)
+    spread = np.std([off(one, here) for one in known.draws], axis=0)
     moves["what calibration found of the file system"] = _alike(spread)
     for name, cluster in moved(target.cluster).items():
-        moves[name] = _alike(off(known.fit, cluster))
+        moves[name] = _alike(off(known.fit, placed(cluster)))
     rests_on: list[str] = []
     for name, fits in unidentified.items():
-        far = np.array([off(one, target.cluster) for one in fits])
+        far = np.array([off(one, here) for one in fits])
         if np.max(np.abs(far[:, 0])) > log(RANGE_RATIO):
             rests_on.append(name)
         apart = np.array([np.maximum(0, -far.min(axis=0)), np.maximum(0, far.max(axis=0))])
@@ -121,7 +127,7 @@ def _predicted(
     )
     emulated_low, emulated_high = NORMAL_90 * np.sqrt(sum(move[:, 0] ** 2 for move in moves.values()))
     by_machine = np.log([rate / factor, max(rate, min(rate * factor, highest))]) - log(rate)
-    by_watts = np.log([power(known.fit, target.cluster, rate * exp(by)) for by in by_machine]) - log(watts)
+    by_watts = np.log([power(known.fit, here[1], rate * exp(by)) for by in by_machine]) - log(watts)
     moves[elsewhere.NAME] = np.abs(np.array([by_machine, by_watts, by_machine - by_watts]).T) / NORMAL_90
     low, high = NORMAL_90 * np.sqrt(sum(move**2 for move in moves.values()))
     shares = {name: float(np.mean(move[:, 2] ** 2)) for name, move in moves.items() if move[:, 2].any()}
@@ -138,7 +144,7 @@ def _predicted(
         bound_bytes_per_s=float(bound),
         bottleneck=RESOURCES[int(worst)],
         mean_w=(watts, least_w, watts * exp(high[1])),
-        idle_w=plant(target.cluster, counts(target)).idle_w,
+        idle_w=idle_w,
         efficiency_bytes_per_j=(
             rate / watts,
             rate / watts * exp(-low[2]),
