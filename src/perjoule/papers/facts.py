@@ -179,8 +179,14 @@ def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Number
     largest, a minimum with their smallest, and any other number with none. The largest share of the peak is
     that of the largest throughput.
     """
+    of_quantity: dict[str, list[MeasuredMetric]] = {}
+    for measurement in measurements:
+        of_quantity.setdefault(measurement.quantity, []).append(measurement)
+    clusters = paper.values("cluster")
     return tuple(
-        pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster"))
+        pair
+        for number in paper.numbers
+        for pair in _beside(number, of_quantity.get(number.quantity, []), clusters)
     )
 
 
@@ -199,7 +205,7 @@ def _beside(
     same_kind = [
         measurement
         for measurement in measurements
-        if measurement.has(quantity=number.quantity, **facts)
+        if measurement.has(**facts)
         and (
             measurement.facts.get("cluster") not in clusters
             or measurement.facts.get("cluster") == number.facts.get("cluster")
