@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,8 +71,8 @@ def _code() -> str:
     """Return the state of the code: any change in perjoule counts, because a list of the relevant modules
     would be incomplete.
     """
-    package = Path(str(files("perjoule")))
-    return "".join((f"numpy {version('numpy')}\n", *states(package, _files(package)), *_code_of_others()))
+    below = _states_below(str(files("perjoule")))
+    return "".join((f"numpy {version('numpy')}\n", *below, *_code_of_others()))
 
 
 def _code_of_others() -> Iterator[str]:
@@ -83,11 +84,18 @@ def _code_of_others() -> Iterator[str]:
             yield f"{family} {member.name} {member.package}\n"
             with suppress(families.PackageError):
                 for place in member.code:
-                    yield from states(place, _files(place) if place.is_dir() else [place])
+                    yield from _states_below(str(place)) if place.is_dir() else states(place, [place])
 
 
-def _files(package: Path) -> list[Path]:
-    return sorted(path for path in package.rglob("*.*") if path.suffix != ".pyc")
+def _states_below(folder: str, path: str = "") -> Iterator[str]:
+    """Return size and modification time of each file below a folder, but for what Python compiled."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=attrgetter("name")):
+            if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _states_below(entry.path, f"{path}{entry.name}/")
+            elif entry.is_file():
+                state = entry.stat()
+                yield f"{path}{entry.name} {state.st_size} {state.st_mtime_ns}\n"
 
 
 def place(results: Results, name: str) -> Path:
