@@ -13,6 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start wo
 SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
 # Tests of real daemons mostly wait: seven keep two cores busy; what shares a fixture of its file shares a process.
 WAITING := --numprocesses 7 --dist loadgroup
+# To collect all others takes longer than most of the tests that run alone.
+ALONE = $(sort $(shell grep -rl --include="test_*.py" "mark\.alone" tests))
 AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp
 # --timeout: seconds for a test with its fixtures
 
@@ -25,11 +27,11 @@ demo: .venv/ready
 test: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
-	live() { name=$$1; shift; set -- $(AS_ROOT) "$(BIN)"/pytest -o cache_dir=build/tests/$$name --ignore $(UNIT) tests "$$@"; \
+	live() { name=$$1; shift; set -- $(AS_ROOT) "$(BIN)"/pytest -o cache_dir=build/tests/$$name --ignore $(UNIT) "$$@"; \
 	part $$name "$$@" --cache-clear --junit-xml build/tests/$$name.xml || part "$$name: what failed, by itself" "$$@" $(AGAIN); }; \
 	part unit "$(BIN)"/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
-	live beside $(WAITING) --timeout 900 -m "not slow and not alone" || failed="$$failed beside"; \
-	live alone --timeout 600 -m "alone and not slow" || failed="$$failed alone"; \
+	live beside tests $(WAITING) --timeout 900 -m "not slow and not alone" || failed="$$failed beside"; \
+	live alone $(ALONE) --timeout 600 -m "alone and not slow" || failed="$$failed alone"; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 # What takes minutes by itself, and the cases of which `make test` runs some: before a release, or at night.
@@ -37,7 +39,7 @@ slow: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
 	part beside $(AS_ROOT) "$(BIN)"/pytest $(WAITING) --timeout 3600 -m "slow and not alone" --ignore $(UNIT) tests || failed="$$failed beside"; \
-	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 3600 -m "slow and alone" --ignore $(UNIT) tests || failed="$$failed alone"; \
+	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 3600 -m "slow and alone" --ignore $(UNIT) $(ALONE) || failed="$$failed alone"; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 # Tests that need no machine of their own, where what says nothing about perjoule is otherwise. ELSEWHERE=--help says more.

@@ -69,8 +69,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests run in one process and which begin first, before xdist looks."""
-    mark(items)
     if getattr(config.option, "loadgroup", False):  # which xdist sets in its processes
+        mark(items)
         items[:] = in_turns(items)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from places import ROOT
+from places import ROOT, TESTS
 from together import groups, in_turns, without_group
 
 # Instead of pytest: it prints the tests that it gets, and fails where it should.
@@ -165,6 +165,11 @@ def test_what_waits_and_what_computes_begin_in_turns_and_what_is_short_at_the_en
     assert [test.path for test in ordered if test.path.parent.name == "live"] == [
         Path("live") / f"test_{n}.py" for n in range(4)
     ]
+
+
+def test_files_of_tests_that_run_alone_have_the_word_by_which_make_finds_them() -> None:
+    helpers = (path for path in TESTS.rglob("*.py") if not path.name.startswith("test_"))
+    assert [path for path in helpers if re.search(r"mark\.alone", path.read_text())] == []
 
 
 def test_by_day_each_driver_and_each_kind_of_event_is_tried_for_real() -> None:
