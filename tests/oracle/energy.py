@@ -279,10 +279,12 @@ def in_pieces(
 
     What an edge cuts is a step between the rates before and after it, if `cut`.
     """
-    starts_s, ends_s, _ = pieces
-    within = np.flatnonzero((ends_s > began_s) & (starts_s < ended_s))
-    found, covered_s = 0.0, 0.0
-    for i in within.tolist():
+    starts_s, ends_s, rate = pieces
+    within = (ends_s > began_s) & (starts_s < ended_s)
+    uncut = within & (starts_s >= began_s) & (ends_s <= ended_s)
+    lengths_s = (ends_s - starts_s)[uncut]
+    found, covered_s = rate[uncut] @ lengths_s, lengths_s.sum()
+    for i in np.flatnonzero(within & ~uncut).tolist():
         low_s, high_s = max(starts_s[i], began_s), min(ends_s[i], ended_s)
         found += _until(pieces, i, high_s, cut=cut) - _until(pieces, i, low_s, cut=cut)
         covered_s += high_s - low_s
