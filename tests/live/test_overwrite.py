@@ -459,13 +459,22 @@ def named(local_disk: Disk) -> Iterator[str]:
         path.rmdir()
 
 
+# A device itself by night: by day it is overwritten here, above, and one over SSH beneath a file system.
 @pytest.mark.parametrize(
     ("filesystem", "load"),
     [
-        ('kind = "device"', 'kind = "device"\noperation = ["write", "read"]\nsize = "8 MiB"\ndirect = true'),
-        ('kind = "local"\ntype = "ext4"', 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"'),
+        pytest.param(
+            'kind = "device"',
+            'kind = "device"\noperation = ["write", "read"]\nsize = "8 MiB"\ndirect = true',
+            id="device",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            'kind = "local"\ntype = "ext4"',
+            'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"',
+            id="local",
+        ),
     ],
-    ids=["device", "local"],
 )
 def test_a_campaign_overwrites_a_device_of_a_host_only_with_a_word_of_the_user(
     filesystem: str, load: str, local_disk: Disk, named: str, tmp_path: Path
