@@ -70,6 +70,7 @@ OUTSIDE = {
 FEW = "--set repetitions=1 --set 'settle=5 ms' --set quiet=0"
 FEWEST = f"{FEW} --set 'clients=[1]'"
 SIMULATED = "--simulate --set repetitions=1 --set 'settle=50 ms' --set quiet=0 --into results"
+FEW_TRIALS = 'repetitions = 2\nsettle = "100 ms"'
 SHORTER = {
     "perjoule run first.toml --into results/first": FEW,
     "perjoule demo --simulate": FEWEST,
@@ -132,7 +133,7 @@ def my_boards(folder: Path, demo: Demo) -> None:
 def before_and_after(folder: Path, demo: Demo) -> None:
     (folder / "results").mkdir()
     shutil.copytree(demo(), folder / "results" / "demo")
-    measured(folder / "results" / "before", "repetitions = 2", meter=STEADY)
+    measured(folder / "results" / "before", FEW_TRIALS, meter=STEADY)
     for copy in ("after", "reference", "new"):
         shutil.copytree(folder / "results" / "before", folder / "results" / copy)
 
@@ -186,7 +187,7 @@ def submissions(folder: Path) -> None:
 PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "administrators.md": lambda folder, demo: shutil.copy(EXAMPLES / "cluster.toml", folder / "lab.toml"),
     "audit.md": lambda folder, demo: (
-        measured(folder / "results" / "mine", "repetitions = 2"),
+        measured(folder / "results" / "mine", FEW_TRIALS),
         shutil.copy(SOURCES / "papers" / "published" / "cubieboard.toml", folder / "mine.toml"),
         submissions(folder),
     ),
