@@ -25,7 +25,7 @@ from perjoule.results import table
 from places import ROOT
 
 LIST = ROOT / "docs" / "list"
-PUBLICATIONS = ("access-patterns", "cubieboard", "green-storage", "hep", "hep-pc", "stores")
+PUBLICATIONS = ("access-patterns", "cubieboard", "green-storage", "hep", "hep-pc", "ssd-vs-hdd", "stores")
 CHECKS = ("clipped", "pale", "inaccessible")
 ROWS = """return [...document.querySelectorAll("tbody tr")].map((row) => arguments[0].map(
     (name) => row.querySelector(`[data-label="${name}"]`).firstChild.textContent.trim()))"""
