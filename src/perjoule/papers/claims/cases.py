@@ -16,6 +16,7 @@ from perjoule.statistics import better
 from perjoule.statistics.better import Judge, Verdict, refusal, refused_verdict, work
 
 _IGNORED = ("place", "statistic")  # of a claim: where the paper's own numbers stand
+_CHOSEN = frozenset({"beneath", "block"})  # of a file system whose campaign names what lies beneath
 Terms = Sequence[tuple[float, MeasuredMetric]]  # weights of logarithms
 
 
@@ -148,7 +149,7 @@ class Among:
     def paired(self, pair: FactPair) -> list[ClaimCase]:
         """Pair cells that are equal except for the claim's facts."""
         which, than = map(self.translated, pair)
-        different = {*which, *than}
+        different = {*which, *than, *self._of_one_side(which, than)}
         across = "quantity" in different
         smaller_of: dict[object, list[MeasuredMetric]] = {}
         for smaller in (m for m in self.measured if m.has(**than)):
@@ -160,6 +161,14 @@ class Among:
             for smaller in smaller_of.get(_alike(larger, different, across=across), ())
             if smaller is not larger
         ]
+
+    def _of_one_side(self, which: Mapping[str, Fact], than: Mapping[str, Fact]) -> set[str]:
+        """Name what lies beneath servers' data if it was chosen on one side alone: it is that file system's own."""
+        having = [
+            {key for m in self.measured if m.has(**side) for key in _CHOSEN & m.facts.keys()}
+            for side in (which, than)
+        ]
+        return having[0] ^ having[1]
 
     def widened(self) -> list[ClaimCase]:
         """Set each pair of the wider ones against the narrower of the same work."""

@@ -114,6 +114,26 @@ def test_a_configuration_is_that_on_its_own_cluster_where_several_of_the_papers_
     assert [ours[text].verdict for text in (falls, draws)] == ["can't tell", "doesn't hold here"]
 
 
+@pytest.mark.parametrize(
+    ("beneath_other", "expected_count"), [("", 2), ("xfs", 2), ("btrfs", 0)], ids=["none", "same", "other"]
+)
+def test_what_one_side_alone_has_beneath_is_its_own(made, beneath_other: str, expected_count: int) -> None:
+    rates = [("OrangeFS", (110, 360)), ("CephFS", (60, 120))]
+    pair = [cell(name, "write", n, rate) for name, of in rates for n, rate in zip((1, 4), of, strict=True)]
+    records = []
+    for label, kind, beneath in (("OrangeFS", "orangefs", "xfs"), ("CephFS", "cephfs", beneath_other)):
+        asked = replace(trial("CephFS"), filesystem=Spec(kind, {}, label))
+        record = made.record(asked, cluster="odroid-hc4")
+        records.append(replace(record, traits=replace(record.traits, beneath=beneath)))
+    (claim,) = [
+        judgement
+        for judgement in judged(published.paper("green-storage"), measured(records, pair))
+        if judgement.claim.text == NEARLY_ALL
+    ]
+    assert claim.cases_count == expected_count
+    assert claim.verdict == ("holds here" if expected_count else "can't tell")
+
+
 def test_a_mean_over_cases_is_one_of_all_claims_that_have_several(made, verdicts) -> None:
     found = verdicts(cells((70, 125), (60, 120)))
     several = sum(one.cases_count > 1 for one in found.values())
