@@ -126,7 +126,7 @@ def test_a_bundle_that_is_replaced_once_it_is_checked_is_not_added(
         return entry
 
     monkeypatch.setattr("perjoule.publishing.folder.checked", swapped)
-    theirs = shutil.copy(bundle, tmp_path / "theirs.zip")
+    theirs = Path(shutil.copy(bundle, tmp_path / "theirs.zip"))
     with pytest.raises(CampaignError, match="it changed while it was checked"):
         publishing.add(theirs, tmp_path / "list")
     assert not list((tmp_path / "list/bundles").iterdir())
