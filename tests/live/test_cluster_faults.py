@@ -206,7 +206,7 @@ def clocked(site: Site, *ways: str) -> Generator[None]:
     if FAKETIME is None:
         pytest.skip("libfaketime is missing: apt install libfaketime")
     config = site.lab.folder / f"{STRUCK}.sshd"
-    plain = config.read_text()
+    plain, before = config.read_text(), _of_faketime()
     config.write_text(f"{plain}SetEnv LD_PRELOAD={FAKETIME} {' '.join(ways)}\n")
     try:
         site.reboot(STRUCK)
@@ -214,6 +214,15 @@ def clocked(site: Site, *ways: str) -> Generator[None]:
     finally:
         config.write_text(plain)
         site.reboot(STRUCK)
+        for path in _of_faketime() - before:
+            path.unlink(missing_ok=True)
+
+
+def _of_faketime() -> set[Path]:
+    """What libfaketime has in memory by numbers of processes: of one that was killed it stays, and a later one of that
+    number has no clock.
+    """
+    return {*Path("/dev/shm").glob("*faketime_*")}
 
 
 @pytest.mark.slow  # by day: tests/unit/testbeds/cluster/keeping/test_answers.py
