@@ -130,8 +130,14 @@ def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
     with _readable(path):
         if most_count < 0:
             return untrusted.foreign_text_of(path, encoding)
-        with untrusted.opened(path) as file:
-            return untrusted.foreign_text(file.read(_WIDEST_BYTES * most_count), encoding)[:most_count]
+        content = _beginning(path, _WIDEST_BYTES * most_count)
+        return untrusted.foreign_text(content, encoding)[:most_count]
+
+
+def _beginning(path: Path, most_bytes: int) -> bytes:
+    """Read a file's first bytes. Raises MachineError."""
+    with _readable(path), untrusted.opened(path) as file:
+        return file.read(most_bytes)
 
 
 @contextmanager
@@ -165,7 +171,7 @@ def why_not(path: Path) -> str:
 
     Raises MachineError.
     """
-    if tool := unpacker(content_of(path)):
+    if tool := unpacker(_beginning(path, max(map(len, _UNPACKERS)))):
         return f"this is a compressed file: unpack it ({tool})"
     head = _head(path)
     if alone := [_ALONE[name] for name in formats_of(head) if name in _ALONE]:

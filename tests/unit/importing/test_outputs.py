@@ -1,6 +1,7 @@
 """Logs of launchers and containers: what is before each line, several hosts in one file, reports inside other JSON."""
 
 import json
+import os
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 
 from perjoule import importing
 from perjoule.importing.counters import counters
-from perjoule.importing.sources import sources
+from perjoule.importing.sources import sources, why_not
+from perjoule.machine import untrusted
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
@@ -160,3 +162,11 @@ def test_reports_inside_the_json_of_another_program_are_read(keep: Any, indent: 
     )
     with pytest.raises(WorkloadError, match="truncated"):
         read("fio", {"a": text[: len(text) * 3 // 4]}, Told("a"))
+
+
+def test_what_an_unrecognised_file_is_shows_in_its_beginning_however_long_it_is(tmp_path: Path) -> None:
+    (path := tmp_path / "disk.img").write_text("neither\n")
+    os.truncate(path, untrusted.MOST_BYTES + 1)  # sparse
+    assert why_not(path) == "unrecognised format"
+    path.write_bytes(b"\x1f\x8b\x08")
+    assert why_not(path) == "this is a compressed file: unpack it (gunzip)"
