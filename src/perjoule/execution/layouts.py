@@ -36,9 +36,8 @@ class Layouts:
 
         Raises WorkloadError, TransientError.
         """
-        if self._last and self._keeps(*self._last, trial, clients):
-            place = self._last[1]
-        else:
+        place = self._kept(trial, clients)
+        if place is None:
             self._remove()
             name = secrets.token_hex(4)
             place = Within(self.mounted, Path(f"trial-{name}"), [client.name for client in clients], name)
@@ -46,13 +45,16 @@ class Layouts:
         self._last, self._sound = (trial, place, clients), False
         return place
 
-    def _keeps(
-        self, last: Trial, place: Within, last_clients: Sequence[Host], trial: Trial, clients: Sequence[Host]
-    ) -> bool:
-        """Return whether a trial finds what lies in the place of the last one."""
+    def _kept(self, trial: Trial, clients: Sequence[Host]) -> Within | None:
+        """Return the place of the last trial, if this one finds there what it reads."""
+        if self._last is None:
+            return None
+        last, place, last_clients = self._last
         if shares_blocks(last) and shares_blocks(trial):
-            return [client.name for client in last_clients] == [client.name for client in clients]
-        return self._sound and follows(last, trial)
+            keeps = [client.name for client in last_clients] == [client.name for client in clients]
+        else:
+            keeps = self._sound and follows(last, trial)
+        return place if keeps else None
 
     def measured(self) -> None:
         """Say that the last trial did what it should, so a read that follows may use what it wrote."""
