@@ -153,8 +153,7 @@ class Directory(FileSystem, NamesCluster):
             test = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
             return "" if test.returncode == 0 else f"{directories[client.name]} is gone"
 
-        def remove(client: Host) -> None:
-            made = directories[client.name]
+        def remove(client: Host, made: Path) -> None:
             # the note last: whoever cleans up after a kill needs it
             for path in (made, client.directory / MADE / made.name):
                 client.run(["rm", "-rf", "--one-file-system", "--", path], timeout_s=600)
@@ -179,10 +178,12 @@ class Directory(FileSystem, NamesCluster):
             mounted.data_hosts = tuple(directories) if all(map(is_local, mounts_of.values())) else ()
             yield mounted
         finally:
-            made_on = [client for client in hosts.clients if client.name in directories]
-            remove_at_end(
-                mounted, {f"{directories[c.name]} on {c.name}": partial(remove, c) for c in made_on}
-            )
+            removals = {
+                f"{made} on {client.name}": partial(remove, client, made)
+                for client in hosts.clients
+                if (made := directories.get(client.name))
+            }
+            remove_at_end(mounted, removals)
 
     def _folder(self, client: Host) -> Path:
         if client.run(["test", "-d", self.path], timeout_s=SHORT_S, check=False).returncode != 0:
