@@ -435,7 +435,7 @@ def test_a_campaign_of_another_user_names_no_file_of_passwords(
     mounted = '[[filesystem]]\nkind = "directory"\npath = "/mnt"\nbeegfs = {management = "192.0.2.8:8010"}\n'
     path.write_text(TEXT + mounted)
     assert campaign.read(path).trials
-    path.write_text(TEXT + mounted.replace("}", ', secret = "/root/.token"}'))
+    path.write_text(TEXT + mounted.replace("}", ', secret = "/home/me/.token"}'))
     with pytest.raises(CampaignError, match=fault):  # of which the tool sends a digest
         campaign.read(path)
 
@@ -444,7 +444,7 @@ def test_a_campaign_of_another_user_names_no_file_of_passwords(
 @pytest.mark.parametrize("option", ["community_file", "authentication_file", "privacy_file"])
 def test_a_file_of_meters_of_another_user_names_no_file_of_passwords(option: str, tmp_path: Path) -> None:
     meter = '[[meter]]\nkind = "snmp_pdu"\nmodel = "apc"\noutlet = 3\naddress = "192.0.2.7"\n'
-    (path := tmp_path / "theirs.toml").write_text(f'{meter}{option} = "/root/.token"\n')
+    (path := tmp_path / "theirs.toml").write_text(f'{meter}{option} = "/home/me/.token"\n')
     os.chown(path, 65534, 65534)
     with pytest.raises(CampaignError, match="belongs to another user"):
         campaign.meters([str(path)])
@@ -454,7 +454,7 @@ def test_a_file_of_meters_of_another_user_names_no_file_of_passwords(option: str
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_tuning_of_another_user_names_no_file_of_passwords(tmp_path: Path) -> None:
-    secret = '[[meter]]\nkind = "shelly"\naddress = "192.0.2.7"\npassword_file = "/root/.token"\n'
+    secret = '[[meter]]\nkind = "shelly"\naddress = "192.0.2.7"\npassword_file = "/home/me/.token"\n'
     begun = folders.Begun(Request("MiB/J", 9), TEXT + secret, (), {})
     folders.begin(tmp_path / "theirs", begun, {})
     os.chown(tmp_path / "theirs/campaign.toml", 65534, 65534)
@@ -475,7 +475,7 @@ def test_every_option_that_names_a_secret_is_known_as_one() -> None:
     theirs = CampaignSource("theirs.toml", {}, owner=65534)
     for name, kind, option in options:
         with pytest.raises(CampaignError, match="belongs to another user"):
-            check_passwords({name: [{"kind": kind, option: "/root/.token"}]}, theirs)
+            check_passwords({name: [{"kind": kind, option: "/home/me/.token"}]}, theirs)
 
 
 def test_a_file_beside_a_campaign_is_not_one_elsewhere_by_a_link(tmp_path: Path) -> None:
