@@ -78,8 +78,8 @@ def written(
     Args:
         reproduction: one of `reproductions`.
         scale: speed of the virtual hosts relative to the real ones; the default suits two cores.
-        shrink: the divisor of the paper's sizes; the default needs less than an hour, and is 1 on hosts
-            of your own.
+        shrink: the divisor of the paper's sizes; the default needs at most 45 minutes, and is 1 on
+            hosts of your own.
         repetitions: of each data point; the paper's by default.
         testbed: a TOML file with [testbed], and perhaps [[meter]], which replace the virtual ones.
         also: kinds of file systems that no distribution has, to be measured as well.

@@ -217,7 +217,8 @@ def read(format: str, texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
 
 
 def _apart(format: str, texts: Texts, hints: Told) -> list[tuple[Texts, Told]]:
-    """Return the output of each host that one file has of this format, with what is told of it; else all as it is.
+    """Split a file with several hosts' outputs of this format into one text per host, with the hints for each; leave
+    anything else as it is.
 
     Raises ValueError: other than one client of each host are named.
     """
