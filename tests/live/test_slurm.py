@@ -130,12 +130,13 @@ def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_continues(lab: Sl
     ), said
     assert list((home / "results").rglob("record.json")) == []
     until(lambda: lab.processes("perjoule", "^fio") == [] and lab.jobs() == "")
+
+    def folders(node: str) -> tuple[int, str]:
+        listed = lab.run("find", "/var/tmp/perjoule-nobody", "-mindepth", "1", "-type", "d", node=node)
+        return listed.returncode, listed.stdout
+
+    until(lambda: [folders(node) for node in ("n1", "n2")] == [(0, ""), (0, "")])
     assert time.monotonic() - began_s < 20  # after 30 s Slurm kills what is left
-    folders = [
-        lab.run("find", "/var/tmp/perjoule-nobody", "-mindepth", "1", "-type", "d", node=name)
-        for name in ("n1", "n2")
-    ]
-    assert [(found.returncode, found.stdout) for found in folders] == [(0, "")] * 2
 
     # By env: salloc looks for its program by access(2), which ignores the capability that opens this checkout
     # to the user.
