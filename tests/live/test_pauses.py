@@ -162,6 +162,7 @@ def test_a_write_during_which_perjoule_stood_still_is_not_kept(
     assert throughput_mib(tmp_path) == pytest.approx(RATE_MIB, rel=NEAR)
 
 
+@pytest.mark.slow  # by day: a write, above
 def test_a_read_during_which_perjoule_stood_still_is_right_and_doubted(
     lab: dict[str, Any], tmp_path: Path
 ) -> None:

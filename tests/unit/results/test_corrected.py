@@ -16,9 +16,9 @@ from perjoule.summary import summary
 from places import ROOT
 
 HC4 = catalogue.cluster("odroid-hc4")
-# of a few MB: the others differ by their trials
+# of 2 MB at most: the others differ by their trials
 BUNDLES = [
-    path for path in sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip")) if path.stat().st_size < 4e6
+    path for path in sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip")) if path.stat().st_size < 2e6
 ]
 OF_HC4 = [path for path in BUNDLES if not path.stem.startswith("hep-pc-")]
 

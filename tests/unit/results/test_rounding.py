@@ -27,9 +27,9 @@ from places import ROOT
 
 EARLIER = sorted(Path(__file__).with_name("earlier").iterdir())
 GOLDEN = sorted((ROOT / "tests" / "unit" / "store" / "golden").iterdir())
-# of a few MB: the others have more trials of the same kinds, and verify in tests/browser/test_list.py
+# of 2 MB at most: the others have more trials of the same kinds, and verify in tests/browser/test_list.py
 BUNDLES = [
-    path for path in sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip")) if path.stat().st_size < 4e6
+    path for path in sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip")) if path.stat().st_size < 2e6
 ]
 ROUNDING = 4 * 2.0**-52
 
