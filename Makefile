@@ -11,8 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start wo
 # Each process begins with its share of the files, so that few fixtures of modules are made twice. One more than there are
 # cores, since tests also wait: for children, clocks and disks.
 SIDE_BY_SIDE := --numprocesses $(shell expr $$(nproc) + 1) --dist worksteal
-# Tests of real daemons mostly wait: seven keep two cores busy; what shares a fixture of its file shares a process.
-WAITING := --numprocesses 7 --dist loadgroup
+# Tests of real daemons mostly wait: six keep two cores busy; what shares a fixture of its file shares a process.
+WAITING := --numprocesses 6 --dist loadgroup
 # To collect all others takes longer than most of the tests that run alone.
 ALONE = $(sort $(shell grep -rl --include="test_*.py" "mark\.alone" tests))
 AGAIN := --numprocesses 0 --last-failed --last-failed-no-failures none --exitfirst -rfEp

@@ -55,7 +55,7 @@ def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
     until_s = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < until_s, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(0.1)  # many ask by a program
 
 
 def toml(

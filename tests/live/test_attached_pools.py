@@ -39,7 +39,7 @@ def measured(
     return record, done
 
 
-@pytest.mark.parametrize("kind", by_day(STORES, "pool", "image"))
+@pytest.mark.parametrize("kind", by_day(STORES, "pool"))
 def test_a_store_is_measured_with_its_state_and_left_as_it_was(kind: str) -> None:
     with store(kind) as there:
         before = there.administered()

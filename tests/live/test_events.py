@@ -372,7 +372,7 @@ def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple
 
 
 @NEEDS_SSHD
-@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "cephfs"), BY_NIGHT])
+@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "moosefs"), BY_NIGHT])
 def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(
     name: str,
 ) -> None:

@@ -59,6 +59,7 @@ def lines(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow  # by day: test_workload_contract.py; tests/unit/workloads
 def test_a_checkpoint_costs_what_its_ranks_noted(tmp_path: Path) -> None:
     text = f"""{TOP}
 [[filesystem]]
