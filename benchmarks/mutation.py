@@ -56,8 +56,6 @@ import pytest
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])  # instead of this folder, whose coverage.py is another one
-from scipy import stats
-
 from benchmarks._covering import EVERY, PACKAGE, ROOT, Covered, covering, test_files
 from benchmarks._swapping import loaded
 
@@ -516,6 +514,8 @@ def _mentions(text: str) -> set[str]:
 
 def interval(caught_count: int, count: int) -> str:
     """The share that was caught, and its 95 % interval (Wilson)."""
+    from scipy import stats  # which takes a second that every process of the tests would wait for
+
     share = stats.binomtest(caught_count, count).proportion_ci(method="wilson")
     return (
         f"caught {caught_count} of {count}: {caught_count / count:.1%} ({share.low:.1%} to {share.high:.1%})"
