@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from math import ceil, isfinite
+from math import ceil, inf, isfinite
 
 from perjoule.model.campaign import Trial
 from perjoule.model.doubts import Doubt
@@ -132,13 +132,18 @@ class Replacement:
     machines_ratio: Interval  # low-power machines for one server at the same throughput
     # their power over the server's, for as many as that, a fraction included; None if refused
     power_ratio: Interval | None
-    whole_power_ratio: Interval | None  # the same for `machines_count`
+    whole_power_ratio: Interval | None  # the same for whole machines, as many as `machines_counts` may be
     refused: str = ""  # why power is not compared
 
     @property
     def machines_count(self) -> int:
         """The number of whole machines that one must buy, for the mean."""
-        return _whole(self.machines_ratio.mean)
+        return int(_whole(self.machines_ratio.mean))
+
+    @property
+    def machines_counts(self) -> tuple[float, float]:
+        """The fewest and the most whole machines that the interval of their number allows."""
+        return _whole(self.machines_ratio.low), _whole(self.machines_ratio.high)
 
     @property
     def verdict(self) -> str:
@@ -157,5 +162,5 @@ class Replacement:
         )
 
 
-def _whole(machines: float) -> int:
-    return max(1, ceil(machines - 1e-9))  # 3 of 3.0000000001 are 3
+def _whole(machines: float) -> float:
+    return max(1.0, float(ceil(machines - 1e-9))) if isfinite(machines) else inf  # 3 of 3.0000000001 are 3

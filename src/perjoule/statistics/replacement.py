@@ -7,8 +7,10 @@ means with an interval on logarithms by Welch, so throughput and power of one re
 count together. The question is that of Pavan et al., Energy Consumption and Performance Analysis Between SSD
 and HDD, section 4.
 
-Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. Power of
-different grades is not compared; the number of machines is known nevertheless.
+Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. The number
+of whole ones is uncertain, too: their power reaches from that of the fewest to that of the most which the
+interval of machines allows. Power of different grades is not compared; the number of machines is known
+nevertheless.
 """
 
 from collections.abc import Sequence
@@ -94,17 +96,11 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
         refused=refused,
     )
     each = None if refused else ratio(POWER, low_power, server)
-    return (
-        replace(replacement, whole_power_ratio=_times(each, replacement.machines_count))
-        if each
-        else replacement
-    )
+    return replace(replacement, whole_power_ratio=_of_whole(each, replacement)) if each else replacement
 
 
-def _times(interval: Interval, factor: float) -> Interval:
-    return Interval(
-        interval.mean * factor,
-        interval.low * factor,
-        interval.high * factor,
-        tuple(value * factor for value in interval.values),
-    )
+def _of_whole(each: Interval, replacement: Replacement) -> Interval:
+    """Return the power of whole machines over the server's, from that of one."""
+    fewest, most = replacement.machines_counts
+    mean = each.mean * replacement.machines_count
+    return Interval(mean, each.low * fewest, each.high * most, (mean,))

@@ -117,6 +117,25 @@ def test_the_verdict_is_of_whole_machines(watts, verdict):
     )
 
 
+def test_whole_machines_are_as_many_as_the_interval_of_their_number_allows():
+    """Four draw less than the server, five draw more, and nobody knows whether four are enough."""
+    found = one(cell("pc", [398.0, 404.0, 392.0], 22.0), cell("mpsoc", [100.0] * 3, 5.0))
+    assert 3 < found.machines_ratio.low < 4 < found.machines_ratio.high < 5
+    power = present(found.whole_power_ratio)
+    assert (power.mean, power.low, power.high) == pytest.approx((4 * 5 / 22, 4 * 5 / 22, 5 * 5 / 22))
+    assert found.verdict == "not significantly different"
+
+
+def test_a_wrong_verdict_on_whole_machines_is_as_rare_as_it_says_where_their_number_is_nearly_whole():
+    """Four are just enough, and draw less than the server; by the mean alone every other verdict says five."""
+    random, wrong_count = np.random.default_rng(6), 0
+    for _ in range(400):
+        pc = cell("pc", 400 * np.exp(random.normal(0, 0.02, 5)), 21.0)
+        mpsoc = cell("mpsoc", 100 * np.exp(random.normal(0, 0.02, 5)), 5.0)
+        wrong_count += one(pc, mpsoc).verdict == "more power"
+    assert wrong_count / 400 < 0.05 + 3 * sqrt(0.05 * 0.95 / 400)
+
+
 def test_the_server_is_the_machine_that_draws_more_whatever_the_order():
     low, high = ("MPSoC", cell("mpsoc", [100.0], 5.0)), ("PC", cell("pc", [220.0], 20.0))
     assert (
