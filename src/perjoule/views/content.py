@@ -154,10 +154,16 @@ class Content:
     @cached_property
     def replacements(self) -> tuple[Replacement, ...]:
         """How many of one machine replace another, of all folders."""
+        from perjoule.statistics.instruments import told_apart
         from perjoule.statistics.replacement import machines, replacements
 
-        folders = [self, *map(Content, self.beside)]
-        return replacements([pair for folder in folders for pair in machines(folder.records, folder.cells)])
+        records = list(self.records)
+        measured = [*machines(self.records, self.cells)]
+        for folder in map(Content, self.beside):
+            apart = told_apart(folder.cells, folder.records, records, folder.name)
+            measured += machines(folder.records, apart)
+            records += folder.records
+        return replacements(measured)
 
     @cached_property
     def recalculation(self) -> Recalculation | None:

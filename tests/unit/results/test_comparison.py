@@ -201,3 +201,20 @@ def test_a_drift_is_a_doubt_of_the_campaign_by_itself(side) -> None:
     told = campaign_doubts(one.cells)
     assert any(line.startswith("MiB/s drifts by +") for line in told)
     assert campaign_doubts([replace(one.cells[0], ran=one.cells[0].ran[:3])]) == ()
+
+
+def test_errors_of_two_meters_of_one_name_do_not_cancel_between_folders(side) -> None:
+    def metered(of: Side, address: str) -> Side:
+        meters = (Spec("shelly", {"address": address}, "shelly"),)
+        records = tuple(replace(r, trial=replace(r.trial, meters=meters)) for r in of.records)
+        points = tuple(replace(p, trial=replace(p.trial, meters=meters)) for p in of.points)
+        shared = {"efficiency_bytes_per_j": {"shelly: gain": 0.05}}
+        cells = tuple(replace(cell, shared=shared) for cell in of.cells)
+        return replace(of, records=records, points=points, cells=cells)
+
+    one, other = side("a", {"moosefs": BEFORE}), side("b", {"moosefs": AFTER}, began_s=1e5)
+    rows = [compare(metered(one, "10.0.0.1"), metered(other, f"10.0.0.{n}")).rows[1] for n in (1, 2)]
+    assert [row.verdict for row in rows] == [
+        "significantly worse than a",
+        "not significantly different from a: within the uncertainty of b: shelly: gain",
+    ]

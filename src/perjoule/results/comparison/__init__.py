@@ -3,7 +3,7 @@ numbers.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 from perjoule.model import Direction, Interval, Reality
@@ -16,6 +16,7 @@ from perjoule.results.sides import Key, Side, matched
 from perjoule.results.table import few
 from perjoule.statistics.better import Judge, Verdict, refusal, refused_verdict, verdict
 from perjoule.statistics.changes import Difference, undeclared
+from perjoule.statistics.instruments import told_apart
 from perjoule.statistics.intervals import hedges_g
 from perjoule.statistics.modes import summarised_by_median
 
@@ -96,6 +97,9 @@ def compare(
     Raises:
         CampaignError: the two have nothing in common.
     """
+    if first.records is not second.records:
+        apart = told_apart(second.cells, second.records, first.records, second.name)
+        second = replace(second, cells=apart)
     pairs = matched(first, second)
     rows: list[ComparisonRow] = []
     suspects = [change.name for change in undeclared(changes)]
