@@ -16,7 +16,8 @@ from perjoule.papers.audit.span import Span
 from perjoule.papers.claims.cases import Among, ClaimCase, contrasted, lacking, words
 from perjoule.papers.facts import MeasuredMetric, NumberPair
 from perjoule.papers.published import Claim
-from perjoule.statistics.better import Judge, Verdict
+from perjoule.statistics.better import Judge, Verdict, sample
+from perjoule.statistics.contrast import contrast
 from perjoule.statistics.spread import Spreads, spread_ratio
 
 Holds = Literal["holds here", "doesn't hold here", "can't tell"]
@@ -113,11 +114,14 @@ def only_if(among: Among, _cases: Sequence[ClaimCase], judge: Judge, _pooled_cou
 
 
 def bounded(among: Among, measured: Sequence[MeasuredMetric], least: Span, most: Span) -> Judged:
-    """Judge that every number lies within limits, by where its interval lies."""
+    """Judge that every number lies within limits, by where its interval lies, with the error that all of its
+    repetitions share.
+    """
     inside, beyond = 0, list[MeasuredMetric]()
     limited = [m for m in measured if len(m.interval.values) > 1]
     for measurement in limited:
-        interval = measurement.interval
+        repetitions = sample(measurement.cell, measurement.metric)
+        interval = contrast([(1.0, repetitions)]).interval(len(limited))
         inside += interval.low >= least.low and interval.high <= most.high
         if interval.high < least.low or interval.low > most.high:
             beyond.append(measurement)
