@@ -47,12 +47,11 @@ def _powers(
     load: "Load", boundary: str, channels: "Signed", began_s: float, ended_s: float
 ) -> dict[str, float]:
     """Return the mean, lowest and highest power of a boundary. Power is the same in emulated time."""
-    from perjoule.energy.power import joules
     from perjoule.trial.timeline import signed_w
 
     numbers: dict[str, float] = {}
-    if (whole_j := joules(load.reading.signed(channels), began_s, ended_s)) is not None:
-        numbers[MEAN.of(boundary).key] = whole_j / (ended_s - began_s)
+    if (drawn_j := load.reading.drawn_j(channels, began_s, ended_s)) is not None:
+        numbers[MEAN.of(boundary).key] = drawn_j / (ended_s - began_s)
     watts = signed_w(load.reading, channels, began_s, ended_s)
     known_w = watts[watts == watts]  # NaN is not known
     if len(known_w):

@@ -75,3 +75,16 @@ def test_a_load_alone_has_none_and_one_of_two_loads_has_all(made):
     read = made.results((16.0, 20.0), (16.0, 20.0), direction="read")
     both = points(benchmark(made, moved=(*write, *read)), watts(made))
     assert {point.direction: "whole_w" in point.metrics for point in both} == {"write": True, "read": False}
+
+
+def test_what_a_cut_sample_beside_idle_time_has_beyond_idle_power_was_inside(made):
+    """Means of 2 s: that up to 6 s has 1 s of 10 W before the benchmark and 1 s of 40 W in it, the last one 1 s
+    of 20 W and 1 s of 10 W.
+    """
+    t_s = np.arange(-8.0, 40.5, 2.0)
+    mean_w = np.select([t_s == 6.0, t_s == 26.0, (t_s > 6.0) & (t_s < 26.0)], [25.0, 15.0, 20.0], 10.0)
+    power = [made.series(made.channel(host, semantics="window mean"), t_s, mean_w, 2.0) for host in SERVERS]
+    record = benchmark(made)
+    idle_before = tuple(Phase("baseline", -3.0, 5.0) if p.name == "baseline" else p for p in record.phases)
+    (point,) = points(replace(record, phases=idle_before), power)
+    assert point.metrics["whole_w"] == pytest.approx(3 * (40.0 * 1 + 20.0 * 19) / 20)
