@@ -16,7 +16,7 @@ PER_J = Metric("objects_per_j", "objects/J", Unit("objects/J", "1/J"),
                energy=True, together=True, headline=True)  # fmt: skip
 ENERGY = Metric("energy_per_object_j", "mJ/object", Unit("mJ/object", "J", 1e-3),
                 "energy of the servers without the switch / objects", "lower",
-                energy=True, together=True, headline=True)  # fmt: skip
+                energy=True, headline=True)  # fmt: skip
 METRICS = (PER_S, PER_J, ENERGY)
 
 

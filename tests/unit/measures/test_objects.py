@@ -43,3 +43,11 @@ def test_a_load_without_objects_or_joules_has_none(made):
     counted = replace(record, outcome=replace(record.outcome, measured={OBJECTS: 640.0}))
     (point,) = points(counted, [])
     assert {"objects_per_s", "objects_count"} == {key for key in point.metrics if "object" in key}
+
+
+def test_joules_by_the_object_stay_where_clients_hardly_loaded_together_as_of_all_other_work(made):
+    apart = made.results((10.0, 20.0), (19.5, 29.5))
+    record = made.record(moved=apart)
+    record = replace(record, outcome=replace(record.outcome, measured={OBJECTS: 640.0}))
+    (point,) = points(record, [made.steady(host, 2.5) for host in ("storage-1", "storage-2", "metadata-1")])
+    assert {key for key in point.metrics if "object" in key} == {"objects_count", "energy_per_object_j"}
