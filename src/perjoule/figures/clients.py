@@ -147,8 +147,11 @@ def panel_title(load: str) -> str:
 def _drawn(cell: Cell, key: str, by_median: Sequence[Cell]) -> Interval:
     """Return what is drawn of a metric: its mean and interval, or median and range."""
     interval = cell.metrics[key]
-    if cell not in by_median:
-        return interval
+    return median_and_range(interval) if cell in by_median else interval
+
+
+def median_and_range(interval: Interval) -> Interval:
+    """Return what is drawn of repetitions without a useful mean."""
     values = interval.values
     return Interval(median(values), min(values), max(values), values)
 

@@ -5,37 +5,32 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model import Interval
 from perjoule.model.format import any_number
+from perjoule.model.metrics import Metric
 
 _ROW_HEIGHT = 30
 
 
 @dataclass(frozen=True)
 class Best:
-    """The highest mean of a results folder; ends are infinite without an interval."""
+    """The row of a results folder that prints the most."""
 
     results: str
     of: str
-    mean: float
-    low: float
-    high: float
+    shown: Interval  # as drawn, in SI units: mean and interval, or median and range
 
 
-def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) -> Spec:
-    """Draw a bar for each campaign, in the given order; values are in `unit`."""
+def overview(bars: Sequence[Best], metric: Metric, title: str, notes: Sequence[str]) -> Spec:
+    """Draw a bar for each campaign, in the given order."""
     rows = [bar.results for bar in bars]
-    values = [
-        {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{any_number(bar.mean)} {unit}"}
-        | ({"low": bar.low, "high": bar.high} if isfinite(bar.high - bar.low) else {})
-        for row, bar in zip(rows, bars, strict=True)
-    ]
-    x = {"type": "quantitative", "title": unit}
+    x = {"type": "quantitative", "title": metric.unit.symbol}
     y = {"field": "row", "type": "nominal", "sort": rows, "title": None}
     tooltip = [{"field": name} for name in ("row", "of", "value")]
     layers: list[Spec] = [
         {
             "mark": {"type": "bar", "height": {"band": 0.6}},
-            "encoding": {"x": {"field": "mean", **x}, "y": y, "tooltip": tooltip},
+            "encoding": {"x": {"field": "centre", **x}, "y": y, "tooltip": tooltip},
         },
         {
             "transform": [{"filter": "isValid(datum.low)"}],
@@ -44,4 +39,13 @@ def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) 
         },
     ]
     size = {"width": FULL_WIDTH - 180, "height": max(60, _ROW_HEIGHT * len(bars))}
+    values = [_row(bar, metric) for bar in bars]
     return titled({**size, "data": {"values": values}, "layer": layers}, title, notes)
+
+
+def _row(bar: Best, metric: Metric) -> Spec:
+    unit = metric.unit
+    centre, low, high = (end / unit.per for end in (bar.shown.mean, bar.shown.low, bar.shown.high))
+    ends = {"low": low, "high": high} if isfinite(high - low) else {}
+    value = f"{any_number(centre)} {unit.symbol}"
+    return {"row": bar.results, "of": bar.of, "centre": centre, "value": value, **ends}

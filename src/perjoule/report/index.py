@@ -8,13 +8,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from perjoule.figures import vega
+from perjoule.figures.clients import MEDIANS, median_and_range
 from perjoule.figures.overview import Best, overview
-from perjoule.model import Cell
+from perjoule.model import Cell, Interval
 from perjoule.model.metrics import RANKED, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document
 from perjoule.results.limitations import SIMULATED, graded, simulated_notes
-from perjoule.results.table import Table, few, with_meter
+from perjoule.results.table import Table, few, printed_number, with_meter
+from perjoule.statistics.modes import summarised_by_median
 from perjoule.store import Results
 from perjoule.views.content import Content
 
@@ -32,9 +34,9 @@ class IndexEntry:
     href: str
 
     def best(self, metric: str) -> Cell | None:
-        """The cell with the highest mean."""
+        """The cell whose row prints the most."""
         having = [cell for cell in self.content.cells if metric in cell.metrics]
-        return max(having, key=lambda cell: cell.metrics[metric].mean, default=None)
+        return max(having, key=lambda cell: printed_number(cell, metric), default=None)
 
     @property
     def grade(self) -> str:
@@ -57,15 +59,17 @@ def index(title: str, entries: Sequence[IndexEntry]) -> str:
     """Lay the page out as HTML, the latest campaign first."""
     ordered = sorted(entries, key=lambda entry: -_ended_s(entry.content))
     figures: dict[str, vega.Spec] = {}
-    for name, metric in zip(("throughput", "efficiency"), RANKED, strict=True):
-        if bars := [_bar(entry, cell, metric) for entry in ordered if (cell := entry.best(metric))]:
-            unit = metric_of(metric).unit.symbol
+    for name, key in zip(("throughput", "efficiency"), RANKED, strict=True):
+        if bests := [(entry, cell) for entry in ordered if (cell := entry.best(key))]:
+            metric = metric_of(key)
             names = [entry.name for entry in ordered if simulated_notes(entry.content.cells)]
             notes = [
                 "mean and 95 % interval; each on its own hosts",
+                *([MEDIANS] if any(summarised_by_median(cell) for _, cell in bests) else []),
                 *([f"{SIMULATED}: {few(names)}"] if names else []),
             ]
-            figures[name] = overview(bars, unit, f"Best {unit} of each campaign", notes)
+            bars = [Best(entry.name, _named(cell), _drawn(cell, key)) for entry, cell in bests]
+            figures[name] = overview(bars, metric, f"Best {metric.unit.symbol} of each campaign", notes)
     return document(
         "index.html",
         title,
@@ -99,11 +103,9 @@ def _named(cell: Cell) -> str:
     return f"{cell.filesystem}, {cell.direction}, {clients_text(cell.clients_count)}"
 
 
-def _bar(entry: IndexEntry, cell: Cell, metric: str) -> Best:
-    interval, per = cell.metrics[metric], metric_of(metric).unit.per
-    return Best(
-        entry.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high))
-    )
+def _drawn(cell: Cell, key: str) -> Interval:
+    interval = cell.metrics[key]
+    return median_and_range(interval) if summarised_by_median(cell) else interval
 
 
 def _ended_s(content: Content) -> float:

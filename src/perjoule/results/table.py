@@ -147,7 +147,7 @@ def _with_error(cell: Cell, key: str) -> str:
     return with_half(watts.mean, hypot((watts.high - watts.low) / 2, meter_ratio * watts.mean))
 
 
-def _printed(cell: Cell, key: str) -> float:
+def printed_number(cell: Cell, key: str) -> float:
     """Return the number that a row prints of a metric that it has, a mean or a median, in SI units."""
     return _STATISTICS[_of_row(cell, mean)](cell.metrics[key])
 
@@ -286,7 +286,7 @@ def _ranked(cells: Sequence[Cell]) -> list[Cell]:
     keys = [key for key in (*PER_JOULE, IDLE[0], *RATES) if key in measured][:1]
 
     def rank(cell: Cell) -> tuple[float, ...]:
-        best = (-_printed(cell, key) if key in cell.metrics else inf for key in keys)
+        best = (-printed_number(cell, key) if key in cell.metrics else inf for key in keys)
         return cell.clients_count, 0 if set(keys) <= {*RATES} else _standing(cell), *best
 
     return sorted(cells, key=rank)
