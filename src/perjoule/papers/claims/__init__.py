@@ -53,8 +53,11 @@ def _judged(
 
 
 def _among(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> Among:
-    factor = span.evaluate(claim.factor, lambda id: exactly(paper.number(id).value)).middle
-    return Among(claim, paper, measurements, factor)
+    return Among(claim, paper, measurements, _factor(claim.factor, paper))
+
+
+def _factor(text: str, paper: Paper) -> float:
+    return span.evaluate(text, lambda id: exactly(paper.number(id).value)).middle
 
 
 _ORDERED = ("best", "above", "rising", "falling", "wider")
@@ -86,7 +89,8 @@ def _cases(among: Among) -> list[ClaimCase] | str:
         cases = among.widened()
     else:
         pairs = claim.pairs or ((claim.which, claim.than),)
-        cases = [case for pair in pairs for case in among.paired(pair)]
+        own = [_factor(text, among.paper) for text in claim.factors] or [among.factor] * len(pairs)
+        cases = [case for pair, factor in zip(pairs, own, strict=True) for case in among.paired(pair, factor)]
     return cases or _NOTHING
 
 

@@ -146,16 +146,17 @@ class Among:
                 return lacking(", ".join(map(str, {**self.facts, **side}.values())), self.every)
         return ""
 
-    def paired(self, pair: FactPair) -> list[ClaimCase]:
-        """Pair cells that are equal except for the claim's facts."""
+    def paired(self, pair: FactPair, factor: float | None = None) -> list[ClaimCase]:
+        """Pair cells that are equal except for the claim's facts; `factor` is the pair's own."""
         which, than = map(self.translated, pair)
+        factor = self.factor if factor is None else factor
         different = {*which, *than, *self._of_one_side(which, than)}
         across = "quantity" in different
         smaller_of: dict[object, list[MeasuredMetric]] = {}
         for smaller in (m for m in self.measured if m.has(**than)):
             smaller_of.setdefault(_alike(smaller, different, across=across), []).append(smaller)
         return [
-            ClaimCase(_case(larger, different), larger, smaller, factor=self.factor)
+            ClaimCase(_case(larger, different), larger, smaller, factor=factor)
             for larger in self.measured
             if larger.has(**which)
             for smaller in smaller_of.get(_alike(larger, different, across=across), ())

@@ -7,6 +7,7 @@ pair elsewhere. The definitions are in docs/explanations/how-numbers-are-made.md
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
+from statistics import geometric_mean
 from typing import Literal
 
 from perjoule.model import Interval
@@ -238,7 +239,8 @@ def _each(
 
 
 def _over_all(among: Among, cases: Sequence[ClaimCase], judge: Judge, count: int) -> Verdict:
-    return contrasted(judge, _mean(among.ends(cases)), count, cases[0].factor)
+    factor = geometric_mean(case.factor for case in cases)
+    return contrasted(judge, _mean(among.ends(cases)), count, factor)
 
 
 def _mean(each: Sequence[Sequence[tuple[float, MeasuredMetric]]]) -> list[tuple[float, MeasuredMetric]]:

@@ -157,8 +157,9 @@ class Claim:
     - "holds": the comparison `holds` over ids.
 
     `cases` says how many may be reversed: in "nearly all" one in five, in "most" fewer than half. With a
-    `factor`, a ratio is one over this. A claim that the paper shows only in a figure, without numbers, can be
-    checked only against measurements, or by bounds if it has `holds` too.
+    `factor`, or with `factors`, one for each of `pairs`, a ratio is one over this. A claim that the paper shows
+    only in a figure, without numbers, can be checked only against measurements, or by bounds if it has `holds`
+    too.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -186,7 +187,8 @@ class Claim:
     along: str = ""
     per: tuple[str, ...] = ()
     cases: Literal["all", "nearly all", "most"] = "all"
-    factor: str = "1"  # an expression over ids, like the next but one
+    factor: str = "1"  # an expression over ids, like the next and both limits
+    factors: tuple[str, ...] = ()  # of each of `pairs`, instead of `factor`
     within: Annotated[float, Field(gt=1)] = 1.25
     least: str = ""
     most: str = ""
@@ -207,7 +209,7 @@ class Claim:
     @property
     def expressions(self) -> tuple[str, ...]:
         """All expressions over ids."""
-        return self.holds, self.factor, self.least, self.most
+        return self.holds, self.factor, *self.factors, self.least, self.most
 
 
 @dataclass(frozen=True)

@@ -67,12 +67,16 @@ class _File(_Strict):
     claim: list[Claim] = []
 
     @model_validator(mode="after")
-    def _sourced(self) -> Self:
+    def _consistent(self) -> Self:
         for table in self.table:
             if self.kind == "claims" and not (table.source and table.date):
                 raise ValueError(
                     f'claims need the source and the date of each table; "{table.place}" lacks one'
                 )
+        for claim in self.claim:
+            if claim.factors and len(claim.factors) != len(claim.pairs):
+                counts = f"{len(claim.factors)} factors for {len(claim.pairs)} pairs"
+                raise ValueError(f'the claim "{claim.text}" has {counts}')
         return self
 
 

@@ -158,6 +158,35 @@ def test_a_factor_is_what_the_first_must_exceed_the_second_by(moosefs, expected)
     assert present(found.ratio).mean == pytest.approx(moosefs / 300)
 
 
+@pytest.mark.parametrize(
+    ("rule", "of_each", "expected"),
+    [
+        # three over one and two over the other, as both are claimed to be
+        ("above", (330.0, 220.0), "holds here"),
+        ("above", (330.0, 180.0), "doesn't hold here"),  # reversed for the second alone
+        ("above", (250.0, 270.0), "doesn't hold here"),
+        ("up to", (180.0, 200.0), "holds here"),  # 0.6 of the one and all of the other
+        ("up to", (300.0, 100.0), "holds here"),
+        ("up to", (180.0, 100.0), "doesn't hold here"),
+        ("up to", (300.0, 300.0), "doesn't hold here"),
+    ],
+)
+def test_pairs_may_have_factors_of_their_own(rule, of_each, expected):
+    claim = (
+        f'rule = "{rule}"\namong = {{ quantity = "throughput" }}\n'
+        'pairs = [[{ cluster = "a" }, { cluster = "unit" }], [{ cluster = "b" }, { cluster = "unit" }]]\n'
+        'factors = ["three", "three - 1"]'
+    )
+    clusters_rates = dict(zip(("a", "b", "unit"), (*of_each, 100.0), strict=True))
+    each = [
+        measured
+        for cluster, rate in clusters_rates.items()
+        for measured in rates("moosefs", {1: rate}, cluster=cluster)
+    ]
+    found = verdict(claim, each)
+    assert (found.verdict, found.cases_count) == (expected, 2)
+
+
 MACHINES = ("pc-ssd", "mpsoc-ssd", "pc-hdd", "mpsoc-hdd")
 
 

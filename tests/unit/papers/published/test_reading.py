@@ -110,6 +110,12 @@ def test_tables_are_places_with_rows_and_those_called_so(rows_place, numbers_pla
         ('"220.0 MiB/s"', '"many MiB/s"', "is not a printed number"),
         ('id = "both"', 'id = "{0}"', "Replacement index 0"),
         ("title =", "tilte =", "title"),
+        (
+            '[[table]]\nplace = "section 2"',
+            '[[claim]]\nplace = "section 2"\ntext = "so"\nrule = "above"\nfactors = ["2"]\n'
+            '[[table]]\nplace = "section 2"',
+            "1 factors for 0 pairs",
+        ),
         ("[[table]]", "[[table", "not TOML"),
     ],
 )
