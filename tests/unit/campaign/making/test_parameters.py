@@ -111,6 +111,12 @@ def green_storage(study: Study) -> Iterator[Parameter]:
     yield Parameter(
         (orange.beneath.kind, orange.beneath.mirror), ("zfs",) * 2 if "ZFS" in str(beneath) else ()
     )
+    direct_io = study.paper.configurations["arm-orangefs"]["direct_io"]
+    yield Parameter(orange.client, None, "and pvfs2fuse")
+    yield Parameter(orange.client == "fuse", direct_io == "yes")  # which always mounts with direct_io
+    yield Parameter(
+        ceph.client, None, "What mounted CephFS and OrangeFS on clients is not printed: ceph-fuse"
+    )
 
     first, one = study.built("Reference 1")
     data = next(node for node in one.hardware.nodes if node.role == "storage")
@@ -161,6 +167,14 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
     yield Parameter(study.workload["size"], f"{printed('beegfs_data') / 1e9:g} GiB")
     yield Parameter(study.workload["kind"], "ior", "The load engine is fio, not IOR")
     yield Parameter(1, printed("beegfs_threads"), "with 24 threads")
+    own = {id: study.paper.number(id).facts.get("configuration") for id in ("beegfs_data", "beegfs_threads")}
+    assert {*own.values()} == {"beegfs"}
+    yield Parameter("on both", "beegfs", "Threads and 6 GB of data are printed of BeeGFS alone")
+    load = drivers.workload(study.asked.trials[0].workload)
+    assert load.moved_bytes(2) == load.moved_bytes(1)
+    yield Parameter(
+        "all together", None, "and not whether each client moved as much: all together do, on CephFS too"
+    )
     yield Parameter("durable", "reported", DURABLE)
     yield Parameter("beside it", "alone", BURST)
     yield Parameter("installed", study.paper.configurations["cephfs"]["version"], VERSIONS)
@@ -181,6 +195,7 @@ def access_patterns(study: Study) -> Iterator[Parameter]:
     ceph, there = study.built("CephFS")
     yield Parameter(ceph.placement_groups_count, printed("ceph_pgs"))
     yield Parameter(ceph.copies_count, None, "How many copies there are is not printed")
+    yield Parameter(ceph.client, None, "What mounted CephFS on clients is not printed: ceph-fuse")
     yield Parameter(
         ceph.osd_size_bytes, printed("ceph_partition"), "OSDs have 12 GiB on disks of 16 GiB, not 50 GB"
     )
@@ -302,6 +317,7 @@ def hep(study: Study) -> Iterator[Parameter]:
     labels = {table["label"] for table in study.document["filesystem"]}
     yield Parameter(labels, {"Ceph"}, "The paper's files lay in Ceph")
     yield Parameter("a file", "objects", "keep a file below 64 MiB in one piece")
+    yield Parameter("client", "Ceph", "Results go to the client and not, as there, into Ceph")
     assert all(load.size_bytes / load.files_count < 64 * MIB for load in loads)
 
     copies = 1 + printed("hep_replicas")
@@ -341,6 +357,7 @@ def hep_pc(study: Study) -> Iterator[Parameter]:
     yield Parameter(boards.goal, 1 + printed("hep_replicas"))
     yield Parameter("moosefs", "Ceph", "files lay in Ceph with two copies")
     yield Parameter("a file", "objects", "MooseFS, with as many, keeps a file below 64 MiB in one piece")
+    yield Parameter("client", "Ceph", "Results go to the client and not, as there, into Ceph")
     assert load.size_bytes / load.files_count < 64 * MIB
 
     _, machine = study.built("desktop PC")
