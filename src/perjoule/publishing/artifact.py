@@ -187,8 +187,11 @@ def _table(rows: Table) -> str:
     """A table of Markdown; "" without rows."""
     if not rows.rows:
         return ""
-    lines = (rows.headers, tuple("---" for _ in rows.headers), *rows.rows)
-    return "\n".join(f"| {' | '.join(_plain(cell).replace('|', '/') for cell in line)} |" for line in lines)
+    headers, *lines = (
+        f"| {' | '.join(_plain(cell).replace('|', '/') for cell in line)} |"
+        for line in (rows.headers, *rows.rows)
+    )
+    return "\n".join((headers, f"|{' --- |' * len(rows.headers)}", *lines))
 
 
 def _plain(text: str) -> str:
