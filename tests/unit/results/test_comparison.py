@@ -167,9 +167,12 @@ def test_a_drift_is_reported_and_what_it_may_explain_is_not_a_verdict(side) -> N
 def test_outliers_are_shown_and_kept(side) -> None:
     found = compare(side("a", {"moosefs": (*BEFORE, 40.0)}), side("b", {"moosefs": AFTER}), ["MiB/s"])
     assert found.outliers == (
-        "a: moosefs, write 4 MiB, write, 2 clients, repetition 5: 40.00 MiB/s where 100.0 is typical",
+        "a: moosefs, write 4 MiB, 2 clients, repetition 5: 40.00 MiB/s where 100.0 is typical",
     )
     assert found.rows[0].before.values[-1] == 40 * MIB
+    systems = {"moosefs": (*BEFORE, 40.0), "cephfs": AFTER}
+    (own,) = compare(*between(side("a", systems), ("moosefs", "cephfs")), ["MiB/s"]).outliers
+    assert own.startswith("moosefs, write 4 MiB, 2 clients, repetition 5: 40.00 MiB/s")
 
 
 def test_a_limit_is_broken_only_by_the_whole_interval(side) -> None:

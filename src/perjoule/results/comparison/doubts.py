@@ -9,8 +9,9 @@ from perjoule.model import Doubt, Point
 from perjoule.model.doubts import COMPARISON
 from perjoule.model.format import number
 from perjoule.model.metrics import BY_LABEL
+from perjoule.model.units import clients_text
 from perjoule.results.sides import Key, Side
-from perjoule.results.table import few
+from perjoule.results.table import few, load_text
 from perjoule.statistics.contrast import in_turns
 from perjoule.statistics.outliers import outliers
 from perjoule.statistics.trends import findings
@@ -68,8 +69,10 @@ def outlier_lines(side: Side, metric: str) -> Iterator[str]:
         values = [point.metrics[of.key] / of.unit.per for point in with_metric]
         for n in outliers(values):
             typical = sorted(values)[len(values) // 2]
+            _, filesystem, workload, direction, clients_count = key
+            parts = (*([] if side.name == filesystem else [side.name]), filesystem)
+            of_row = f"{': '.join(parts)}, {load_text(workload, direction)}, {clients_text(clients_count)}"
             yield (
-                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition "
-                f"{with_metric[n].trial.repetition}: "
+                f"{of_row}, repetition {with_metric[n].trial.repetition}: "
                 f"{number(values[n])} {metric} where {number(typical)} is typical"
             )
