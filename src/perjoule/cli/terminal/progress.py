@@ -37,6 +37,7 @@ class ProgressDisplay:
         self.remaining = remaining
         self.headline, self.phase = "", ""
         self.settled: set[str] = set()  # ids of combinations that need no more repetitions
+        self._unseen: set[str] = set()  # said: what few repetitions can't show
         self.notice: Notice | None = None
         # t_s, and what the clients had sent and received, in bytes
         self.before: tuple[float, ...] | None = None
@@ -70,7 +71,10 @@ class ProgressDisplay:
                 assert notice.trial is not None
                 combination = replace(notice.trial, repetition=1).id
                 if combination not in self.settled:  # once, not with each repetition that is not needed
-                    err.print(Text(f"{notice.trial.text}: not needed, {notice.text}", style="dim"))
+                    reached, _, unseen = notice.text.partition("; ")
+                    why = reached if unseen in self._unseen else notice.text
+                    err.print(Text(f"{notice.trial.text}: not needed, {why}", style="dim"))
+                    self._unseen.add(unseen)
                 self.settled.add(combination)
             case "kept":
                 self._kept(notice)

@@ -183,6 +183,18 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(
     assert capsys.readouterr().err.count("not needed") == 2
 
 
+def test_what_few_repetitions_cannot_show_is_said_once_for_each_number_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = [replace(trials(1)[0], clients_count=count, repetition=4) for count in (1, 2, 3)]
+    progress = ProgressDisplay(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
+    for trial, repetitions_count in zip(asked, (3, 3, 4), strict=True):
+        text = f"MiB/J ± {trial.clients_count} %; unseen by {repetitions_count}"
+        progress(Notice("settled", text, trial=trial))
+    shown = [line.partition("not needed, ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert shown == ["MiB/J ± 1 %; unseen by 3", "MiB/J ± 2 %", "MiB/J ± 3 %; unseen by 4"]
+
+
 def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     said = "\x1b]0;owned\x07 \x1b[2J\x9b31m \u202e\udcff end"
     terminal = display.Terminal(
