@@ -12,7 +12,8 @@ from perjoule.campaign import own_options
 from perjoule.campaign.making import replication
 from perjoule.execution import runner
 from perjoule.model import Doubt, Json, Spec
-from perjoule.report.methods import methods
+from perjoule.report.methods import metered_hosts, methods
+from perjoule.report.page import ReportPage
 from perjoule.results.claims import claims_lines
 from perjoule.summary import summary
 from perjoule.summary.metered import MeteredTrial
@@ -56,8 +57,22 @@ def test_one_trial_is_reported_as_one(results: store.Results) -> None:
     said = "\n".join(methods(changed(found, records=found.records[:1], cells=(cell,))))
     assert "The only combination was measured once, 1 trial in all." in said
     assert "Limitations: the moon was full." in said
-    ends = re.search(r"servers' energy is (\S+ %)( to (\S+ %))? in a trial", said)
+    ends = re.search(r"this energy is (\S+ %)( to (\S+ %))? in a trial, from an", said)
     assert ends and ends[1] != ends[3]
+
+
+def test_the_methods_and_the_table_say_whose_energy_it_is(results: store.Results) -> None:
+    records = results.latest()
+    on_clients = tuple(replace(record, data_hosts=("client-1",)) for record in records)
+    of_servers, of_clients = (
+        "the servers, without switch and clients",
+        "the clients that ran the load and held",
+    )
+    for told, those in ((of_servers, records), (of_clients, on_clients)):
+        found = changed(Content(results), records=those)
+        assert f"Energy is that of {told}" in "\n".join(methods(found))
+        assert ReportPage(found, "").metered_hosts.startswith(told)
+    assert metered_hosts((*records, on_clients[0])) == f"{of_servers}; where clients held the data, of these"
 
 
 def test_no_uncertainty_is_stated_of_a_meter_that_states_no_accuracy(results: store.Results) -> None:
@@ -70,7 +85,7 @@ def test_no_uncertainty_is_stated_of_a_meter_that_states_no_accuracy(results: st
     first, *others = found.metered
     said = "\n".join(methods(changed(found, metered=tuple(map(unstated, found.metered)))))
     assert "expanded uncertainty" not in said
-    assert "No accuracy of the meter is stated, so the uncertainty of the servers' energy is unknown." in said
+    assert "No accuracy of the meter is stated, so the uncertainty of this energy is unknown." in said
     said = "\n".join(methods(changed(found, metered=(unstated(first), *others))))
     assert "The expanded uncertainty" in said
     assert "so the uncertainty of 1 of 8 energies is unknown" in said

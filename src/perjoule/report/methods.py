@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule import __version__
 from perjoule.campaign import own_options
+from perjoule.energy.hosts import data_hosts
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.calibration import calibrations
 from perjoule.model.format import number, percent
@@ -237,6 +238,18 @@ def _utc(moment_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment_s))
 
 
+def metered_hosts(records: Sequence[Record]) -> str:
+    """Say whose W, J and MiB/J rows have: the servers', or those of clients that hold the data themselves."""
+    servers = "the servers, without switch and clients"
+    of_clients = [
+        bool(holders := data_hosts(r)) and holders <= {h.name for h in r.hosts if h.role == "client"}
+        for r in records
+    ]
+    if of_clients and all(of_clients):
+        return "the clients that ran the load and held the data"
+    return servers + ("; where clients held the data, of these" if any(of_clients) else "")
+
+
 def _power(content: Content) -> Iterator[str]:
     if not content.channels:
         yield "No power was measured."
@@ -266,16 +279,16 @@ def _power(content: Content) -> Iterator[str]:
         if name == "net" and b.value_j
     ]
     shares = sorted(b.expanded_j / b.value_j for b, unstated in budgets if not unstated)
-    yield "Energy is that of the servers, without switch and clients, integrated by each channel's semantics."
-    yield "A failed read is a gap."
+    yield f"Energy is that of {metered_hosts(content.records)}."
+    yield "It is integrated by each channel's semantics; a failed read is a gap."
     if any("clients_energy_j" in cell.metrics for cell in content.cells):
-        yield "That of the clients that ran the load, and of both together, is given beside it."
+        yield "The energy of the clients that ran the load, and of both together, is given beside it."
     if shares and shares[-1]:
         span = " to ".join(dict.fromkeys(f"{percent(share, 1)} %" for share in (shares[0], shares[-1])))
-        whose = "The expanded uncertainty (95 %) of the servers' energy"
-        yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
+        yield f"The expanded uncertainty (95 %) of this energy is {span} in a trial,"
+        yield "from an uncertainty budget according to the GUM."
     if unstated_count := len(budgets) - len(shares):
-        of = f" of {unstated_count} of {len(budgets)} energies" if shares else " of the servers' energy"
+        of = f" of {unstated_count} of {len(budgets)} energies" if shares else " of this energy"
         yield f"No accuracy of the meter is stated, so the uncertainty{of} is unknown."
     if content.modelled:
         yield (

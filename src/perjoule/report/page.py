@@ -19,7 +19,7 @@ from perjoule.report.answers import (
     watts,
 )
 from perjoule.report.document import document
-from perjoule.report.methods import methods
+from perjoule.report.methods import metered_hosts, methods
 from perjoule.results.limitations import DoubtGroup, limitations
 from perjoule.results.table import Table, metrics_table, table
 from perjoule.views.content import Content
@@ -124,6 +124,11 @@ class ReportPage:
     def results(self) -> Table:
         """The main table."""
         return table(self.content.cells)
+
+    @property
+    def metered_hosts(self) -> str:
+        """Whose W, J and MiB/J these are."""
+        return metered_hosts(self.content.records)
 
     @property
     def metrics(self) -> Table:
