@@ -15,7 +15,7 @@ from perjoule.drivers.protocols import FileSystem, Host, Mounted, Testbed
 from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
 from perjoule.machine.each import each
-from perjoule.machine.mounts import SHORT_S, findmnt, is_local, unmounted
+from perjoule.machine.mounts import IN_MEMORY, SHORT_S, findmnt, is_local, unmounted
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Permit
 from perjoule.model.errors import MachineError
@@ -33,6 +33,7 @@ class Location(NamedTuple):
     local: bool  # on the client itself
     source: str  # of what is mounted there
     room_bytes: int  # that may be filled: what stays in reserve is not; a device is, whole
+    in_memory: bool = False  # on no disk
 
 
 def device_located(path: Path) -> Location:
@@ -61,7 +62,8 @@ def located(testbed: Testbed, path: Path) -> Location:
                 next="mount it, or name another folder",
             )
     free_bytes, total_bytes = (int(str(mount[key] or 0)) for key in ("available_bytes", "total_bytes"))
-    return Location(is_local(mount), str(mount["source"]), max(0, free_bytes - reserve_bytes(total_bytes)))
+    room_bytes = max(0, free_bytes - reserve_bytes(total_bytes))
+    return Location(is_local(mount), str(mount["source"]), room_bytes, mount["type"] in IN_MEMORY)
 
 
 def probed(

@@ -42,7 +42,7 @@ from perjoule.filesystems._guarded import unguarded
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
-from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, guarded_check, is_local
+from perjoule.machine.mounts import IN_MEMORY, SHORT_S, findmnt, folder_check, guarded_check, is_local
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError
@@ -71,6 +71,8 @@ def _state(client: Host, folder: Path) -> str:
 def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
     """Return what a client of a mounted file system caches and its kernel does not drop, by its type."""
     kind = str(mount.get("type", ""))
+    if kind in IN_MEMORY:
+        return f"the memory in which all data lie ({kind}, no disk)"
     if kind == "zfs":
         return left_by_zfs(client)
     if kind == "gpfs":

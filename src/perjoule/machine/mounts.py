@@ -25,6 +25,7 @@ COLUMNS = {
     "size": "total_bytes",
     "avail": "available_bytes",
 }
+IN_MEMORY = ("tmpfs", "ramfs")  # types of file systems
 _REMOTE = ("/dev/nbd", "/dev/rbd", "/dev/drbd")  # block devices whose data lie on other hosts
 SHORT_S = 20.0  # for commands that only ask
 
@@ -165,7 +166,7 @@ def awaited(listing: str, path: Path, mounted: Path) -> str:
 def is_local(mount: Mapping[str, Json]) -> bool:
     """Return whether a mount keeps its data on the host itself: on a disk, in memory, on a pool of disks."""
     source = str(mount["source"])
-    return mount["type"] in ("tmpfs", "ramfs", "zfs", "overlay") or (
+    return mount["type"] in (*IN_MEMORY, "zfs", "overlay") or (
         source.startswith("/dev/") and not source.startswith(_REMOTE)
     )
 

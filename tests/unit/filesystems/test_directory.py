@@ -260,6 +260,7 @@ def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> Non
         ("gpfs", ["the pagepool of GPFS was not dropped"]),
         ("fuse.sshfs", ["what fuse.sshfs may cache in its own memory was not dropped"]),
         ("lustre", []),
+        ("tmpfs", ["the memory in which all data lie (tmpfs, no disk) was not dropped"]),
         ("zfs", ["what ZFS caches (ARC; zinject, of the package zfs-test, would empty it) was not dropped"]),
     ],
 )

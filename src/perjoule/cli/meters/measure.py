@@ -165,6 +165,8 @@ def measure_command(
         if place.is_device
         else probe.located(_testbed(place), Path(place.path))
     )
+    if location.in_memory:
+        err.print(f"{path} lies in memory ({location.source}): these are numbers of no disk", style="yellow")
     if location.local and place.clients:
         raise CampaignError(
             f"{path} lies on {location.source or 'a disk'} of {place.client_names[0]} itself",
