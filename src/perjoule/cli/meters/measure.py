@@ -12,8 +12,8 @@ import click
 
 from perjoule import campaign, drivers
 from perjoule.campaign.making import first
-from perjoule.campaign.making.first import CLIENTS, HERE, NAS, DataPlace, MeterOf
-from perjoule.campaign.making.meter_line import meter_table
+from perjoule.campaign.making.first import CLIENTS, HERE, HOST, NAS, DataPlace, MeterOf
+from perjoule.campaign.making.meter_line import is_meter_line, meter_table
 from perjoule.cli import parameters
 from perjoule.cli.measuring import measured
 from perjoule.cli.meters._place import permitted, place_of
@@ -225,7 +225,14 @@ def _testbed(place: DataPlace) -> Testbed:
 def _meter_of(line: str, clients: Sequence[str]) -> MeterOf:
     """Read a meter with what comes before its line. Raises CampaignError."""
     whose, equals, url = line.partition("=")
-    if not equals or whose not in (NAS, HERE, CLIENTS, *clients):
+    known = (NAS, HERE, CLIENTS, *clients)
+    if equals and whose not in known and HOST.fullmatch(whose) and is_meter_line(url):
+        raise CampaignError(
+            f'"{whose}" is nobody who takes part',
+            where=f"--meter {line}",
+            next=f"write nothing before it, or one of {', '.join(f'{name}=' for name in known)}",
+        )
+    if not equals or whose not in known:
         whose, url = "", line
     return MeterOf(url, meter_table(url), whose)
 
