@@ -62,6 +62,14 @@ class Plan:
         """The same, if no trial that a stop rule may find unnecessary is needed."""
         return self.duration_s - sum(step.duration_s for step in self.steps if step.optional)
 
+    @property
+    def guess(self) -> str:
+        """What the times of loads rest on where a testbed's hardware is not known; "" where it is."""
+        beds = {step.trial.testbed.label: step.trial.testbed for step in self.steps if step.moved_bytes}
+        if all(drivers.testbed(bed).hardware for bed in beds.values()):
+            return ""
+        return f"at {UNKNOWN_BYTES_PER_S / 1e6:g} MB/s of all clients, a guess"
+
     def missing_s(self, missing: Container[str]) -> dict[str, float]:
         """Return the wall time of each missing trial by its ID: the first one of a group has its deployment too."""
         steps = [step for step in self.steps if step.trial.id in missing]

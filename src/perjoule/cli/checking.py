@@ -146,7 +146,7 @@ def _show(
 def _duration_text(plan: Plan) -> str:
     """As "26 min 6 s"; with a stop rule from the shortest on, as "10 min 2 s to 26 min 6 s"."""
     texts = (seconds_text(plan.least_duration_s), seconds_text(plan.duration_s))
-    return " to ".join(dict.fromkeys(texts))
+    return " to ".join(dict.fromkeys(texts)) + (f" ({plan.guess})" if plan.guess else "")
 
 
 def _list(plan: Plan) -> None:

@@ -205,8 +205,9 @@ def _go_on(
         if takes_s is None
         else Remaining(dict.fromkeys(missing, takes_s / len(asked.trials)))
     )
+    guess = f" ({plan.guess})" if takes_s is None and plan.guess else ""
     todo = (
-        f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}"
+        f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}{guess}"
         if missing
         else "nothing is missing"
     )

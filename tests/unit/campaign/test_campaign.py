@@ -968,6 +968,23 @@ def test_a_driver_that_is_not_there_is_answered_with_its_neighbour() -> None:
         list(campaign.describe("fioo"))
 
 
+LOCAL = """
+[testbed]
+kind = "local"
+[[filesystem]]
+kind = "directory"
+path = "/mnt/nas"
+[[workload]]
+kind = "%s"
+"""
+
+
+def test_the_time_of_loads_on_hardware_that_is_not_known_is_called_a_guess() -> None:
+    assert campaign.plan(campaign.parse(LOCAL % "fio")).guess == "at 100 MB/s of all clients, a guess"
+    assert campaign.plan(campaign.parse(LOCAL % "idle")).guess == ""  # it moves nothing
+    assert campaign.plan(campaign.parse(TEXT)).guess == ""
+
+
 def test_interleaved_file_systems_take_turns_in_each_repetition() -> None:
     text = """
 order = "interleaved"
