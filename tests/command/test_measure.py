@@ -246,6 +246,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_written(tmp_path:
     [
         ("shelly://me:s3cret@10.0.0.7", "its address holds a login"),
         ("http://me:s3cret@10.0.0.7/rpc", "write its kind, as in shelly://10.0.0.7"),
+        ("mqtt://me:s3cret@10.0.0.7/plug", "is tasmota://10.0.0.7?topic=TOPIC; of another plug"),
         ("shelly://10.0.0.7?token=s3cret", 'has no option "token"'),
         ("snmp_pdu://10.0.0.7?model=apc&community=s3cret", "community_file"),
         ("prometheus://me:s3cret@h:9100/metrics?metric=a", "lacks"),

@@ -1,8 +1,10 @@
 """The possible content of a campaign: drivers, their options, their examples."""
 
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from textwrap import wrap
 from typing import Any
 
@@ -18,6 +20,8 @@ from perjoule.model.validation import instead, written
 
 WIDTH = 110
 LISTED = (*NAMES, EVENT)
+MOST_SUGGESTED = 3  # drivers whose description has a word
+_HEADLINE_ENDS = re.compile(r"[,:.]? *https?://|(?<=[\w`)\"])\. ")  # at an address, or a sentence's end
 
 
 def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | Event:
@@ -54,8 +58,7 @@ def describe(kind: str | None = None) -> Iterator[str]:
     if mounted := where_mounted(kind):
         raise CampaignError(mounted[0], next=mounted[1])
     if kind not in {driver_kind for _, driver_kind in all_kinds}:
-        advice = instead(kind, dict.fromkeys(driver_kind for _, driver_kind in all_kinds))
-        raise CampaignError(f'unknown driver "{kind}"', next=advice)
+        raise CampaignError(f'unknown driver "{kind}"', next=suggested(kind, LISTED))
     for name, driver_kind in all_kinds:
         if driver_kind == kind:
             yield from _driver_lines(name, kind)
@@ -96,8 +99,25 @@ def about(name: str, kind: str) -> str:
 
 
 def headline(name: str, kind: str) -> str:
-    """Return what a driver is, in one line; more addresses may be on the next."""
-    return about(name, kind).partition("\n")[0].rstrip(",:")
+    """Return what a driver is: its first sentence, up to an address."""
+    paragraph = " ".join(about(name, kind).partition("\n\n")[0].split())
+    return _HEADLINE_ENDS.split(paragraph, maxsplit=1)[0].rstrip(".,:")
+
+
+def suggested(unknown: str, of: Sequence[str]) -> str:
+    """Return what to write for an unknown driver: one with a name like it, or those that its word describes.
+
+    Args:
+        unknown: as "mqtt", which is no driver's name.
+        of: the names of tables: "meter".
+    """
+    known = [(name, kind) for name in of for kind in drivers.usable(f"{name}s")]
+    kinds = dict.fromkeys(kind for _, kind in known)
+    word = re.compile(rf"\b{re.escape(unknown)}(?:'?s)?\b", re.IGNORECASE)
+    described = [(name, kind) for name, kind in known if word.search(about(name, kind))]
+    if not 0 < len(described) <= MOST_SUGGESTED or get_close_matches(unknown.lower(), kinds, cutoff=0.75):
+        return instead(unknown, kinds)
+    return f"perhaps {' or '.join(f'{kind} ({headline(name, kind)})' for name, kind in described)}?"
 
 
 def example_text(name: str, kind: str) -> str:

@@ -197,7 +197,9 @@ def kind_of(name: str, path: Path, table: Table, source: CampaignSource) -> str:
     if name == "filesystem" and (mounted := where_mounted(kind)):
         raise source.error((*path, "kind"), *mounted)
     if kind not in kinds:
-        raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
+        from perjoule.campaign.describe import suggested  # which builds examples with what is here
+
+        raise source.error((*path, "kind"), f'unknown {name} "{kind}"', suggested(kind, [name]))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
         raise source.error(
             (*path, "label"), f"label = {written(label)} is not a name", "write a word or two in quotes"

@@ -968,6 +968,22 @@ def test_a_driver_that_is_not_there_is_answered_with_its_neighbour() -> None:
         list(campaign.describe("fioo"))
 
 
+@pytest.mark.parametrize(
+    ("unknown", "advice"),
+    [
+        ("mqtt", "perhaps tasmota (Plugs with the Tasmota firmware, over HTTP or MQTT)?"),
+        ("Raritan", "perhaps snmp_pdu ("),
+        ("nvidia", "perhaps nvml ("),
+        ("ceph", 'did you mean "cephfs"?'),  # a name first
+        ("wattsup", "known: "),
+    ],
+)
+def test_a_driver_is_found_by_a_word_of_its_description(unknown: str, advice: str) -> None:
+    with pytest.raises(CampaignError) as refused:
+        list(campaign.describe(unknown))
+    assert refused.value.next and refused.value.next.startswith(advice)
+
+
 LOCAL = """
 [testbed]
 kind = "local"
@@ -983,6 +999,18 @@ def test_the_time_of_loads_on_hardware_that_is_not_known_is_called_a_guess() -> 
     assert campaign.plan(campaign.parse(LOCAL % "fio")).guess == "at 100 MB/s of all clients, a guess"
     assert campaign.plan(campaign.parse(LOCAL % "idle")).guess == ""  # it moves nothing
     assert campaign.plan(campaign.parse(TEXT)).guess == ""
+
+
+@pytest.mark.parametrize("part", drivers.PROTOCOLS)
+def test_a_list_of_drivers_ends_no_line_within_a_sentence(part: str) -> None:
+    for kind in drivers.kinds(part):
+        paragraph = " ".join((drivers.module_of(part, kind).__doc__ or "").partition("\n\n")[0].split())
+        line = campaign.headline(part.removesuffix("s"), kind)
+        after = paragraph.removeprefix(line)
+        assert line and paragraph.startswith(line), kind
+        assert after.rstrip(".") == "" or after.lstrip(",:. ").startswith("http") or after.startswith(". "), (
+            kind
+        )
 
 
 def test_interleaved_file_systems_take_turns_in_each_repetition() -> None:

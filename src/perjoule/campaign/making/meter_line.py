@@ -12,17 +12,17 @@ from typing import get_origin
 from urllib.parse import quote, unquote
 
 from perjoule import drivers
+from perjoule.campaign.describe import suggested
 from perjoule.campaign.source import Table, is_list, value
 from perjoule.drivers.protocols import Meter
 from perjoule.model import Json, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.validation import instead
 
 _LINE = re.compile(r"([A-Za-z][A-Za-z0-9_+-]*):(?://)?([^?]*)(?:\?(.*))?", re.DOTALL)
 _QUOTED = re.compile(
     r"(['\"])(.*)\1", re.DOTALL
 )  # as a value of TOML, or once more than the shell takes away
-_WEB = ("http", "https", "mqtt", "snmp")
+_WEB = ("http", "https")
 
 
 def is_meter_line(text: str) -> bool:
@@ -44,11 +44,12 @@ def meter_table(line: str) -> Table:
         )
     kind, place, options = parts[1].lower(), unquote(_QUOTED.sub(r"\2", parts[2])), parts[3] or ""
     if kind not in drivers.kinds("meters"):
-        advice = instead(kind, drivers.kinds("meters"))
+        host = place.partition("/")[0].rpartition("@")[2]
+        advice = suggested(kind, ["meter"])
         if kind in _WEB:
-            host = place.partition("/")[0]
-            host = host.rpartition("@")[2]
             advice = f"write its kind, as in shelly://{host}; `perjoule meters list {host}` looks what it is"
+        elif kind == "mqtt":
+            advice = f"a Tasmota's broker is tasmota://{host}?topic=TOPIC; of another plug, record messages in a CSV log"
         raise CampaignError(f'no meter is of the kind "{kind}"', where=f"--meter {line}", next=advice)
     driver = drivers.driver_class("meters", kind)
     assert issubclass(driver, Meter)
