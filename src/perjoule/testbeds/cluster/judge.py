@@ -19,7 +19,7 @@ from perjoule.model.disk_words import MAKE, MOUNT
 from perjoule.model.permitted import Forms
 from perjoule.testbeds._device.view import BTRFS_COUNT
 from perjoule.testbeds.cluster.scripts import HELPER, IS_NUMBER, KEEPING, LAUNCHING
-from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS
+from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS, SIGNAL
 
 PERMITTED = "/etc/perjoule/permitted"
 # numbers of the system's own users, to whom a file may be given; login.defs(5), SYS_UID_MAX
@@ -116,7 +116,10 @@ readable() {
     *) is_mine "$1" ;;
   esac
 }
-is_device() { # a device that root permits, by its own name or as root has written it, or a loop device on a file of the run
+is_image() { # of a disk of the run: no user's bytes come into it but by the file system on it, so root may mount that
+  [[ $1 = "$folder/"?(disks/)+([A-Za-z0-9._-]).img ]] && in_run "$1"
+}
+is_device() { # a device that root permits, by its own name or as root has written it, or a loop device on an image of the run
   local device node file
   node=$(realpath -e -- "$1") && [ -b "$node" ] || return 1
   [ "$1" = "$node" ] || [ -n "${may[device $1]}" ] || return 1 # a link of the user's could lead elsewhere once it is judged
@@ -125,11 +128,8 @@ is_device() { # a device that root permits, by its own name or as root has writt
   done
   case "$1" in /dev/loop*([0-9])) ;; *) return 1 ;; esac
   # another user's may only seem to have its file there, in a mount namespace of theirs; losetup goes by a missing file's name
-  { IFS= read -r file < "/sys/block/${1#/dev/}/loop/backing_file"; } 2> /dev/null && in_run "$file" && [ -f "$file" ] &&
+  { IFS= read -r file < "/sys/block/${1#/dev/}/loop/backing_file"; } 2> /dev/null && is_image "$file" && [ -f "$file" ] &&
     losetup --noheadings --raw --output NAME --associated "$file" 2> /dev/null | grep -qxF -- "$1"
-}
-is_target() { # of the user's bytes, which are never a file system's for root to mount
-  [[ $1 != *.img ]] && in_run "$1" || is_device "$1"
 }
 is_system() { # a user or group of the system's own, who is not the one who calls us
   local number
@@ -213,8 +213,10 @@ judged() {
     dd)
       for word; do
         why="dd may not have $word as root"
-        case "$word" in
-          of=/*) is_target "${word#of=}" ;;
+        case "$word" in # onto a device no bytes of the user's, which root could mount
+          of=/*.img) false ;;
+          of=/dev/*) [[ " $* " = *" if=/dev/"@(zero|urandom)" "* ]] && is_device "${word#of=}" ;;
+          of=/*) in_run "${word#of=}" ;;
           if=/dev/zero | if=/dev/urandom | status=none | iflag=fullblock) ;;
           conv=*) [[ $word =~ ^conv=(fsync|notrunc|,)+$ ]] ;;
           *) [[ $word =~ ^(bs|count)=[0-9]+$ ]] ;;
@@ -229,13 +231,13 @@ judged() {
     losetup)
       why="losetup may not do this as root"
       case "$*" in
-        "--find --show --direct-io=on "*) [ $# = 4 ] && in_run "$4" ;;
+        "--find --show --direct-io=on "*) [ $# = 4 ] && is_image "$4" ;;
         "--detach "*) [ $# = 2 ] && [[ $2 = /dev/loop+([0-9]) ]] && is_device "$2" ;;
         *) false ;;
       esac ;;
     mkfs.ext4 | mkfs.xfs | mkfs.btrfs | mkfs.f2fs)
       why="${*: -1} is not a permitted device"
-      is_device "${*: -1}" || { [[ ${*: -1} = *.img ]] && in_run "${*: -1}"; } || return 1
+      is_device "${*: -1}" || is_image "${*: -1}" || return 1
       for word in "${@:1:$#-1}"; do
         why="$program may not have $word as root"
         case "$word" in
@@ -275,7 +277,9 @@ judged() {
       fits "--dry-run --quiet -- loop ext4 xfs btrfs f2fs fuse nfs nfsd ceph rbd raid1" false "$@" ;;
     kill)
       why="kill may signal only programs of the run"
-      [ $# = 2 ] && [[ $1 = -@(USR1|TERM) && $2 = [1-9]*([0-9]) ]] && grep -qzxF "PERJOULE_HOST=$mark" "/proc/$2/environ" ;;
+      [ $# = 2 ] && [[ $1 = -@(USR1|TERM) && $2 = [1-9]*([0-9]) ]] || return 1
+      grep -qzxF "PERJOULE_HOST=$mark" "/proc/$2/environ" || return 1 # and once more, where the signal is sent
+      argv=(perl -e "$signal" "${1#-}" "$2" "PERJOULE_HOST=$mark") ;;
     env)
       while [[ $1 = +([A-Z_])=* ]]; do
         why="${1%%=*} may not be set for a program of root's"
@@ -334,7 +338,7 @@ permit() { # whether this may run as root, as `argv`; else `why` not
   argv=("$@")
   if judged "$@"; then
     words="${argv[*]}"
-    case "$1" in bash | sh | perl) words="$1 ${*:5}" ;; esac # the texts are perjoule's own
+    case "$1" in bash | sh | perl) words="$1 ${*:5}" ;; kill) words="$*" ;; esac # the texts are perjoule's own
     logged "$words" || [ ! -S /dev/log ] || { why="it can't be logged"; return 1; }
   else
     logged "refused: $*"
@@ -421,6 +425,7 @@ def _body() -> str:
         **tables,
         "btrfs_count": BTRFS_COUNT,
         "hold": HOLD,
+        "signal": SIGNAL,
         "permitted": PERMITTED,
         "users_below": str(_USERS_BELOW),
     }

@@ -121,6 +121,21 @@ $SIG{TERM} = sub { exit 0 };
 printf "held %d %x\n", $$, (stat $device)[6];
 sleep 3600 while 1;
 """
+# A signal, a process and the mark of a run. Its folder in /proc is open while it is asked for its mark and gets the
+# signal, so both are of one process, whoever gets its number: https://man7.org/linux/man-pages/man2/pidfd_send_signal.2.html
+SIGNAL = r"""
+use Config;
+use Fcntl;
+my ($name, $pid, $mark) = @ARGV;
+my @names = split ' ', $Config{sig_name};
+my ($number) = grep { $names[$_] eq $name } 0 .. $#names;
+sysopen(my $process, "/proc/$pid", O_RDONLY | O_DIRECTORY) or exit 1;
+my $descriptor = fileno $process;
+open(my $environment, '<', "/proc/self/fd/$descriptor/environ") or exit 1;
+local $/ = "\0";
+exit 1 if !grep { $_ eq "$mark\0" } <$environment>;
+exit(syscall(424, $descriptor, $number, 0, 0) == 0 ? 0 : 1);
+"""
 # $1 a folder, $2 most bytes. Makes an archive beside it, and says its size and how it begins.
 _ARCHIVE = 'tar -c -f "$1.tar" -C "$1" . && stat -c %s -- "$1.tar" && head -c "$2" -- "$1.tar"'
 _PIECE = 'tail -c "+$3" -- "$1.tar" | head -c "$2"'

@@ -6,7 +6,10 @@ Each of its answers is seen from outside: what has changed on the host, and not 
 
 import contextlib
 import shutil
+import signal
 import subprocess
+import tarfile
+import tempfile
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 from helped import LOG, NAME, NEEDS_SUDO, RUN, UID, USER, Installed
 from perjoule.testbeds.cluster.judge import PERMITTED
 from perjoule.testbeds.cluster.scripts import HELPER
-from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS, verb
+from perjoule.testbeds.cluster.verbs import HOLD, SCRIPTS, SIGNAL, verb
 
 pytestmark = NEEDS_SUDO
 
@@ -322,6 +325,47 @@ def test_a_link_of_the_users_to_a_device_that_root_has_named_is_no_name_of_it(
         host.permit()
 
 
+def test_no_file_system_that_the_user_has_written_can_be_mounted(host: Installed, victim: str) -> None:
+    """In one of theirs they own folders, and could put a link in the place of a file that was just judged."""
+    crafted = host.folder / "crafted.img"
+    with crafted.open("wb") as file:
+        file.truncate(2**20)
+    subprocess.run(["mkfs.ext4", "-q", "-E", f"root_owner={UID}:{UID}", crafted], check=True)
+    content, room, losetup = (
+        crafted.read_bytes(),
+        in_run(host, "programs/1.room"),
+        ["losetup", "--find", "--show", "--direct-io=on"],
+    )
+    with tempfile.TemporaryFile() as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add(crafted, "x.img")
+        archive.close()
+        packed.seek(0)
+        archived = packed.read()
+    crafted.unlink()
+    host.permit(f"device {victim}")
+    try:
+        refused(
+            host,
+            ["dd", f"of={victim}"],
+            ["dd", f"of={victim}", "conv=notrunc,fsync"],
+            ["setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups", "dd", f"of={victim}"],
+            inputs=[content] * 3,
+        )
+        answers = host.keep(
+            verb("perjoule-put", in_run(host, "x"), "644", "", str(host.run)),
+            verb("perjoule-send", room),
+            [*losetup, in_run(host, "x")],
+            [*losetup, f"{room}/x.img"],
+            ["mkfs.ext4", "-q", f"{room}/x.img"],
+            inputs=[content, archived],
+        )
+        assert [answer[:14] for answer in answers] == [b"0 ", b"0 ", *[b"126 perjoule: "] * 3]
+        sector = ["dd", "if=/dev/zero", f"of={victim}", "bs=512", "count=1", "conv=notrunc", "status=none"]
+        assert host.keep(sector) == [b"0 "]  # ext4 has nothing in its first
+    finally:
+        host.permit()
+
+
 def test_a_loop_device_whose_file_only_seems_to_lie_in_the_runs_folder_is_refused(host: Installed) -> None:
     """As in a mount namespace of another user's, to whom udisks gives a loop device."""
     script = """
@@ -420,6 +464,23 @@ def test_no_other_users_process_is_signalled_or_become(host: Installed) -> None:
         ["setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups", "--ambient-caps=+all", "true"],
         ["su", "-"],
     )
+
+
+def test_a_process_of_the_run_gets_the_signal_and_another_of_the_same_user_none(host: Installed) -> None:
+    """Its mark is asked for and the signal sent in one process, by one open folder: its number may be another's by then."""
+    marked = subprocess.Popen(["sleep", "60"], env={"PERJOULE_HOST": f"{RUN}-{NAME}"})
+    other = subprocess.Popen(["sleep", "60"], env={"PERJOULE_HOST": f"{RUN}-{NAME}x"})
+    try:
+        assert host.keep(["kill", "-USR1", str(marked.pid)]) == [b"0 "]
+        assert marked.wait(timeout=10) == -signal.SIGUSR1
+        for pid, entry in ((other.pid, f"PERJOULE_HOST={RUN}-{NAME}"), (marked.pid, "PERJOULE_HOST=")):
+            argv = ["perl", "-e", SIGNAL, "TERM", str(pid), entry]
+            assert subprocess.run(argv, check=False).returncode == 1
+        assert other.poll() is None
+    finally:
+        for process in (marked, other):
+            process.kill()
+            process.wait()
 
 
 VARIABLES = [
