@@ -247,6 +247,8 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
     page = b"# TYPE power gauge\n" + end
     for header, body in (
         (b"Content-Length: %d\r\n" % len(page), page),
+        (b"Content-Length: \xb2\r\n", page),  # a digit to Python, and no number
+        (b"Content-Length: " + b"9" * 5000 + b"\r\n", page),
         (b"Transfer-Encoding: chunked\r\n", b"%x\r\n%s\r\n0\r\n\r\n" % (len(page), page)),
         (b"", page),
     ):

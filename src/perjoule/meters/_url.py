@@ -94,11 +94,9 @@ class Place:
             raise OSError(f"{place}: the answer was cut off ({type(error).__name__})") from None
         if len(answer) > MOST_BYTES:
             raise OSError(f"{place}: the answer is longer than {bytes_text(MOST_BYTES)}")
-        length_text = response.headers.get("Content-Length", "")
-        if (
-            length_text.isdigit() and len(answer) < int(length_text) and method != "HEAD"
-        ):  # which `read` lets pass
-            raise OSError(f"{place}: the answer was cut off after {len(answer)} of {length_text} bytes")
+        if response.length:  # that is left of what was announced, which `read` lets pass
+            announced_bytes = len(answer) + response.length
+            raise OSError(f"{place}: the answer was cut off after {len(answer)} of {announced_bytes} bytes")
         return answer, headers
 
     def json(self, path: str) -> Mapping[str, Any]:
