@@ -245,6 +245,22 @@ def test_a_zone_may_be_an_offset_as_where_the_machine_s_own_has_no_name(
         samples("", zone="+1h")
 
 
+@pytest.mark.parametrize(
+    "encoding", ["zlib", "bz2", "uu", "hex", "rot13", "punycode", "idna", "unicode_escape", "undefined"]
+)
+def test_what_unpacks_or_takes_a_text_apart_is_no_encoding(encoding: str) -> None:
+    """A chunk by zlib is a gigabyte, and punycode takes the square of a text's length in time."""
+    with pytest.raises(ValueError, match="zone or encoding is not known"):
+        samples("time,P\n7,1\n", encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf8", "L1", "windows-1252", "mac_roman", "sjis", "euc-kr", "gb18030", "koi8_r", "U16"]
+)
+def test_encodings_of_programs_are_known(encoding: str) -> None:
+    assert samples("time,P\n7,1\n", clock="monotonic", encoding=encoding)[0].value == 1
+
+
 def test_a_number_of_milliseconds_is_not_read_as_decimals() -> None:
     declared = {"time": ["Time", "Millisecond"], "format": "%Y-%m-%d %H:%M:%S %f", "zone": "UTC"}
     log = "Time,Millisecond,P\n1970-01-01 00:00:05,{},5\n"
