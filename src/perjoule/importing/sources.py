@@ -215,28 +215,44 @@ def _split(argument: str) -> tuple[tuple[str, ...], Path]:
 def _below(
     path: Path, clients: tuple[str, ...], zone: str, named_paths: Sequence[Path]
 ) -> Iterator[Source | Path]:
-    """Find sources below a path, which is one of those named, or in a folder of them; `named_paths` have no links."""
-    if path.is_dir():
-        if _io500(path):
-            yield _submission(path, clients, zone, named_paths)
-            return
-        if mlperf_folders.is_run(path):
-            files = mlperf_folders.files_of(path)
-            # a run may be named without its submission, which describes the system
-            systems = [file.parent for file in files.values() if file.parent.name == mlperf_folders.SYSTEMS]
-            beside = tuple(map(_real, dict.fromkeys(systems)))
-            for file in files.values():
-                require_portable(file)
-                require_inside(file, [*named_paths, *(beside if file.parent in systems else ())])
-            yield Source(path, "mlperf", files, Told(path.name, clients, zone), inside=beside)
-            return
-        if mlperf_folders.is_submission(path):
-            path = path / mlperf_folders.RESULTS
-        for child in sorted(path.iterdir()):
-            if not child.name.startswith("."):
-                require_inside(child, named_paths)
-                yield from _below(child, clients, zone, named_paths)
-        return
+    """Find sources below a path, which is one of those named; `named_paths` have no links.
+
+    Each folder is entered once: two links to a folder above would make a million million paths.
+    """
+    ahead, entered = [path], set[tuple[int, int]]()
+    while ahead:
+        place = ahead.pop()
+        if not place.is_dir():
+            yield from _of_file(place, clients, zone)
+        elif (identity := (place.stat().st_dev, place.stat().st_ino)) not in entered:
+            entered.add(identity)
+            if source := _of_folder(place, clients, zone, named_paths):
+                yield source
+                continue
+            results = place / mlperf_folders.RESULTS if mlperf_folders.is_submission(place) else place
+            children = [child for child in sorted(results.iterdir()) if not child.name.startswith(".")]
+            for link in filter(Path.is_symlink, children):
+                require_inside(link, named_paths)
+            ahead += reversed(children)
+
+
+def _of_folder(path: Path, clients: tuple[str, ...], zone: str, named_paths: Sequence[Path]) -> Source | None:
+    """Return the source that a folder is as a whole; None for any other folder."""
+    if _io500(path):
+        return _submission(path, clients, zone, named_paths)
+    if not mlperf_folders.is_run(path):
+        return None
+    files = mlperf_folders.files_of(path)
+    # a run may be named without its submission, which describes the system
+    systems = [file.parent for file in files.values() if file.parent.name == mlperf_folders.SYSTEMS]
+    beside = tuple(map(_real, dict.fromkeys(systems)))
+    for file in files.values():
+        require_portable(file)
+        require_inside(file, [*named_paths, *(beside if file.parent in systems else ())])
+    return Source(path, "mlperf", files, Told(path.name, clients, zone), inside=beside)
+
+
+def _of_file(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
     if not path.is_file():  # a socket, a pipe
         return
     if not formats_of(_head(path)):

@@ -99,10 +99,8 @@ def cut_torn_line(descriptor: int) -> None:
 
 def _whole_bytes(content: bytes) -> int:
     """Return the length of all complete lines, without lines of zeros at the end."""
-    length_bytes = content.rfind(b"\n") + 1
-    while length_bytes and not content[:length_bytes].rstrip(b"\n").rpartition(b"\n")[2].strip(b"\0"):
-        length_bytes = content[:length_bytes].rstrip(b"\n").rfind(b"\n") + 1
-    return length_bytes
+    kept = content[: content.rfind(b"\n") + 1].rstrip(b"\0\n")
+    return content.index(b"\n", len(kept)) + 1 if kept else 0
 
 
 def sha256(path: Path) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from perjoule.machine import kept
 from perjoule.model import families
+from perjoule.model.errors import MachineError
 from perjoule.store import Results, progress
 
 FOLDER = "summary"
@@ -22,22 +24,37 @@ MEASURED = ("record.json", "series.parquet")  # of an attempt
 REPORT = ("report.html", "table.json")
 # Of a results folder: not what numbers are computed from. What is in `trials` the journal names.
 _DERIVED = frozenset({FOLDER, *REPORT, "trials", "lock", "alignment", "ageing", progress.NAME})
+MOST_FILES_COUNT = 200_000  # as of a bundle
 T = TypeVar("T")
 
 
 def digest(results: Results) -> str:
-    """Return the digest of a results folder's inputs."""
+    """Return the digest of a results folder's inputs. Raises MachineError: there are more than results have."""
     folder = results.folder
-    inputs_paths = [
-        path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")
-    ]
-    inputs = [file for path in inputs_paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    inputs = list(islice(_inputs(folder), MOST_FILES_COUNT + 1))
+    if len(inputs) > MOST_FILES_COUNT:  # as behind a link of whoever handed it over
+        raise MachineError(
+            f"beside its trials there are more than {MOST_FILES_COUNT} files",
+            where=str(folder),
+            next="move away what is not part of the results",
+        )
     attempts = [attempt for trial in _folders(folder / "trials") for attempt in _folders(trial)]
     return digest_of(
         states(
             folder, [*sorted(inputs), *(attempt / name for attempt in sorted(attempts) for name in MEASURED)]
         )
     )
+
+
+def _inputs(folder: Path) -> Iterator[Path]:
+    """Yield the files of a results folder, but for those of its trials and what is computed, and those behind its links."""
+    for path in folder.iterdir():
+        if path.name in _DERIVED or path.name.endswith(".partial"):
+            continue
+        if path.is_file():
+            yield path
+        else:
+            yield from path.rglob("*")
 
 
 def digest_with_report(results: Results) -> str:

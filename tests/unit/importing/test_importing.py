@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -143,6 +144,27 @@ def test_a_folder_is_searched_and_what_is_nothing_known_is_named(tmp_path: Path)
     found, strange = sources([str(tmp_path), str(REAL / "io500")], "UTC")
     assert [source.format for source in found] == ["fio", "io500"]
     assert strange == (tmp_path / "notes.md",)
+
+
+@pytest.mark.timeout(60)
+def test_a_folder_of_a_strangers_is_looked_through_once_whatever_its_links_and_its_depth_are(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(REAL / "fio/steady.json", tmp_path / "steady.json")
+    for name in ("a", "b"):
+        (tmp_path / name).symlink_to(".")
+    deep = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d", dir_fd=deep)
+        below = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    try:
+        ((source,), strange) = sources([str(tmp_path)], "UTC")
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)  # too deep for Python's own
+    assert (source.path.resolve(), strange) == (tmp_path / "steady.json", ())
 
 
 def test_nothing_outside_of_what_was_named_is_kept_by_a_link_of_whoever_made_the_folder(

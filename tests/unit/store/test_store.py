@@ -3,6 +3,7 @@ import io
 import json
 import os
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -217,6 +218,14 @@ def test_lines_of_zeros_as_a_power_loss_leaves_them_do_not_count_and_are_cut_off
     assert b"\0" not in results.journal.read_bytes()
 
 
+def test_a_journal_of_a_strangers_with_many_lines_of_zeros_is_cut_off_at_once(results):
+    results.journal.write_bytes(b"\0\n" * 2**20)
+    began_s = time.process_time()
+    with results.hold():
+        assert results.journal.read_bytes() == b""
+    assert time.process_time() - began_s < 10
+
+
 def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results, made):
     with results.hold():
         keep(results, made, made.trial())
@@ -328,13 +337,13 @@ def test_what_is_not_ours_in_trials_is_left_and_named_and_stops_nothing(results,
 def test_an_attempt_whose_journal_line_is_gone_is_set_aside_and_said(results, made):
     with results.hold():
         keep(results, made, made.trial())
-    for time in (1, 2):  # no second one takes the place of the first
+    for count in (1, 2):  # no second one takes the place of the first
         kept = results.folder_of(results.records()[0])
         results.journal.write_text("")
         with results.hold() as (said,):
             assert not kept.exists()
             keep(results, made, made.trial())
-        name = kept.parent.name + "-attempt-1" + ("-2" if time == 2 else "")
+        name = kept.parent.name + "-attempt-1" + ("-2" if count == 2 else "")
         assert said == f"{kept}: the journal does not list this attempt; set aside as set-aside/{name}"
         assert (results.folder / "set-aside" / name / "raw" / "fio.json").exists()
     assert len(results.set_aside()) == 2
