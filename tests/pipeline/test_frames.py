@@ -1,11 +1,15 @@
 """`perjoule.read`: tables of a results folder for a notebook, held against the trials that they summarize."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import special  # not stats, whose import takes a second in each process
 
@@ -65,6 +69,36 @@ def test_series_are_the_samples_of_one_trial(measurements: Measurements) -> None
     assert series.groupby(["host", "quantity"])["value"].sum().to_dict() == pytest.approx(expected)
     with pytest.raises(CampaignError, match='no trial has the id "t0"'):
         measurements.series("t0")
+
+
+def test_samples_of_a_stranger_are_bounded(measurements: Measurements, tmp_path: Path) -> None:
+    shutil.copytree(measurements.results.folder, tmp_path / "results")
+    copied = perjoule.read(tmp_path / "results")
+    record = copied.results.latest()[0]
+    samples = copied.results.folder_of(record) / "series.parquet"
+    samples.unlink()
+    os.mkfifo(samples)
+    with pytest.raises(MachineError, match="a pipe or a device"):
+        copied.series(record.trial.id)
+    samples.unlink()
+    pq.write_table(pa.table({"meter": ["x" * 2**25]}), samples, compression="zstd")
+    with pytest.raises(MachineError, match="not a series file"):
+        copied.series(record.trial.id)
+
+
+def test_a_link_of_a_stranger_is_not_followed_without_end(
+    measurements: Measurements, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one to / is, with all network file systems."""
+    monkeypatch.setattr("perjoule.summary._kept.MOST_FILES_COUNT", 40)
+    shutil.copytree(measurements.results.folder, tmp_path / "results")
+    perjoule.read(tmp_path / "results").cells()
+    (tmp_path / "large").mkdir()
+    for number in range(40):
+        (tmp_path / "large" / f"{number}").touch()
+    (tmp_path / "results" / "notes").symlink_to(tmp_path / "large")
+    with pytest.raises(MachineError, match="beside its trials there are more than 40 files"):
+        perjoule.read(tmp_path / "results").cells()
 
 
 def test_what_is_no_results_folder_is_refused(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from perjoule.exporting.rows import ExportRow, arrow, arrow_of_series, rows
+from perjoule.exporting.rows import ExportRow, arrow, rows
 from perjoule.model.errors import CampaignError
 from perjoule.store import Results, open_results
+from perjoule.store.disk import spoken
+from perjoule.store.samples import read_table
 from perjoule.summary import summary
 
 _OF_TRIALS = ("testbed", "filesystem", "workload", "direction", "clients_count", "repetition", "trial")
@@ -63,11 +65,14 @@ class Measurements:
 
         Raises:
             CampaignError: there is no such trial.
+            MachineError: its samples can't be read.
         """
         records = {record.trial.id: record for record in self.results.latest()}
         if trial not in records:
             raise CampaignError(f'no trial has the id "{trial}"', where=str(self.results.folder))
-        return arrow_of_series(self.results.folder_of(records[trial]) / "series.parquet")
+        path = self.results.folder_of(records[trial]) / "series.parquet"
+        with spoken(path):
+            return read_table(path)
 
 
 def read(folder: str | Path) -> Measurements:

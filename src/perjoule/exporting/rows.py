@@ -15,7 +15,6 @@ from perjoule.machine.spreadsheets import marked
 from perjoule.model import Cell, Doubt, Trial
 from perjoule.model.metrics import metric_of
 from perjoule.store import Results
-from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
 
 # pyarrow ships no types; every use of it is on this page.
@@ -109,12 +108,6 @@ def arrow(
         [_pa.array(column, type=field.type) for column, field in zip(values, schema, strict=True)],
         schema=schema,
     )
-
-
-def arrow_of_series(path: Path) -> Any:
-    """Return the samples in a kept file as a `pyarrow.Table`. Raises MachineError: it can't be read."""
-    with spoken(path):
-        return _pq.read_table(path)
 
 
 def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:

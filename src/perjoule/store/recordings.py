@@ -30,6 +30,7 @@ from perjoule.store.disk import FULL, Patient
 from perjoule.store.journal import cut_torn_line
 from perjoule.store.samples import COLUMNS, channel_from, channel_texts
 
+MOST_LINE_COUNT = 65536  # characters of a line: one has some hundreds
 AROUND_S = 5.0  # of a trial's phases, what is taken with it: windows of slow meters reach beyond
 # without times of requests, as in recordings of version 1
 _BEFORE = ["utc_s", "duration_s", "value", *COLUMNS]
@@ -137,7 +138,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     samples: dict[tuple[str, ...], array[float]] = {}
     try:
         with opened(path) as binary, io.TextIOWrapper(binary, "utf-8", newline="") as file:
-            rows = csv.reader(line for line in file if line.endswith("\n"))
+            rows = csv.reader(_whole_lines(file))
             headings, last = next(rows, None), len(_BEFORE)
             if headings not in (HEADINGS, _BEFORE):
                 raise MachineError(
@@ -156,6 +157,15 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     except (OSError, *UNEXPECTED) as error:
         raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None
     return tuple(Series.of_rows(channel, table) for channel, table in tables.items())
+
+
+def _whole_lines(file: io.TextIOWrapper) -> Iterator[str]:
+    """Yield the lines that were not cut off. Raises ValueError: one has no end."""
+    while line := file.readline(MOST_LINE_COUNT):
+        if line.endswith("\n"):
+            yield line
+        elif len(line) == MOST_LINE_COUNT:
+            raise ValueError(f"a line of it has more than {MOST_LINE_COUNT} characters")
 
 
 @dataclass(frozen=True)

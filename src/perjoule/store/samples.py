@@ -6,12 +6,14 @@ can use the file. Rows of one channel stay in the order of arrival.
 """
 
 import json
+import os
 import threading
 from array import array
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from functools import cache, lru_cache
+from io import BufferedReader
 from math import nan
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +27,7 @@ from perjoule.drivers.protocols import Sink
 from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from, opened, words
 from perjoule.model import SAMPLE, Channel, Json, Series
 from perjoule.store.disk import Patient
+from perjoule.store.pages import unpacked_sizes
 from perjoule.store.records import to_json
 
 _PLAIN = tuple(f.name for f in fields(Channel) if f.name not in ("covers", "specification"))
@@ -33,6 +36,9 @@ COLUMNS = (*_PLAIN, "more")  # what describes a channel
 FLUSH_S = 10.0
 MOST_SAMPLES = 50_000_000  # of a trial, as they are read: 40 bytes each
 MOST_UNPACKED_BYTES = 4 * 1024**3
+MOST_RATIO = 200  # of what a file unpacks to over its size: series reach 10
+SMALL_BYTES = 16 * 1024**2  # up to which any ratio is harmless
+_ROW_BYTES = 8 * len(SAMPLE)
 
 # pyarrow ships no types; every use of it is on this page.
 _pa = cast("Any", pa)
@@ -143,40 +149,68 @@ def read_series(path: Path) -> tuple[Series, ...]:
         OSError: it can't be read.
         ValueError: it is damaged.
     """
-    with opened(path) as file:
-        try:
-            metadata = _pq.read_metadata(file)
-            # a text of a million rows is then in memory once, whatever the file says of its own types
-            texts = [name for name in COLUMNS if name in metadata.schema.names]
-            return _series_of(
-                _pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, pre_buffer=False)
-            )
-        except (_pa.ArrowException, *UNEXPECTED) as error:
-            raise ValueError(f"not a series file: {words(error)}") from error
+    table = read_table(path)
+    with _understood():
+        return _series_of(table)
 
 
-def _require_small(file: Any) -> None:
-    """Refuse what would take more memory than the sizes that a file states. Raises ValueError."""
-    groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-    rows_count, size_bytes = sum(g.num_rows for g in groups), sum(g.total_byte_size for g in groups)
-    if rows_count > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
+def read_table(path: Path) -> Any:
+    """Read a Parquet file as a `pyarrow.Table`, a row for each sample. Raises as `read_series` does."""
+    with opened(path) as file, _understood():
+        metadata = _pq.read_metadata(file)
+        # a text of a million rows is then in memory once, whatever the file says of its own types
+        texts = [name for name in COLUMNS if name in metadata.schema.names]
+        samples = _pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+        _require_small(samples, file)
+        # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer
+        # theirs. In so few columns they save no time, either.
+        return samples.read(use_threads=False)
+
+
+@contextmanager
+def _understood() -> Generator[None]:
+    """Turn what Arrow and its columns raise into a ValueError."""
+    try:
+        yield
+    except (_pa.ArrowException, *UNEXPECTED) as error:
+        raise ValueError(f"not a series file: {words(error)}") from error
+
+
+def _require_small(samples: Any, file: BufferedReader) -> None:
+    """Refuse what would take more memory than series of the size of a file do. Raises ValueError."""
+    groups = [samples.metadata.row_group(n) for n in range(samples.metadata.num_row_groups)]
+    size_bytes, rows_count = os.fstat(file.fileno()).st_size, sum(g.num_rows for g in groups)
+    most_bytes = min(MOST_UNPACKED_BYTES, max(SMALL_BYTES, MOST_RATIO * size_bytes))
+    if rows_count > MOST_SAMPLES or rows_count * _ROW_BYTES > most_bytes:
         raise ValueError(f"{rows_count} samples in {size_bytes} bytes are more than any trial's")
-    for field in file.schema_arrow:
+    for field in samples.schema_arrow:
         if field.type != (_TYPES.get(field.name)):
             raise ValueError(f"its column {field.name[:40]!r} is of type {str(field.type)[:80]}")
+    unpacked_bytes = 0
     for group in groups:
         for column in map(group.column, range(group.num_columns)):
             if unusual := sorted({*column.encodings} - _ENCODINGS):
                 raise ValueError(
                     f"its column {column.path_in_schema[:40]!r} is encoded by {', '.join(unusual)}"
                 )
+            unpacked_bytes += sum(unpacked_sizes(_chunk(column, file, size_bytes)))
+            if unpacked_bytes > most_bytes:
+                raise ValueError(f"{size_bytes} bytes unpack to {unpacked_bytes}, more than any trial's")
 
 
-def _series_of(file: Any) -> tuple[Series, ...]:
-    _require_small(file)
-    # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer
-    # theirs. In so few columns they save no time, either.
-    table = file.read(use_threads=False).unify_dictionaries().combine_chunks()
+def _chunk(column: Any, file: BufferedReader, size_bytes: int) -> bytes:
+    """Return the bytes of a column in a row group, where Arrow reads them. Raises ValueError: they can't be there."""
+    begin, length = column.data_page_offset, column.total_compressed_size
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < begin:
+        begin = column.dictionary_page_offset
+    if not 0 <= begin <= begin + length <= size_bytes:
+        raise ValueError(f"its column {column.path_in_schema[:40]!r} lies outside of it")
+    file.seek(begin)
+    return file.read(length)
+
+
+def _series_of(table: Any) -> tuple[Series, ...]:
+    table = table.unify_dictionaries().combine_chunks()
     if not table.num_rows:
         return ()
     if "more" not in table.column_names:  # as series 1 were

@@ -4,7 +4,10 @@ gets.
 
 import errno
 import io
+import os
 import re
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Generator, Iterator
@@ -224,6 +227,19 @@ def test_a_moment_without_room_on_the_disk_ends_no_meter_and_loses_no_sample(
     sink.close()
     found = read_recording(tmp_path / "r.csv")
     assert sorted(value for series in found for value in series.value) == list(range(sink.samples_count))
+
+
+def test_a_line_of_a_recording_that_does_not_end_is_refused(tmp_path: Path) -> None:
+    """A hole in a file costs whoever made it nothing."""
+    path = tmp_path / "r.csv"
+    sink = Recording(path)
+    sink.append(POWER, time.monotonic(), 40.5)
+    sink.close()
+    os.truncate(path, 2**30)
+    limits = ["prlimit", f"--as={2**30}", sys.executable, "-c"]
+    script = "import pathlib, sys; from perjoule.store.recordings import *; read_recording(pathlib.Path(sys.argv[1]))"
+    completed = subprocess.run([*limits, script, path], capture_output=True, text=True, check=False)
+    assert "the recording can't be read: a line of it has more than 65536 characters" in completed.stderr
 
 
 def test_a_disk_that_stays_full_ends_the_recording_and_says_what_is_lost(
