@@ -3,7 +3,6 @@ import io
 import json
 import os
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -218,12 +217,11 @@ def test_lines_of_zeros_as_a_power_loss_leaves_them_do_not_count_and_are_cut_off
     assert b"\0" not in results.journal.read_bytes()
 
 
+@pytest.mark.timeout(60)
 def test_a_journal_of_a_strangers_with_many_lines_of_zeros_is_cut_off_at_once(results):
     results.journal.write_bytes(b"\0\n" * 2**20)
-    began_s = time.process_time()
     with results.hold():
         assert results.journal.read_bytes() == b""
-    assert time.process_time() - began_s < 10
 
 
 def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results, made):

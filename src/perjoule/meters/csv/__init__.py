@@ -34,7 +34,7 @@ from perjoule.meters._metered import MeterReading, Read, source
 from perjoule.meters.csv.changes import Changes, HistoryRows
 from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
-from perjoule.meters.csv.rows import LogLayout, LogRow, Rows, separator, uncut
+from perjoule.meters.csv.rows import CHARACTERS, LogLayout, LogRow, Rows, separator, uncut
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times, utc_statement, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
@@ -66,13 +66,6 @@ _CHUNK_BYTES = MIB  # read at once, and the longest line
 _LONG_BYTES = 256 * 1024
 _START = re.compile(r"(?:.*[\W_])?(?:start|begin|from|bucket)(?:[\W_].*)?", re.IGNORECASE)
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
-# Python has others: some unpack, some take the square of a text's length in time (punycode).
-# https://docs.python.org/3/library/codecs.html#standard-encodings, by the names that `codecs.lookup` gives
-_CHARACTERS = re.compile(
-    r"ascii|utf-(7|8|8-sig|(16|32)(-[bl]e)?)|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|kz1048|ptcp154|tis-620|hp-roman8"
-    r"|gb2312|gbk|gb18030|hz|big5(hkscs)?|euc_\w+|iso2022_\w+|shift_jis\w*|johab",
-    re.ASCII,
-)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -174,7 +167,7 @@ class Csv(Declared):
         if named_unit := other_unit(self.value, self.unit):
             raise ValueError(f'the column "{self.value}" is in {named_unit}, and unit is "{self.unit}"')
         try:
-            if not _CHARACTERS.fullmatch(codecs.lookup(self.encoding).name):
+            if not CHARACTERS.fullmatch(codecs.lookup(self.encoding).name):
                 raise ValueError(f"{self.encoding} is no encoding of characters")
             zone_named(self.zone or "UTC")
         except (LookupError, ZoneInfoNotFoundError, ValueError, OSError) as error:

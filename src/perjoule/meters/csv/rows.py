@@ -11,6 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import AnyStr
 
+# Python has others: some unpack, some take the square of a text's length in time (punycode).
+# https://docs.python.org/3/library/codecs.html#standard-encodings, by the names that `codecs.lookup` gives
+CHARACTERS = re.compile(
+    r"ascii|utf-(7|8|8-sig|(16|32)(-[bl]e)?)|iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|kz1048|ptcp154|tis-620|hp-roman8"
+    r"|gb2312|gbk|gb18030|hz|big5(hkscs)?|euc_\w+|iso2022_\w+|shift_jis\w*|johab",
+    re.ASCII,
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 # between thousands: never a decimal separator
