@@ -131,6 +131,20 @@ def test_a_first_3em_gives_the_sum_of_its_phases_or_the_one_that_is_named():
     assert gen1({"emeters": PHASES[:2]}, None) == pytest.approx((120.5, 1000 * 3600))
 
 
+def test_three_phases_that_a_pro_3em_calls_meters_are_added_up():
+    status = {}
+    for place, watts in enumerate((120.5, 240.0, 60.0)):
+        status[f"em1:{place}"] = {"id": place, "act_power": watts}
+        status[f"em1data:{place}"] = {"id": place, "total_act_energy": 1000.0 * (place + 1)}
+    assert gen2(status, None) == pytest.approx((420.5, 6000 * 3600))
+    assert gen2(status, 1) == pytest.approx((240.0, 2000 * 3600))
+    status["em1:2"]["act_power"] = -60.0
+    with pytest.raises(ValueError, match="phase C shows -60 W"):
+        gen2(status, None)
+    del status["em1:2"]  # a Pro EM has two clamps of its own
+    assert gen2(status, None)[0] == 120.5
+
+
 def test_a_phase_that_is_invalid_leaves_the_sum_unknown():
     assert all(map(math.isnan, gen1({"emeters": [*PHASES[:2], {**PHASES[2], "is_valid": False}]}, None)))
 
