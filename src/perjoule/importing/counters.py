@@ -24,6 +24,7 @@ DATE = "%Y-%m-%d %H:%M:%S"
 KIB = 1024
 SECTOR_BYTES = 512
 SADF = "write the counters with `LC_ALL=C sadf -j -- -u -d -n DEV`"
+_OFFSET = re.compile(r"([+-]\d\d)(\d\d)?")
 _COMMA = re.compile(r":\s*-?\d+,\d+\s*[,}]")
 _OTHER_TOOLS = {  # of sysstat, by what only they write
     "iostat": re.compile(r'"avg-cpu"|"disk_device"'),
@@ -167,6 +168,8 @@ def _moment_s(stamp: Mapping[str, Any], timezone: str | None, zone: str) -> floa
     stated_zone = str(stamp.get("tz", timezone or ""))
     if not stated_zone:
         return moment_s(text, DATE, zone)
+    if offset := _OFFSET.fullmatch(stated_zone):  # what zones without a name are called
+        return moment_s(text, DATE, f"{offset[1]}{offset[2] or '00'}")
     if stated_zone in ("UTC", "GMT", "Etc/UTC"):
         return moment_s(text, DATE, "UTC")
     for name in (zone, stated_zone):

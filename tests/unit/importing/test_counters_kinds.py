@@ -139,6 +139,8 @@ def test_disks_of_unknown_kind_are_not_guessed_at(disks: dict[str, float], tmp_p
         ({"utc": 0}, "CET", "UTC", -3600),  # before 12.7.1
         ({"tz": "EST"}, "EST", "America/New_York", 5 * 3600),
         ({"tz": "JST"}, "JST", "Asia/Tokyo", -9 * 3600),
+        ({"tz": "-03"}, "", "UTC", 3 * 3600),  # of zones without a name
+        ({"tz": "+0545"}, "", "Europe/Berlin", -(5 * 60 + 45) * 60),
     ],
 )
 def test_times_are_of_the_zone_that_sadf_states(
