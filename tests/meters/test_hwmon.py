@@ -217,6 +217,52 @@ def test_rails_of_grace_are_not_guessed_between(labelled, listen):
         heard_once(listen, labelled, chip="power_meter")
 
 
+@pytest.fixture
+def power9(tmp_path):
+    """The sensors of ibmpowernv, as POWER9 labels them: its processors first."""
+    root = tmp_path / "hwmon"
+    labels = ("Chip 0", "Chip 0 Vdd", "Chip 8", "System", "APSS 1", "APSS 15")
+    attributes = {
+        f"{kind}{number}_{what}": text
+        for kind, factor in (("power", 10**6), ("energy", 10**9))
+        for number, (label, watts) in enumerate(zip(labels, (157, 113, 99, 426, 127, 426), strict=True), 1)
+        for what, text in (("label", label), ("input", str(watts * factor)))
+    }
+    chip(root, 0, "ibmpowernv", "opal-sensor", **attributes)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("words", "component", "value"),
+    [
+        ({"reading": "input"}, "all", 426.0),
+        ({}, "all", 426_000.0),  # J
+        ({"reading": "input", "sensor": 1}, "chip-0", 157.0),
+        ({"reading": "input", "sensor_label": "APSS 15"}, "apss-15", 426.0),
+    ],
+)
+def test_of_many_sensors_of_a_chip_that_of_the_machine_is_read(power9, listen, words, component, value):
+    _, channel, shown = heard_once(listen, power9, **words)
+    assert (channel.component, shown) == (component, pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "component"),
+    [
+        ("i915", {"energy1_input": "5000000"}, "gpu"),
+        ("nouveau", {"power1_input": "5000000"}, "gpu"),
+        ("xe", {"energy1_label": "card", "energy1_input": "5000000"}, "card"),
+        ("zenergy", {"energy1_label": "Esocket0", "energy1_input": "5000000"}, "package-0"),
+    ],
+)
+def test_a_graphics_card_does_not_stand_for_a_board(tmp_path, listen, name, attributes, component):
+    root = tmp_path / "hwmon"
+    chip(root, 1, name, "0000:00:02.0", **attributes)
+    chip(root, 2, "sff", "sfp-1", power1_label="TX_power", power1_input="560")  # light
+    _, channel, value = heard_once(listen, root)
+    assert (channel.component, value) == (component, 5.0)
+
+
 def test_a_supply_is_read_whole(labelled, listen):
     _, channel, power_w = heard_once(listen, labelled, chip="corsairpsu", component="board")
     assert (channel.component, power_w) == ("board", 152.0)

@@ -46,10 +46,18 @@ ACPI = "power_meter"
 INVALID_UW = 0xFFFFFFFF * 1000  # what ACPI means by "not known" in mW, shown as 4.29 MW
 # power_supply's chips
 BATTERY = re.compile(r"BAT\d*|CMB\d*|.*battery.*|ucsi_source_psy_.*|AC\d*|ADP\d*", re.IGNORECASE)
-SOCKETS = {"amd_energy": re.compile(r"Esocket(\d+)")}  # chips whose sensors are cores and sockets
-PROCESSORS = frozenset({"fam15h_power", "amd_hsmp_hwmon"})  # chips that measure one, without a label
+SOCKETS = dict.fromkeys(("amd_energy", "zenergy"), re.compile(r"Esocket(\d+)"))  # of cores and sockets
+PARTS = {  # what chips measure that give it no label, or one that does not tell
+    "fam15h_power": "processor",
+    "amd_hsmp_hwmon": "processor",
+    **dict.fromkeys(("amdgpu", "i915", "nouveau", "xe"), "gpu"),
+}
+# of several sensors of a chip, that of the machine: of POWER9 (ibmpowernv) the first is that of a processor
+WHOLE = re.compile(r"(?:total )?system(?: power)?", re.IGNORECASE)
+OPTICAL = re.compile(r"[RT]X_power")  # light of a transceiver
 PROCESSOR = re.compile(
-    r"\b(e?core\d*|e?socket\d+|cpu|gpu|ppt|sysio|soc|svi2_p_\w+|pkg|package|vdd\w*)\b", re.IGNORECASE
+    r"\b(e?core\d*|e?socket\d+|cpu|gpu|ppt|sysio|soc|chip \d+|apss \d+|svi2_p_\w+|pkg|package|vdd\w*)\b",
+    re.IGNORECASE,
 )
 SEMANTICS: dict[str, Semantics] = {"energy": "counter", "average": "average", "input": "instantaneous"}
 
@@ -63,6 +71,7 @@ class Attribute:
     device: str  # "1-0040": where the chip sits, the same after each start
     name: str  # "power1_input"
     label: str = ""  # "Esocket0", "CPU Power Socket 0"
+    usual: int = 1  # the number of the chip's sensor that is read unless another is named
 
     @property
     def sensor(self) -> int:
@@ -85,9 +94,9 @@ class Attribute:
         """The part of a processor that it measures, as its label has it; "" if it is something else, or
         that is not known.
         """
-        if self.chip in PROCESSORS and not self.label:
-            return "processor"
-        labelled = self.chip in SOCKETS or PROCESSOR.search(self.label)
+        if self.chip in PARTS and not self.label:
+            return PARTS[self.chip]
+        labelled = self.chip in SOCKETS or self.chip in PARTS or PROCESSOR.search(self.label)
         return self.socket or ("-".join(re.findall(r"[a-z0-9]+", self.label.lower())) if labelled else "")
 
 
@@ -111,9 +120,8 @@ class Hwmon(Sensed):
     """The chip's device ("1-0040"), to distinguish chips of one name."""
 
     sensor: int | None = Field(default=None, ge=1)
-    """Which of the chip's sensors, by number: 1 is power1 or energy1; without it and `sensor_label`, 1, or
-    each socket of
-    amd_energy."""
+    """Which of the chip's sensors, by number: 1 is power1 or energy1; without it and `sensor_label`, the one
+    labelled "System", or 1, or each socket of amd_energy."""
 
     sensor_label: str = ""
     """Which of them, by the label that the chip's driver gives it: "Esocket0", "Module Power Socket 0"."""
@@ -179,7 +187,7 @@ class Hwmon(Sensed):
         )
 
     def _meant(self, sensor: Attribute) -> bool:
-        number = self.sensor or (sensor.sensor if self.sensor_label or sensor.socket else 1)
+        number = self.sensor or (sensor.sensor if self.sensor_label or sensor.socket else sensor.usual)
         names = {f"power{number}_{self.reading}", f"{self.reading}{number}_input"}
         if not self.reading:
             names = {f"energy{number}_input", f"power{number}_average", f"power{number}_input"}
@@ -238,10 +246,21 @@ def attributes(root: Path) -> list[Attribute]:
             chip = name or _sysfs.attribute(folder / "name")
             patterns = ("energy*_input", "power*_average", "power*_input")
             places = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+            places = [path for path in places if not OPTICAL.fullmatch(_label(path))]
             if places and _sysfs.number(folder / "power1_is_battery") != 1:
-                listed.extend(Attribute(folder, chip, device, path.name, _label(path)) for path in places)
+                listed.extend(
+                    Attribute(folder, chip, device, path.name, _label(path), _usual(path, places))
+                    for path in places
+                )
                 break  # of kernels that show it in both places, the new one
     return listed
+
+
+def _usual(path: Path, places: Sequence[Path]) -> int:
+    """Return the number of the sensor of the machine, among those of the kind of one; 1 if none is."""
+    kind = path.name.rstrip("_abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
+    alike = (place for place in places if place.name.startswith(kind) and WHOLE.fullmatch(_label(place)))
+    return next((int("".join(filter(str.isdigit, place.name))) for place in alike), 1)
 
 
 def _label(path: Path) -> str:
