@@ -14,7 +14,7 @@ from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
 from perjoule.importing import line_protocol
-from perjoule.importing.sources import content_of, require_portable, text_of, unpacker
+from perjoule.importing.sources import content_of, packed, require_portable, text_of
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
 from perjoule.model.errors import CampaignError
@@ -128,8 +128,9 @@ def _falls(energies_j: Floats) -> bool:
 def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     """Return the times (seconds of UTC), values and windows of a log."""
     content = content_of(path)
-    if tool := unpacker(content):
-        raise CampaignError("the log is compressed", where=str(path), next=f"unpack it ({tool})")
+    package, advice = packed(content)
+    if package:
+        raise CampaignError(f"the log is {package}", where=str(path), next=advice)
     plain = meter.plain(content)
     if plain is not None:
         return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))

@@ -36,6 +36,9 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r'"train_throughput_samples_per_second"': "a summary of MLPerf Storage: import the whole folder of the run",
     r"^(?:# )?hostname;interval;timestamp;": "sysstat's CSV: write JSON (`sadf -j -- -u -d -n DEV`)",
     r"^procs -+memory-": "the text of vmstat: write counters with `sadf -j -- -u -d -n DEV`",
+    r"^\S+\t\d+\t\d+\t\S+\t\S+\t": "sysstat's rows for databases: write JSON (`sadf -j -- -u -d -n DEV`)",
+    r"Iozone: Performance Test": "the text of IOzone, which does not say when each test ran: measure with fio or IOR",
+    r"^\d+ bytes .*copied, ": "the text of dd, which does not say when it ran: measure with fio",
     r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
 }
 _ALONE = {  # what is left out of a file into which another tool wrote, too, and why
@@ -53,7 +56,16 @@ _UNPACKERS = {  # by the first bytes of what they unpack
     b"\xfd7zXZ": "unxz",
     b"\x28\xb5\x2f\xfd": "unzstd",
     b"PK\x03\x04": "unzip",
+    b"7z\xbc\xaf\x27\x1c": "7z x",
+    b"\x04\x22\x4d\x18": "unlz4",
 }
+_TAR_AT, _TAR = 257, b"ustar"
+_SPREADSHEETS = (  # how they begin: Excel's old and new form, and OpenDocument's
+    re.compile(rb"\xd0\xcf\x11\xe0"),
+    re.compile(rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|_rels/|docProps/|xl/)", re.DOTALL),
+    re.compile(rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument\.spreadsheet", re.DOTALL),
+)
+_MARKED_BYTES = 512  # in which all of these show
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
 
@@ -93,6 +105,9 @@ def sources(arguments: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tu
         clients, path = _split(argument)
         if not path.exists():
             raise CampaignError("no such file or folder", where=str(path), next="name the output of a tool")
+        if not (path.is_file() or path.is_dir()):
+            advice = "write what it gives into a file"
+            raise CampaignError("it is a pipe or a device, not a file", where=str(path), next=advice)
         for source in _below(path, clients, zone, named_paths):
             if isinstance(source, Source):
                 source = replace(source, inside=(*named_paths, *source.inside))
@@ -117,9 +132,14 @@ def content_of(path: Path) -> bytes:
         return untrusted.bytes_of(path)
 
 
-def unpacker(content: bytes) -> str:
-    """Name the program that unpacks a compressed file; "" for any other."""
-    return next((tool for mark, tool in _UNPACKERS.items() if content.startswith(mark)), "")
+def packed(content: bytes) -> tuple[str, str]:
+    """Return what a file is in which others are packed, and how to get them; ("", "") for any other."""
+    if any(form.match(content) for form in _SPREADSHEETS):
+        return "a spreadsheet", "save it as CSV"
+    if content[_TAR_AT:].startswith(_TAR):
+        return "an archive", "unpack it (tar)"
+    tool = next((tool for mark, tool in _UNPACKERS.items() if content.startswith(mark)), "")
+    return ("a compressed file", f"unpack it ({tool})") if tool else ("", "")
 
 
 def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
@@ -171,8 +191,9 @@ def why_not(path: Path) -> str:
 
     Raises MachineError.
     """
-    if tool := unpacker(_beginning(path, max(map(len, _UNPACKERS)))):
-        return f"this is a compressed file: unpack it ({tool})"
+    package, advice = packed(_beginning(path, _MARKED_BYTES))
+    if package:
+        return f"this is {package}: {advice}"
     head = _head(path)
     if alone := [_ALONE[name] for name in formats_of(head) if name in _ALONE]:
         return f"this is {' and '.join(alone)}: give each a file of its own"
@@ -255,7 +276,7 @@ def _of_folder(path: Path, clients: tuple[str, ...], zone: str, named_paths: Seq
 def _of_file(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
     if not path.is_file():  # a socket, a pipe
         return
-    if not formats_of(_head(path)):
+    if any(packed(_beginning(path, _MARKED_BYTES))) or not formats_of(_head(path)):
         yield path
         return
     require_portable(path)

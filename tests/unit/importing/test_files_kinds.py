@@ -5,6 +5,8 @@ import gzip
 import json
 import lzma
 import os
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +105,36 @@ def test_a_compressed_file_is_called_one(packer: Any, tool: str, tmp_path: Path)
     (tmp_path / "a.csv").write_bytes(packer.compress(b"t,w\n1795000000,40\n"))
     with pytest.raises(CampaignError, match=rf"compressed file: unpack it \({tool}\)"):
         sources([str(tmp_path / "a.json")], "UTC")
-    with pytest.raises(CampaignError, match=rf"the log is compressed; unpack it \({tool}\)"):
+    with pytest.raises(CampaignError, match=rf"the log is a compressed file; unpack it \({tool}\)"):
         logs(tmp_path / "a.csv", POWER, (), "UTC")
+
+
+def test_an_archive_is_not_read_as_what_lies_in_it(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name in ("a.json", "b.json"):
+            (tmp_path / name).write_text(REPORT)
+            archive.add(tmp_path / name)
+    with pytest.raises(CampaignError, match=r"this is an archive: unpack it \(tar\)"):
+        sources([str(tmp_path / "a.tar")], "UTC")
+
+
+@pytest.mark.parametrize(
+    "names", [("[Content_Types].xml", "xl/workbook.xml"), ("_rels/.rels", "xl/workbook.xml"), ("mimetype",)]
+)
+def test_a_spreadsheet_is_called_one(names: tuple[str, ...], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.csv", "w") as sheet:
+        for name in names:
+            sheet.writestr(name, "application/vnd.oasis.opendocument.spreadsheet")
+    with pytest.raises(CampaignError, match="this is a spreadsheet: save it as CSV"):
+        sources([str(tmp_path / "a.csv")], "UTC")
+    with pytest.raises(CampaignError, match="the log is a spreadsheet; save it as CSV"):
+        logs(tmp_path / "a.csv", POWER, (), "UTC")
+
+
+def test_a_pipe_that_is_named_is_called_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CampaignError, match="it is a pipe or a device, not a file"):
+        sources([str(tmp_path / "pipe")], "UTC")
 
 
 def test_two_rados_benches_in_a_file_are_refused() -> None:
@@ -128,6 +158,12 @@ def test_two_rados_benches_in_a_file_are_refused() -> None:
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\n12:00:01 AM CPU %user\n", "the text of sar"),
         ("# hostname;interval;timestamp;CPU;%user\nn1;10;2024-01-15 12:08:10 UTC;-1;0.5\n", "sysstat's CSV"),
         ("procs -----------memory---------- ---swap--\n r  b   swpd   free\n", "the text of vmstat"),
+        ("n1\t10\t1705320490\tall\t%user\t0.5\n", "sysstat's rows for databases"),
+        ("\tIozone: Performance Test of File I/O\n\t        Version 3.489\n", "the text of IOzone"),
+        (
+            "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n",
+            "the text of dd",
+        ),
         ("access,bw(MiB/s),IOPS,Latency,block(KiB)\nwrite,2004.5,8018,0.1,1024\n", "IOR's CSV"),
         ("just notes\n", "unrecognised format"),
     ],

@@ -147,6 +147,12 @@ def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**entry, "read": nothing, "write": nothing, operation: entry["mixed"]}
 
 
+def _idle(jobs: Sequence[ReportedJob]) -> str:
+    """Say of jobs that neither wrote nor read what they did."""
+    trimmed = any(job.entry.get("trim", {}).get("io_bytes") for job in jobs)
+    return "fio moved nothing, as it trimmed alone" if trimmed else "fio moved nothing"
+
+
 def _by_host(
     entries: Sequence[Mapping[str, Any]], hints: Told, *, several: bool
 ) -> dict[str, list[Mapping[str, Any]]]:
@@ -211,7 +217,5 @@ def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) ->
             "",
         ),
         outcome=outcome,
-        failure=f"fio failed (error {failed})"
-        if failed
-        else unclear or ("" if outcome else "fio moved nothing"),
+        failure=f"fio failed (error {failed})" if failed else unclear or ("" if outcome else _idle(jobs)),
     )
