@@ -8,6 +8,7 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
+import drawing
 from places import ROOT, TESTS
 
 ANOTHER = TESTS / "another"
@@ -16,6 +17,7 @@ ANOTHER = TESTS / "another"
 def environment(place: Path) -> Path:
     """Make an environment that has perjoule and what it needs; return its folder of packages."""
     venv.create(place, symlinks=True)
+    drawing.prepare(place)
     folder = place / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     (folder / "perjoule.pth").write_text("\n".join([str(ROOT / "src"), *site.getsitepackages()]) + "\n")
     return folder

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import drawing
 from day import by_day
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import drivers
@@ -56,6 +57,7 @@ def home(lab: SlurmLab) -> Iterator[Path]:
     """A folder of the unprivileged user, the same on all nodes."""
     with tempfile.TemporaryDirectory(prefix="home-", dir=lab.folder) as folder:
         os.chown(folder, 65534, 65534)
+        drawing.prepare(Path(folder))
         yield Path(folder)
     assert lab.processes("perjoule", "fio") == []
 
