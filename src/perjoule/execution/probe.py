@@ -16,7 +16,7 @@ from perjoule.execution.sizing import TRANSFER_BYTES
 from perjoule.machine.disks import reserve_bytes
 from perjoule.machine.each import each
 from perjoule.machine.mounts import IN_MEMORY, SHORT_S, findmnt, is_local, unmounted
-from perjoule.machine.untrusted import json_from
+from perjoule.machine.untrusted import json_from, understood
 from perjoule.model import Permit
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB, bytes_text
@@ -132,11 +132,15 @@ def _fio(client: Host, file: Path, operation: str, size_bytes: int, how: Sequenc
     began_s = time.monotonic()
     said = client.run(argv, timeout_s=600)
     took_s = time.monotonic() - began_s
-    job = json_from(said.stdout[said.stdout.index("{") :])["jobs"][0]
-    moved = int(job[operation]["io_bytes"])
+    with understood(f"fio on {client.name}"):
+        job = json_from(said.stdout[said.stdout.index("{") :])["jobs"][0]
+        moved, lasted_ms = (
+            int(job[operation]["io_bytes"]),
+            max(job[operation]["runtime"], job.get("job_runtime", 0)),
+        )
     if not moved:
         raise MachineError(
             f"fio moved nothing in {PROBE_S:g} s", where=str(file.parent), next="is it mounted?"
         )
     # the last flush is in the time of the job, and not in that of its I/O
-    return moved, min(took_s, max(job[operation]["runtime"], job.get("job_runtime", 0)) / 1e3) or took_s
+    return moved, min(took_s, lasted_ms / 1e3) or took_s

@@ -34,6 +34,7 @@ from perjoule.machine.disks import facts
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
 from perjoule.machine.ports import listeners, listens, require_free
+from perjoule.machine.untrusted import understood
 from perjoule.model import Aged, Json
 from perjoule.model.errors import (
     CampaignError,
@@ -200,7 +201,8 @@ class Deployment(
             raise WorkloadError("the file system has no data here", where=host.name)
         argv = ["find", *stores, "-type", "f", *self.data_files, "-printf", "%D:%i %s\\n"]
         stdout = host.run(argv, timeout_s=self.patience_s).stdout
-        return sum(int(line.split()[1]) for line in set(stdout.splitlines()))
+        with understood(f"find on {host.name}"):
+            return sum(int(line.split()[1]) for line in set(stdout.splitlines()))
 
     def erase(self, host: Host) -> None:
         """Remove its stores, with what the host's memory has still to write to them."""

@@ -4,20 +4,8 @@ Shared by parsers.
 """
 
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 
-from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model.errors import UnexpectedOutput, WorkloadError
-
-
-@contextmanager
-def reading(program: str) -> Generator[None]:
-    """Turn what a parser trips over in a program's output into an error. Raises WorkloadError."""
-    try:
-        yield
-    except UNEXPECTED as error:
-        raise UnexpectedOutput(f"unexpected output: {words(error)}", where=program) from None
 
 
 def found(pattern: str, output: str, program: str) -> str:

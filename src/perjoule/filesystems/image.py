@@ -38,10 +38,10 @@ from perjoule.drivers.protocols import (
 from perjoule.filesystems._attached import CephTable, NamedCluster, remove_at_end
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._daemons import last_words
-from perjoule.filesystems._said import reading
 from perjoule.machine.each import each
 from perjoule.machine.processes import Identity, alive, own
 from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, ClusterState, Json
 from perjoule.model.errors import MachineError, MountLost, NoAnswer, WorkloadError
 from perjoule.model.units import Bytes
@@ -160,7 +160,7 @@ class _Images:
             return {}
         if completed.returncode:
             raise WorkloadError(last_words(completed.stderr), where=self._host.name)
-        with reading("rbd info"):
+        with understood("rbd info"):
             return answers.image(completed.stdout).facts
 
     def remove(self, name: str) -> None:

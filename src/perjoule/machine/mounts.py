@@ -12,7 +12,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine import guarded
 from perjoule.machine.strangers import callers
-from perjoule.machine.untrusted import json_from
+from perjoule.machine.untrusted import json_from, understood
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.model.withheld import withheld
@@ -129,7 +129,9 @@ def has_own_mounts(host: Host) -> bool:
 def findmnt(host: Host, path: Path) -> dict[str, Json]:
     """Return the source, type, options and space of a folder's mount on a host. Raises WorkloadError."""
     argv = ["findmnt", "--json", "--bytes", "--target", path, "--output", ",".join(COLUMNS)]
-    return mount_facts(host.run(argv, timeout_s=SHORT_S).stdout)
+    listing = host.run(argv, timeout_s=SHORT_S).stdout
+    with understood(f"findmnt on {host.name}"):
+        return mount_facts(listing)
 
 
 def mount_facts(listing: str) -> dict[str, Json]:
@@ -147,7 +149,8 @@ def unmounted(host: Host, path: Path, mount: Mapping[str, Json]) -> str:
     argv = ["findmnt", "--fstab", "--json", "--output", "SOURCE,TARGET"]
     listing = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where fstab names nothing
     real = host.run(["readlink", "-f", "--", path], timeout_s=SHORT_S).stdout.removesuffix("\n")
-    return awaited(listing, Path(real), Path(str(mount["target"]))) if listing else ""
+    with understood(f"findmnt on {host.name}"):
+        return awaited(listing, Path(real), Path(str(mount["target"]))) if listing else ""
 
 
 def awaited(listing: str, path: Path, mounted: Path) -> str:
@@ -184,5 +187,6 @@ def mounted_below(host: Host, folder: Path) -> list[Path]:
         "ext4,xfs,btrfs,f2fs,zfs",
     ]
     listing = host.run(argv, timeout_s=SHORT_S, check=False).stdout  # it fails where none is mounted
-    targets = (Path(line.encode().decode("unicode_escape")) for line in listing.splitlines() if line)
+    with understood(f"findmnt on {host.name}"):
+        targets = [Path(line.encode().decode("unicode_escape")) for line in listing.splitlines() if line]
     return [target for target in targets if folder in target.parents]

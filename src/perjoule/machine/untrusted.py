@@ -22,6 +22,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from perjoule.model import Json
+from perjoule.model.errors import UnexpectedOutput
 from perjoule.model.units import bytes_text
 
 MOST_BYTES = 256 * 1024**2  # of a file: fio's logs of a day have a tenth
@@ -61,6 +62,15 @@ def words(error: BaseException) -> str:
         else "something in it has an unexpected type"
     )
     return f"{fault} ({error or type(error).__name__})"
+
+
+@contextmanager
+def understood(program: str) -> Generator[None]:
+    """Turn what a parser trips over in a program's output into an error. Raises WorkloadError."""
+    try:
+        yield
+    except UNEXPECTED as error:
+        raise UnexpectedOutput(f"unexpected output: {words(error)}", where=program) from None
 
 
 @contextmanager

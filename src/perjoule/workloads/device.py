@@ -13,6 +13,7 @@ from pydantic import ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Mounted, Need, OffersImages, UnmappedImage, able
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, Outcome, is_to_run
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
@@ -99,7 +100,8 @@ class Device(Fio):
         if self.verify:  # other loads wrote over the checksums
             return False
         mark = client.run(["cat", _mark(client, mounted)], timeout_s=SHORT_S, check=False)
-        return mark.returncode == 0 and int(mark.stdout) >= size_bytes
+        with understood(f"cat on {client.name}"):
+            return mark.returncode == 0 and int(mark.stdout) >= size_bytes
 
 
 def _image(client: Host, mounted: Mounted) -> UnmappedImage | None:
@@ -112,7 +114,9 @@ def _size_bytes(client: Host, mounted: Mounted) -> tuple[str, int]:
     if image := _image(client, mounted):
         return image.name, image.size_bytes
     path = mounted.devices[client.name]
-    return str(path), int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
+    size = client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout
+    with understood(f"blockdev on {client.name}"):
+        return str(path), int(size)
 
 
 def _mark(client: Host, mounted: Mounted) -> Path:

@@ -1,12 +1,15 @@
 """Mounts: what a host says of one, and whose data it has."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from perjoule.machine.mounts import is_local, mount_facts, unmounted
+from perjoule.drivers.protocols import Completed
+from perjoule.machine.mounts import findmnt, is_local, mount_facts, mounted_below, unmounted
+from perjoule.model.errors import UnexpectedOutput
 from places import TRANSCRIPTS
 from scripted import ScriptedHost
 
@@ -94,3 +97,25 @@ def test_a_folder_whose_mount_of_the_table_is_missing_lies_on_what_is_above_it(
 ) -> None:
     assert unmounted(Listing(FSTAB), Path(path), {"target": target}) == absent
     assert unmounted(Listing(""), Path(path), {"target": target}) == ""
+
+
+class Says(ScriptedHost):
+    """A host whose programs all say the same."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(name)
+        self.said = said
+
+    def run(self, argv: Sequence[str | Path], **_: object) -> Completed:
+        return Completed(tuple(map(str, argv)), 0, self.said, "")
+
+
+@pytest.mark.parametrize("said", ["", "{}", '{"filesystems": []}', "[]", '{"filesystems": 7}', "\\x", "NaN"])
+def test_what_no_findmnt_says_is_a_sentence_about_the_host(said: str) -> None:
+    host = Says("storage-1", said)
+    with pytest.raises(UnexpectedOutput, match="findmnt on storage-1: unexpected output: "):
+        findmnt(host, Path("/mnt"))
+    with contextlib.suppress(UnexpectedOutput):  # no other error: some of it is an answer
+        unmounted(host, Path("/mnt"), {"target": "/"})
+    with contextlib.suppress(UnexpectedOutput):
+        mounted_below(host, Path("/mnt"))

@@ -14,7 +14,7 @@ from typing import Any
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine.each import each
 from perjoule.machine.programs import programs
-from perjoule.machine.untrusted import json_from
+from perjoule.machine.untrusted import json_from, understood
 from perjoule.model import Aged, Json
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
@@ -202,4 +202,6 @@ def _program(client: Host) -> Path:
 def _ran(client: Host, folder: Path, limit_s: float, **parameters: Json) -> Any:
     """Run the program on a client. Raises WorkloadError with what it said."""
     text = json.dumps({"folder": str(folder), **parameters})
-    return json_from(client.run([PYTHON, _program(client)], timeout_s=limit_s, text=text).stdout)
+    stdout = client.run([PYTHON, _program(client)], timeout_s=limit_s, text=text).stdout
+    with understood(f"ageing on {client.name}"):
+        return json_from(stdout)

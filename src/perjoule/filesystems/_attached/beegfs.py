@@ -17,9 +17,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems import _beegfs
 from perjoule.filesystems._attached.table import ClusterTable
-from perjoule.filesystems._said import found, reading
+from perjoule.filesystems._said import found
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, ClusterState, Redundancy
 from perjoule.model.units import bytes_text
 
@@ -85,7 +86,7 @@ class BeegfsTable(ClusterTable):
         return ["beegfs", *address, *secret, *([] if self.tls else ["--tls-disable"])]
 
 
-@reading("beegfs")
+@understood("beegfs")
 def state(
     version: str,
     targets: Mapping[str, str],

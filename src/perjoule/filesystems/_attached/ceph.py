@@ -17,10 +17,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._attached.table import ClusterTable
 from perjoule.filesystems._guarded import unguarded
-from perjoule.filesystems._said import reading, unexpected
+from perjoule.filesystems._said import unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
-from perjoule.machine.untrusted import json_from
+from perjoule.machine.untrusted import json_from, understood
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy, passed_on
 from perjoule.model.errors import WorkloadError
 from perjoule.model.options import program_folders
@@ -134,7 +134,7 @@ class CephTable(ClusterTable):
         return state(lines, pool, asked_s)
 
 
-@reading("ceph")
+@understood("ceph")
 def state(lines: Sequence[str], pool: str, asked_s: float) -> ClusterState:
     """Parse the answers to `COMMANDS`, each one line of JSON.
 

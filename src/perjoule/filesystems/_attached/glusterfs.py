@@ -14,9 +14,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._attached.table import ClusterTable
-from perjoule.filesystems._said import found, reading, unexpected
+from perjoule.filesystems._said import found, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
 from perjoule.model.errors import UnexpectedOutput, WorkloadError
 
@@ -67,7 +68,7 @@ class GlusterTable(ClusterTable):
         )
 
 
-@reading("gluster")
+@understood("gluster")
 def state(
     version: str,
     info: str,

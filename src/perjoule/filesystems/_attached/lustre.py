@@ -14,9 +14,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._attached.table import ClusterTable
-from perjoule.filesystems._said import found, reading, unexpected
+from perjoule.filesystems._said import found, unexpected
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import SYSTEM, programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, ClusterState, Json, Redundancy
 
 DOCUMENTATION = "https://wiki.lustre.org/Installing_the_Lustre_Software"
@@ -74,7 +75,7 @@ class LustreTable(ClusterTable):
         return state(version, listed, answered, stripes, readable, retired=self.retired, asked_s=asked_s)
 
 
-@reading("lfs")
+@understood("lfs")
 def state(
     version: str,
     listed: str,

@@ -13,9 +13,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host
 from perjoule.filesystems._attached.table import ClusterTable
-from perjoule.filesystems._said import found, reading
+from perjoule.filesystems._said import found
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
+from perjoule.machine.untrusted import understood
 from perjoule.model import OPTIONS, ClusterState, Redundancy
 
 QUESTIONS = ("-SIN", "-SIC", "-SCS", "-SHD", "-SMS")
@@ -50,7 +51,7 @@ class MooseTable(ClusterTable):
         return state(printed, goal, loading, asked_s)
 
 
-@reading("mfscli")
+@understood("mfscli")
 def state(printed: str, goal: str, loading: Sequence[str], asked_s: float) -> ClusterState:
     """Parse the answers to `QUESTIONS`, with "|" between fields, and to `mfsgetgoal`.
 

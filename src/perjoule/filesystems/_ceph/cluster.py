@@ -28,7 +28,7 @@ from perjoule.filesystems._ceph.control import absent, degraded
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._settings import Setting
 from perjoule.machine.each import each
-from perjoule.machine.untrusted import json_from
+from perjoule.machine.untrusted import json_from, understood
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, NoAnswer, NotReady
 from perjoule.model.units import MIB, bytes_text
@@ -361,16 +361,16 @@ class CephCluster(Deployment[ceph.Ceph], MakesPools, Scrubs, TellsHealth, WorksI
             completed = host.run(
                 [ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text
             )
-            reply = json_from(completed.stdout)
-            if not reply["missing"] and not reply["error"]:
-                return reply["answers"]
+            with understood(place):
+                reply = json_from(completed.stdout)
+                missing, fault, answers = reply["missing"], reply["error"], reply["answers"]
+            if not missing and not fault:
+                return answers
             self.daemons.alive()
-            if reply["error"]:
-                raise NoAnswer(reply["error"], where=place)
+            if fault:
+                raise NoAnswer(str(fault), where=place)
             if time.monotonic() > until_s:
-                raise NotReady(
-                    f"{name} not reached within {patience_s:g} s; missing: {reply['missing']}", where=place
-                )
+                raise NotReady(f"{name} not reached within {patience_s:g} s; missing: {missing}", where=place)
 
 
 def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:
@@ -381,7 +381,8 @@ def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) ->
     if options.store == "memstore":
         return options.osd_size_bytes
     stdout = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
-    free_bytes = int(USED_RATIO * int(stdout.split()[-1]) / osds_count) // MIB * MIB
+    with understood(f"df on {host.name}"):
+        free_bytes = int(USED_RATIO * int(stdout.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
         raise MachineError(
             f"only {bytes_text(free_bytes)} are free for each OSD below {stores}",

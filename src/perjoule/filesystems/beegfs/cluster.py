@@ -13,6 +13,7 @@ from perjoule.filesystems.beegfs import parse as words
 from perjoule.filesystems.beegfs.client import obstacle
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT_PORT, SERVERS, Argv
 from perjoule.machine.each import each
+from perjoule.machine.untrusted import understood
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, ProgramFailed
 from perjoule.model.units import MIB, bytes_text
@@ -322,7 +323,9 @@ def _has_room_for_folders(host: Host, store: Path) -> None:
     """Raises CampaignError: too few inodes; a metadata server would end with only "Unable to create
     subdir".
     """
-    total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
+    stdout = host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout
+    with understood(f"stat on {host.name}"):
+        total, free = map(int, stdout.split())
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
         problem = (
             f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has "
