@@ -12,7 +12,7 @@ from perjoule.model import Campaign, Trial
 
 # Of the system's own, which perjoule runs on hosts besides those that a file system or a workload names.
 TOOLS = """bash cat chmod chown cp dd df env exportfs find findmnt grep head hostname install kill losetup mkdir modprobe mount
-mountpoint mv perl ps pkill python python3 readlink rm rmdir setpriv setsid sh ss stat tail tar test timeout
+mountpoint mv perl ps python python3 readlink rm rmdir setpriv setsid sh ss stat tail tar test timeout
 touch true truncate umount unshare wipefs"""
 
 

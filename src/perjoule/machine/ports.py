@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host
-from perjoule.model.errors import PortTaken
+from perjoule.machine.untrusted import UNEXPECTED
+from perjoule.model.errors import MachineError, PortTaken
 
 SHORT_S = 20.0
 # Whether user $1 is one as whom nobody logs in: https://systemd.io/UIDS-GIDS/ (system users, those of services, nobody),
@@ -18,7 +19,8 @@ DAEMONS_USERS = "is_daemons() { (($1 < 1000 || ($1 >= 61184 && $1 <= 65534))); }
 # of processes with the names $@ in the network of this host: those of virtual hosts have one of their own.
 # `started` is whether grep $2... finds a mark in the environment of process $1 or of its session: a daemon
 # may have cleaned its own or written its title over it, but not left its session. Daemons run as root, as us or as
-# users of the system's own; anybody else could have written the mark.
+# users of the system's own; anybody else could have written the mark, also for a program that is root whoever
+# calls it.
 LISTENERS = (
     DAEMONS_USERS
     + r"""
@@ -31,13 +33,13 @@ listeners() {
     fd=$(find /proc/[0-9]*/fd -maxdepth 1 -lname "socket:\[$inode\]" -print -quit 2> /dev/null)
     pid=${fd#/proc/} pid=${pid%%/*} name=?
     [ -z "$pid" ] || { read -r name < "/proc/$pid/comm"; } 2> /dev/null
-    echo "$port ${pid:-0} ${name// /_}"
+    echo "$port ${pid:-0} ${name//[[:space:][:cntrl:]]/_}"
   done | sort -u
 }
-bears() { # whether grep $2... finds a mark in the environment of process $1, which is no other user's who logs in here
+bears() { # whether grep $2... finds a mark in the environment of process $1, which no other user who logs in here has started
   local owner
-  owner=$(stat -c %u -- "/proc/$1" 2> /dev/null) && { [ "$owner" = "$EUID" ] || is_daemons "$owner"; } &&
-    grep -qz "${@:2}" "/proc/$1/environ" 2> /dev/null
+  owner=$(ps -o ruid= -p "$1") && owner=$((owner)) && { [ "$owner" = "$EUID" ] || is_daemons "$owner"; } &&
+    [ ! -u "/proc/$1/exe" ] && grep -qz "${@:2}" "/proc/$1/environ" 2> /dev/null
 }
 started() {
   local pid=$1 session
@@ -115,8 +117,13 @@ def listener_text(pid: str, name: str) -> str:
 def listeners(host: Host, ports: Collection[int]) -> Sequence[Listener]:
     """Ask a host who listens on these ports, on any address."""
     argv = ["bash", "--norc", "-c", WHOSE, "perjoule-ports", host.mark, *map(str, ports)]
-    rows = [line.split() for line in host.run(argv, timeout_s=SHORT_S).stdout.splitlines()]
-    return [Listener(int(port), int(pid), name, whose == "ours") for port, pid, name, whose in rows]
+    answer = host.run(argv, timeout_s=SHORT_S).stdout
+    try:
+        rows = [line.split(" ") for line in answer.split("\n") if line]
+        return [Listener(int(port), int(pid), name, whose == "ours") for port, pid, name, whose in rows]
+    except UNEXPECTED:
+        fault = f"what it says of who listens there has another form: {answer[:60]!r}"
+        raise MachineError(fault, where=host.name) from None
 
 
 def require_free(host: Host, ports: Collection[int]) -> None:

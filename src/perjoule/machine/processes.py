@@ -13,6 +13,7 @@ from platform import node
 
 END_S, LOOK_S = 5.0, 0.05  # for which to kill what still appears, and the time between two looks
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_FIRST_UID, _SERVICES_UIDS = 1000, range(61184, 65535)  # https://systemd.io/UIDS-GIDS/
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,16 @@ def _with(entry: str) -> Iterator[int]:
 
 def _has(pid: int, entry: str) -> bool:
     with suppress(OSError):  # it has ended, or belongs to another user
-        return os.fsencode(entry) in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        process = Path(f"/proc/{pid}")
+        # of who logs in here, it may have no end, or never come
+        if _is_daemons(uid := process.stat().st_uid) or uid == os.geteuid():
+            return os.fsencode(entry) in (process / "environ").read_bytes().split(b"\0")
     return False
+
+
+def _is_daemons(uid: int) -> bool:
+    """Return whether nobody logs in as this user, as `ports.DAEMONS_USERS` does."""
+    return uid < _FIRST_UID or uid in _SERVICES_UIDS
 
 
 def _is_of_others(pid: int) -> bool:

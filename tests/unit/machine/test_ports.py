@@ -5,6 +5,7 @@ deployment.
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 from perjoule import campaign
 from perjoule.drivers.protocols import Completed, Hosts
 from perjoule.filesystems.moosefs import MooseFS
-from perjoule.machine.ports import LISTENERS
-from perjoule.model.errors import PortTaken
+from perjoule.machine.ports import LISTENERS, listeners
+from perjoule.model.errors import MachineError, PortTaken
 from scripted import ScriptedHost
 from sshd import until
 
@@ -68,6 +69,30 @@ def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_tou
     assert not [words for words in storage.ran if words[0] not in ("bash", "stat")]
 
 
+@pytest.mark.parametrize(
+    "said", ["9420 812 mfs master theirs", "9420 812", "x 812 a theirs", f"{'9' * 5000} 1 a ours"]
+)
+def test_a_list_of_listeners_in_another_form_is_a_sentence_about_the_host(said: str) -> None:
+    with pytest.raises(MachineError, match="storage-1: what it says of who listens there has another form"):
+        listeners(Taken("storage-1", said), [9420])
+
+
+def test_a_listener_whose_name_is_that_of_a_table_is_one_listener() -> None:
+    """Any user names a process, also with tabs and line feeds."""
+    script = (
+        "import socket; open('/proc/self/comm', 'w').write('a\\tb 9\\n1 2'); s = socket.create_server(('127.0.0.1', 0)); "
+        "print(s.getsockname()[1], flush=True); input()"
+    )
+    argv = [sys.executable, "-I", "-c", script]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        port = running.stdout.readline().strip()
+        look = ["bash", "--norc", "-c", f'{LISTENERS} listeners "$1"', "look", port]
+        printed = subprocess.run(look, capture_output=True, text=True, check=True).stdout
+        running.kill()
+    assert printed == f"{port} {running.pid} a_b_9\n"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
 @pytest.mark.parametrize(
     ("uid", "ours"), [(0, True), (65534, True), (64, True), (64045, True), (4711, False), (100_000, False)]
@@ -87,6 +112,41 @@ def test_a_mark_that_another_user_has_written_makes_no_daemon_ours(uid: int, our
             printed = subprocess.run(look, capture_output=True, text=True, check=True).stdout
             running.kill()
     assert printed == ("" if ours else f"{running.pid} {name}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
+def test_a_mark_for_a_program_that_is_root_whoever_calls_it_makes_no_session_ours() -> None:
+    """As `su` waits for a password, beside a daemon of theirs in the same session."""
+    name = f"pj{os.getpid()}s"
+    with tempfile.TemporaryDirectory(prefix="ports-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        daemon, setuid = shutil.copy("/bin/sleep", Path(folder, name)), shutil.copy("/bin/sleep", folder)
+        Path(setuid).chmod(0o4755)
+        script = '"$1" 600 & PERJOULE_HOST=of-another-run "$2" 601'
+        argv = [
+            "setpriv",
+            "--reuid=4711",
+            "--regid=4711",
+            "--clear-groups",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            daemon,
+            setuid,
+        ]
+        with subprocess.Popen(argv, start_new_session=True) as running:
+            children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+            until(lambda: [comm(pid) for pid in children.read_text().split()] == [name, "sleep"])
+            look = ["bash", "--norc", "-c", f'{LISTENERS} others "$1" | strange', "look", name]
+            printed = subprocess.run(look, capture_output=True, text=True, check=True).stdout
+            pid = children.read_text().split()[0]
+            os.killpg(running.pid, 9)
+    assert printed == f"{pid} {name}\n"
+
+
+def comm(pid: str) -> str:
+    return Path("/proc", pid, "comm").read_text().strip()
 
 
 @pytest.mark.parametrize("mark", ["PERJOULE_HOST=of-another-run", ""])

@@ -4,12 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from endless import endless
 from perjoule.machine import buckets, processes
 
 
@@ -81,6 +83,21 @@ def test_only_processes_with_the_entry_in_their_environment_are_ended() -> None:
         for process in (parent, *others):
             process.kill()
             process.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
+@pytest.mark.parametrize(
+    "look",
+    [
+        "from perjoule.machine import processes; processes.end('PERJOULE_TEST=/tmp/one')",
+        "from perjoule.testbeds.virtual import mark; mark.marked()",
+    ],
+)
+def test_a_process_of_another_user_that_has_no_end_does_not_fill_the_memory(look: str) -> None:
+    limited = ["prlimit", f"--as={4 * 2**30}", sys.executable, "-c", look]
+    with endless():
+        completed = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 def _runs(pid: str) -> bool:

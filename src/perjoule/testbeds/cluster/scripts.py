@@ -24,22 +24,26 @@ _SWEEP = (
     + DAEMONS_USERS
     + r"""
 sweep() { # end all that bear the mark $1, and their sessions but for ours
-  local pids pid user session ours marked
+  local pids pid user session ours marked users sessions readable
   for _ in {1..50}; do
-    pids=$(grep -lzxF -e "$1" /proc/[0-9]*/environ 2> /dev/null)
-    pids=${pids//[!0-9$'\n']/} # of /proc/NUMBER/environ
-    [ -n "$pids" ] || return 0
-    ours=$(($(ps -o sess= -p $$))) marked=()
-    # Any user can write our mark, for a program too that is root whoever calls it: that ends, but no session that others lead.
-    # Of who logs in here, nothing is ours (see `bears`): it would hold up the end.
+    users=() sessions=() readable=() marked=()
+    # Of who logs in here, nothing is ours (see `bears`), and the environment may have no end, or never come.
     while read -r pid user session; do
       [ "$user" = "$EUID" ] || { [ "$EUID" = 0 ] && is_daemons "$user"; } || continue
+      users[pid]=$user sessions[pid]=$session readable+=("/proc/$pid/environ")
+    done < <(ps -e -o pid= -o ruid= -o sess=)
+    pids=$(grep -lzxF -e "$1" -- "${readable[@]}" < /dev/null 2> /dev/null)
+    pids=${pids//[!0-9$'\n']/} # of /proc/NUMBER/environ
+    [ -n "$pids" ] || return 0
+    ours=${sessions[$$]}
+    # Any user can write our mark, for a program too that is root whoever calls it: that ends, but no session that others lead.
+    for pid in $pids; do
+      user=${users[pid]} session=${sessions[pid]}
       marked+=("$pid")
       [ "$session" -gt 1 ] && [ "$session" != "$ours" ] || continue
       [ "$pid" = "$session" ] || { [ "$user" = "$EUID" ] && [ ! -u "/proc/$pid/exe" ]; } || continue
-      pkill -KILL -s "$session"
-    done < <(ps -o pid= -o ruid= -o sess= -p "${pids//$'\n'/,}")
-    [ ${#marked[@]} != 0 ] || return 0
+      marked+=($(ps -o pid= -s "$session"))
+    done
     kill -KILL "${marked[@]}" 2> /dev/null
     sleep 0.1
   done
@@ -154,7 +158,7 @@ echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
 (approach "$1/cluster" || echo "unsafe $why") 2> /dev/null
-for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
+for tool in flock findmnt losetup ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
 for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
 tracking="" synchronized=""

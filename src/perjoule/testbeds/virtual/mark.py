@@ -184,8 +184,8 @@ def marked() -> tuple[Marked, ...]:
     marked_processes: list[Marked] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            parsed = parse((folder / "cmdline").read_bytes())
-            if parsed and _is_roots(folder):  # anybody may write our mark
+            # anybody may write our mark, or words without end
+            if _is_roots(folder) and (parsed := parse((folder / "cmdline").read_bytes())):
                 marked_processes.append(Marked(int(folder.name), *parsed))
     return tuple(marked_processes)
 

@@ -25,7 +25,7 @@ from sysfs import DRIVE, Sysfs
 
 TOOLS = (
     "bash cat chmod cut env flock findmnt getconf grep head id losetup mkdir mkfifo "
-    "nproc pkill ps readlink rm sed setsid sleep sort stat tar"
+    "nproc ps readlink rm sed setsid sleep sort stat tar"
 )
 LEVELS = "choose one of: default, performance, powersave, powersupersave"
 CAMPAIGN = """

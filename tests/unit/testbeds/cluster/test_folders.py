@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from endless import endless
 from perjoule.drivers.protocols import Check
 from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.facts import probe
@@ -398,6 +399,18 @@ def test_a_mark_that_another_user_writes_again_and_again_does_not_hold_up_the_en
             assert theirs.poll() is None
         finally:
             os.killpg(theirs.pid, signal.SIGKILL)
+
+
+@AS_ROOT
+def test_a_process_of_another_user_that_has_no_end_does_not_hold_up_the_end(host: Path) -> None:
+    old = dead_run(host / "work").rename(host / f"work/cluster/{os.getpid() % 10**7:07}d-h1")
+    ours = subprocess.Popen(["sleep", "600"], env={"PERJOULE_HOST": old.name}, start_new_session=True)
+    try:
+        with endless():
+            assert f"removed {old}" in said(host / "work")
+        assert ours.wait(timeout=10) == -signal.SIGKILL
+    finally:
+        ours.kill()
 
 
 def test_a_journal_that_is_stuck_does_not_keep_the_runs_locks(host: Path) -> None:
