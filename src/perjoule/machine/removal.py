@@ -244,15 +244,18 @@ def _use(folder: Path) -> str:
     """Return how a dead run's folder is still in use, "" if it is not. Its end may be under way."""
     if (folder / UNDO).exists():
         return "power states of this machine are still to be put back"
-    uses = {
-        "a loop device still has its file there": list(Path("/sys/block").glob("loop*/loop/backing_file")),
-        "something is still mounted there": [Path("/proc/self/mountinfo")],
-        "a process still listens there": [Path("/proc/net/unix")],
-    }
-    return next(
-        (use for use, paths in uses.items() if any(f"{folder.resolve()}/" in _text(path) for path in paths)),
-        "",
-    )
+    place = f"{folder.resolve()}/"
+    files = (_text(path) for path in Path("/sys/block").glob("loop*/loop/backing_file"))
+    mounted = (line.split()[4] for line in _text(Path("/proc/self/mountinfo")).splitlines())
+    listening = (line.split(maxsplit=7)[-1] for line in _text(Path("/proc/net/unix")).splitlines())
+    # Any user has a mount, or a socket, of a longer name with ours in it, and a socket of our very name that is in no folder.
+    if any(file.startswith(place) for file in files):
+        return "a loop device still has its file there"
+    if any(point.startswith(place.replace(" ", r"\040")) for point in mounted):
+        return "something is still mounted there"
+    if any(name.startswith(place) and os.path.lexists(name) for name in listening):
+        return "a process still listens there"
+    return ""
 
 
 def _text(path: Path) -> str:

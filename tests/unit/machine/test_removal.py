@@ -219,6 +219,45 @@ def test_a_folder_in_which_a_disk_is_still_being_taken_down_is_left_and_named(tm
     assert sweep(tmp_path) == ((folder,), ())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_what_other_users_may_have_elsewhere_keeps_no_folder_of_ours(tmp_path):
+    """A mount whose path ends as ours is called, a socket of a name without a file, and one of our very name elsewhere."""
+    folder = tmp_path / "perjoule-local-0badcafe"
+    folder.mkdir()
+    mark(folder)
+    place = Path(f"{tmp_path}/theirs{folder}/x")
+    place.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    script = """
+    mount -t tmpfs none "$1" && mkdir "$2" && cd "$2" && exec "$3" -I -c "$4" "$2/s"
+    """
+    listen = """if True:
+    import socket, sys, time
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(sys.argv[1])
+    listening.listen()
+    print(flush=True)
+    time.sleep(600)
+    """
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path, folder, sys.executable, listen]
+    try:
+        with (
+            socket.socket(socket.AF_UNIX) as abstract,
+            subprocess.Popen(argv, stdout=subprocess.PIPE) as elsewhere,
+        ):
+            try:
+                abstract.bind(f"\0{folder}/s")
+                abstract.listen()
+                assert elsewhere.stdout
+                assert elsewhere.stdout.readline() == b"\n"
+                assert f"{folder}/s" in Path("/proc/net/unix").read_text()
+                assert sweep(tmp_path) == ((folder,), ())
+            finally:
+                elsewhere.kill()
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
 def test_what_is_only_called_like_ours_is_left_and_named(tmp_path, theirs, monkeypatch):
     named, linked, other = (tmp_path / f"pjs-0badcaf{n}" for n in range(3))
     theirs.rename(named)
