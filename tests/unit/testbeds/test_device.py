@@ -180,6 +180,13 @@ def test_a_report_of_a_host_in_another_form_is_refused_in_a_sentence(
         report(answer, tmp_path)
 
 
+def test_a_report_of_a_host_without_end_fills_no_disk(tmp_path: Path) -> None:
+    answer = "".join(f"file\0/sys/{number}\0x\0" for number in range(60_000)) + "end\0\0\0"
+    with pytest.raises(MachineError, match="it has more than 50000 entries"):
+        report(answer, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("words", ["held", "held 1", "held 1 zz", "held 1 2 3", f"held 1 {'f' * 40}"])
 def test_an_answer_of_who_holds_a_device_in_another_form_is_refused_in_a_sentence(
     words: str, tmp_path: Path

@@ -23,6 +23,7 @@ from perjoule.testbeds.cluster.verbs import HOLD, verb
 
 _SHORT_S = 30.0
 _SEPARATOR = "\0"
+MOST_ENTRIES_COUNT = 50_000  # of a report: a host with a thousand disks and mounts has a tenth
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: S
     Raises MachineError.
     """
     try:
+        if answer.count(_SEPARATOR) > 3 * MOST_ENTRIES_COUNT:
+            raise ValueError(f"it has more than {MOST_ENTRIES_COUNT} entries")
         return _parsed(answer.split(_SEPARATOR), folder, links, but)
     except (*UNEXPECTED, OSError) as error:
         problem = f"its report about a device has another form ({words(error)[:200]})"
