@@ -304,6 +304,7 @@ launch() { # the number, then the program
       exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "${argv[@]}" 4>&- 7>&-
     ) < "$input" > "$own.out" 2> "$own.err"
     code=$?
+    : > "$own.pid" # by now another process may have its number
     program_left "$number"
   else
     code=127

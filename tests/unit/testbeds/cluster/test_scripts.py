@@ -17,6 +17,7 @@ from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.scripts import KEEP
 from perjoule.testbeds.slurm.ranks import RANK
+from sshd import until
 
 RUN = "5c1b2c3d"
 HOSTILE = (
@@ -83,6 +84,24 @@ def test_a_word_reaches_the_program_as_it_is(work: Path, word: str) -> None:
         assert (answer.out.decode(errors="surrogateescape"), answer.code, late) == (f"{word}|last|", 0, False)
         assert keeper.run(["cat"], b"input\0\n", timeout_s=20)[0].out == b"input\0\n"
     assert not mark.exists()
+
+
+def test_the_number_of_a_program_that_has_ended_is_forgotten_while_its_answer_waits(work: Path) -> None:
+    """Another process may have it by then, and would get the signal of an `ask`."""
+    argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
+        assert keeper.stdin
+        assert keeper.stdout
+        words = b"\0".join([b"head", b"-c", b"1000000", b"/dev/zero", b""])
+        keeper.stdin.write(b"keep " + RUN.encode() + b"\nrun 1 4 0\n" + words)
+        keeper.stdin.flush()
+        while keeper.stdout.readline() != b"ready\n":
+            pass
+        programs = work / f"cluster/{RUN}-h1/programs"
+        until(lambda: (programs / "1.out").exists() and (programs / "1.out").stat().st_size == 1_000_000)
+        until(lambda: (programs / "1.pid").read_text() == "")
+        keeper.stdin.close()
+        keeper.stdout.read()
 
 
 def test_a_word_with_a_nul_is_refused_before_it_is_sent(work: Path) -> None:
