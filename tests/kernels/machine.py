@@ -20,6 +20,14 @@ MEMORY = "6G"
 CPUS_COUNT = 2  # at most; fewer where this process may use fewer, as with taskset
 # Of builds beside the project, which come in as they are.
 PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR", "SEAWEEDFS"))
+# What `make install` of BeeGFS writes has its client below lib/modules, by the kernel for which it was built.
+BESIDE = """\
+mkdir -p {path}; mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose {name} {path}
+export {name}={path}
+find {path}/lib/modules/$(uname -r) -name "*.ko" 2> /dev/null | while read -r module; do
+  modprobe -qa $(modinfo -F depends "$module" | tr , " "); insmod "$module"
+done
+"""
 LOOK_S = 0.5
 BOOT_S = 240.0  # 12 s on an idle machine
 
@@ -68,14 +76,11 @@ def _builds() -> dict[str, str]:
 
 
 def _beside() -> str:
-    """Return what mounts builds at their own paths, where they look for their libraries."""
-    by_9p = "mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose"
-    lines = [
-        f"mkdir -p {shlex.quote(path)}; {by_9p} {name} {shlex.quote(path)}; export "
-        f"{name}={shlex.quote(path)}\n"
-        for name, path in _builds().items()
-    ]
-    return "".join(lines)
+    """Return what mounts builds at their own paths, where they look for their libraries, and loads their
+    modules for this kernel.
+    """
+    places = {name: shlex.quote(path) for name, path in _builds().items()}
+    return "".join(BESIDE.format(name=name, path=path) for name, path in places.items())
 
 
 def _argv(image: Image, folder: Path) -> list[str]:

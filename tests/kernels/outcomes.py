@@ -43,6 +43,7 @@ APART = {
     # the contract mounts it in user space
     "NFS by the kernel's client": r"(test_nfs::|test_trial::.*\[nfs\])",
     "OrangeFS by the kernel's client": r"test_orangefs_kernel::",
+    "BeeGFS by the kernel's client": r"test_beegfs_kernel::",
     "f2fs": r"test_local_fs::.*f2fs",
     "latency and loss of links (netem)": r"test_virtual_links::",
     "latency of disks (dm-delay)": r"test_virtual_delay::",

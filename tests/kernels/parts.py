@@ -94,6 +94,11 @@ PARTS = {
     ),
     "hosts": Part("these four in one machine, which boots once", (*ON_SOME_KERNELS, *EMULATED), 45),
     "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
+    "beegfs": Part(
+        "BeeGFS by the kernel's client, of a build beside the project with its module for that kernel",
+        ("tests/live/test_beegfs_kernel.py",),
+        20,
+    ),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),

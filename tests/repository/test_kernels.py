@@ -3,6 +3,7 @@ of all outcomes.
 """
 
 import json
+import os
 import platform
 import re
 import shlex
@@ -89,6 +90,33 @@ def test_a_machine_that_does_not_come_to_its_task_is_shown_with_the_last_lines_o
         machine.run(image, "true", tmp_path, within_s=60.0, show=print)
 
 
+def test_the_module_of_a_build_beside_the_project_is_loaded_where_it_fits_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix, programs, ran = tmp_path / "a prefix", tmp_path / "programs", tmp_path / "ran"
+    module = prefix / "lib/modules/6.1-mine/kernel/beegfs/beegfs.ko"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    programs.mkdir()
+    for name, line in {
+        "mount": "",
+        "uname": "echo $KERNEL",
+        "modinfo": "echo rdma_cm,ib_core",
+        "modprobe": f'echo modprobe "$@" >> {ran}',
+        "insmod": f'echo insmod "$@" >> {ran}',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PERJOULE_BEEGFS_PREFIX", str(prefix))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    for kernel in ("6.1-other", "6.1-mine"):
+        assert not ran.exists()
+        monkeypatch.setenv("KERNEL", kernel)
+        text = machine._beside() + '[ "$PERJOULE_BEEGFS_PREFIX" = "$1" ]'
+        subprocess.run(["sh", "-c", text, "sh", prefix], check=True)
+    assert ran.read_text().splitlines() == ["modprobe -qa rdma_cm ib_core", f"insmod {module}"]
+
+
 def test_a_part_passed_only_if_each_of_its_tests_ran_and_passed(tmp_path: Path) -> None:
     assert outcome(report(tmp_path, CASES["passed"])).passed(whole=True)
     for other in ("failed", "skipped", "lacking"):
@@ -125,6 +153,8 @@ def test_a_report_that_lacks_tests_is_not_a_pass(text: str | None, tmp_path: Pat
         ("live.test_trial::test_a_campaign[nfs]", "NFS by the kernel's client"),
         ("live.test_nfs::test_a_client_in_user_space_gives_back", "filesystems/nfs"),
         ("live.test_orangefs_kernel::test_a", "OrangeFS by the kernel's client"),
+        ("live.test_beegfs_kernel::test_a[ext4]", "BeeGFS by the kernel's client"),
+        ("live.test_beegfs::test_a", "filesystems/beegfs"),
         ("live.test_virtual_delay::test_a", "latency of disks (dm-delay)"),
         ("live.test_local_fs::test_a_mirror_counts_twice_where[lvm]", "mirror beneath: lvm"),
         ("live.test_local_fs::test_a_mirror_gives_back_its_data[md]", "mirror beneath: md"),
