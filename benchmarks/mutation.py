@@ -11,16 +11,18 @@ the file and name most of what it defines, for 12 s of CPU time, heavy ones last
 of that process puts the changed code into the functions. What no fork can change (constants, fields, defaults)
 runs them on a copy of the package, without the heavy ones. What fails on the code as it is, is named and left out.
 
-What they don't notice meets, on a copy, all tests that run the changed line, or a line which names the changed
-constant or field, or the function whose default is changed. Coverage.py finds these once; they are kept in
-`build/mutation`, room by room, so what is interrupted goes on. After a change of the package, or of what tests
-share, all tests run again; after one of tests, these alone.
+What they don't notice meets the files that follow in the same way, for 60 s. What these don't notice meets, on
+a copy, all tests that run the changed line, or a line which names the changed constant or field, or the function
+whose default is changed. Coverage.py finds these once; they are kept in `build/mutation`, room by room, so what
+is interrupted goes on. After a change of the package, or of what tests share, all tests run again; after one of
+tests, these alone.
 
 A mutant that hangs is caught by its time, and named. One whose tests would take longer than --each runs the
-first of them only. When --minutes are over, what runs has survived so far, and what waits is left out.
+first of them only. When --minutes are over, what runs has survived so far, and what has met no test yet is left
+out.
 
-usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--near] [--each SECONDS]
-       [--minutes N] [--list] [PATH...]
+usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--near | --further]
+       [--each SECONDS] [--minutes N] [--list] [PATH...]
 PATH: files or folders below src/perjoule; by default what makes numbers (energy, trial, measures, statistics,
 papers), modelled watts, and what virtual hosts are capped to and count. What starts, finds and removes
 virtual hosts makes none.
@@ -67,9 +69,6 @@ DEFAULT = ("energy", "trial", "measures", "statistics", "papers", "meters/modell
 # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
 SLACK = 10.0
 STARTING_S = 60.0
-# how many files of tests are near a file, and how much CPU time a mutant has for them
-NEAR_COUNT = 12
-NEAR_S = 12.0
 # how pytest runs on a copy of the package
 ON_COPY = (
     "-x",
@@ -133,6 +132,20 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.change}"
 
+
+@dataclass(frozen=True)
+class Reach:
+    """Which of the files of tests that are near a file, nearest first, and how much CPU time a mutant has for
+    them.
+    """
+
+    name: str
+    files: slice
+    limit_s: float
+
+
+NEAR = Reach("near it", slice(12), 12.0)
+FURTHER = Reach("further off", slice(12, 48), 60.0)
 
 Site = tuple[Path, int, int]  # a file, a node of its tree, one of the node's changes
 
@@ -403,15 +416,17 @@ def _copy(folder: Path, changed: Mutant | None = None) -> Path:
 class Near:
     """A plugin of pytest that runs, in place of what it collected, mutants in forks of its process."""
 
-    def __init__(self, drawn: Sequence[Mutant], jobs: int, each_s: float, until_s: float) -> None:
+    def __init__(self, drawn: Sequence[Mutant], jobs: int, reach: Reach, until_s: float) -> None:
         self.verdicts: list[Verdict] = []
-        self._drawn, self._jobs, self._each_s, self._until_s = drawn, jobs, each_s, until_s
-        self._files = {changed.path: near(changed.path) for changed in drawn}
+        self._drawn, self._jobs, self._reach, self._until_s = drawn, jobs, reach, until_s
+        self._files = {changed.path: near(changed.path)[reach.files] for changed in drawn}
         self._every_file = sorted({file for files in self._files.values() for file in files})
         self._left_out: list[str] = []
 
     def run(self) -> list[Verdict]:
         """Collect what is near, and run it, in a process of its own: the package stays unloaded in this one."""
+        if not self._every_file:
+            return [Verdict(Plan(changed, (), 0, 0.0), "") for changed in self._drawn]
         self._left_out = failing(self._every_file)
         for name in self._left_out:
             _progress(f"left out, fails on the code as it is: {name}")
@@ -449,24 +464,24 @@ class Near:
                 session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
                 if session.testsfailed:
                     os._exit(1)
-                if time.process_time() > self._each_s:
+                if time.process_time() > self._reach.limit_s:
                     return
 
         plans: list[Plan] = []
         for changed in self._drawn:
             tests = [name for file in self._files[changed.path] for name in by_file.get(file, ())]
             tests.sort(key=lambda name: "heavy" in items[name].keywords)
-            plans.append(Plan(changed, tests, len(tests), STARTING_S + SLACK * self._each_s))
+            plans.append(Plan(changed, tests, len(tests), STARTING_S + SLACK * self._reach.limit_s))
         began_s = time.monotonic()
         for number, verdict in enumerate(verdicts(plans, swapped, self._jobs, self._until_s), 1):
             self.verdicts.append(verdict)
             if verdict.by != "a test":
-                _progress(f"not caught by tests near it: {verdict.plan.mutant}")
+                _progress(f"not caught by tests {self._reach.name}: {verdict.plan.mutant}")
             if number % 10 == 0:
                 caught_count = sum(each.by == "a test" for each in self.verdicts)
                 minutes = (time.monotonic() - began_s) / 60
                 _progress(
-                    f"near: {number} of {len(plans)} run, {caught_count} caught, "
+                    f"{self._reach.name}: {number} of {len(plans)} run, {caught_count} caught, "
                     f"{minutes / number * (len(plans) - number):.0f} min for the others"
                 )
         return True
@@ -479,7 +494,7 @@ def _progress(line: str) -> None:
 
 def near(path: str) -> list[str]:
     """The files of tests that import a file, and name most of what it defines and of its keys: its own place's
-    first, then those with its name, at most NEAR_COUNT.
+    first, then those with its name.
     """
     module = Path(path.removesuffix("/__init__.py")).with_suffix("")
     own_file = str(Path("tests/unit", module.parent, f"test_{module.name.strip('_')}.py"))
@@ -499,7 +514,7 @@ def near(path: str) -> list[str]:
         if its_name or count:
             imports = bool(imported.search(text))
             ranks[file] = (file == own_file, its_name, imports, count, file.startswith(room))
-    return sorted(ranks, key=lambda file: ranks[file], reverse=True)[:NEAR_COUNT]
+    return sorted(ranks, key=lambda file: ranks[file], reverse=True)
 
 
 @cache
@@ -531,7 +546,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--each", type=float, default=300.0, help="seconds of tests for a mutant, at most")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which no mutant is begun")
-    parser.add_argument("--near", action="store_true", help="run the tests near each mutant, and no others")
+    reaching = parser.add_mutually_exclusive_group()
+    reaching.add_argument("--near", action="store_true", help="run the tests near each mutant, and no others")
+    reaching.add_argument("--further", action="store_true", help="and those further off, and no others")
     parser.add_argument("--list", action="store_true", help="list the mutants drawn, and run nothing")
     parser.add_argument("paths", nargs="*", default=DEFAULT)
     asked = parser.parse_args()
@@ -544,13 +561,18 @@ def main() -> None:
         print("\n".join(map(str, drawn)))
         return
     until_s = time.monotonic() + asked.minutes * 60
-    close = Near(drawn, asked.jobs, NEAR_S, until_s).run()
-    remaining = [verdict.plan.mutant for verdict in close if verdict.by != "a test"]
-    caught_count, count = len(close) - len(remaining), len(close)
-    print(f"caught by tests near them: {caught_count} of {count}", flush=True)
+    close = Near(drawn, asked.jobs, NEAR, until_s).run()
+    remaining, count = [verdict.plan.mutant for verdict in close if verdict.by != "a test"], len(close)
+    print(f"by tests near them: {interval(count - len(remaining), count)}", flush=True)
     if asked.near:
         return
-    survivors_count = 0
+    off = Near(remaining, asked.jobs, FURTHER, until_s).run()
+    noticed = [verdict.plan.mutant for verdict in off if verdict.by == "a test"]
+    remaining = [changed for changed in remaining if changed not in noticed]
+    print(f"by those and tests further off: {interval(count - len(remaining), count)}", flush=True)
+    if asked.further:
+        return
+    noticed_count = 0
     covered = covering(files, asked.jobs)
     ran = Ran(covered.lines, covered.took_s)
     for name in READY:
@@ -562,18 +584,18 @@ def main() -> None:
     plans = [ran.plan(changed, asked.each) for changed in remaining]
     for number, verdict in enumerate(verdicts(plans, copied, asked.jobs, until_s), 1):
         plan = verdict.plan
+        noticed_count += bool(verdict.by)
         if not verdict.by:
-            survivors_count += 1
             print(f"survived {len(plan.tests)} of {plan.tests_count}: {plan.mutant}", flush=True)
         elif verdict.by == "its time":
             print(f"caught by its time: {plan.mutant}", flush=True)
         if number % 10 == 0:
             print(
-                f"{number} of {len(plans)} run, {number - survivors_count} caught",
+                f"{number} of {len(plans)} run, {noticed_count} caught",
                 file=sys.stderr,
                 flush=True,
             )
-    print(interval(count - survivors_count, count))
+    print(interval(count - len(remaining) + noticed_count, count))
 
 
 if __name__ == "__main__":
