@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -13,7 +14,9 @@ from click.testing import CliRunner
 
 from measured import measured
 from perjoule.cli import cli
+from perjoule.model import Channel
 from perjoule.model.errors import MachineError
+from perjoule.publishing.artifact import _specified
 
 METER = """kind = "simulated"
 waveform = "constant"
@@ -108,6 +111,13 @@ def test_the_appendix_has_the_numbers_of_the_results_and_what_is_known_of_the_me
     assert any("By Ada L. License: CC-BY-4.0." in line for line in lines)
     moved_mib = 3 * 8
     assert any(line.startswith("It took 3 trials") and f"moved {moved_mib} MiB" in line for line in lines)
+
+
+def test_modelled_watts_have_the_error_of_their_coefficients() -> None:
+    """Which the methods state, so a meter's that nobody stated is another thing."""
+    modelled = Channel("modelled", "storage-1", "board", "power", "W", "window mean", "modelled")
+    assert _specified(modelled) == ("of its coefficients", "not stated")
+    assert _specified(replace(modelled, grade="wall")) == ("not stated", "not stated")
 
 
 def test_the_appendix_has_tables_by_the_rules_of_markdown(artifact: Path) -> None:

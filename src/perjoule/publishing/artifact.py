@@ -134,6 +134,8 @@ def _specified(channel: Channel) -> tuple[str, str]:
     sigma = (
         f"standard uncertainty {any_number(specification.sigma)} {channel.unit}"
         if specification.sigma
+        else "of its coefficients"
+        if channel.grade == "modelled"
         else "not stated"
     )
     resolution = (
