@@ -96,5 +96,11 @@ def test_what_can_t_be_is_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
     perjoule("import", tmp_path / "r", fio)
     assert "nothing to write" in perjoule("export", tmp_path / "r", code=2)
+    for name in ("CC-BY", "CC BY 4.0", "cc-by-sa", "public domain", "GPL", "//x"):
+        said = perjoule("export", tmp_path / "r", "--bundle", tmp_path / "r.zip", "--license", name, code=2)
+        assert f'"{name}" is no SPDX identifier' in said
+    assert not (tmp_path / "r.zip").exists()
     said = perjoule("export", tmp_path / "r", "--bundle", tmp_path / "r.zip")
     assert "it has no license" in said
+    for name in ("CC0-1.0", "MIT", "GPL-2.0+", "LicenseRef-Ours", "https://example.org/terms"):
+        perjoule("export", tmp_path / "r", "--bundle", tmp_path / "r.zip", "--license", name)

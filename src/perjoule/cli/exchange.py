@@ -1,5 +1,6 @@
 """Commands that make results of others: import, export, recalculate."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,10 @@ from perjoule.summary.campaign import campaign_of, name_of
 ROLES = ("storage", "metadata", "management", "client")
 _NAMED = 12  # clients
 _path = click.Path(path_type=Path)
+# https://spdx.github.io/spdx-spec/v2.3/SPDX-license-list/, and families whose licenses have a version each
+_LICENSE = re.compile(
+    r"(?!(?:CC-BY(?:-[A-Z]+)*|Apache|[AL]?GPL|EUPL|MPL|ODbL)$)[A-Za-z0-9.+-]+|.+://.+", re.IGNORECASE
+)
 
 
 @click.command(
@@ -233,6 +238,12 @@ def export_command(
         raise CampaignError("nothing to write", next="name a file: --csv, --parquet, --bundle or --artifact")
     results = measured(folder)
     page = folder / "report.html"
+    if license_name and not _LICENSE.fullmatch(license_name):
+        raise CampaignError(
+            f'"{license_name}" is no SPDX identifier',
+            where="--license",
+            next="write it with its version, as in CC-BY-4.0 (https://spdx.org/licenses), or the license's URL",
+        )
     if (bundle or artifact) and not page.exists():
         require_file(page)
         rendering.require()
