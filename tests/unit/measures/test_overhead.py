@@ -197,13 +197,33 @@ def test_bytes_per_user_byte_stand_beside_what_redundancy_explains(made) -> None
     metrics = {"disk_written_servers_ratio": 1.26, "derived_disk_written_servers_ratio": 1.25}
     point = point_of(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
     laid = amplification_table(cells([made.record()], [point]))
-    assert laid.rows[0][-2] == "1.26 (1.25)"
+    assert laid.rows[0][-3:] == ("1.26 (1.25)", "–", "–")
     assert (
         amplification_table(
             cells([made.record()], [point_of(made.trial(), "write", {"duration_s": 1.0})])
         ).rows
         == ()
     )
+
+
+def test_bytes_that_hosts_sent_and_none_received_have_a_column(made) -> None:
+    # SeaweedFS with two copies, four clients writing by half of the network: what a real trial gave
+    counted = {
+        "network_sent_client_ratio": 1.275,
+        "network_received_client_ratio": 0.025,
+        "network_received_servers_ratio": 2.072,
+        "network_sent_servers_ratio": 1.219,
+        "derived_network_sent_client_ratio": 1.0,
+    }
+
+    def lost(metrics: dict[str, float]) -> str:
+        point = point_of(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
+        laid = amplification_table(cells([made.record()], [point]))
+        return laid.rows[0][laid.headers.index("sent, not received")]
+
+    assert lost(counted) == "0.40"  # 2.494 - 2.097
+    del counted["network_received_client_ratio"]
+    assert lost(counted) == "–"
 
 
 def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the_load_takes_to_start(made):
