@@ -67,7 +67,17 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def errors_count(attempt: Attempt) -> float:
-    """What fio counted in each of its measured loads; unknown where none may continue after an error."""
+    """What fio or the S3 engine counted in each of its measured loads; unknown where none may continue after an
+    error.
+    """
+    load = attempt.record["trial"]["workload"]
+    if load["kind"] == "s3":
+        logs = [
+            (attempt.folder / "raw" / f"{one['host']}.log") for one in attempt.record["outcome"]["results"]
+        ]
+        counted = [json.loads(log.read_text().splitlines()[-1])["errors"] for log in logs]
+        tolerant = load["options"].get("tolerate_errors", False)
+        return float(sum(sum(one.values()) for one in counted)) if tolerant else np.nan
     reports = [
         path for path in attempt.folder.glob("raw/**/*.json") if not path.parent.name.startswith("full-")
     ]

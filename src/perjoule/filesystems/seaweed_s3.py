@@ -37,8 +37,8 @@ class SeaweedS3(Seaweed):
     offers: ClassVar[Access] = "buckets"
     in_user_space: ClassVar = False  # nothing is mounted
     unable: ClassVar[Mapping[str, str]] = {
+        **Seaweed.unable,
         "snapshot": "its clients use buckets, of which perjoule takes none",
-        "scrub": "its volume.scrub was not tried",
     }
 
     gateways: Literal["metadata", "storage"] = "metadata"
@@ -100,6 +100,9 @@ class _SeaweedS3(BehindGateways[SeaweedS3], SeaweedCluster[SeaweedS3]):
         """Have each client put an object, with which its bucket exists, and give it volumes on all servers."""
         super().configure()
         self.level(bucket.name for bucket in self.buckets.values())
+
+    def absent(self) -> str:
+        return super().absent() or self.silent()
 
     def report(self) -> dict[str, Json]:
         return {**super().report(), "gateways": [host.name for host in self.gates]}

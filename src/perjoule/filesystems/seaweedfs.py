@@ -17,9 +17,8 @@ from typing import Annotated, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts, TellsHealth, Tunable
+from perjoule.drivers.protocols import Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon
-from perjoule.filesystems._seaweed import parse as answers
 from perjoule.filesystems._seaweed.cluster import SeaweedCluster
 from perjoule.filesystems._seaweed.options import Seaweed, WholeMib
 from perjoule.model import OPTIONS, Json
@@ -38,14 +37,8 @@ class SeaweedFS(Seaweed):
     the management host.
     """
 
-    heals: ClassVar[bool] = True
     file_mips_s: ClassVar[float] = 900.0
-    unable: ClassVar[Mapping[str, str]] = {
-        "add": "it puts new volumes alone on a new server, which was not tested",
-        "fail": "it makes lost copies again only by an administrator's command",
-        "scrub": "its volume.scrub was not tried",
-        "snapshot": "it has none",
-    }
+    unable: ClassVar[Mapping[str, str]] = {**Seaweed.unable, "snapshot": "it has none"}
 
     chunk_bytes: Annotated[WholeMib, Tunable(("1 MiB", "2 MiB", "4 MiB", "8 MiB"), scale=True)] = 2 * MIB
     """Most bytes of a chunk (chunkSizeLimitMB)."""
@@ -68,7 +61,7 @@ class SeaweedFS(Seaweed):
         return _SeaweedFS(self, hosts)
 
 
-class _SeaweedFS(SeaweedCluster[SeaweedFS], TellsHealth):
+class _SeaweedFS(SeaweedCluster[SeaweedFS]):
     """One SeaweedFS with its mounts."""
 
     kind = "seaweedfs"
@@ -106,14 +99,3 @@ class _SeaweedFS(SeaweedCluster[SeaweedFS], TellsHealth):
     def drop_caches(self) -> None:
         """Remount on every client, which empties its cache."""
         self.remount()
-
-    def absent(self) -> str:
-        return self.lost()
-
-    def degraded(self) -> str:
-        """Return the volumes with too few copies; without copies, what is absent is nowhere else."""
-        if self.options.copies_count == 1:
-            return self.absent()
-        held = answers.volumes(self._ask("volume.list"))
-        few = answers.thin(held, self.options.copies_count)
-        return f"too few copies of {len(few)} volumes" if few else ""

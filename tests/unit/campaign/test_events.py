@@ -212,7 +212,7 @@ def test_editors_know_events():
         (
             text(filesystem='kind = "nfs"'),
             "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or "
-            "orangefs or rados or rbd or rgw or seaweedfs$",
+            "orangefs or rados or rbd or rgw or seaweed_s3 or seaweedfs$",
         ),
         (
             text(

@@ -93,7 +93,19 @@ def test_it_is_degraded_while_a_volume_lacks_copies_and_without_copies_while_a_s
     metadata.held = {1: [1, 2]}
     assert once.degraded() == once.absent() == "no volume server on storage-2"
     metadata.members += "10.0.0.2:8080 "
+    assert once.degraded() == ""
+    assert once.absent() == "no filer on metadata-1"
+    metadata.members += "10.0.0.3:8888.18888 "
     assert once.degraded() == once.absent() == ""
+
+
+def test_a_store_of_buckets_lacks_a_gateway_that_takes_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    keepers = [Keeper(name, n) for n, name in enumerate(("storage-1", "metadata-1", "client-1"), 1)]
+    deployment = as_written(SeaweedS3).deployment(Hosts(tuple(keepers)))
+    monkeypatch.setattr(deployment, "silent", lambda: "no gateway answers on metadata-1")
+    assert deployment.absent() == "no filer on metadata-1"
+    keepers[1].members += "10.0.0.2:8888.18888 "
+    assert deployment.absent() == "no gateway answers on metadata-1"
 
 
 def test_a_client_mounts_with_its_options_and_all_that_it_writes_is_in_its_folder() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, TellsHealth
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._seaweed import parse as answers
@@ -27,7 +27,7 @@ from perjoule.model.units import MIB
 S = TypeVar("S", bound=Seaweed)
 
 
-class SeaweedCluster(Deployment[S]):
+class SeaweedCluster(Deployment[S], TellsHealth):
     """One SeaweedFS. Its servers are healthy when the master knows the filer and all volume servers."""
 
     user, group = "nobody", "65534"
@@ -109,6 +109,18 @@ class SeaweedCluster(Deployment[S]):
         members = self._ask("cluster.ps")
         missing = [host.name for host in self.bearers if f"{host.address}:{VOLUMES} " not in members]
         return f"no volume server on {', '.join(missing)}" if missing else ""
+
+    def absent(self) -> str:
+        if lost := self.lost():
+            return lost
+        return "" if self._filer in self._ask("cluster.ps") else f"no filer on {self.hosts.metadata.name}"
+
+    def degraded(self) -> str:
+        """Return the volumes with too few copies; without copies, what is absent is nowhere else."""
+        if self.options.copies_count == 1:
+            return self.lost()
+        few = answers.thin(answers.volumes(self._ask("volume.list")), self.options.copies_count)
+        return f"too few copies of {len(few)} volumes" if few else ""
 
     def stores(self, host: Host) -> tuple[Path, ...]:
         return (self.store(host) / "volumes",) if host in self.bearers else ()

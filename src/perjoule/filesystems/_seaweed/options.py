@@ -28,6 +28,12 @@ class Seaweed(SelfBuilt, ComputesBesides):
     # a mount of 216 MiB and a volume server of 160 were measured, 80 of them the program's text
     host_bytes: ClassVar[int] = 128 * 1024**2
     largest_host_bytes: ClassVar[int] = 384 * 1024**2
+    heals: ClassVar[bool] = True
+    unable: ClassVar[Mapping[str, str]] = {
+        "add": "it puts new volumes alone on a new server, which was not tested",
+        "fail": "it makes lost copies again only by an administrator's command",
+        "scrub": "its volume.scrub was not tried",
+    }
     trial_mips_s: ClassVar[float] = 1500.0
 
     replication: Literal["000", "001", "002"] = "000"
