@@ -52,6 +52,19 @@ def test_the_desktop_pc_draws_what_its_printed_energy_bytes_and_rate_say():
     assert modelled_w == pytest.approx(mean_w, rel=0.003)
 
 
+def test_the_nas_draws_its_printed_watts_with_any_load_of_its_disks():
+    printed = {number.id: number.value for number in published.paper("cubieboard").numbers}
+    (node,) = (node for node in catalogue.cluster("nas-12-bays").nodes if node.role == "storage")
+    assert len(node.disks) == printed["nas_disks"]
+    idle = node.board.idle_w
+    assert idle.low is not None
+    assert idle.high is not None
+    for board_idle_w, use in ((idle.low, 1.0), (idle.high, 0.0)):
+        assert board_idle_w + disks_w(node.disks, use) == pytest.approx(printed["nas_power"], abs=0.1)
+    assert idle.value == pytest.approx((idle.low + idle.high) / 2)
+    assert idle.sigma == pytest.approx((idle.high - idle.low) / 12**0.5, rel=0.01)
+
+
 def test_every_hard_disk_seeks_for_longer_than_half_a_turn_and_nothing_else_does():
     drives = catalogue.drives_by_name()
     turns_hz = {"seagate-st1000lm035": 90, "exos-5e8": 98}  # 5400 and 5900 rpm; others have 7200

@@ -132,13 +132,17 @@ def uncommented(template: str, kinds: Collection[str]) -> str:
 
 
 def _set(table: Any, options: Mapping[str, Any]) -> None:
-    """Set keys, or those of every table of a name; a comment names the previous value, replacing one that
-    explained it.
+    """Set keys; of several tables of a name, those that each of them has. A comment names the previous value,
+    replacing one that explained it.
     """
     for key, value in options.items():
         if isinstance(value, Mapping):
-            for inner in table[key] if isinstance(table[key], list) else [table[key]]:
-                _set(inner, value)  # pyright: ignore[reportUnknownArgumentType]  # tomlkit's
+            given = cast("Mapping[str, Any]", value)
+            if isinstance(table[key], list):
+                for inner in table[key]:
+                    _set(inner, {name: option for name, option in given.items() if name in inner})
+            else:
+                _set(table[key], given)
         elif table.get(key) != value:
             new = cast("Any", tomlkit.item(value))
             if key in table:

@@ -124,10 +124,9 @@ def test_the_cubieboards_have_three_studies_and_their_storage_is_the_papers_in_s
     assert [of.study for of in (storage, both, analysis)] == ["cubieboard", "hep-pc", "hep"]
     asked = campaign.parse(replication.written(storage))
     assert {trial.clients_count for trial in asked.trials} == {1, 2, 3, 4, 5}
-    assert {trial.repetition for trial in asked.trials} == {1, 2, 3, 4, 5}
-    assert {trial.filesystem.kind for trial in asked.trials} == {"rados"}
-    assert campaign.plan(asked).duration_s < 30 * 60
-    (bed,) = {trial.testbed.options["cluster"] for trial in asked.trials}
-    assert bed == "cubieboard2"
-    hosts = drivers.testbed(asked.trials[0].testbed).planned(5)
+    assert {trial.repetition for trial in asked.trials} == {1, 2, 3, 4}
+    beds = {trial.filesystem.kind: trial.testbed for trial in asked.trials}
+    clusters = {kind: bed.options["cluster"] for kind, bed in beds.items()}
+    assert clusters == {"rados": "cubieboard2", "nfs": "nas-12-bays"}
+    hosts = drivers.testbed(beds["rados"]).planned(5)
     assert [len(hosts.by_role(role)) for role in ("storage", "management", "client")] == [12, 3, 5]
