@@ -9,7 +9,12 @@ from perjoule import catalogue, drivers
 from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.reading import follows, shares_blocks
 from perjoule.campaign.tables import fields_of
-from perjoule.drivers.protocols import ComputesBesides, laid_out_bytes
+from perjoule.drivers.protocols import (
+    ComputesBesides,
+    ComputesInHosts,
+    RemakesPools,
+    laid_out_bytes,
+)
 from perjoule.model import Campaign, Spec, Trial
 from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 
@@ -17,8 +22,9 @@ from perjoule.model.units import BYTES, MIB, SECONDS, exact_text, seconds_text
 # reached).
 REACHED_RATIO = 0.5
 # Of a trial besides its idle times and its load, where hosts are fast: its folder and dropped caches (0.4), the wait for
-# a common start (0.5), its record (0.4); in 160 trials of "Green Storage".
-TRIAL_S = 1.3
+# a common start (0.5), its record (0.4); in 160 trials of "Green Storage". On clients' own disks, in 384 of "SSD and HDD".
+TRIAL_S, LOCAL_TRIAL_S = 1.3, 0.7
+LOCAL_DEPLOYMENT_S = 1.0  # of hosts without servers
 # What a client computes to start an engine: seconds of a processor that 7-zip rates 1 MIPS.
 START_MIPS_S = 700.0
 UPDATES_COUNT = 20  # of a meter in a window, so that one more or less is a twentieth of the energy
@@ -92,37 +98,79 @@ def plan(campaign: Campaign) -> Plan:
             workload = drivers.workload(trial.workload)
             moved_bytes = workload.moved_bytes(trial.clients_count)
             speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
-            measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
+            # hosts that work where the data lie have no network of clients between
+            at_work = speed_bytes_per_s(trial.testbed, None) if workload.using else speed
+            measured_s = loading_s = workload.loading_s(trial.clients_count, at_work)
             laid_bytes = laid_out_bytes(workload, trial.clients_count)
             # a read behind its own write finds what that wrote, as `execution.layouts` has it
             if not (before and follows(before, trial)) and laid_bytes > blocks_bytes:
                 loading_s += laid_bytes / speed
                 blocks_bytes = laid_bytes if shares_blocks(trial) else 0
-            duration_s = loading_s + 2 * campaign.settle_s + besides_s(trial)
+            duration_s = loading_s + 2 * campaign.settle_s + besides_s(trial, before)
             optional = campaign.until is not None and trial.repetition > campaign.least_count
             steps.append(PlannedTrial(trial, moved_bytes, duration_s, measured_s, optional, index))
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
     return Plan(
         tuple(steps),
-        tuple(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups),
+        tuple(_deployment_s(group[0]) + aligned_s for group in campaign.groups),
     )
 
 
-def besides_s(trial: Trial) -> float:
-    """Return how long a trial takes in wall time besides its idle times and its load: longer where processors are slow."""
-    bed, filesystem = drivers.testbed(trial.testbed), drivers.filesystem(trial.filesystem)
+def _deployment_s(trial: Trial) -> float:
+    bed = drivers.testbed(trial.testbed)
+    served = bed.hardware is None or catalogue.servers(bed.hardware)
+    return bed.deployment_s if served else min(bed.deployment_s, LOCAL_DEPLOYMENT_S)
+
+
+def besides_s(trial: Trial, before: Trial | None = None) -> float:
+    """Return how long a trial takes in wall time besides its idle times and its load: longer where processors are slow.
+
+    `before` is the trial before it on its deployment, which may have left objects to remove.
+    """
+    bed, workload = drivers.testbed(trial.testbed), drivers.workload(trial.workload)
     if bed.hardware is None or bed.reality == "simulated":
         return TRIAL_S
-    server_mips_s = 0.0
-    if isinstance(filesystem, ComputesBesides):
-        reads = "read" in drivers.workload(trial.workload).directions
-        files_count = trial.clients_count if reads else 0
-        server_mips_s = filesystem.trial_mips_s + filesystem.file_mips_s * files_count
     nodes = bed.hardware.nodes
     clients_mips = [node.board.mips.value for node in nodes if node.role == "client"]
     servers_mips = [node.board.mips.value for node in nodes if node.role != "client"]
-    start_s = START_MIPS_S / min(clients_mips or servers_mips)
-    return TRIAL_S + (start_s + server_mips_s / min(servers_mips or clients_mips)) / bed.scale_ratio
+    client_mips = bed.scale_ratio * min(clients_mips or servers_mips)
+    server_mips = bed.scale_ratio * min(servers_mips or clients_mips)
+    took_s = (TRIAL_S if servers_mips else LOCAL_TRIAL_S) + START_MIPS_S / client_mips
+    if isinstance(workload, ComputesInHosts):
+        took_s += workload.start_mips_s / (server_mips if workload.using else client_mips)
+        took_s += workload.prepared_mips_s / server_mips
+    filesystem = drivers.filesystem(trial.filesystem)
+    if isinstance(filesystem, ComputesBesides):
+        files_count = trial.clients_count if "read" in workload.directions else 0
+        loads_count = 1
+        if isinstance(workload, RemakesPools) and workload.remakes_pools:
+            loads_count = len(workload.directions)
+            took_s += _pools_s(filesystem, workload.pools_apart_s, trial.clients_count, server_mips)
+        mips_s = filesystem.trial_mips_s * loads_count + filesystem.file_mips_s * files_count
+        objects_count = _objects_count(trial) + (_objects_count(before) if before else 0.0)
+        storage_count = sum(node.count for node in nodes if node.role == "storage")
+        mips_s += filesystem.object_mips_s * objects_count / max(1, storage_count)
+        took_s += mips_s / server_mips
+    return took_s
+
+
+def _pools_s(
+    filesystem: ComputesBesides, apart_s: tuple[float, float], clients_count: int, mips: float
+) -> float:
+    """Return how long clients' pools take to be made and deleted beyond the time between them."""
+    each_s = (filesystem.pool_made_mips_s / mips, filesystem.pool_deleted_mips_s / mips)
+    return sum(
+        pool_s + (clients_count - 1) * max(0.0, pool_s - least_s)
+        for pool_s, least_s in zip(each_s, apart_s, strict=True)
+    )
+
+
+def _objects_count(trial: Trial) -> float:
+    """Return how many objects a trial puts or finds in buckets."""
+    workload = drivers.workload(trial.workload)
+    if workload.needs != "buckets" or not workload.pattern.transfer_bytes:
+        return 0.0
+    return workload.moved_bytes(trial.clients_count) / workload.pattern.transfer_bytes
 
 
 def short_loads(plan: Plan, update_s: Mapping[str, float] = MappingProxyType({})) -> Iterator[str]:
@@ -162,18 +210,19 @@ def longer(workload: Spec, ratio: float) -> str:
     return ""
 
 
-def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:
+def speed_bytes_per_s(testbed: Spec, clients_count: int | None) -> float:
     """Return the expected speed in wall time: half of what the network and the disks of the testbed's
-    cluster allow.
+    cluster allow, and all that disks of clients do.
+
+    `clients_count` is of those that load over the network; None: hosts work where the data lie.
     """
     bed = drivers.testbed(testbed)
     cluster = bed.hardware
     if cluster is None:
         return UNKNOWN_BYTES_PER_S
-    nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
-    peak_bytes_per_s = min([catalogue.tpp_bytes_per_s(cluster), *(nic * clients_count for nic in nics)])
     if not catalogue.servers(cluster):  # clients with disks of their own
-        peak_bytes_per_s = clients_count * sum(
-            d.write_bytes_per_s.value for n in cluster.nodes for d in n.disks
-        )
-    return REACHED_RATIO * peak_bytes_per_s * bed.scale_ratio
+        of_disks = (disk.write_bytes_per_s.value for node in cluster.nodes for disk in node.disks)
+        return (clients_count or 1) * sum(of_disks) * bed.scale_ratio
+    nics = [node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client"]
+    of_clients = [nic * clients_count for nic in nics] if clients_count is not None else []
+    return REACHED_RATIO * min([catalogue.tpp_bytes_per_s(cluster), *of_clients]) * bed.scale_ratio

@@ -30,6 +30,7 @@ direct = [true, false]
 """
 
 SHORT_S = 20.0
+CACHED_BYTES = 2 * 1024**3  # of writes in a client's memory, roughly: a fifth of 8 GiB and more
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -46,6 +47,14 @@ class Device(Fio):
         if self.job is not None and is_to_run(info):
             raise ValueError("a job file loads files, which a device has not (remove job)")
         return self
+
+    def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
+        """No longer than `duration`, and until devices hold what the page cache took meanwhile."""
+        loading_s = super().loading_s(clients_count, bytes_per_s)
+        if self.direct or "write" not in self.operation:
+            return loading_s
+        whole_s = self.moved_bytes(clients_count) / bytes_per_s
+        return min(whole_s, loading_s + clients_count * CACHED_BYTES / bytes_per_s)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Write the full size once before any read, then drop caches.

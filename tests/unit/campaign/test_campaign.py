@@ -4,8 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
 from perjoule.tuning import folder as folders
 from perjoule.tuning.request import Request
-from places import BROKEN_CAMPAIGNS, EXAMPLES, ROOT
+from places import BROKEN_CAMPAIGNS, EXAMPLES
 from typed import table
 
 TEXT = """
@@ -284,25 +283,6 @@ def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
     assert slow.duration_s > fast.duration_s
 
 
-@pytest.mark.parametrize("study", ["green-storage", "access-patterns"])
-def test_the_trials_of_a_study_are_planned_to_take_about_as_long_as_they_took(study: str) -> None:
-    """By the records of those that were published, from the beginning of `prepare` to when each was kept."""
-    (bundle,) = (ROOT / "docs" / "list" / "bundles").glob(f"{study}-*.zip")
-    with zipfile.ZipFile(bundle) as archive:
-        planned = campaign.plan(campaign.parse(archive.read("campaign.toml").decode()))
-        records = [json.loads(archive.read(n)) for n in archive.namelist() if n.endswith("/record.json")]
-    took_s, planned_s = defaultdict[str, float](float), defaultdict[str, float](float)
-    for record in records:
-        if record["status"] == "valid":
-            began_s = min(phase["began_s"] for phase in record["phases"])
-            took_s[record["trial"]["filesystem"]["label"]] += record["clock"]["monotonic_s"] - began_s
-    for step in planned.steps:
-        planned_s[step.trial.filesystem.label] += step.duration_s
-    assert planned_s.keys() == took_s.keys()
-    assert all(0.75 < planned_s[label] / one_s < 1.33 for label, one_s in took_s.items()), (planned_s, took_s)
-    assert sum(planned_s.values()) == pytest.approx(sum(took_s.values()), rel=0.1)
-
-
 def test_the_plan_writes_no_files_for_reads_that_find_those_of_their_own_write() -> None:
     behind, apart = (
         campaign.plan(campaign.parse(f'order = "{order}"\n{TEXT}')) for order in ("shuffled", "written")
@@ -363,7 +343,7 @@ def test_the_plan_writes_beforehand_only_what_a_load_reads_and_does_not_write_it
         besides_s(f'kind = "rados"\noperation = "{operation}"', "rados")
         for operation in ("procedure", "write")
     )
-    assert procedure == pytest.approx(put)
+    assert procedure > put  # which makes no pools
 
 
 # Faults

@@ -260,9 +260,11 @@ def test_a_procedure_has_both_directions_and_its_time_includes_that_between_pool
         read_duration="100 s",
         pools_made_apart="30 s",
         pools_deleted_apart="20 s",
+        size="16 GiB",
     )
     assert whole.directions == ("write", "read")
-    assert whole.loading_s(5, 1.0) == 4 * 50.0 + 200.0 + 100.0
+    in_flight_s = 5 * 16 * 4 * 2**20 / 20e6  # at the end of each load
+    assert whole.loading_s(5, 20e6) == pytest.approx(4 * 50.0 + 200.0 + 100.0 + 2 * in_flight_s)
     shutil.copytree(SAID / "bench", tmp_path / "write")
     shutil.copytree(SAID / "seq", tmp_path / "read")
     outcome = whole.outcome(tmp_path)

@@ -67,6 +67,7 @@ from perjoule.drivers.protocols.testbed_abilities import (
 from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.within import Within
 from perjoule.drivers.protocols.workload import (
+    ComputesInHosts,
     LaysOut,
     ListsUsers,
     Need,
@@ -93,6 +94,7 @@ __all__ = [
     "Command",
     "Completed",
     "ComputesBesides",
+    "ComputesInHosts",
     "Counters",
     "Elsewhere",
     "Event",

@@ -239,3 +239,8 @@ class ComputesBesides(Ability):
 
     trial_mips_s: ClassVar[float]  # to drop caches, and to say how it is
     file_mips_s: ClassVar[float] = 0.0  # to find the hosts of a file that is read
+    pool_made_mips_s: ClassVar[float] = 0.0  # to make a client's pool, and delete it
+    pool_deleted_mips_s: ClassVar[float] = 0.0
+    object_mips_s: ClassVar[float] = (
+        0.0  # of all storage hosts, to put an object into a bucket, or to remove it
+    )

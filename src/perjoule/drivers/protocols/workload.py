@@ -158,6 +158,22 @@ class RemakesPools(Ability):
     def remakes_pools(self) -> bool:
         """Whether it does with these options."""
 
+    @property
+    @abstractmethod
+    def pools_apart_s(self) -> tuple[float, float]:
+        """The least time from one pool's creation to the next one's, and the same of deletions."""
+
+
+class ComputesInHosts(Ability):
+    """A load whose hosts compute much besides it: seconds of a processor that 7-zip rates 1 MIPS, roughly."""
+
+    start_mips_s: ClassVar[float]  # to start where it works
+
+    @property
+    @abstractmethod
+    def prepared_mips_s(self) -> float:
+        """What the slowest server computes before the window."""
+
 
 class LaysOut(Ability):
     """A load that does not lay out all that it reads."""

@@ -146,6 +146,8 @@ class Ceph(Deployed, ComputesBesides):
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
     host_tasks_count: ClassVar[int] = 192
     trial_mips_s: ClassVar[float] = 1500.0  # 860 to 1000 of it after the tail; of 4 to 12 OSDs
+    pool_made_mips_s: ClassVar[float] = 1300.0  # of 12 OSDs
+    pool_deleted_mips_s: ClassVar[float] = 560.0
 
     placement_groups_count: Annotated[
         int, Field(ge=1, le=1024), Tunable((16, 32, 64, 128, 256), scale=True)

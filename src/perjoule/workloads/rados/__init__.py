@@ -157,6 +157,11 @@ class RadosBench(Workload, LaysOut, RemakesPools):
         return self.operation == "procedure"
 
     @property
+    def pools_apart_s(self) -> tuple[float, float]:
+        """Those of `procedure`."""
+        return self.pools_made_apart_s, self.pools_deleted_apart_s
+
+    @property
     def pattern(self) -> Pattern:
         """Object by object."""
         return Pattern(self.object_bytes, "random" if self.operation == "rand" else "sequential")
@@ -172,11 +177,12 @@ class RadosBench(Workload, LaysOut, RemakesPools):
         return self.duration_s + (self.read_duration_s if self._loads else 0.0)
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """No longer than `duration`; of `procedure`, with the time between pools."""
+        """No longer than `duration` and what is in flight then; of `procedure`, with the time between pools."""
         if self._loads:
-            apart_s = (clients_count - 1) * (self.pools_made_apart_s + self.pools_deleted_apart_s)
+            apart_s = (clients_count - 1) * sum(self.pools_apart_s)
             return apart_s + sum(load.loading_s(clients_count, bytes_per_s) for load in self._loads.values())
-        return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)
+        in_flight_s = clients_count * self.in_flight_count * self.object_bytes / bytes_per_s
+        return min(super().loading_s(clients_count, bytes_per_s), self.duration_s + in_flight_s)
 
     @cached_property
     def _loads(self) -> Mapping[str, Workload]:

@@ -233,9 +233,19 @@ def ssd_vs_hdd(study: Study) -> Iterator[Parameter]:
         yield Parameter(table["size"], f"{printed('data') / 1e9:g} GiB")
         yield Parameter(table["duration"], f"{printed('time_limit'):g} s")
     yield Parameter("32 KiB", "32 KB", "Sizes are powers of two")
+    device, _ = study.built("device")
+    yield Parameter(device.offers, None, "Whether devices had a file system")
+    loads: list[Any] = [drivers.workload(trial.workload) for trial in study.asked.trials]
+    yield Parameter(
+        {load.in_flight_count for load in loads}, None, "is not printed: they are raw, and it is one"
+    )
+    assert {load.in_flight_count for load in loads} == {1}
     yield Parameter("durable", "reported", DURABLE)
     yield Parameter("beside it", "alone", BURST)
-    yield Parameter(RATE_HZ, 1 / printed("sampling"), "measured power every 500 ms")
+    rates_hz = {drivers.meter(spec).sampled_hz for trial in study.asked.trials for spec in trial.meters}
+    yield Parameter(rates_hz, {1 / printed("sampling")}, "measured power every 500 ms")
+    yield Parameter(rates_hz, {RATE_HZ}, "here power is modelled at 10 Hz")
+    assert rates_hz == {10.0}
     cluster = catalogue.cluster("pc-hdd1")
     yield Parameter(
         cluster.nodes[0].board.idle_w.status, "measured", "watts of machines and devices are assumed"
