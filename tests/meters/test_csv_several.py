@@ -75,6 +75,12 @@ def test_entities_that_report_at_any_time_are_refused() -> None:
         samples("\n".join(["time,entity_id,P", *rows]))
 
 
+@pytest.mark.parametrize("column", ["phase", "Label"])
+def test_a_name_that_comes_again_after_many_rows_is_that_of_a_phase(column: str) -> None:
+    rows = [f"{t},{'load' if 20 <= t < 60 else 'idle'},{t}" for t in range(80)]
+    assert len(samples("\n".join([f"time,{column},P", *rows]))) == 80
+
+
 def test_rows_are_added_or_chosen_by_a_column() -> None:
     text = table("Outlet,P", *OUTLETS, moments=3)
     assert watts(text, by="Outlet") == [300, 300, 300]
@@ -134,6 +140,14 @@ def test_rows_that_come_in_bursts_in_the_same_order_of_watts_are_of_several_thin
     assert len(samples(bursts(105.0, 98.0, apart_s=0.5))) == 24  # evenly apart
     assert len(samples(bursts(98.0, 105.0, apart_s=0.0))) == 24  # of coarse stamps
     assert len(samples(bursts(1.0, 2.0), unit="J", semantics="counter")) == 24
+
+
+def test_rows_of_one_stamp_in_the_same_order_of_watts_are_of_several_things() -> None:
+    with pytest.raises(PerjouleError, match="bursts of 2, each with the same order of watts"):
+        samples(table("P", "200", "270", moments=40))
+    noise = [f"{t},{200 + (7 * t + 5 * n) % 11}" for t in range(40) for n in range(2)]
+    assert len(samples("\n".join(["time,P", *noise]))) > 70  # one thing, read more often than stamps tell
+    assert len(samples(table("P", "200", "202", moments=40))) == 80
 
 
 def test_windows_of_one_moment_that_overlap_are_refused() -> None:

@@ -4,15 +4,21 @@ declared, or their place in a burst.
 Their mean is the mean of an outlet. It is refused as soon as a column shows it.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 
 LOOK_COUNT = 2000  # rows at the beginning, in which the structure shows
 MOMENTS_COUNT = 3  # of the same structure, from which it is one
+PHASE_COUNT = 3  # rows in a row, from which a "phase" or "label" is one of a test, and not of a supply
 SWITCHES_RATIO = 0.3  # of rows whose text is another than that of the row before
 BURSTS_COUNT = 10  # in which a place always has more watts than the first, or less: that is no noise
+# of rows with one stamp, which are of several things, or of one that is read more often than stamps tell:
+# moments from which their order is no chance, rows that one thing may have, and the least difference
+COARSE_COUNT, COARSE_MOST, COARSE_RATIO = 30, 10, 0.02
 BURST_RATIO = 0.1  # of the time between bursts, within which their rows follow each other
 ALIKE_RATIO = 0.9  # of bursts that have as many rows, and the same order of their watts
 _NAMES = re.compile(
@@ -21,6 +27,7 @@ _NAMES = re.compile(
     r"|component|domain|package|zone)s?(?:[^a-z]*(?:id|name|no|nr|number|index))?_*",
     re.IGNORECASE,
 )
+_OF_TESTS = re.compile(r"(?:phase|label)s?\Z", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?")
 
 
@@ -46,23 +53,25 @@ class _Bursts:
 
     def _look(self) -> None:
         gaps_s = [after[0] - before[0] for before, after in pairwise(self._rows)]
-        if len(gaps_s) < BURSTS_COUNT or sum(gap_s == 0 for gap_s in gaps_s) > (1 - ALIKE_RATIO) * len(
-            gaps_s
-        ):
-            return  # their stamps are coarse
+        if len(gaps_s) < BURSTS_COUNT:
+            return
+        is_coarse = sum(gap_s == 0 for gap_s in gaps_s) > (1 - ALIKE_RATIO) * len(gaps_s)
         between_s = sorted(gaps_s)[int(0.95 * (len(gaps_s) - 1))]
         begins = [place + 1 for place, gap_s in enumerate(gaps_s) if gap_s > BURST_RATIO * between_s]
         sizes = Counter(after - before for before, after in pairwise(begins))
         size, count = sizes.most_common(1)[0] if sizes else (0, 0)
-        if size < 2 or count < max(BURSTS_COUNT, ALIKE_RATIO * sizes.total()):
+        least_count = COARSE_COUNT if is_coarse else BURSTS_COUNT
+        if size < 2 or count < max(least_count, ALIKE_RATIO * sizes.total()):
+            return
+        if is_coarse and size > COARSE_MOST:
             return
         full_begins = [begin for begin, after in pairwise(begins) if after - begin == size]
+        firsts_w = [abs(self._rows[begin][1]) for begin in full_begins]
+        least_w = COARSE_RATIO * median(filter(math.isfinite, [*firsts_w, 0.0])) if is_coarse else 0.0
         for place in range(1, size):
             steps_w = [self._rows[begin + place][1] - self._rows[begin][1] for begin in full_begins]
-            if (
-                max(sum(step_w > 0 for step_w in steps_w), sum(step_w < 0 for step_w in steps_w))
-                >= ALIKE_RATIO * count
-            ):
+            more_count, less_count = (sum(sign * step_w > least_w for step_w in steps_w) for sign in (1, -1))
+            if max(more_count, less_count) >= ALIKE_RATIO * count:
                 raise ValueError(
                     f"its rows come in bursts of {size}, each with the same order of watts: if they are of several GPUs "
                     "or outlets, export the column that tells them apart, and choose one with by and only"
@@ -83,6 +92,7 @@ class Several:
         self._moments_count = self._shared_count = self._equal_count = self._rows_count = 0
         self._sets: dict[int, Counter[tuple[str, ...]]] = {}
         self._before: dict[int, str] = {}
+        self._runs: Counter[int] = Counter()  # rows since the text of a column changed
         self._seen: dict[int, set[str]] = {}
         self._switches: Counter[int] = Counter()
 
@@ -141,7 +151,9 @@ class Several:
         """
         before = self._before.get(at)
         if not value or value == before:
+            self._runs[at] += 1
             return
+        run_count, self._runs[at] = self._runs[at], 1
         self._before[at] = value
         earlier = self._seen.setdefault(at, set())
         is_name = at < len(self._names) and _NAMES.fullmatch(self._names[at])
@@ -152,7 +164,7 @@ class Several:
                 self._rows_count >= LOOK_COUNT // 40
                 and self._switches[at] >= SWITCHES_RATIO * self._rows_count
             )
-            if is_name or mixed:
+            if mixed or (is_name and not (_OF_TESTS.search(self._names[at]) and run_count >= PHASE_COUNT)):
                 raise ValueError(self._refusal(at, sorted(earlier)))
         if len(earlier) < LOOK_COUNT:
             earlier.add(value)
