@@ -166,7 +166,7 @@ def test_missing_columns_are_reported_with_those_that_exist():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"delimiter": ",", "decimal": ","}, "different from decimal"),
+        ({"delimiter": ",", "decimal": ",", "header": False}, "delimiter and decimal must differ"),
         ({"header": False}, "columns are numbers"),
         ({"zone": "Mars/Olympus"}, "not known"),
         ({"semantics": "window mean"}, "needs its window"),

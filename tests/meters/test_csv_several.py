@@ -200,15 +200,27 @@ def test_a_separator_that_may_be_either_is_refused(text: str, decimal: str) -> N
         number(text, decimal)
 
 
-@pytest.mark.parametrize("cell", ["12.3.4", "12,34.5", "1,23,4.5"])
+@pytest.mark.parametrize(
+    "cell", ["12.3.4", "12,34.5", "1,23,4.5", "200 *", "200 W (est)", "2.0D+02", "0xC8", '=""200""']
+)
 def test_a_cell_that_only_looks_like_a_number_is_refused_and_not_a_gap(cell: str) -> None:
     with pytest.raises(PerjouleError, match="is not a number"):
         samples(f'time,P\n1,5\n2,"{cell}"\n')
 
 
-@pytest.mark.parametrize("cell", ["[N/A]", "[Not Supported]", "unavailable", "OL", "#N/A", ""])
+@pytest.mark.parametrize(
+    "cell", ["[N/A]", "[Not Supported]", "unavailable", "OL", "#N/A", "", "E02", "-1.#IND"]
+)
 def test_a_cell_without_a_number_is_a_gap(cell: str) -> None:
     assert math.isnan(watts(f"time,P\n1,5\n2,{cell}\n3,6\n")[1])
+
+
+def test_a_log_without_a_number_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("time,P\n1795953600,on\n1795953601,on\n")
+    asked = ["value=P", "unit=W", "semantics=instantaneous", "grade=wall", "clock=unix"]
+    with pytest.raises(PerjouleError, match='no row has a number in column "P"'):
+        logs(path, asked, (), "UTC")
 
 
 def test_a_unit_in_the_cell_counts() -> None:

@@ -78,6 +78,10 @@ def test_a_last_line_that_was_cut_is_no_row(
         ("Power (Kilowatts)", "W", "kW"),
         ("Energy.kWh", "Wh", "kWh"),
         ("Mains_A (kWhs)", "Wh", "kWh"),
+        ("Mains_A (kWatts)", "W", "kW"),  # as an Emporia exports them
+        ("Power_MWatts", "W", "MWatts"),
+        ("energy_watthours", "kWh", "watthours"),
+        ("Energy (Kilowatt-Hours)", "Wh", "kWh"),
         ("energy_mWh", "Wh", "mWh"),
         ("energy_joules_total", "Wh", "joules"),
     ],
@@ -103,6 +107,8 @@ def test_a_column_whose_name_states_another_unit_is_refused(column: str, unit: s
         ("power_watts", "W"),
         ("Power (Watts)", "W"),
         ("Power (KW)", "kW"),
+        ("Power (kWatts)", "kW"),
+        ("kilowatthours", "kWh"),
         ("Phase A", "W"),
         ("phase_a", "W"),
         ("Pwr.kW", "kW"),
@@ -156,6 +162,15 @@ def test_tabs_between_columns_are_written_as_in_a_campaign_that_has_no_control_c
         samples("", delimiter=r"\t\t")
 
 
+def test_decimal_commas_in_quotes_may_stand_between_commas() -> None:
+    declared = {"decimal": ",", "clock": "monotonic"}
+    assert samples('time,P\n5,"200,5"\n', **declared)[0].value == 200.5
+    with pytest.raises(PerjouleError, match="a row has 3 columns"):
+        samples("time,P\n5,200,5\n", **declared)
+    with pytest.raises(ValueError, match="without a header, delimiter and decimal must differ"):
+        samples("", **{**declared, "time": ["1"], "value": "2", "header": False})
+
+
 @pytest.mark.parametrize("names", ["time,P,P", "time,P,time,P"])
 def test_two_columns_of_one_name_are_not_chosen_from(names: str) -> None:
     row = ",".join("5" for _ in names.split(","))
@@ -203,6 +218,9 @@ def test_hours_of_afternoons_are_read() -> None:
 def test_a_window_that_is_dated_by_its_start_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match="is the start of a window"):
         samples("", time=[column], semantics="window mean", window="300 s")
+    with pytest.raises(ValueError, match="is the start of a window"):
+        samples("", time=[column], semantics="average")
+    assert samples("from start,P\n5,1\n", time=["from start"], clock="beginning", semantics="average")
     assert samples(f"{column},P\n5,1\n", time=[column], clock="monotonic")
 
 
@@ -261,6 +279,47 @@ def test_encodings_of_programs_are_known(encoding: str) -> None:
     assert samples("time,P\n7,1\n", clock="monotonic", encoding=encoding)[0].value == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "stated"),
+    [("Time (UTC+1)", "+0100"), ("time_gmt-03:30", "-0330"), ("Date/Time [UTC+01:00]", "+0100")],
+)
+def test_an_offset_in_the_name_of_a_column_is_held_against_the_zone(column: str, stated: str) -> None:
+    log = f"{column},P\n2026-11-29 13:00:00,5\n"
+    hour = int(stated[:3])
+    (sample,) = samples(log, time=[column], zone=stated)
+    assert sample.t_s == pytest.approx(1795953600.0 + (1 - hour) * 3600, abs=1800)
+    for zone in ("UTC", "Asia/Tokyo"):
+        with pytest.raises(PerjouleError, match=rf'says \{stated}, and zone is "{zone}"'):
+            samples(log, time=[column], zone=zone)
+
+
+def test_a_zone_in_the_name_of_a_column_is_held_against_the_declared_one() -> None:
+    column = "Time (America/New_York)"
+    log = f"{column},P\n2026-07-29 08:00:00,5\n"
+    for zone in ("America/New_York", "America/Toronto", "-0400"):
+        assert samples(log, time=[column], zone=zone)[0].t_s == 1785326400.0
+    with pytest.raises(PerjouleError, match='says America/New_York, and zone is "UTC"'):
+        samples(log, time=[column], zone="UTC")
+    assert samples("Time (Volt/Ampere),P\n2026-07-29 08:00:00,5\n", time=["Time (Volt/Ampere)"], zone="UTC")
+
+
+@pytest.mark.parametrize("name", ["UTC-8601 time", "utc-time", "GMT+Berlin"])
+def test_what_is_no_offset_in_a_name_says_nothing(name: str) -> None:
+    assert samples(f"{name},P\n2026-11-29 13:00:00,5\n", time=[name], zone="Asia/Tokyo")
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "12:00", "1795953600,5"])
+def test_a_time_that_is_no_number_is_refused_where_it_has_a_reading(text: str) -> None:
+    with pytest.raises(PerjouleError, match="is no time in numbers"):
+        samples(f"time;P\n1;5\n{text};6\n", clock="monotonic", delimiter=";")
+
+
+@pytest.mark.parametrize("text", ["46355.5", "46355,541667"])
+def test_days_of_a_spreadsheet_are_called_so(text: str) -> None:
+    with pytest.raises(PerjouleError, match="if they are days of a spreadsheet"):
+        samples(f"time;P\n{text};5\n", delimiter=";", zone="UTC")
+
+
 def test_a_number_of_milliseconds_is_not_read_as_decimals() -> None:
     declared = {"time": ["Time", "Millisecond"], "format": "%Y-%m-%d %H:%M:%S %f", "zone": "UTC"}
     log = "Time,Millisecond,P\n1970-01-01 00:00:05,{},5\n"
@@ -272,6 +331,13 @@ def test_a_number_of_milliseconds_is_not_read_as_decimals() -> None:
 def test_a_log_with_the_newest_row_first_is_refused_with_what_to_do() -> None:
     with pytest.raises(PerjouleError, match="sort them if the newest come first"):
         samples("time,P\n7,1\n6,1\n5,1\n", clock="monotonic")
+
+
+def test_a_log_whose_rows_have_one_time_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("time,P\n2026-11-29,5\n2026-11-29,6\n")
+    declared = ("value=P", "unit=W", "semantics=instantaneous", "grade=wall")
+    with pytest.raises(CampaignError, match="all its rows have the same time"):
+        logs(tmp_path / "log.csv", declared, (), "UTC")
 
 
 # Counters

@@ -106,6 +106,12 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     t_s, values, duration_s = _samples(meter, path)
     if not len(t_s):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
+    if len(t_s) > 1 and t_s[0] == t_s[-1]:
+        advice = "name all columns of the time, with all its digits"
+        raise CampaignError("all its rows have the same time", where=str(path), next=advice)
+    if not np.isfinite(values).any():
+        fault = f'no row has a number in column "{meter.value}"'
+        raise CampaignError(fault, where=str(path), next="set value to the column with the numbers")
     if meter.counts == "energy" and meter.range_j is None and _falls(values):
         raise CampaignError(
             "its energies fall as steps of a counter don't: they are of intervals, not energy so far",

@@ -15,8 +15,8 @@ from perjoule.model.units import JOULES, WATTS, Joules, RelativeError, Seconds, 
 
 _FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
 _SYMBOL = re.compile(r"[numkMG]?(?:Wh|W|J|VAh|VA|varh|var|V|A|Hz)|%")
-_WORD = re.compile(r"(micro|milli|kilo|mega)?(watt|joule)s?", re.IGNORECASE)
-_OF_WORDS = {"micro": "u", "milli": "m", "kilo": "k", "mega": "M", "watt": "W", "joule": "J"}
+_WORD = re.compile(r"(micro|milli|kilo|mega|[ukmM])?(watt|joule)s?(?:[ -]?(h)(?:ou)?rs?)?", re.IGNORECASE)
+_OF_WORDS = {"micro": "u", "milli": "m", "kilo": "k", "mega": "M", "watt": "W", "joule": "J", "h": "h"}
 _OF_ANY_CASE = {
     "w": "W",
     "kw": "kW",
@@ -57,7 +57,7 @@ def symbol(text: str) -> str:
     """Return the symbol of a unit of power or energy that a text names ("Watts", "KWh"), or else the text."""
     text = text.replace("\u00b5", "u").replace("\u03bc", "u")
     if word := _WORD.fullmatch(text):
-        return "".join(_OF_WORDS[part.lower()] for part in word.groups() if part)
+        text = "".join(_OF_WORDS.get(part.lower(), part) for part in word.groups() if part)
     return _OF_ANY_CASE.get(text.lower(), text)
 
 

@@ -36,7 +36,7 @@ from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
 from perjoule.meters.csv.rows import CHARACTERS, LogLayout, LogRow, Rows, separator, uncut
 from perjoule.meters.csv.several import Several
-from perjoule.meters.csv.times import Kind, Times, utc_statement, zone_named
+from perjoule.meters.csv.times import Kind, Times, zone_named
 from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
@@ -138,8 +138,11 @@ class Csv(Declared):
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
-        if len(separator(self.delimiter)) != 1 or self.delimiter == self.decimal:
-            raise ValueError("delimiter must be one character, different from decimal")
+        if len(separator(self.delimiter)) != 1:
+            raise ValueError("delimiter must be one character")
+        if self.delimiter == self.decimal and not self.header:
+            # the line with the names tells how many columns a row has, once numbers are in quotes
+            raise ValueError("without a header, delimiter and decimal must differ")
         if self.thousands and self.thousands == self.decimal:
             raise ValueError("thousands and decimal must differ")
         if self.only and not self.by:
@@ -162,8 +165,9 @@ class Csv(Declared):
             raise ValueError(
                 'strptime loses the zone that %Z reads: write its letters into format ("%H:%M:%S UTC"), and set zone'
             )
-        if self.semantics == "window mean" and (starts := next(filter(_START.fullmatch, self.time), "")):
-            raise ValueError(f'"{starts}" is the start of a window, and the time of a window mean is its end')
+        is_mean = self.semantics in ("window mean", "average") and self.clock != "beginning"
+        if is_mean and (starts := next(filter(_START.fullmatch, self.time), "")):
+            raise ValueError(f'"{starts}" is the start of a window, and the time of a mean is its end')
         if named_unit := other_unit(self.value, self.unit):
             raise ValueError(f'the column "{self.value}" is in {named_unit}, and unit is "{self.unit}"')
         try:
@@ -384,8 +388,7 @@ class _Log:
         )
         began_s = clock.monotonic_s if began_s is None else began_s
         self.rows = Rows(layout)
-        in_utc = utc_statement(meter.time, meter.format)
-        self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice, in_utc)
+        self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice, meter.time)
         self._meter = meter
         self._several = Several(are_powers=meter.counts == "power" and not meter.changes_only)
         self.points, self._guesses = Points(), guesses

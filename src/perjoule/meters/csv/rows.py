@@ -24,7 +24,8 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _GROUPS = re.compile(r"[+-]?\d{1,3}((?:([.,])\d{3})(?:\2\d{3})*)(?:([.,])\d+)?")
 _WITH_UNIT = re.compile(r"(.*\d[.,]?)\s*([A-Za-z\u00b5\u03bc]{1,10})")
-_LIKE_NUMBER = re.compile(r"\W{0,2}\d[\d.,'\s]*[A-Za-z\u00b5%]{0,10}")
+# begins with a number; "-1.#IND" is how some programs write none
+_LIKE_NUMBER = re.compile(r"(?![+-]?1\.#)\W{0,2}\d.*", re.DOTALL)
 _NOTHING = {
     "",
     "-",

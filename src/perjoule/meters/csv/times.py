@@ -3,12 +3,13 @@
 https://docs.python.org/3/library/zoneinfo.html
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from perjoule.model import Clock
 
@@ -17,9 +18,16 @@ _PER_SECOND: dict[str, float] = {"unix": 1.0, "unix ms": 1e3, "unix us": 1e6, "u
 _LAST_S = 1e11  # more seconds than any date's: another unit
 _UTC = ("UTC", "GMT", "Etc/UTC", "Etc/GMT", "+0000")
 _UTC_COLUMN = re.compile(r"(?:.*[\W_])?(?:utc|gmt)(?! ?[+\u2212-])(?:[\W_].*)?", re.IGNORECASE)
+# what a column says of its zone, as in "Time (UTC+1)" and "Time (America/New_York)"
+_ZONE_COLUMN = re.compile(r".*[\[(]\s*([A-Z][A-Za-z]+/[A-Za-z_/+-]+)\s*[\])].*")
+_OFFSET_COLUMN = re.compile(
+    r"(?:.*[\W_])?(?:utc|gmt) ?([+\u2212-])(0?\d|1[0-4])(?::?([0-5]\d))?(?:[\W_].*)?", re.IGNORECASE
+)
 _UTC_LETTERS = re.compile(r"(?:Z|UTC|GMT)\W*")  # behind the last directive of a format
 # of a format: digits that strptime reads as decimals, and which behind a space or a colon are a number of milliseconds
 _COUNTED = re.compile(r"%S[^.,%]+%f")
+# days since 1900 of spreadsheets: 1982 to 2091
+_LEAST_DAY, _MOST_DAY = 30_000, 70_000
 _DIGITS_COUNTS = (3, 6)  # of milliseconds and microseconds, with which both are the same
 
 
@@ -33,21 +41,28 @@ class Times:
     format: str = ""  # of strptime; ISO 8601 when empty
     zone: str = ""  # of dates that name none
     twice: Literal["refuse", "in order"] = "refuse"  # for the hour that comes twice when summer time ends
-    in_utc: str = ""  # what says that such dates are of UTC
+    columns: Sequence[str] = ()  # of the log, that have them
+    _in_utc: str = field(default="", init=False)  # what says that such dates are of UTC
+    _stated_zone: str = field(default="", init=False)  # what the name of their column says
     _last_utc_s: float = field(default=-1.0, init=False)
+
+    def __post_init__(self) -> None:
+        """Read the names of the columns."""
+        self._in_utc = utc_statement(self.columns, self.format)
+        self._stated_zone = zone_statement(self.columns)
 
     def moment_s(self, text: str) -> float:
         """Parse a time. Raises ValueError if it is invalid, ambiguous, or never occurred."""
         if self.kind == "monotonic":
-            return float(text)
+            return _number(text)
         if self.kind == "beginning":
-            return self.began_s + float(text)
+            return self.began_s + _number(text)
         utc_s = self._unix_s(text) if self.kind in _PER_SECOND else self._date_s(text)
         self._last_utc_s = utc_s
         return self.clock.monotonic_s + (utc_s - self.clock.utc_s)
 
     def _unix_s(self, text: str) -> float:
-        utc_s = float(text) / _PER_SECOND[self.kind]
+        utc_s = _number(text) / _PER_SECOND[self.kind]
         if utc_s > _LAST_S:
             raise ValueError(
                 f'{text!r} is no time in this unit (set clock = "unix ms", "unix us" or "unix ns")'
@@ -67,12 +82,18 @@ class Times:
             )
         if date.tzinfo is not None:
             return date.timestamp()
-        if self.in_utc and self.zone not in _UTC:
-            raise ValueError(f'{self.in_utc!r} says UTC, and zone is "{self.zone}" (set zone = "UTC")')
+        if self._in_utc and self.zone not in _UTC:
+            raise ValueError(f'{self._in_utc!r} says UTC, and zone is "{self.zone}" (set zone = "UTC")')
         if not self.zone:
             raise ValueError(f"{text!r} has no time zone (set zone)")
         zone = zone_named(self.zone)
         first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if self._stated_zone:
+            stated_offset = date.replace(tzinfo=zone_named(self._stated_zone)).utcoffset()
+            if stated_offset not in (first.utcoffset(), second.utcoffset()):
+                raise ValueError(
+                    f'the column says {self._stated_zone}, and zone is "{self.zone}" (set zone = "{self._stated_zone}")'
+                )
         if first.utcoffset() == second.utcoffset():
             return first.timestamp()
         if first.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != date:
@@ -94,6 +115,20 @@ def utc_statement(columns: Sequence[str], format: str) -> str:
     return format if _UTC_LETTERS.fullmatch(letters) else next(filter(_UTC_COLUMN.fullmatch, columns), "")
 
 
+def zone_statement(columns: Sequence[str]) -> str:
+    """Return the zone that a column of dates states in its name, as `zone_named` takes it; "" if none does."""
+    for column in columns:
+        if match := _OFFSET_COLUMN.fullmatch(column):
+            sign = "+" if match[1] == "+" else "-"
+            return f"{sign}{int(match[2]):02}{match[3] or '00'}"
+        if match := _ZONE_COLUMN.fullmatch(column):
+            try:
+                return str(ZoneInfo(match[1]))
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                continue  # "(W/A)"
+    return ""
+
+
 def zone_named(name: str) -> tzinfo:
     """Return the time zone of a name, or of an offset such as +0100.
 
@@ -108,10 +143,27 @@ def _iso_date(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        try:
-            float(text)
-        except ValueError:
-            next = "a format in strptime's notation"
-        else:  # what Python calls "Invalid isoformat string"
-            next = 'clock = "unix", or what else the numbers are'
-        raise ValueError(f"{text!r} is no date as ISO 8601 writes it (set {next})") from None
+        raise ValueError(f"{text!r} is no date as ISO 8601 writes it ({_advice(text)})") from None
+
+
+def _advice(text: str) -> str:
+    """Return what to do about a time that is no date: Python calls a number an 'Invalid isoformat string'."""
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return "set a format in strptime's notation"
+    numbers = 'set clock = "unix", or what else the numbers are'
+    if _LEAST_DAY <= value < _MOST_DAY:
+        return f"{numbers}; if they are days of a spreadsheet, save them as yyyy-mm-dd hh:mm:ss"
+    return numbers
+
+
+def _number(text: str) -> float:
+    """Read a time that is a number. Raises ValueError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{text!r} is no time in numbers (is clock right?)")
+    return value
