@@ -45,6 +45,7 @@ class Short:
     top: dict[str, Any] = field(default_factory=dict[str, Any])
     events_s: tuple[int, ...] = ()
     happened: tuple[str, ...] = ()
+    left_out_count: int = 0  # of its last workloads, which are of other file systems
 
 
 FIO = ({"size": "8 MiB"},)
@@ -84,6 +85,7 @@ SHORT = {
         ),
         0,
         {"monitors": 1},
+        left_out_count=1,  # of the NAS
     ),
     "degraded-reads": Short(
         ({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)
@@ -165,6 +167,7 @@ def shortened(name: str) -> TOMLDocument:
     if short.filesystem is not None:
         del document["filesystem"][short.filesystem + 1 :], document["filesystem"][: short.filesystem]
         document["filesystem"][0].update(short.options)
+    del document["workload"][len(document["workload"]) - short.left_out_count :]
     for workload, shorter in zip(document["workload"], short.workloads, strict=True):
         workload.update(shorter)
     for event, at_s in zip(document.get("event", ()), short.events_s, strict=True):
