@@ -61,7 +61,7 @@ def test_a_paper_with_several_studies_has_a_file_and_what_is_missing_for_each(tm
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files == ["boards-cubieboard.toml", "boards-hep-pc.toml", "boards-hep.toml"]
     assert all(name in done.stdout for name in files)
-    assert "can't be repeated by cubieboard: the NAS: the paper prints" in done.stderr
+    assert "can't be repeated by cubieboard: the NAS itself: the paper prints" in done.stderr
     assert "can't be repeated by hep: the desktop PC" in done.stderr
     assert 'kind = "rados"' in (tmp_path / files[0]).read_text()
     assert all('compression = "none"' in (tmp_path / name).read_text() for name in files[1:])

@@ -5,6 +5,7 @@ nothing that it says is untrue.
 import re
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,6 +14,7 @@ from perjoule import campaign, catalogue, drivers
 from perjoule.campaign.defaults import MODEL
 from perjoule.campaign.making import replication
 from perjoule.campaign.plan import short_loads
+from perjoule.campaign.reading import follows
 from perjoule.drivers.protocols.disks import disks_count
 from perjoule.model import Spec
 from perjoule.papers import published
@@ -240,6 +242,10 @@ def ssd_vs_hdd(study: Study) -> Iterator[Parameter]:
         {load.in_flight_count for load in loads}, None, "is not printed: they are raw, and it is one"
     )
     assert {load.in_flight_count for load in loads} == {1}
+    behind = [read for write, read in pairwise(study.asked.groups[0]) if follows(write, read)]
+    assert len(behind) == printed("repetitions") * printed("request_sizes")
+    yield Parameter("in blocks", "random", "Experiments are in random order within each repetition")
+    yield Parameter(bool(behind), False, "one read of each size right behind the direct write")
     yield Parameter("durable", "reported", DURABLE)
     yield Parameter("beside it", "alone", BURST)
     rates_hz = {drivers.meter(spec).sampled_hz for trial in study.asked.trials for spec in trial.meters}
