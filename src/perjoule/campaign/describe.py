@@ -111,10 +111,10 @@ def suggested(unknown: str, of: Sequence[str]) -> str:
         unknown: as "mqtt", which is no driver's name.
         of: the names of tables: "meter".
     """
-    known = [(name, kind) for name in of for kind in drivers.usable(f"{name}s")]
-    kinds = dict.fromkeys(kind for _, kind in known)
-    word = re.compile(rf"\b{re.escape(unknown)}(?:'?s)?\b", re.IGNORECASE)
-    described = [(name, kind) for name, kind in known if word.search(about(name, kind))]
+    usable = [(name, kind) for name in of for kind in drivers.usable(f"{name}s")]
+    kinds = dict.fromkeys(kind for _, kind in usable)
+    mention = re.compile(rf"\b{re.escape(unknown)}(?:'?s)?\b", re.IGNORECASE)
+    described = [(name, kind) for name, kind in usable if mention.search(about(name, kind))]
     if not 0 < len(described) <= MOST_SUGGESTED or get_close_matches(unknown.lower(), kinds, cutoff=0.75):
         return instead(unknown, kinds)
     return f"perhaps {' or '.join(f'{kind} ({headline(name, kind)})' for name, kind in described)}?"

@@ -225,14 +225,14 @@ def _testbed(place: DataPlace) -> Testbed:
 def _meter_of(line: str, clients: Sequence[str]) -> MeterOf:
     """Read a meter with what comes before its line. Raises CampaignError."""
     whose, equals, url = line.partition("=")
-    known = (NAS, HERE, CLIENTS, *clients)
-    if equals and whose not in known and HOST.fullmatch(whose) and is_meter_line(url):
+    prefixes = (NAS, HERE, CLIENTS, *clients)
+    if equals and whose not in prefixes and HOST.fullmatch(whose) and is_meter_line(url):
         raise CampaignError(
             f'"{whose}" is nobody who takes part',
             where=f"--meter {line}",
-            next=f"write nothing before it, or one of {', '.join(f'{name}=' for name in known)}",
+            next=f"write nothing before it, or one of {', '.join(f'{name}=' for name in prefixes)}",
         )
-    if not equals or whose not in known:
+    if not equals or whose not in prefixes:
         whose, url = "", line
     return MeterOf(url, meter_table(url), whose)
 
