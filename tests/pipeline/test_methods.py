@@ -1,3 +1,4 @@
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from perjoule.report.page import ReportPage
 from perjoule.results.claims import claims_lines
 from perjoule.summary import summary
 from perjoule.summary.metered import MeteredTrial
+from perjoule.views import drawings
 from perjoule.views.content import Content
 
 
@@ -68,11 +70,19 @@ def test_the_methods_and_the_table_say_whose_energy_it_is(results: store.Results
         "the servers, without switch and clients",
         "the clients that ran the load and held",
     )
-    for told, those in ((of_servers, records), (of_clients, on_clients)):
+    for told, axis, those in (
+        (of_servers, "servers without switch", records),
+        (of_clients, "clients with the data", on_clients),
+    ):
         found = changed(Content(results), records=those)
         assert f"Energy is that of {told}" in "\n".join(methods(found))
         assert ReportPage(found, "").metered_hosts.startswith(told)
-    assert metered_hosts((*records, on_clients[0])) == f"{of_servers}; where clients held the data, of these"
+        figures = dict(drawings(found))
+        shown = {name: json.dumps(figures[name]) for name in ("efficiency", "power")}
+        assert [f"MiB/J, {axis}" in shown["efficiency"], f"W, {axis}" in shown["power"]] == [True, True]
+    both = changed(Content(results), records=(*records, on_clients[0]))
+    assert metered_hosts(both) == f"{of_servers}; where clients held the data, of these"
+    assert both.power_axis == "servers without switch or clients with the data"
 
 
 def test_no_uncertainty_is_stated_of_a_meter_that_states_no_accuracy(results: store.Results) -> None:

@@ -59,6 +59,12 @@ def data_hosts(record: Record) -> frozenset[str]:
     return (declared or frozenset(clients)) - (clients - loading(record))
 
 
+def held_by_clients(record: Record) -> bool:
+    """Whether clients held the data themselves, so that the energy inside the boundary is theirs."""
+    holders = data_hosts(record)
+    return bool(holders) and holders <= {h.name for h in record.hosts if h.role == "client"}
+
+
 def server_names(record: Record) -> frozenset[str]:
     """Name the hosts inside the boundary of energy.
 

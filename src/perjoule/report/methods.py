@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule import __version__
 from perjoule.campaign import own_options
-from perjoule.energy.hosts import data_hosts
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.calibration import calibrations
 from perjoule.model.format import number, percent
@@ -238,16 +237,13 @@ def _utc(moment_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(moment_s))
 
 
-def metered_hosts(records: Sequence[Record]) -> str:
-    """Say whose W, J and MiB/J rows have: the servers', or those of clients that hold the data themselves."""
-    servers = "the servers, without switch and clients"
-    of_clients = [
-        bool(holders := data_hosts(r)) and holders <= {h.name for h in r.hosts if h.role == "client"}
-        for r in records
-    ]
-    if of_clients and all(of_clients):
+def metered_hosts(content: Content) -> str:
+    """Say whose W, J and MiB/J rows have."""
+    of_servers, of_clients = content.metered_hosts
+    if not of_servers:
         return "the clients that ran the load and held the data"
-    return servers + ("; where clients held the data, of these" if any(of_clients) else "")
+    servers = "the servers, without switch and clients"
+    return f"{servers}; where clients held the data, of these" if of_clients else servers
 
 
 def _power(content: Content) -> Iterator[str]:
@@ -279,7 +275,7 @@ def _power(content: Content) -> Iterator[str]:
         if name == "net" and b.value_j
     ]
     shares = sorted(b.expanded_j / b.value_j for b, unstated in budgets if not unstated)
-    yield f"Energy is that of {metered_hosts(content.records)}."
+    yield f"Energy is that of {metered_hosts(content)}."
     yield "It is integrated by each channel's semantics; a failed read is a gap."
     if any("clients_energy_j" in cell.metrics for cell in content.cells):
         yield "The energy of the clients that ran the load, and of both together, is given beside it."

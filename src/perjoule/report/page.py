@@ -128,7 +128,7 @@ class ReportPage:
     @property
     def metered_hosts(self) -> str:
         """Whose W, J and MiB/J these are."""
-        return metered_hosts(self.content.records)
+        return metered_hosts(self.content)
 
     @property
     def metrics(self) -> Table:

@@ -171,6 +171,21 @@ class Content:
         return recalculation_of(self.results.folder)
 
     @cached_property
+    def metered_hosts(self) -> tuple[bool, bool]:
+        """Whether W, J and MiB/J of a trial are those of servers, and whether of clients that hold the data."""
+        from perjoule.energy.hosts import held_by_clients
+
+        of_clients = {held_by_clients(record) for record in self.records}
+        return of_clients != {True}, True in of_clients
+
+    @property
+    def power_axis(self) -> str:
+        """Whose watts figures draw."""
+        of_servers, of_clients = self.metered_hosts
+        phrases = ("servers without switch",) * of_servers + ("clients with the data",) * of_clients
+        return " or ".join(phrases)
+
+    @cached_property
     def name(self) -> str:
         """The campaign's name."""
         return self.campaign.name if self.campaign else self.results.folder.resolve().name

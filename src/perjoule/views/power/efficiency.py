@@ -13,13 +13,17 @@ from perjoule.views.view import View
 
 
 def efficiency(
-    cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()
+    cells: Sequence[Cell],
+    *,
+    axis: str = "servers without switch",
+    notes: Sequence[str] = (),
+    printed: Sequence[PaperNumber] = (),
 ) -> Spec:
-    """Draw `efficiency_bytes_per_j` of the cells."""
+    """Draw `efficiency_bytes_per_j` of the cells; `axis` says whose joules these are."""
     return against_clients(
         cells,
         EFFICIENCY,
-        axis="servers without switch",
+        axis=axis,
         title="Energy efficiency",
         notes=notes,
         by_median=tuple(filter(summarised_by_median, cells)),
@@ -33,6 +37,7 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
             "efficiency",
             efficiency(
                 content.cells,
+                axis=content.power_axis,
                 notes=[
                     f"{INTERVALS}; without the error of the meter, which they share",
                     *content.power_notes,

@@ -17,11 +17,12 @@ ORDER = ("read", "write", "mixed", "idle")
 LETTER_WIDTH, ROW = 7, 36  # px: of names, and the distance of boxes that lie
 
 
-def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
+def power(samples: Samples, *, axis: str = "servers without switch", notes: Sequence[str] = ()) -> Spec:
     """Draw the distribution of power samples in watts: a panel for each load, reads first, with a box for
     each file system.
 
-    Boxes lie, one above the other, if the names of file systems are too long to stand side by side.
+    Boxes lie, one above the other, if the names of file systems are too long to stand side by side. `axis`
+    says whose watts these are.
     """
     names = list(dict.fromkeys(name for name, _, _ in samples))
     values = [w for watts in samples.values() for w in watts]
@@ -29,7 +30,7 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
     # screens.
     margin = max(0.08 * (max(values) - min(values)), 0.002 * max(values), 0.01) if values else 1.0
     domain = [min(values, default=0.0) - margin, max(values, default=1.0) + margin]
-    of_watts: Spec = {"field": "watts", "type": "quantitative", "title": "W, servers without switch"}
+    of_watts: Spec = {"field": "watts", "type": "quantitative", "title": f"W, {axis}"}
     of_watts |= {"scale": {"domain": domain, "nice": False, "zero": False}}
     longest_count = max(map(len, names), default=0)
     lying = LETTER_WIDTH * longest_count * len(names) > PANEL_WIDTH
@@ -103,7 +104,10 @@ def spread(content: Content) -> str:
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     if content.power:
-        yield "power", power(content.power, notes=[spread(content), *content.power_notes])
+        yield (
+            "power",
+            power(content.power, axis=content.power_axis, notes=[spread(content), *content.power_notes]),
+        )
 
 
 def _now(moment: Now) -> dict[str, float]:
