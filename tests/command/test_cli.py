@@ -750,6 +750,18 @@ def test_check_tells_order_bytes_and_time(tmp_path: Path) -> None:
     assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
+def test_check_says_which_servers_no_meter_covers(tmp_path: Path) -> None:
+    meter = '[[meter]]\nkind = "shelly"\naddress = "192.0.2.1"\ncovers = ["storage-1"]\n'
+    path = written(tmp_path, testbed="servers = 2")
+    path.write_text(path.read_text().partition("[[meter]]")[0] + meter)
+    code, said, _ = typed("check", path)
+    assert code == 0
+    assert "no MiB/J: no meter covers storage-2" in said
+    assert json.loads(typed("check", path, "--json")[1])["unmetered"][0].startswith(
+        "no MiB/J: no meter covers"
+    )
+
+
 def test_check_says_that_no_host_is_another_machine(tmp_path: Path) -> None:
     code, said, _ = typed("check", written(tmp_path), "--hosts")
     assert code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from perjoule import campaign
+from perjoule.campaign.covered import unmetered
 from perjoule.campaign.plan import Plan, short_loads
 from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
@@ -139,7 +140,7 @@ def _show(
         out.print(unfit)
     for check in space:
         out.print(f"{check.name}: {check.detail}")
-    for line in short:
+    for line in (*short, *unmetered(asked.trials)):
         out.print(line, style="yellow")
 
 
@@ -206,5 +207,6 @@ def _content(
         "checks": json_output.checks(checks),
         "missing": json_output.checks(missing),
         "short_loads": list(short),
+        "unmetered": list(unmetered(asked.trials)),
         "trials": steps,
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, store
+from perjoule.campaign.covered import unmetered
 from perjoule.campaign.making.first import boundary_of
 from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import examples
@@ -216,6 +217,8 @@ def _go_on(
         err.print(f"{check.name}: {check.detail}; {check.fix}", style="yellow")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
+    for line in unmetered(asked.trials) if takes_s is None else ():  # `measure` has said it
+        err.print(line, style="yellow")
     going_on = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
     with exits.interruptible(going_on), given_back(results.folder, made):
         try:

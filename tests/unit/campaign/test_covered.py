@@ -3,6 +3,7 @@
 import pytest
 
 from perjoule import campaign
+from perjoule.campaign.covered import unmetered
 from perjoule.model.errors import CampaignError
 
 CAMPAIGN = """
@@ -135,3 +136,86 @@ def test_one_outlet_by_two_quantities_feeds_one_thing():
     outlet = strip('"storage-1"', "outlet = 3")
     with pytest.raises(CampaignError, match="of storage-1 and of storage-2 would count the same watts twice"):
         parsed(outlet, strip('"storage-2"', 'outlet = 3\nquantity = "energy"'))
+
+
+CLUSTER = """
+[testbed]
+kind = "cluster"
+hosts = [
+    {name = "oss-[1-4]", role = "storage", login = false},
+    {name = "mds-1", role = "metadata", login = false},
+    {name = "n[01-16]", address = "192.0.2.[1-16]", role = "client"},
+]
+[[filesystem]]
+kind = "directory"
+path = "/scratch"
+[[workload]]
+kind = "fio"
+"""
+SWITCH = '[[meter]]\nkind = "constant"\npower = "15 W"\nuncertainty = "1 W"\n'
+
+
+def warned(text: str, *tables: str) -> list[str]:
+    meters = "".join(f"[[meter]]\n{table}\n" for table in tables)
+    return list(unmetered(campaign.parse(text + meters, source="lab.toml").trials))
+
+
+def plug(covers: str, last: int = 1) -> str:
+    return f'kind = "shelly"\naddress = "192.0.2.{last}"\n{covers}'
+
+
+@pytest.mark.parametrize(
+    ("covers", "lacking"),
+    [
+        ('covers = ["oss-1"]', "mds-1, oss-[2-4]"),
+        ('covers = ["oss-[1-4]", "switch"]', "mds-1"),
+        ('covers = ["clients"]', "mds-1, oss-[1-4]"),
+    ],
+)
+def test_servers_that_no_meter_covers_are_named_before_a_campaign(covers: str, lacking: str) -> None:
+    (line,) = warned(CLUSTER, plug(covers))
+    named = line.removeprefix("no MiB/J: no meter covers ").partition(";")[0]
+    assert sorted(named.split(", ")) == sorted(lacking.split(", "))
+
+
+def test_servers_that_are_metered_with_their_switch_alone_are_told_before_a_campaign() -> None:
+    for table in (plug(""), plug('covers = ["servers", "switch"]')):
+        (line,) = warned(CLUSTER, table)
+        assert line.startswith("no MiB/J without the switch: ")
+        assert warned(CLUSTER + SWITCH, table) == []
+        assert warned(CLUSTER, table, plug('covers = ["switch"]', 2)) == []
+
+
+def test_servers_in_overlaps_are_told_before_a_campaign() -> None:
+    two = (plug('covers = ["oss-[1-4]"]'), plug('covers = ["oss-4", "mds-1"]', 2))
+    (line,) = warned(CLUSTER, *two)
+    assert "no sum or difference" in line
+    assert warned(CLUSTER, *two, plug('covers = ["mds-1"]', 3)) == []
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        (plug('covers = ["servers"]'),),
+        (plug('covers = ["oss-[1-4]"]'), plug('covers = ["mds-1"]', 2)),
+        (plug('covers = ["servers", "clients"]'), plug('covers = ["clients"]', 2)),
+        ('kind = "ipmi"\non = ["n01"]', plug('covers = ["servers"]')),
+        ('kind = "simulated"\nwaveform = "constant"',),
+    ],
+)
+def test_campaigns_whose_servers_are_metered_are_not_warned(
+    tables: tuple[str, ...],
+) -> None:
+    assert warned(CLUSTER, *tables) == []
+
+
+def test_real_hosts_without_a_meter_of_power_are_told_before_a_campaign() -> None:
+    for meters in ((), ('kind = "system"',)):
+        assert warned(CLUSTER, *meters) == ["no MiB/J: no meter of power (`perjoule docs meters`)"]
+    assert warned(CAMPAIGN, 'kind = "system"') == []  # simulated hosts
+
+
+def test_a_campaign_whose_clients_hold_the_data_is_not_warned() -> None:
+    of_clients = CLUSTER.replace('kind = "directory"\npath = "/scratch"', 'kind = "local"\ntype = "ext4"')
+    assert of_clients != CLUSTER
+    assert warned(of_clients, plug('covers = ["n01"]')) == []
