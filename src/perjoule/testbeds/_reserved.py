@@ -43,12 +43,22 @@ class ReservationNote:
             ) from None
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
+    def until_exit(self, end: Callable[[], None]) -> None:
+        """Have the reservation ended when this command exits, unless the note is closed before."""
+        _ends[self.name] = end
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this command has yet to end what was reserved."""
+        return self.name in _ends
+
     def remove(self) -> None:
         """Remove it, once nothing is reserved any more."""
         removal.remove_file(self._path)
 
     def close(self) -> None:
         """Leave it to the next command, unless it was removed."""
+        _ends.pop(self.name, None)
         os.close(self._lock)
 
 
@@ -93,7 +103,7 @@ class Reservation(ABC):
         self._lender, self._note = lender, ReservationNote(lender.system, lender.place)
         self.name = self._note.name
         self.id = ""  # until it is known
-        _open[self.name] = self
+        self._note.until_exit(self.give_back)
         try:
             self.id = request(self.name)
         except BaseException:  # it may have been made all the same
@@ -113,7 +123,7 @@ class Reservation(ABC):
     @property
     def lasts(self) -> bool:
         """Whether it has not ended. Raises MachineError."""
-        return self.name in _open and not self.over()
+        return self._note.is_open and not self.over()
 
     @property
     @abstractmethod
@@ -139,12 +149,11 @@ class Reservation(ABC):
 
     def give_back(self) -> None:
         """End it; nothing of it may be left that waits or runs."""
-        if self.name in _open:
+        if self._note.is_open:
             with contextlib.suppress(MachineError):  # the next command tries again
                 # without a number it may be made yet: the next command looks again
                 if ended(self._lender, self.name) or self.id:
                     self._note.remove()
-            del _open[self.name]
             self._note.close()
 
 
@@ -216,11 +225,11 @@ def _folder(system: str) -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "perjoule" / system
 
 
-_open: dict[str, Reservation] = {}
+_ends: dict[str, Callable[[], None]] = {}  # of what this command has reserved, by its name
 
 
 @atexit.register
 def give_all_back() -> None:
     """End what this command has reserved."""
-    for reservation in tuple(_open.values()):
-        reservation.give_back()
+    for end in tuple(_ends.values()):
+        end()

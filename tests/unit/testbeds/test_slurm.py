@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.testbeds import slurm
+from perjoule.testbeds import _reserved, slurm
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import allocated
 from perjoule.testbeds.slurm.srun import Srun
@@ -307,6 +307,16 @@ def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path,
         (jobs / "cancelled").touch()
         assert hosts.lease.over() == "was cancelled"
     assert "scancel" in (jobs / "asked").read_text()
+
+
+def test_a_job_is_cancelled_when_the_command_exits_as_other_reservations_are(
+    jobs: Path, tmp_path: Path
+) -> None:
+    with bed(tmp_path).hold(1):
+        assert "scancel" not in (jobs / "asked").read_text()
+        _reserved.give_all_back()
+        assert "scancel" in (jobs / "asked").read_text()
+    assert (jobs / "asked").read_text().count("scancel") == 1
 
 
 def test_inside_an_allocation_nothing_is_requested_and_nothing_is_cancelled(

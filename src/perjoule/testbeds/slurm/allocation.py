@@ -3,7 +3,6 @@
 Its name is that of its note (`testbeds/_reserved.py`), by which the next command finds it.
 """
 
-import atexit
 import contextlib
 import os
 import pwd
@@ -37,7 +36,7 @@ class Allocation:
         self.name = self._note.name
         self._said = os.memfd_create("salloc")
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        _open[self.name] = self
+        self._note.until_exit(self.cancel)
         try:
             command = ["salloc", "--no-shell", f"--job-name={self.name}", *argv]
             self._child = _process.Child(command, stdin=nothing, stdout=nothing, stderr=self._said)
@@ -89,7 +88,7 @@ class Allocation:
 
     def cancel(self) -> None:
         """Cancel the job; nothing of it may be left that waits or runs."""
-        if self.name in _open:
+        if self._note.is_open:
             with contextlib.suppress(MachineError):
                 self._child.kill()
                 commands.ask("scancel", "--user", user(), "--name", self.name)
@@ -97,18 +96,8 @@ class Allocation:
             self._forget()
 
     def _forget(self) -> None:
-        del _open[self.name]
         os.close(self._said)
         self._note.close()
-
-
-_open: dict[str, Allocation] = {}
-
-
-@atexit.register
-def _cancel_all() -> None:
-    for allocation in tuple(_open.values()):
-        allocation.cancel()
 
 
 def clean() -> Cleaned:
