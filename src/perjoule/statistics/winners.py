@@ -191,7 +191,9 @@ def over_average(
     """Return one file system's geometric mean over the average of the others', over workloads, with its
     interval.
 
-    By the delta method: the derivative of the average's logarithm by each logarithm.
+    By the delta method: the derivative of the average's logarithm by each logarithm. Which one is the best was
+    told by the same values, so that the interval is one of as many as there are file systems; of two, each lead
+    is the other's reciprocal.
     """
     value, terms = 0.0, list[Term]()
     for workload, cell in best.items():
@@ -205,7 +207,7 @@ def over_average(
         ]
     estimate = contrast(terms)
     shift = exp(value - estimate.value)
-    plain = estimate.ratio
+    plain = estimate.interval(len(rivals) + 1 if len(rivals) > 1 else 1)
     return Interval(exp(value), plain.low * shift, plain.high * shift, (exp(value),))
 
 
