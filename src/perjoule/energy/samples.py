@@ -2,15 +2,18 @@
 
 late or set back   samples dated before an earlier one: placed by their time
 behind             samples that another clock dates long before their arrival, each of them: that clock is
-behind early              samples that another clock dates after their arrival: that clock is ahead by at
-least as much duplicate          a second sample of the same moment and with the same value: the first one
-counts equal stamps       samples of one moment with different values: timestamps are coarser than the
-samples, which are spread evenly
-                   over the time to the next timestamp; the clock is wrong by as much
-failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never
-a number all bits set       65535 W, 4294967.295 W and the like, of a program that takes "not known" for a
-number: a gap, never a number negative           watts below zero by more than a meter's error around it, as
-of a reversed clamp: a gap, never a number
+                   behind
+early              samples that another clock dates after their arrival: that clock is ahead by at least as
+                   much
+duplicate          a second sample of the same moment and with the same value: the first one counts
+equal stamps       samples of one moment with different values: timestamps are coarser than the samples,
+                   which are spread evenly over the time to the next timestamp; the clock is wrong by as much
+failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap,
+                   never a number
+all bits set       65535 W, 4294967.295 W and the like, of a program that takes "not known" for a number: a
+                   gap, never a number
+negative           watts below zero by more than a meter's error around it, as of a reversed clamp: a gap,
+                   never a number
 """
 
 from collections.abc import Callable

@@ -2,10 +2,13 @@
 https://nvmexpress.org/specifications (base, 2.3)
 
     SMART / Health Information   log page 02h: bytes 232-239 watt-hours since it was made, rounded up; 240-243
-    power Power Measurement            log page 25h: bit 2 of bytes 2-3 says that power is estimated, byte 56
-    is the error in % Identify Controller          byte 263 is the number of the last power state, their
-    descriptors of 32 bytes begin at 2048 a power                      bits 15:0 its value, 17:16 its scale
-    (1: 0.0001 W, 2: 0.01 W), 25:20 what it is of (0: all)
+                                 power
+    Power Measurement            log page 25h: bit 2 of bytes 2-3 says that power is estimated, byte 56 is the
+                                 error in %
+    Identify Controller          byte 263 is the number of the last power state, their descriptors of 32 bytes
+                                 begin at 2048
+    a power                      bits 15:0 its value, 17:16 its scale (1: 0.0001 W, 2: 0.01 W), 25:20 what it
+                                 is of (0: all)
 
 The bytes are requested raw, because older nvme-cli does not know these fields. `--rae` keeps the drive's
 pending events for whom they concern.
