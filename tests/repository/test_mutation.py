@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import re
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import cast
@@ -88,6 +90,39 @@ def test_tests_near_a_file_are_its_own_and_those_that_have_its_name_import_it_or
         assert mutation.near("sums/few.py") == [f"tests/unit/{name}" for name in texts][:-1]
     finally:
         mutation._texts.cache_clear()
+
+
+def test_what_near_tests_miss_meets_those_further_off_and_what_then_meets_none_has_survived(
+    monkeypatch, capsys
+):
+    """Else a run that ends early says that all were caught which it did not come to."""
+    met: list[tuple[str, int]] = []
+
+    class Tests:
+        def __init__(self, drawn, jobs, reach, until_s):
+            met.append((reach.name, len(drawn)))
+            self.drawn = drawn
+
+        def run(self):
+            plans = [mutation.Plan(changed, ["test_a"], 1, 60.0) for changed in self.drawn]
+            return [mutation.Verdict(plan, "a test" if n % 2 else "its time") for n, plan in enumerate(plans)]
+
+    monkeypatch.setattr(mutation, "Near", Tests)
+    monkeypatch.setattr(mutation, "READY", ())
+    monkeypatch.setattr(mutation, "covering", lambda files, jobs: _covering.Covered({}, {}))
+    monkeypatch.setattr(mutation, "verdicts", lambda plans, *arguments: ())
+    shares: dict[str, list[str]] = {}
+    for option in ("--near", "--further", ""):
+        argv = ["mutation.py", "--count", "8", *filter(None, [option]), "statistics/ranks.py"]
+        monkeypatch.setattr(sys, "argv", argv)
+        mutation.main()
+        shares[option] = re.findall(r"caught \d+ of \d+", capsys.readouterr().out)
+    assert shares == {
+        "--near": ["caught 4 of 8"],
+        "--further": ["caught 4 of 8", "caught 6 of 8"],
+        "": ["caught 4 of 8", "caught 6 of 8", "caught 6 of 8"],
+    }
+    assert met == [("near it", 8)] + 2 * [("near it", 8), ("further off", 4)]
 
 
 def test_a_constant_meets_its_tests_on_a_copy_of_the_package(tmp_path, monkeypatch):
