@@ -164,17 +164,11 @@ def folded(half: float, spread: float) -> float:
     if spread <= 1e-9 * half or not half:
         return NORMAL * spread if not half else CONFIDENCE_RATIO * half
 
-    def upto(z: float) -> float:  # the integral of the normal distribution function
-        return z * (1 + erf(z / sqrt(2))) / 2 + exp(-z * z / 2) / sqrt(2 * pi)
+    def upto(z: float) -> float:  # the integral of erf(z / sqrt(2)) / 2
+        return z * erf(z / sqrt(2)) / 2 + exp(-z * z / 2) / sqrt(2 * pi)
 
     def within(bound: float) -> float:
-        z = [
-            (bound + half) / spread,
-            (bound - half) / spread,
-            (half - bound) / spread,
-            (-half - bound) / spread,
-        ]
-        return spread / (2 * half) * (upto(z[0]) - upto(z[1]) - upto(z[2]) + upto(z[3]))
+        return spread / half * (upto((bound + half) / spread) - upto((bound - half) / spread))
 
     return _root(lambda bound: within(bound) - CONFIDENCE_RATIO, 0.0, half + NORMAL * spread)
 
