@@ -105,7 +105,7 @@ def _side(
 
 def _above_idle_j(reading: "Reading", parts: "BoundaryParts", began_s: float, ended_s: float) -> float | None:
     """Return the joules of modelled boards above what they draw idle; None if the hardware is unknown."""
-    from perjoule.energy.amount import amount
+    from perjoule.energy.power import joules
 
     record = reading.record
     cluster = hardware(record)
@@ -114,14 +114,14 @@ def _above_idle_j(reading: "Reading", parts: "BoundaryParts", began_s: float, en
     boards = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == "board"]
     if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
         return None
-    above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
-    return sum(sign * (amount(summand, began_s, ended_s).value or 0.0) for sign, summand in above)
+    above = tuple((sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards)
+    return joules(above, began_s, ended_s)
 
 
 def _component_j(
     reading: "Reading", parts: "BoundaryParts", component: str, began_s: float, ended_s: float
 ) -> float:
-    from perjoule.energy.amount import amount
+    from perjoule.energy.power import joules
 
-    summands = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
-    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in summands)
+    summands = tuple((sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component)
+    return joules(summands, began_s, ended_s) or 0.0
