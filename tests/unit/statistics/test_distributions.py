@@ -21,7 +21,7 @@ special: Any = scipy.special
 stats: Any = scipy.stats
 
 FREEDOMS = (0.5, 1, 1.5, 2, 3, 4.7, 10, 31.6, 100, 317.3, 1e3, 9_999.5, 1e4, 1e5, 1e6, 1e8, inf)
-VALUES = (1e-3, 0.1, 0.5, 1, 1.5, 2, 3, 5, 10, 37, 200)
+VALUES = (1e-3, 0.1, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 33, 37, 200)
 BEYOND = (0.999, 0.9, 0.5, 0.1, 0.05, 0.025, 0.01, 1e-3, 1e-5, 1e-8, 1e-12)
 LEAST_P = 1e-280  # below, numbers of 64 bits lose digits
 LEAST_P_OF_F = 1e-100  # below, logarithms of many degrees of freedom do
