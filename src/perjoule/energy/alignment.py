@@ -147,7 +147,7 @@ def _shares(began_s: Floats, ended_s: Floats, edges_s: Floats, offsets_s: Floats
 
     Shape (offsets, windows).
     """
-    on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))
+    on_s = np.cumsum(np.diff(edges_s, prepend=edges_s[:1]) * (np.arange(len(edges_s)) % 2 == 1))
     length_s = ended_s - began_s
     before_s, after_s = (np.interp(t_s - offsets_s[:, None], edges_s, on_s) for t_s in (began_s, ended_s))
     on = np.searchsorted(edges_s, ended_s - offsets_s[:, None], side="right") % 2 == 1

@@ -141,7 +141,7 @@ class Chooser:
         for grade in GRADES if hosts else ():
             of_grade = [channel for channel in powers if channel.grade == grade]
             meters = sorted({channel.meter for channel in of_grade})
-            if not all(map(self.represents, of_grade)):
+            if self.roles.at_scale and grade not in DILATED:
                 doubts = {
                     meter: METERS.real_machine(meter=meter, scale=self.roles.at_scale) for meter in meters
                 }

@@ -69,7 +69,7 @@ def unlikely(
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     catalogued = [nodes[host.node] for host in record.hosts if host.name in hosts and host.node in nodes]
-    if cluster is None or not catalogued or len(catalogued) < len(hosts):
+    if cluster is None or len(catalogued) < len(hosts):
         return
     behind_supply = any(channel.grade not in ("wall", "PDU") for _, channel in signed)
     idle_w, peak_w = (

@@ -5,6 +5,7 @@ judges. Only measured power and energy are checked: a model may well be constant
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,8 +139,11 @@ def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
     above = value > limit
     if above.sum() <= FEW_RATIO * len(value):
         return above
-    number = np.concatenate(([0], np.cumsum(np.diff(value) != 0)))  # of the run that a sample is in
-    high = above[np.concatenate(([True], np.diff(number) > 0))]
-    # of runs that are above, or not
-    group = np.concatenate(([0], np.cumsum(np.diff(high.view(np.int8)) != 0)))
+    _, first, number = np.unique(_numbers(value), return_index=True, return_inverse=True)
+    group = _numbers(above[first])  # of runs that are above, or not
     return above & (np.bincount(group)[group] <= SPIKE_COUNT)[number]
+
+
+def _numbers(value: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the runs of equal values: shape (N,), the number of the run that each is in."""
+    return np.cumsum(value != np.roll(value, 1))

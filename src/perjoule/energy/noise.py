@@ -85,8 +85,8 @@ def correlation(stretches: Sequence[Floats]) -> Correlation:
     """Estimate the correlation of the noise of neighbouring samples."""
     count, number = sum(map(len, stretches)), len(stretches)
     places = [np.arange(len(stretch)) - (len(stretch) - 1) / 2 for stretch in stretches]
-    # exactly 0 of equal samples
-    residuals = [stretch - stretch[0] - (stretch - stretch[0]).mean() for stretch in stretches]
+    moved = [stretch - stretch[0] for stretch in stretches]  # so that the mean of equal samples is exact
+    residuals = [stretch - stretch.mean() for stretch in moved]
     steepness = sum(float(place @ residual) for place, residual in zip(places, residuals, strict=True))
     slope = steepness / (sum(float(place @ place) for place in places) or 1.0)
     residuals = [residual - slope * place for place, residual in zip(places, residuals, strict=True)]

@@ -130,7 +130,7 @@ def in_order(series: Series) -> Samples:
         good &= ~below
         below_zero = partial(METERS.below_zero, channel=name, lowest_w=float(value[below].min()))
         faults.append(Fault(t_s[below], t_s[below], below_zero))
-    failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
+    failed_before = np.cumsum(~good)[good]
     series = series.at(good)
     t_s, value, stamp_s = series.t_s, series.value, 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
@@ -153,7 +153,7 @@ def in_order(series: Series) -> Samples:
 def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
     """Return which samples of power are numbers all of whose bits are set."""
     mask = np.zeros(len(value), dtype=bool)
-    if series.channel.quantity == "power" and len(value) and np.nanmax(value, initial=0.0) >= 0xFFFF - 1:
+    if series.channel.quantity == "power":
         for number in ALL_BITS_W:
             mask |= np.abs(value - number) <= ALL_BITS_RATIO * number
     return mask

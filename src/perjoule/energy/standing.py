@@ -166,9 +166,9 @@ def _dated(series: Series, stepped: bool) -> Updated:
     curve, specification = integral(series), series.channel.specification
     samples = curve.samples
     index = curve.steps if stepped else np.arange(len(samples.t_s))
-    pieces = curve.pieces(np.arange(1, len(samples.t_s)))
-    counted_j = np.concatenate(([0.0], np.cumsum(pieces.first_rate * pieces.length_s)))[index]
-    unknown_count = np.concatenate(([0], np.cumsum(pieces.length_s == 0)))[index]
+    pieces = curve.pieces(np.arange(len(samples.t_s)))
+    counted_j = np.cumsum(pieces.first_rate * pieces.length_s)[index]
+    unknown_count = np.cumsum(pieces.length_s == 0)[index]
     single = (
         stepped
         and len(index) > 1

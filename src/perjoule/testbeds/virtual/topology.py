@@ -19,12 +19,12 @@ class CatalogueHost:
     address: str
     goodput_bytes_per_s: float
     # cores of this machine that its board is worth at this scale; None: not rated
-    cpu_capacity_cores: float | None = None
-    memory_bytes: int | None = None  # of its programs and their page cache; None: not capped
-    disks_count: int = 1  # of its own; 1 stands for all that its board has
+    cpu_capacity_cores: float | None
+    memory_bytes: int | None  # of its programs and their page cache; None: not capped
+    disks_count: int  # of its own; 1 stands for all that its board has
     # in a second network, of servers alone; "" without
-    cluster_address: str = ""
-    cluster_goodput_bytes_per_s: float = 0.0
+    cluster_address: str
+    cluster_goodput_bytes_per_s: float
 
 
 def places(
