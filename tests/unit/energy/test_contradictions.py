@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.energy.contradictions import names
+from perjoule.energy.budget import Budget, Term
+from perjoule.energy.contradictions import margin_j, names
 from perjoule.measures.points import points
 from perjoule.model import HostFact, Specification
+from perjoule.model.doubts import METERS
 from readings import servers_energy
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
@@ -33,9 +35,10 @@ def test_servers_alone_that_draw_more_than_with_their_switch_are_refused_and_bot
     each = [made.steady(host, 53.0, meter="plugs") for host in SERVERS]
     point = numbers(made, [*each, made.steady("", 52.6, component="total", meter="strip")])
     assert not [key for key in point.metrics if "energy_j" in key]
-    assert "plugs:storage-1/all/power" in words(point)
-    assert "strip:/total/power" in words(point)
-    assert "more than the 526" in words(point)
+    (doubt,) = [doubt for doubt in point.doubts if doubt.id == METERS.less_with_switch.id]
+    assert set(doubt.values["channels"].split(" + ")) == {f"plugs:{host}/all/power" for host in SERVERS}
+    assert doubt.values["others"] == "strip:/total/power"
+    assert (doubt.values["energy_j"], doubt.values["others_j"]) == pytest.approx((1590, 526))
 
 
 @pytest.mark.parametrize(("switch_w", "refused"), [(1.0, False), (-1.0, False), (-8.0, True)])
@@ -158,6 +161,19 @@ def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w,
     assert "energy_j" in point.metrics
 
 
+@pytest.mark.parametrize("lacking", [1, 2, 3])
+def test_hosts_of_which_one_has_hardware_that_nobody_knows_are_not_held_against_the_catalogue(made, lacking):
+    nodes = ["", *("A",) * (3 - lacking), *("",) * (lacking - 1)]
+    hosts = tuple(
+        HostFact(name, name.partition("-")[0], node) for name, node in zip(SERVERS, nodes, strict=True)
+    )
+    record = made.record(cluster="odroid-hc4")
+    record = replace(record, hosts=hosts, hardware=catalogue.cluster("odroid-hc4"))
+    for power_w in (1.0, 80.0):
+        (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
+        assert "by the catalogue: check unit and covers" not in words(point)
+
+
 @pytest.mark.parametrize(("power_w", "doubted"), [(2.95, True), (3.05, False), (55.0, False), (55.2, True)])
 def test_a_bmc_may_be_behind_the_supply_or_before_it(made, power_w, doubted):
     hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
@@ -195,6 +211,15 @@ def test_a_supply_takes_its_watts_without_load_at_the_wall_too(made):
         )
         (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
         assert ("by the catalogue: check unit and covers" in words(point)) == doubted
+
+
+def test_an_energy_may_be_wrong_by_its_interval_and_by_a_tenth_of_it_without_a_stated_accuracy():
+    noise = Term("noise", 2.0)
+    half_j = Budget(100.0, (noise,)).expanded_j
+    assert half_j == pytest.approx(2 * 1.96, rel=1e-4)
+    assert margin_j(Budget(100.0, (noise,), ("clock",))) == half_j
+    for energy_j in (100.0, -100.0):
+        assert margin_j(Budget(energy_j, (noise,), ("clock", "accuracy"))) == pytest.approx(half_j + 10)
 
 
 def test_three_channels_are_named_and_the_others_counted(made):

@@ -409,6 +409,16 @@ def test_how_high_samples_are_is_that_of_the_window(made):
     assert (doubt.id, doubt.values["highest_w"]) == (METERS.far_above.id, 400.0)
 
 
+def test_spikes_are_counted_and_measured_in_the_window(made):
+    """Five of 201 are too many to be far above all others; two of them are in the window."""
+    value = 40 + np.arange(201) % 5.0
+    value[[20, 60, 100, 140, 180]] = 131.0, 132.0, 133.0, 134.0, 135.0
+    whole = Integral(made.stating("instantaneous", np.arange(201) / 10, value))
+    (doubt,) = faults.of(whole, 5.0, 11.0)
+    assert doubt.id == METERS.spikes.id
+    assert (doubt.values["count"], doubt.values["highest_w"]) == (2, 133.0)
+
+
 def test_a_value_that_is_repeated_counts_once_in_a_spike(made):
     """Each value is read three times; spikes of two values are over soon, those of three are not."""
     for length, told in ((2, True), (3, False)):

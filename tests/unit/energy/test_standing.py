@@ -243,6 +243,27 @@ def test_a_wrap_that_looks_like_none_is_doubted_and_its_energy_may_be_wrong(made
     assert any("1 wrap of the counter may be a reset" in doubt for doubt in amount(of, 5.0, 55.0).doubts)
 
 
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        ((5.0, 28.8), False),
+        ((5.0, 29.2), True),
+        ((5.0, 29.8), True),
+        ((29.2, 55.0), True),
+        ((29.8, 55.0), True),
+        ((30.2, 55.0), False),
+    ],
+)
+def test_a_wrap_that_looks_like_none_is_doubted_in_each_window_that_meets_its_second(made, window, told):
+    """It ended at 30 s."""
+    t_s, value, _ = with_a_fall(np.full(60, 40.0), 30)
+    of = made.stating("counter", t_s, value, range_value=float(value[29] + 90.0), most_w=200.0)
+    assert (
+        any("1 wrap of the counter may be a reset" in doubt for doubt in amount(of, *window).doubts) == told
+    )
+    assert ("gaps" in [t.name for t in present(budget(of, *window)).terms]) == told
+
+
 def test_a_wrap_like_any_other_step_is_not_doubted(made):
     t_s = np.arange(0.0, 61.0)
     of = made.stating("counter", t_s, 40.0 * t_s % 500, range_value=500.0, most_w=200.0)
