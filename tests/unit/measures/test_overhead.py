@@ -90,6 +90,9 @@ def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_
     record = replace(made.record(cluster="odroid-hc4", scale=0.5), hosts=hosts)
     limits = disk_limits(Reading(record), ["storage-1", "storage-2"])
     assert limits is not None
+    rates = [(disk.read_bytes_per_s.value, disk.write_bytes_per_s.value) for disk in node.disks]
+    # of two hosts, for which a second of the wall is half a second
+    assert limits == pytest.approx([2 * 0.5 * sum(of_each) for of_each in zip(*rates, strict=True)])
     series = [made.counter(h, "disk_busy", 0.25) for h in ("storage-1", "storage-2")]
     series += [made.counter(h, "disk_read", 0.0) for h in ("storage-1", "storage-2")]
     series += [made.counter(h, "disk_written", limits[1] / 4) for h in ("storage-1", "storage-2")]

@@ -139,6 +139,13 @@ def test_modelled_watts_split_into_what_the_model_is_made_of(made):
     )
 
 
+def test_modelled_servers_without_disks_have_no_joules_of_disks(made):
+    record, series = modelled(made)
+    found = pieces(made, [one for one in series if one.channel.component != "disks"], record)
+    assert "disks" not in found
+    assert found["server_rest"] == pytest.approx(3 * (4.3 + 1.5) * 10)
+
+
 def test_modelled_watts_of_unknown_hardware_have_no_processors(made):
     record, series = modelled(made, cluster="sold-long-ago")
     assert pieces(made, series, record) == pytest.approx(

@@ -125,6 +125,7 @@ def test_what_is_ideal_grows_with_hosts_and_joules_do_not():
     assert (found.filesystem, list(found.values), found.laws) == ("grows", [1, 3], ())
     assert (found.ideal(3), found.ideal(1)) == (pytest.approx(303), pytest.approx(101))
     assert found.of_ideal[3].mean == pytest.approx(0.9)
+    assert found.of_ideal[3].values == pytest.approx([0.9])
     plain = contrast([(1, Sample((270.0, 275.4))), (-1, Sample((100.0, 102.0)))]).ratio
     assert (found.of_ideal[3].low, found.of_ideal[3].high) == pytest.approx((plain.low / 3, plain.high / 3))
     assert ScalingLaw("Amdahl", 10.0, {"serial": interval([0.5])}).at(3) == pytest.approx(15)
