@@ -148,6 +148,22 @@ def test_a_number_that_its_figure_cannot_show_disagrees(was: str, wrong: str, ru
     assert rule in {v.rule for v in found if v.kind == "disagrees"}
 
 
+@pytest.mark.parametrize(
+    ("peak_w", "rules"),
+    [
+        (37.5, ["at least the first tick of Figure 5, less a step"]),
+        (38.5, []),
+        (63.5, []),
+        (64.5, ["at most the last tick of Figure 5 and a step"]),
+    ],
+)
+def test_a_figure_may_show_what_lies_within_a_step_of_its_ticks(peak_w: float, rules: list[str]):
+    """From 40 to 62 W, by 2 W."""
+    text = TEXT.replace('printed = "63.68 W"', f'printed = "{peak_w} W"')
+    against = {v.rule for v in audit(published.read(text, "mine")) if v.kind == "disagrees"}
+    assert [rule for rule in against if "tick of Figure 5" in rule and "step" in rule] == rules
+
+
 def test_a_claim_without_numbers_says_which_axis_bounds_it():
     causes = {v.cause for v in audit(published.paper("green-storage")) if v.kind == "unchecked"}
     assert "the paper prints no numbers for it; bounds: Figure 5 shows 40 to 62 W" in causes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from perjoule.papers import published
-from perjoule.papers.published import QUANTITIES, Claim
+from perjoule.papers.published import QUANTITIES, Axis, Claim
 
 PAPER = """
 title = "Invented"
@@ -87,3 +87,16 @@ def test_an_extreme_is_the_largest_or_the_smallest_of_whatever_it_is(statistic, 
 def test_one_in_five_or_fewer_than_half_may_be_reversed(cases: Any, allowed):
     claim = Claim("section 1", "so it is", "above", cases=cases)
     assert tuple(claim.allowed_count(count) for count in range(11)) == allowed
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit", "ends", "words"),
+    [
+        ("power", "W", (40.0, 62.0), "40 to 62 W"),
+        ("throughput", "MiB/s", (0.0, 400 * 1024**2), "0 to 400 MiB/s"),
+        ("share", "%", (0.1, 0.9), "10 to 90 %"),
+        ("ratio", "", (0.5, 2.0), "0.5 to 2"),
+    ],
+)
+def test_an_axis_is_told_in_the_unit_that_its_figure_prints(quantity, unit, ends, words):
+    assert Axis(quantity, ends[0], ends[1], 0.0, unit, "linear", "bound").words == words
