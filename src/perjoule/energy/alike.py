@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import hypot
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perjoule.energy.behaviour import step
 from perjoule.energy.integral import integral
@@ -78,23 +79,20 @@ def alike(total: Series, *parts: Series) -> AlikeSamples | None:
     period_s = max(watts.period_s for watts in (reference, *summands))
     moved = np.concatenate(([False], np.abs(np.diff(reference.value)) > within_w))
 
-    def met(shift_s: float) -> tuple[float, float, int]:
-        """Return which share of the samples, and of the moves, others show this much later, of how many."""
+    def met(shift_s: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which of the samples that others can show this much later they do show, and which moved."""
         t_s = reference.t_s + shift_s
         inside = (t_s >= max(watts.t_s[0] for watts in summands)) & (
             t_s <= min(watts.t_s[-1] for watts in summands)
         )
         sums_w = sum(watts.around(t_s[inside], AROUND_PERIODS * period_s) for watts in summands)
         shown = np.any(np.abs(sums_w - reference.value[inside]) <= within_w, axis=0)
-        moves = moved[inside]
-        return (
-            (float(shown.mean()), float(shown[moves].mean()), int(moves.sum()))
-            if moves.any()
-            else (0.0, 0.0, 0)
-        )
+        return shown, moved[inside]
 
-    samples_ratio, moves_ratio, moves_count = met(0.0)
-    if moves_count < LEAST_COUNT or min(samples_ratio, moves_ratio) < MET_RATIO:
+    shown, moves = met(0.0)
+    moves_count = int(moves.sum())
+    if moves_count < LEAST_COUNT or min(shown.mean(), shown[moves].mean()) < MET_RATIO:
         return None
-    elsewhere_ratio = np.mean([met(count * period_s)[1] for count in SHIFTS_COUNT])
+    elsewhere = [shown[moves] for shown, moves in (met(count * period_s) for count in SHIFTS_COUNT)]
+    elsewhere_ratio = np.mean([of_moves.mean() if len(of_moves) else 0.0 for of_moves in elsewhere])
     return AlikeSamples(moves_count, within_w) if elsewhere_ratio <= ELSEWHERE_RATIO else None

@@ -20,6 +20,7 @@ gaps            missing time counts with the mean of the rest
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import copysign, hypot, inf, sqrt
 
 import numpy as np
@@ -27,7 +28,7 @@ import numpy as np
 from perjoule.energy.amount import amount
 from perjoule.energy.budget import Budget, Term
 from perjoule.energy.integral import Integral
-from perjoule.energy.noise import Correlation, calm, calm_idle, idle, independent, neighbours, noise
+from perjoule.energy.noise import calm, calm_idle, idle, independent, neighbours, noise
 from perjoule.energy.once import once
 from perjoule.energy.samples import Floats
 from perjoule.energy.standing import Updated, unknown, updated
@@ -227,7 +228,7 @@ def _sampled(
     if channel.semantics == "window mean" and not integrating:
         # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one
         # can tell.
-        like = Correlation(0.0, len(value), 1, 0.0)
+        like = replace(like, ratio=0.0)
     r = like.ratio
     bounds = [(scatter_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
     bounds += _integrating(curve, mean_w, calm(quiet_w, r)) if channel.semantics == "window mean" else []
