@@ -74,6 +74,19 @@ def test_a_host_draws_half_a_watt_at_least(made, power_w, refused):
     assert ("check the unit" in words(point)) == refused
 
 
+@pytest.mark.parametrize(
+    ("power_w", "told", "limit"),
+    [(1.4, METERS.too_low, {"least_w": 0.5}), (61e3, METERS.too_high, {"most_w": 20e3})],
+)
+def test_what_three_hosts_and_their_switch_never_draw_is_told_of_the_meter_of_both(
+    made, power_w, told, limit
+):
+    point = numbers(made, [made.steady("", power_w, component="total", meter="strip")])
+    (doubt,) = [doubt for doubt in point.doubts if doubt.id == told.id]
+    measured = {"channels": "strip:/total/power", "power_w": pytest.approx(power_w), "hosts_count": 3}
+    assert dict(doubt.values) == {**measured, **limit}
+
+
 def test_a_refused_meter_leaves_the_word_to_a_worse_grade_with_the_reason(made):
     kilo = [made.steady(host, 0.01, meter="plug") for host in SERVERS]
     bmc = [made.steady(host, 10.0, meter="bmc", grade="BMC") for host in SERVERS]
@@ -159,6 +172,24 @@ def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w,
     assert ("by the catalogue: check unit and covers" in words(point)) == doubted
     assert ("which draw 55.1 W at most by the catalogue" in words(point)) == (power_w > 55.1)  # three hosts
     assert "energy_j" in point.metrics
+
+
+@pytest.mark.parametrize(
+    ("power_w", "told", "limit"),
+    [
+        (1.5, METERS.below_idle, {"idle_w": 3 * 6 / 0.88}),
+        (80.0, METERS.above_peak, {"peak_w": 3 * 13.23 / 0.72}),
+    ],
+)
+def test_watts_far_from_the_hardware_are_told_with_those_of_the_catalogue(made, power_w, told, limit):
+    hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
+    record = replace(made.record(cluster="odroid-hc4"), hosts=hosts, hardware=catalogue.cluster("odroid-hc4"))
+    (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
+    (doubt,) = [doubt for doubt in point.doubts if doubt.id in (METERS.below_idle.id, METERS.above_peak.id)]
+    values = dict(doubt.values)
+    assert set(values.pop("channels").split(" + ")) == {f"meter:{host}/all/power" for host in SERVERS}
+    assert (doubt.id, values.pop("cluster"), values.pop("hosts_count")) == (told.id, "odroid-hc4", 3)
+    assert values == pytest.approx({"power_w": 3 * power_w, **limit})
 
 
 @pytest.mark.parametrize("lacking", [1, 2, 3])

@@ -324,6 +324,12 @@ def test_one_repetition_of_one_case_tells_nothing_whatever_the_others_have(rule,
     assert (found.verdict, found.why) == ("can't tell", "one repetition is not enough to tell")
 
 
+def test_limits_tell_nothing_where_one_number_was_measured_once():
+    claim = 'rule = "bounded"\namong = { quantity = "throughput" }\nmost = "many"'
+    both = [*rates("moosefs", {1: 150.0}), *rates("moosefs", {2: 150.0}, spread=(1.0,))]
+    assert (verdict(claim, both[:1]).verdict, verdict(claim, both).verdict) == ("holds here", "can't tell")
+
+
 @pytest.mark.parametrize(
     ("of_each", "expected"),
     [
