@@ -383,8 +383,8 @@ def _anew(plan: Plan, folder: Path, left_out: Sequence[str] = ()) -> None:
     os.execve(sys.executable, [sys.executable, "-m", "pytest", *options, *files], environment)
 
 
-def failing(files: Sequence[str]) -> list[str]:
-    """Name the quick tests of these files that fail on a copy of the code as it is."""
+def failing(files: Sequence[str]) -> dict[str, list[str]]:
+    """Name the quick tests of each of these files that fail on a copy of the code as it is."""
     options = [option for option in ON_COPY if option != "-x"]
     with tempfile.TemporaryDirectory(prefix="perjoule-mutant-") as made:
         done = subprocess.run(
@@ -398,7 +398,8 @@ def failing(files: Sequence[str]) -> list[str]:
     if done.returncode not in (0, 1):  # passed, some failed
         sys.exit(f"the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     summary = done.stdout.partition("short test summary info")[2]
-    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", summary, re.MULTILINE)
+    names = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", summary, re.MULTILINE)
+    return {file: [name for name in names if name.partition("::")[0] == file] for file in files}
 
 
 def _without(tests: Sequence[str]) -> list[str]:
@@ -414,20 +415,32 @@ def _copy(folder: Path, changed: Mutant | None = None) -> Path:
 
 
 class Near:
-    """A plugin of pytest that runs, in place of what it collected, mutants in forks of its process."""
+    """A plugin of pytest that runs, in place of what it collected, mutants in forks of its process.
 
-    def __init__(self, drawn: Sequence[Mutant], jobs: int, reach: Reach, until_s: float) -> None:
+    What fails on the code as it is, file by file, is added to `known`.
+    """
+
+    def __init__(
+        self,
+        drawn: Sequence[Mutant],
+        jobs: int,
+        reach: Reach,
+        until_s: float,
+        known: dict[str, list[str]],
+    ) -> None:
         self.verdicts: list[Verdict] = []
         self._drawn, self._jobs, self._reach, self._until_s = drawn, jobs, reach, until_s
         self._files = {changed.path: near(changed.path)[reach.files] for changed in drawn}
         self._every_file = sorted({file for files in self._files.values() for file in files})
-        self._left_out: list[str] = []
+        self._known, self._left_out = known, list[str]()
 
     def run(self) -> list[Verdict]:
         """Collect what is near, and run it, in a process of its own: the package stays unloaded in this one."""
         if not self._every_file:
             return [Verdict(Plan(changed, (), 0, 0.0), "") for changed in self._drawn]
-        self._left_out = failing(self._every_file)
+        if fresh := [file for file in self._every_file if file not in self._known]:
+            self._known |= failing(fresh)
+        self._left_out = [name for file in self._every_file for name in self._known[file]]
         for name in self._left_out:
             _progress(f"left out, fails on the code as it is: {name}")
         fork = multiprocessing.get_context("fork")
@@ -561,12 +574,13 @@ def main() -> None:
         print("\n".join(map(str, drawn)))
         return
     until_s = time.monotonic() + asked.minutes * 60
-    close = Near(drawn, asked.jobs, NEAR, until_s).run()
+    known: dict[str, list[str]] = {}
+    close = Near(drawn, asked.jobs, NEAR, until_s, known).run()
     remaining, count = [verdict.plan.mutant for verdict in close if verdict.by != "a test"], len(close)
     print(f"by tests near them: {interval(count - len(remaining), count)}", flush=True)
     if asked.near:
         return
-    off = Near(remaining, asked.jobs, FURTHER, until_s).run()
+    off = Near(remaining, asked.jobs, FURTHER, until_s, known).run()
     noticed = [verdict.plan.mutant for verdict in off if verdict.by == "a test"]
     remaining = [changed for changed in remaining if changed not in noticed]
     print(f"by those and tests further off: {interval(count - len(remaining), count)}", flush=True)

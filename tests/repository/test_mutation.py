@@ -99,7 +99,7 @@ def test_what_near_tests_miss_meets_those_further_off_and_what_then_meets_none_h
     met: list[tuple[str, int]] = []
 
     class Tests:
-        def __init__(self, drawn, jobs, reach, until_s):
+        def __init__(self, drawn, jobs, reach, until_s, known):
             met.append((reach.name, len(drawn)))
             self.drawn = drawn
 
@@ -159,11 +159,13 @@ def test_what_fails_on_the_code_as_it_is_notices_nothing(tmp_path, monkeypatch):
         "@pytest.mark.heavy\ndef test_heavy():\n    raise ValueError\n\n\n"
         "def test_broken(broken):\n    ...\n"
     )
+    other = tmp_path / "test_two.py"
+    other.write_text("def test_two():\n    ...\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -rfE\nmarkers =\n    slow\n    heavy\n")
     monkeypatch.setattr(mutation, "PACKAGE", package)
     monkeypatch.setattr(mutation, "ROOT", tmp_path)
     names = [f"{test.name}::test_words[c d]", f"{test.name}::test_broken"]
-    assert mutation.failing([test.name]) == names
+    assert mutation.failing([test.name, other.name]) == {test.name: names, other.name: []}
     assert mutation._without(names[1:]) == [f"--deselect={names[1]}"]
 
 
