@@ -86,13 +86,13 @@ def alike(total: Series, *parts: Series) -> AlikeSamples | None:
             t_s <= min(watts.t_s[-1] for watts in summands)
         )
         sums_w = sum(watts.around(t_s[inside], AROUND_PERIODS * period_s) for watts in summands)
-        shown = np.any(np.abs(sums_w - reference.value[inside]) <= within_w, axis=0)
-        return shown, moved[inside]
+        equal = np.any(np.abs(sums_w - reference.value[inside]) <= within_w, axis=0)
+        return equal, moved[inside]
 
-    shown, moves = met(0.0)
+    equal, moves = met(0.0)
     moves_count = int(moves.sum())
-    if moves_count < LEAST_COUNT or min(shown.mean(), shown[moves].mean()) < MET_RATIO:
+    if moves_count < LEAST_COUNT or min(equal.mean(), equal[moves].mean()) < MET_RATIO:
         return None
-    elsewhere = [shown[moves] for shown, moves in (met(count * period_s) for count in SHIFTS_COUNT)]
+    elsewhere = [equal[moves] for equal, moves in (met(count * period_s) for count in SHIFTS_COUNT)]
     elsewhere_ratio = np.mean([of_moves.mean() if len(of_moves) else 0.0 for of_moves in elsewhere])
     return AlikeSamples(moves_count, within_w) if elsewhere_ratio <= ELSEWHERE_RATIO else None

@@ -144,6 +144,6 @@ def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
     return above & (np.bincount(group)[group] <= SPIKE_COUNT)[number]
 
 
-def _numbers(value: NDArray[Any]) -> NDArray[np.int64]:
+def _numbers(samples: NDArray[Any]) -> NDArray[np.int64]:
     """Number the runs of equal values: shape (N,), the number of the run that each is in."""
-    return np.cumsum(value != np.roll(value, 1))
+    return np.cumsum(samples != np.roll(samples, 1))
