@@ -216,7 +216,7 @@ def test_a_file_that_has_become_a_link_since_it_was_read_is_not_kept(tmp_path: P
     [
         ("nowhere.json", "no such file"),
         (__file__, "unrecognised format"),
-        ("/dev/null", "nothing recognised in it"),
+        ("/dev/null", "it is a pipe or a device, not a file"),
     ],
 )
 def test_what_can_t_be_imported_is_one_sentence(word: str, said: str) -> None:
