@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from perjoule.importing.power import logs
+from perjoule.meters._declared import other_unit
 from perjoule.meters.csv import Csv, LogSample
 from perjoule.model import Clock
 from perjoule.model.errors import CampaignError, PerjouleError
@@ -388,3 +389,10 @@ def test_brackets_around_times_are_no_json(tmp_path: Path) -> None:
     declared = ("time=1", 'value="2"', "header=false", "format=[%Y-%m-%d %H:%M:%S]", "zone=UTC", "unit=W")
     (log,) = logs(tmp_path / "log.csv", (*declared, "semantics=instantaneous", "grade=wall"), (), "UTC")
     assert list(log.series[0].value) == [40.5, 41.0]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["(" * 100_000, "_a" * 100_000 + "1", "[a" * 50_000 + " "])
+def test_the_end_of_a_long_name_states_its_unit(name: str) -> None:
+    assert other_unit(name, "W") == ""
+    assert other_unit(f"{name} P (kW)", "W") == "kW"

@@ -15,6 +15,7 @@ from perjoule import drivers
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
 from perjoule.meters.prometheus import Prometheus, exposition
+from perjoule.meters.prometheus.exposition import exposed
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import prometheus as simulator
@@ -319,3 +320,13 @@ def test_millionths_and_thousands_are_units(unit, joules, semantics):
     }
     built: Any = drivers.build("meters", "prometheus", options)
     assert built.factor * 3e6 == pytest.approx(joules)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "line", ["m" + " " * 200_000 + "_", "m 1" + " " * 200_000 + "x", 'm{a="' + "x" * 200_000]
+)
+def test_a_line_that_is_long_and_malformed_holds_nothing_up(line):
+    """Its form is matched while nothing else of perjoule runs."""
+    with pytest.raises(ValueError, match="the exporter's line is malformed"):
+        exposed(f"{line}\n", "m", {})

@@ -2,12 +2,14 @@
 
 import math
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from perjoule.energy.amount import amount
-from perjoule.meters.quarch import Quarch, stripes
+from perjoule.meters.quarch import Quarch, modules, stripes
 from perjoule.model import Series
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.waveform import Waveform
@@ -183,3 +185,13 @@ def test_what_the_real_server_says_without_a_module_is_understood(listen):
         with pytest.raises(PerjouleError, match=r"no module tcp::QTL1999-02-020.*known: none"):
             listen({"kind": "quarch", "address": address, "drives": {"tcp::QTL1999-02-020": "a"}}, any)
         assert Quarch.discover([address]) == ()
+
+
+@pytest.mark.timeout(20)
+def test_an_answer_that_is_long_and_none_holds_nothing_up() -> None:
+    """Whatever listens on QIS's port is asked by `meters find`, while nothing else of perjoule runs."""
+    server: Any = SimpleNamespace(ask=lambda command: "a" + "\n" * 10**6 + "1) TCP::QTL2312")
+    assert modules(server) == ["TCP::QTL2312"]
+    header = "<version>V3<mainPeriod>100ms</mainPeriod>" + "<channel>" * 10**5
+    with pytest.raises(ValueError, match="the stream has no power"):
+        stripes.layout(header)

@@ -208,3 +208,12 @@ def test_what_a_meter_says_wrongly_reaches_the_recording_as_it_said_it(listen, f
     with simulator.serve(behaviour) as table:
         values = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 40).of("power")[1]
     assert set(values) == {60.0, shown_w}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "challenge", ["Digest " + "a" * 60_000, 'Digest a="' + "x" * 60_000, "Digest " + "a " * 30_000]
+)
+def test_a_challenge_that_is_long_and_none_holds_nothing_up(challenge):
+    with pytest.raises(OSError, match="it requires an unsupported authentication"):
+        authorization(challenge, "/", "admin", "secret", "0", 1)

@@ -25,6 +25,7 @@ _OF_ANY_CASE = {
     "kwhs": "kWh",
 }  # of others, m is milli and M mega
 _POWERS_AND_ENERGIES = {unit.lower() for unit in (*_FACTORS, "mWh", "MWh", "GWh", "GW")}
+_MOST_LETTERS = 200  # of the end of a column's name
 _IN_BRACKETS = re.compile(r".*[\[(]\s*([^\s\])]+)\s*[\])]\s*")
 # a letter alone is a name of phases and places, too
 _AT_END = re.compile(r".*_([A-Za-z]+)|(?:.*[^A-Za-z0-9_\u00b5\u03bc])?([A-Za-z\u00b5\u03bc]{2,}|W)")
@@ -65,6 +66,7 @@ def other_unit(column: str, unit: str) -> str:
     """Return the unit that a column's name states, as in "P (kW)", "Pwr.kW", "power.draw [W]", "power_mw" or
     "microwatts"; "" if it states none, or this one.
     """
+    column = column[-_MOST_LETTERS:]  # matching takes their square
     bracketed = _IN_BRACKETS.fullmatch(column)
     match = bracketed or _AT_END.fullmatch(column.removesuffix("_total"))
     named_unit = next(filter(None, match.groups()), "") if match else ""

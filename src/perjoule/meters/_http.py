@@ -14,7 +14,7 @@ from typing import Any
 from perjoule.meters._url import LoginWanted, Place, basic
 from perjoule.model.errors import PerjouleError
 
-_WORD = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+))')
+_WORD = re.compile(r'(?<!\w)(\w+)\s*=\s*(?:"([^"]*)"|([^\s,]+))')
 
 
 class Http:

@@ -216,7 +216,8 @@ def _meant_percent(value: object) -> str:
 
 def clauses(message: str) -> tuple[str, str]:
     """Split a driver's or a unit's message, "what is wrong (what to do)", in two."""
-    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", message, re.DOTALL)
+    # without its end, matching would take the square of its length
+    match = re.fullmatch(r"(.*?)[;,]? \((.*)\)", message, re.DOTALL) if message.endswith(")") else None
     return (match[1], match[2]) if match else (message, "")
 
 

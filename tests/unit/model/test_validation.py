@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.model import OPTIONS
 from perjoule.model.units import Seconds
-from perjoule.model.validation import explained
+from perjoule.model.validation import clauses, explained
 
 _LISTED = BeforeValidator(lambda value: value)
 
@@ -93,3 +93,10 @@ def test_keys_that_begin_with_the_written_one_are_all_advised() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(Sides).validate_python({"idle": "1 W"})
     assert explained(caught.value, Sides, "x").advice == "write idle_at_wall or idle_behind_supply"
+
+
+@pytest.mark.timeout(20)
+def test_a_message_with_a_long_text_of_the_users_is_split_at_once() -> None:
+    message = "x (" * 100_000
+    assert clauses(message) == (message, "")
+    assert clauses("it is wrong (write 4 (or 5))") == ("it is wrong", "write 4 (or 5)")

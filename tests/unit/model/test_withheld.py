@@ -3,7 +3,7 @@
 import pytest
 
 from perjoule.model.errors import MachineError
-from perjoule.model.withheld import has_login, withheld
+from perjoule.model.withheld import MOST_LETTERS, has_login, withheld
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,13 @@ def test_a_login_is_withheld(text: str, shown: str) -> None:
 )
 def test_what_is_no_login_stays(text: str) -> None:
     assert withheld(text) == text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["a." * 100_000, "a:b," * 50_000 + "@", "password = " * 30_000, "//" * 100_000 + "@"]
+)
+def test_a_long_text_is_cut(text: str) -> None:
+    """A host's options of a mount may be as long as its answer."""
+    assert len(withheld(text)) <= 2 * MOST_LETTERS
+    assert "secret" not in withheld(f"password=secret{text}")

@@ -196,7 +196,7 @@ class Quarch(AtDrives):
 
 def modules(server: QuarchServer) -> list[str]:
     """List the modules that QIS holds. Raises OSError, ValueError."""
-    return re.findall(r"^\s*\d+\)\s*(\S+::\S+)", server.ask("$list"), re.MULTILINE)
+    return re.findall(r"^[ \t]*\d+\)[ \t]*(\S+::\S+)", server.ask("$list"), re.MULTILINE)
 
 
 def _still_running(server: QuarchServer, module: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 DRIFT_RATIO = 1e-4  # by which a module's clock may be off
-_CHANNEL = re.compile(r"<channel>(.*?)</channel>", re.DOTALL)
+_CHANNEL = re.compile(r"<channel>((?:(?!<channel>).)*?)</channel>", re.DOTALL)
 _PERIOD = re.compile(r"<mainPeriod>\s*(\d+(?:\.\d+)?)\s*([num]?s)\s*</mainPeriod>", re.IGNORECASE)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _FACTORS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0}
