@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, counting
+from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, counting, require_few
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Quantity, Series
@@ -145,6 +145,7 @@ def _chosen(
 ) -> tuple[frozenset[str], str]:
     """Return which devices count, by what they moved in each interval, and a doubt about it."""
     names = dict.fromkeys(name for devices in intervals for name in devices)
+    require_few(kind, names, len(intervals))
     moved = {
         name: [
             sum(rate(devices[name]) for rate in rates) if name in devices else 0.0 for devices in intervals

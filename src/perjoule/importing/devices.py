@@ -5,8 +5,9 @@ Names: https://systemd.io/PREDICTABLE_INTERFACE_NAMES,
 https://www.kernel.org/doc/html/latest/admin-guide/devices.html
 """
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -16,6 +17,9 @@ TWIN_RATIO = 0.01  # of the busier one, by which two devices that count the same
 TWIN_COUNT = 3  # intervals in which they are busy, from which that does not happen by chance
 TWIN_BYTES_PER_S = 1e5  # where only one sees broadcasts and heartbeats, those are less than a hundredth
 IDLE_BYTES_PER_S = 1024.0  # a device that never moved more needs no judgement
+MOST_NAME_COUNT = 255  # characters of a device's name
+MOST_RATES_COUNT = 50_000_000  # of all devices together: 500 in a day, every second
+MOST_COMPARED_COUNT = 200_000_000  # of all pairs: 60 interfaces in a day, every second
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,14 @@ class Chosen:
     doubt: str = ""
 
 
+def require_few(kind: DeviceKind, names: Collection[str], moments_count: int) -> None:
+    """Require names of devices, and no more rates than can be compared. Raises ValueError."""
+    if long := next((name for name in names if len(name) > MOST_NAME_COUNT), ""):
+        raise ValueError(f'"{long[:40]}…" is too long for one of the {kind.noun}')
+    if len(names) * moments_count > MOST_RATES_COUNT:
+        raise ValueError(f"it has {len(names)} {kind.noun} at {moments_count} times: split it")
+
+
 def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     """Choose the devices of a host whose bytes count.
 
@@ -85,6 +97,8 @@ def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     Args:
         kind: of the devices.
         rates: what each moved, in both directions, in B/s; the same moments for all.
+
+    Raises ValueError: there are too many to compare.
     """
     hardware = {name for name in rates if kind.hardware.fullmatch(name) and not kind.stacked.fullmatch(name)}
     if not hardware:
@@ -120,11 +134,14 @@ def counting(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     return Chosen(frozenset(hardware))
 
 
-def _twins(rates: Mapping[str, Sequence[float]], names: Iterable[str]) -> list[tuple[str, str]]:
+def _twins(rates: Mapping[str, Sequence[float]], names: Collection[str]) -> list[tuple[str, str]]:
     """Return the pairs of devices that moved as much as each other in every interval in which either was
     busy.
     """
     twins: list[tuple[str, str]] = []
+    pairs = math.comb(len(names), 2)
+    if pairs * max((len(rates[name]) for name in names), default=0) > MOST_COMPARED_COUNT:
+        raise ValueError(f"it has {len(names)} network interfaces, too many to compare: split it")
     for first, second in combinations(sorted(names), 2):
         busy = [
             pair for pair in zip(rates[first], rates[second], strict=True) if max(pair) > TWIN_BYTES_PER_S

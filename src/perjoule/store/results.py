@@ -157,14 +157,19 @@ class Results:
             return read_journal(self.here / NAME, trial)
 
     def records(self) -> tuple[Record, ...]:
-        """Read the records of all attempts, in the order in which they were kept. Raises MachineError."""
-        return tuple(with_time(self.record(entry)) for entry in self.entries())
+        """Read the records of all attempts, in the order in which they were kept, each once, however often the
+        journal lists it. Raises MachineError.
+        """
+        kept = {(entry.trial, entry.attempt): entry for entry in self.entries()}
+        return tuple(with_time(self.record(entry)) for entry in kept.values())
 
     def latest(self) -> tuple[Record, ...]:
         """Read the last attempt of each trial, in the order in which they were kept. Raises MachineError."""
-        entries = self.entries()
-        last = {entry.trial: entry.attempt for entry in entries}
-        return tuple(with_time(self.record(entry)) for entry in entries if last[entry.trial] == entry.attempt)
+        last: dict[str, JournalEntry] = {}
+        for entry in self.entries():
+            last.pop(entry.trial, None)
+            last[entry.trial] = entry
+        return tuple(with_time(self.record(entry)) for entry in last.values())
 
     def done(self) -> frozenset[str]:
         """Name the trials that have a kept attempt, valid or failed. Raises MachineError."""

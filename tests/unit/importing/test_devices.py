@@ -2,9 +2,15 @@
 can tell.
 """
 
+import json
+from pathlib import Path
+
 import pytest
 
-from perjoule.importing.devices import DISKS, NETWORKS, counting
+from perjoule.importing.counters import counters
+from perjoule.importing.devices import DISKS, NETWORKS, counting, require_few
+from perjoule.importing.sources import sources
+from perjoule.model.errors import WorkloadError
 
 LOAD = [2e3, 9.1e7, 1.12e8, 1.09e8, 8.7e7, 1e3]
 
@@ -51,3 +57,30 @@ def test_a_function_whose_name_says_so_does_not_count_and_is_not_doubted() -> No
 def test_disks_of_a_mirror_write_the_same_and_are_two() -> None:
     found = counting(DISKS, {"sda": LOAD, "sdb": LOAD, "md0": LOAD})
     assert (found.names, found.doubt) == ({"sda", "sdb"}, "")
+
+
+@pytest.mark.timeout(60)
+def test_interfaces_that_are_too_many_to_compare_are_refused() -> None:
+    with pytest.raises(ValueError, match="1000 network interfaces, too many to compare"):
+        counting(NETWORKS, {f"eth{number}": [2e5] * 500 for number in range(1000)})
+
+
+@pytest.mark.timeout(60)
+def test_a_name_that_no_device_has_is_refused() -> None:
+    """A form of names takes the square of the length of such a one in time."""
+    with pytest.raises(ValueError, match="too long for one of the network interfaces"):
+        require_few(NETWORKS, ["eth0", "." * 100_000 + "\n"], 1)
+
+
+def test_more_devices_than_fit_into_the_memory_are_refused(tmp_path: Path) -> None:
+    """As of a stranger who gives each interval an interface of its own."""
+    stamp = {"date": "2026-11-29", "time": "13:00:00", "utc": 1, "interval": 1}
+    statistics = [
+        {"timestamp": stamp, "network": {"net-dev": [{"iface": f"x{number}", "rxkB": 0, "txkB": 0}]}}
+        for number in range(8000)
+    ]
+    host = {"nodename": "n1", "number-of-cpus": 1, "statistics": statistics}
+    (tmp_path / "sar.json").write_text(json.dumps({"sysstat": {"hosts": [host]}}))
+    ((source,), _) = sources([str(tmp_path / "sar.json")], "UTC")
+    with pytest.raises(WorkloadError, match="it has 8000 network interfaces at 8000 times: split it"):
+        counters(source)

@@ -323,6 +323,12 @@ def test_supplies_that_differ_leave_what_must_be_active_open() -> None:
     assert power.design_w() == (4 * 1200 + 1000, 4 * 2000 + 1000)
 
 
+def test_supplies_are_not_counted_one_by_one() -> None:
+    """A file of a stranger's may state more than fit into the memory."""
+    power = system_power(described().replace("{unit_count: 2, inlet", "{unit_count: 1000000000000, inlet"))
+    assert power.design_w() == (4 * 2000 + 1000, 4 * 2000 + 1000)
+
+
 def test_a_description_without_all_supplies_rates_nothing(tmp_path: Path) -> None:
     text = described().replace(
         "min_psus_active: 2\n      psus_configured:", "min_psus_active: 2\n      other:"

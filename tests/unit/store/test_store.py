@@ -217,6 +217,19 @@ def test_lines_of_zeros_as_a_power_loss_leaves_them_do_not_count_and_are_cut_off
     assert b"\0" not in results.journal.read_bytes()
 
 
+def test_an_attempt_that_the_journal_lists_again_is_no_repetition(results, made):
+    first, second = made.trial(), made.trial(repetition=2)
+    with results.hold():
+        keep(results, made, first)
+        keep(results, made, second)
+        keep(results, made, first)
+    lines = results.journal.read_text().splitlines(keepends=True)
+    results.journal.write_text("".join([*lines[:2], *lines * 2]))
+    assert [(record.trial, record.attempt) for record in results.latest()] == [(second, 1), (first, 2)]
+    attempts = {(record.trial.repetition, record.attempt) for record in results.records()}
+    assert (len(results.records()), attempts) == (3, {(1, 1), (2, 1), (1, 2)})
+
+
 @pytest.mark.timeout(60)
 def test_a_journal_of_a_strangers_with_many_lines_of_zeros_is_cut_off_at_once(results):
     results.journal.write_bytes(b"\0\n" * 2**20)

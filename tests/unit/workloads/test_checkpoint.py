@@ -98,6 +98,11 @@ def test_a_rank_that_moved_less_is_an_error(raw: Path) -> None:
         ("client-1.0.csv", "returned_s,took_s\n0.1,0.1", "has no calls"),
         ("client-1.0.json", '{"ended_s": 1.5}', "it has no 'cpu_s'"),
         ("client-1.0.json", '{"ended_s": 1.5, "cpu_s": -1}', "impossible"),
+        (
+            "client-1.0.json",
+            '{"ended_s": 1e12, "cpu_s": 1}',
+            "impossible",
+        ),  # windows of which fill the memory
         ("client-1.began.txt", "soon", "can't be read"),
     ],
 )

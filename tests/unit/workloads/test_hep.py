@@ -311,6 +311,12 @@ def test_a_file_that_nobody_analysed_is_an_error(raw: Path) -> None:
         analysis().outcome(raw)
 
 
+def test_more_tasks_than_fit_into_the_memory_are_an_error(raw: Path) -> None:
+    changed(raw / "prepared.json", tasks_per_file=10**12)
+    with pytest.raises(WorkloadError, match="16 tasks, not 1000000000000 for each of 16 files"):
+        analysis().outcome(raw)
+
+
 def absent(name: str) -> None:
     raise importlib.metadata.PackageNotFoundError(name)
 

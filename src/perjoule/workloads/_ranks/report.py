@@ -19,6 +19,7 @@ from perjoule.workloads._raw import RunClocks, prepared_doubts
 
 AVERAGED_S = 0.5  # length of a window of goodput; the last is up to half longer
 SHORTEST_S = 0.1
+MOST_S = 30 * 86400.0  # of a load: its windows of goodput are a list
 ROUNDED_S = 1e-6  # to which the program writes times
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
@@ -84,6 +85,7 @@ class RankRecords:
             and (took_s >= 0).all()
             and (moved_bytes >= 0).all()
             and returned_s.max() <= ended_s + ROUNDED_S
+            and ended_s <= MOST_S
         ):
             raise ValueError(f"{name} has a call that is impossible")
         return Rank(ended_s, cpu_s, calls)

@@ -54,9 +54,11 @@ def outcome(folder: Path) -> Outcome:
     prepared = json_of(folder / "prepared.json")
     tasks: list[dict[str, Any]] = [json_from(line) for line in text_of(folder / "tasks.jsonl").splitlines()]
     each = prepared.get("tasks_per_file", 1)  # folders of version 0.1.0 have one task per file
-    expected = [(file, part) for file in sorted(prepared["holders"]) for part in range(each)]
-    if sorted((task["file"], task.get("part", 0)) for task in tasks) != expected:
-        raise ValueError(f"{len(tasks)} tasks, not {each} for each of {len(prepared['holders'])} files")
+    files = sorted(prepared["holders"])
+    if len(tasks) != each * len(files) or sorted((task["file"], task.get("part", 0)) for task in tasks) != [
+        (file, part) for file in files for part in range(each)
+    ]:
+        raise ValueError(f"{len(tasks)} tasks, not {each} for each of {len(files)} files")
     tasks_of = {
         name: [task for task in tasks if task["worker"] == name]
         for name in sorted({task["worker"] for task in tasks})

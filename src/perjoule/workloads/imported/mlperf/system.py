@@ -6,7 +6,7 @@ switches; supplies that others replace count, clients do not. Design power: of e
 supplies that must be active. https://github.com/mlcommons/storage, Submission_guidelines.md
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,17 +43,23 @@ class Component:
 
         Raises ValueError: more must be active than there are, or it does not say how many.
         """
-        each_w = sorted(watts for number_of, watts in self.supplies for _ in range(number_of))
         if self.least_active is None:
             raise ValueError(f"{self.name}: min_psus_active is not stated")
-        if self.least_active > len(each_w):
+        if self.least_active > self.supplies_count:
             raise ValueError(
-                f"{self.name}: {self.least_active} of {len(each_w)} power supplies are to be active"
+                f"{self.name}: {self.least_active} of {self.supplies_count} power supplies are to be active"
             )
-        active_count = self.least_active
-        return self.quantity * sum(each_w[:active_count]), self.quantity * sum(
-            each_w[len(each_w) - active_count :]
-        )
+        weakest_first = sorted(self.supplies, key=lambda supply: supply[1])
+        least_w, most_w = (self._active_w(supplies) for supplies in (weakest_first, weakest_first[::-1]))
+        return self.quantity * least_w, self.quantity * most_w
+
+    def _active_w(self, supplies: Sequence[tuple[int, float]]) -> float:
+        """Add up the watts of as many supplies as must be active, the first ones."""
+        left_count, total_w = self.least_active or 0, 0.0
+        for number_of, watts in supplies:
+            total_w += min(number_of, left_count) * watts
+            left_count -= min(number_of, left_count)
+        return total_w
 
 
 @dataclass(frozen=True)
