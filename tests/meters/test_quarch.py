@@ -190,7 +190,7 @@ def test_what_the_real_server_says_without_a_module_is_understood(listen):
 @pytest.mark.timeout(20)
 def test_an_answer_that_is_long_and_none_holds_nothing_up() -> None:
     """Whatever listens on QIS's port is asked by `meters find`, while nothing else of perjoule runs."""
-    server: Any = SimpleNamespace(ask=lambda command: "a" + "\n" * 10**6 + "1) TCP::QTL2312")
+    server: Any = SimpleNamespace(ask=lambda command: "a" + "\n" * 10**6 + "b\n1) TCP::QTL2312")
     assert modules(server) == ["TCP::QTL2312"]
     header = "<version>V3<mainPeriod>100ms</mainPeriod>" + "<channel>" * 10**5
     with pytest.raises(ValueError, match="the stream has no power"):
