@@ -251,6 +251,9 @@ def test_loads_of_ior_that_differ_in_their_command_are_not_repetitions() -> None
     assert plain.details != synced.details
     (moved, _) = runs(text.replace("ior -f script", "ior -e -z -w -r -o /y -i 5"))
     assert synced.details == moved.details
+    ranks = "-O saveRankPerformanceDetailsCSV=/results/2025.05.15/ranks.csv"
+    (saved, _) = runs(text.replace("ior -f script", f"ior -e -z -w -r -o /y -i 5 {ranks}"))
+    assert synced.details == saved.details
 
 
 @pytest.mark.parametrize(

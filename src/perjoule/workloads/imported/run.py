@@ -15,7 +15,7 @@ MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged 
 DAMAGED = "damaged: "  # how a doubt about a part of a file begins
 _COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
 # what an IOR or mdtest writes besides its load
-_OUTPUT = re.compile(r"--?(?:saveRank|O summary)|-O stoneWallingStatusFile")
+_OUTPUT = re.compile(r"--?(?:saveRank|O (?:saveRank|summary))|-O stoneWallingStatusFile")
 Texts = Mapping[str, str]  # of the files that describe the same runs, by their names
 
 
