@@ -71,6 +71,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     if not path.is_file():
         raise CampaignError("no such power log", where=str(path), next="see `perjoule docs import`")
     require_portable(path)
+    _require_unpacked(path)
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
@@ -103,6 +104,7 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
             problem, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"'
         )
     path = meter.path.expanduser()
+    _require_unpacked(path)
     t_s, values, duration_s = _samples(meter, path)
     if not len(t_s):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
@@ -124,6 +126,13 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     return Log(path, meter, covered, (series,), assumed and meter.clock == "date")
 
 
+def _require_unpacked(path: Path) -> None:
+    """Check that rows can lie in a file. Raises CampaignError, MachineError."""
+    package, advice = packed(path)
+    if package:
+        raise CampaignError(f"the log is {package}", where=str(path), next=advice)
+
+
 def _falls(energies_j: Floats) -> bool:
     """Return whether energies fall too often for a counter that is reset now and then."""
     steps_j = np.diff(energies_j[np.isfinite(energies_j)])
@@ -134,9 +143,6 @@ def _falls(energies_j: Floats) -> bool:
 def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     """Return the times (seconds of UTC), values and windows of a log."""
     content = content_of(path)
-    package, advice = packed(content)
-    if package:
-        raise CampaignError(f"the log is {package}", where=str(path), next=advice)
     plain = meter.plain(content)
     if plain is not None:
         return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))

@@ -25,7 +25,7 @@ _UNREAD = {  # what files of these tools are that can't be read, and how they co
     r"^[ \t]*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
     r"^fio-\d|^\S.*: \(groupid=\d+, jobs=\d+\)": "the text of fio: write JSON (`fio --output-format=json`)",
     r"^(?:\d;fio-\d|2;[^;\n]*;\d+;\d+;\d+;)": "fio's terse output: write JSON (`fio --output-format=json`)",
-    r"\A\d+, *\d+, *[012], *\d+(?:, *\w+)*\r?\n": "a log of fio's: import its report (`fio --output-format=json`)",
+    r"\A\d+,(?: *\d+,)? *[012], *\d+(?:, *\w+)*\r?\n": "a log of fio's: import its report (`fio --output-format=json`)",
     r"^(?:avg-cpu: |Device[ :]).*\n": "the text of iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
     r"^OPERATION +RESULT TYPE +FIRST DONE": "the text of elbencho: write JSON (`elbencho --jsonfile`)",
@@ -132,8 +132,12 @@ def content_of(path: Path) -> bytes:
         return untrusted.bytes_of(path)
 
 
-def packed(content: bytes) -> tuple[str, str]:
-    """Return what a file is in which others are packed, and how to get them; ("", "") for any other."""
+def packed(path: Path) -> tuple[str, str]:
+    """Return what a file is in which others are packed, and how to get them; ("", "") for any other.
+
+    Raises MachineError.
+    """
+    content = _beginning(path, _MARKED_BYTES)
     if any(form.match(content) for form in _SPREADSHEETS):
         return "a spreadsheet", "save it as CSV"
     if content[_TAR_AT:].startswith(_TAR):
@@ -191,7 +195,7 @@ def why_not(path: Path) -> str:
 
     Raises MachineError.
     """
-    package, advice = packed(_beginning(path, _MARKED_BYTES))
+    package, advice = packed(path)
     if package:
         return f"this is {package}: {advice}"
     head = _head(path)
@@ -276,7 +280,7 @@ def _of_folder(path: Path, clients: tuple[str, ...], zone: str, named_paths: Seq
 def _of_file(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source | Path]:
     if not path.is_file():  # a socket, a pipe
         return
-    if any(packed(_beginning(path, _MARKED_BYTES))) or not formats_of(_head(path)):
+    if any(packed(path)) or not formats_of(_head(path)):
         yield path
         return
     require_portable(path)

@@ -137,7 +137,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     """
     samples: dict[tuple[str, ...], array[float]] = {}
     try:
-        with opened(path) as binary, io.TextIOWrapper(binary, "utf-8", newline="") as file:
+        with opened(path) as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as file:
             rows = csv.reader(_whole_lines(file))
             headings, last = next(rows, None), len(_BEFORE)
             if headings not in (HEADINGS, _BEFORE):

@@ -105,8 +105,9 @@ def test_a_compressed_file_is_called_one(packer: Any, tool: str, tmp_path: Path)
     (tmp_path / "a.csv").write_bytes(packer.compress(b"t,w\n1795000000,40\n"))
     with pytest.raises(CampaignError, match=rf"compressed file: unpack it \({tool}\)"):
         sources([str(tmp_path / "a.json")], "UTC")
-    with pytest.raises(CampaignError, match=rf"the log is a compressed file; unpack it \({tool}\)"):
-        logs(tmp_path / "a.csv", POWER, (), "UTC")
+    for declared in (POWER, ()):
+        with pytest.raises(CampaignError, match=rf"the log is a compressed file; unpack it \({tool}\)"):
+            logs(tmp_path / "a.csv", declared, (), "UTC")
 
 
 def test_an_archive_is_not_read_as_what_lies_in_it(tmp_path: Path) -> None:
@@ -154,6 +155,7 @@ def test_two_rados_benches_in_a_file_are_refused() -> None:
         ("2;seq read;0;0;5134336;127;10000;\n", "fio's terse output"),
         ("a seq read: (groupid=0, jobs=1): err= 0: pid=1: Fri Nov 27\n", "the text of fio"),
         ("500, 20480, 1, 4096, 0\n1000, 19456, 1, 4096, 0\n", "a log of fio's"),
+        ("500, 1, 4096, 0, 0, 7, 12, 3\n", "a log of fio's"),  # with histograms
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\navg-cpu:  %user\n", "the text of iostat"),
         ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\n12:00:01 AM CPU %user\n", "the text of sar"),
         ("# hostname;interval;timestamp;CPU;%user\nn1;10;2024-01-15 12:08:10 UTC;-1;0.5\n", "sysstat's CSV"),

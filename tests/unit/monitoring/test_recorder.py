@@ -330,6 +330,10 @@ def test_a_recording_keeps_when_samples_were_polled_and_older_ones_are_read_with
     (tmp_path / "old.csv").write_text("".join(line.rsplit(",", 2)[0] + "\n" for line in lines))
     (older,) = read_recording(tmp_path / "old.csv")
     assert (older.asked_s, older.value[0]) == (None, 40.0)
+    editors = "".join(f"{line}\r\n" for line in lines)  # as editors on Windows save it
+    (tmp_path / "edited.csv").write_bytes(editors.encode("utf-8-sig"))
+    (edited,) = read_recording(tmp_path / "edited.csv")
+    assert (edited.t_s.tolist(), edited.channel) == (found.t_s.tolist(), found.channel)
 
 
 def test_what_is_not_a_recording_is_refused(tmp_path: Path) -> None:
