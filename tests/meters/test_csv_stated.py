@@ -179,6 +179,15 @@ def test_two_columns_of_one_name_are_not_chosen_from(names: str) -> None:
         samples(f"{names}\n{row}\n", clock="monotonic")
 
 
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [("#time,P\n5,2\n", ","), ("# time,P\n5,2\n", ","), ("# time P\n5 2\n", " "), ("#,time,P\n1,5,2\n", ",")],
+)
+def test_columns_may_be_named_in_a_comment(text: str, delimiter: str) -> None:
+    (sample,) = samples(text, clock="monotonic", delimiter=delimiter)
+    assert (sample.t_s, sample.value) == (5.0, 2.0)
+
+
 def test_two_columns_of_another_name_are_no_doubt() -> None:
     assert samples("time,Q,Q,P\n5,1,2,3\n", clock="monotonic")[0].value == 3.0
 
@@ -304,6 +313,36 @@ def test_a_zone_in_the_name_of_a_column_is_held_against_the_declared_one() -> No
     assert samples("Time (Volt/Ampere),P\n2026-07-29 08:00:00,5\n", time=["Time (Volt/Ampere)"], zone="UTC")
 
 
+@pytest.mark.parametrize(
+    ("letters", "zones"), [("CET", ("Europe/Berlin", "+0100")), ("EDT", ("America/New_York",))]
+)
+def test_letters_of_a_zone_in_the_name_of_a_column_are_held_against_it(
+    letters: str, zones: tuple[str, ...]
+) -> None:
+    column = f"Time ({letters})"
+    log = f"{column},P\n2026-11-29 13:00:00,5\n"
+    for zone in zones:
+        assert samples(log, time=[column], zone=zone)
+    for zone in ("UTC", "Asia/Tokyo"):
+        with pytest.raises(PerjouleError, match=f'says {letters}, which "{zone}" is not called'):
+            samples(log, time=[column], zone=zone)
+    assert samples("Time (MEZ),P\n2026-07-29 13:00:00,5\n", time=["Time (MEZ)"], zone="Europe/Berlin")
+    assert samples("Time (RMS),P\n2026-07-29 13:00:00,5\n", time=["Time (RMS)"], zone="UTC")
+
+
+def test_a_column_of_units_counts_as_a_unit_behind_each_number() -> None:
+    log = "time,P,Unit\n5,2,{}\n6,3,{}\n"
+    declared = {"clock": "monotonic"}
+    assert [sample.value for sample in samples(log.format("kW", "kW"), **declared)] == [2000.0, 3000.0]
+    for unit in ("1", "rack", ""):  # of something else
+        assert [sample.value for sample in samples(log.format(unit, unit), **declared)] == [2.0, 3.0]
+    with pytest.raises(PerjouleError, match='a number is in V, and unit is "W"'):
+        samples(log.format("V", "V"), **declared)
+    volts = "time,sensor,P,Unit\n5,power,2,kW\n5,voltage,230,V\n6,power,3,kW\n6,voltage,230,V\n"
+    for chosen in ({"where": {"sensor": "power"}}, {"by": "sensor", "only": ["power"]}):
+        assert [sample.value for sample in samples(volts, **declared, **chosen)] == [2000.0, 3000.0]
+
+
 @pytest.mark.parametrize("name", ["UTC-8601 time", "utc-time", "GMT+Berlin"])
 def test_what_is_no_offset_in_a_name_says_nothing(name: str) -> None:
     assert samples(f"{name},P\n2026-11-29 13:00:00,5\n", time=[name], zone="Asia/Tokyo")
@@ -315,9 +354,16 @@ def test_a_time_that_is_no_number_is_refused_where_it_has_a_reading(text: str) -
         samples(f"time;P\n1;5\n{text};6\n", clock="monotonic", delimiter=";")
 
 
-@pytest.mark.parametrize("text", ["46355.5", "46355,541667"])
-def test_days_of_a_spreadsheet_are_called_so(text: str) -> None:
-    with pytest.raises(PerjouleError, match="if they are days of a spreadsheet"):
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("46355.5", "if they are days of a spreadsheet"),
+        ("46355,541667", "if they are days of a spreadsheet"),
+        ("20261129120000", 'set format = "%Y%m%d%H%M%S"'),
+    ],
+)
+def test_numbers_in_place_of_dates_are_called_what_they_are(text: str, advice: str) -> None:
+    with pytest.raises(PerjouleError, match=advice):
         samples(f"time;P\n{text};5\n", delimiter=";", zone="UTC")
 
 

@@ -135,7 +135,7 @@ class Declared(Metered):
         counts = unit_symbol not in WATTS and unit_symbol != "uW"
         if unit_symbol not in _FACTORS or counts != (self.semantics == "counter"):
             raise ValueError(
-                f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)'
+                f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or rows by where, or set unit)'
             )
         return _FACTORS[unit_symbol]
 

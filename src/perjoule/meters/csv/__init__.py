@@ -404,8 +404,8 @@ class _Log:
         """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
         for row in deque(rows, maxlen=1) if only_last else rows:
-            sample = self._sample(row)
-            if sample is None or (self._meter.only and row.key not in self._meter.only):
+            counts = not self._meter.only or row.key in self._meter.only  # others may have another unit
+            if not counts or (sample := self._sample(row)) is None:
                 continue
             if sample.t_s < self._last_s:
                 raise ValueError(

@@ -46,6 +46,12 @@ _NOTHING = {
 }
 # of InfluxDB's annotated CSV, above the header of each table
 _ANNOTATIONS = frozenset({"#group", "#datatype", "#default"})
+# columns that state the unit of each row
+_UNIT_COLUMNS = frozenset(("unit", "units", "uom", "unit_of_measurement", "einheit"))
+_UNIT_CELL = re.compile(
+    r"[numkMG\u00b5\u03bc]?(?:Wh?|J|VAh?|varh?|V|A|Hz)|(?:micro|milli|kilo|mega|[kmM])?(?:watt|joule)s?(?:[ -]?hours?)?",
+    re.IGNORECASE,
+)
 _FAILED = ["error", "reference"]  # the header of its table that says why a query failed
 _OTHERS_COUNT = 8  # of texts that are not those of `where`, to be named
 _LONGER_COUNT = 10  # lines before one that was cut
@@ -79,7 +85,7 @@ class LogRow:
     value: float | None
     window_s: float
     text: str  # of the value
-    unit: str = ""  # behind the value
+    unit: str = ""  # behind the value, or in a column of units
     key: str = ""  # in the column `by`
     cells: Sequence[str] = ()  # all of the line
 
@@ -92,6 +98,7 @@ class Rows:
         self._names = (*layout.where, *layout.time, layout.value, *filter(None, (layout.window, layout.by)))
         self.header: Sequence[str] = ()
         self._columns: list[int] | None = None if layout.header else [int(name) - 1 for name in self._names]
+        self._unit_at = -1  # the column with units; there may be none
         self._skipped: list[str] = []
         self._wanted = list(layout.where.values())
         self._others: dict[str, None] = {}
@@ -133,6 +140,8 @@ class Rows:
             if self._layout.header and cells[0] in _ANNOTATIONS:
                 self._columns = None  # until its header; a table of another schema is left out
                 continue
+            if self._layout.header and cells[0].startswith("#"):
+                cells = self._uncommented(cells)
             is_header = self._layout.header and set(self._names) <= set(cells)
             if is_header:  # once, or again where a logger was restarted
                 if twice := next((name for name in self._names if cells.count(name) > 1), ""):
@@ -140,6 +149,8 @@ class Rows:
                         f'two columns are called "{twice}" (set header = false, and name columns by number, from 1)'
                     )
                 self._columns = [cells.index(name) for name in self._names]
+                units_at = [at for at, name in enumerate(cells) if name.lower() in _UNIT_COLUMNS]
+                self._unit_at = next((at for at in units_at if at not in self._columns), -1)
                 self.header = cells
             elif self._layout.header and self.header and set(self._layout.time) <= set(cells):
                 self._columns = None  # a table without the number, as where a logger was set up anew
@@ -158,6 +169,14 @@ class Rows:
                         )
                     yield self._row(picked[count:], cells)
 
+    def _uncommented(self, cells: list[str]) -> list[str]:
+        """Return a line in a comment without its mark, if it names the columns: "#time,power", "# time power"."""
+        first_name = cells[0].lstrip("#").strip()
+        if not first_name and self._layout.delimiter != " ":
+            return cells  # a column of numbers
+        names = [first_name, *cells[1:]] if first_name else cells[1:]
+        return names if set(self._names) <= set(names) else cells
+
     def _counts(self, texts: Sequence[str]) -> bool:
         """Return whether a row has the texts of `where`."""
         if texts == self._wanted:
@@ -174,6 +193,9 @@ class Rows:
         value, unit = number(text, layout.decimal, layout.thousands), ""
         if value is None and (parts := _WITH_UNIT.fullmatch(text)):
             value, unit = number(parts[1], layout.decimal, layout.thousands), parts[2]
+        stated_unit = cells[self._unit_at] if 0 <= self._unit_at < len(cells) else ""
+        if value is not None and not unit and _UNIT_CELL.fullmatch(stated_unit):
+            unit = stated_unit
         if value is None and _LIKE_NUMBER.fullmatch(text):
             raise ValueError(f"{text!r} is not a number (is the column right, and decimal and thousands?)")
         time = " ".join(picked[:times_count]).strip()

@@ -20,6 +20,11 @@ _UTC = ("UTC", "GMT", "Etc/UTC", "Etc/GMT", "+0000")
 _UTC_COLUMN = re.compile(r"(?:.*[\W_])?(?:utc|gmt)(?! ?[+\u2212-])(?:[\W_].*)?", re.IGNORECASE)
 # what a column says of its zone, as in "Time (UTC+1)" and "Time (America/New_York)"
 _ZONE_COLUMN = re.compile(r".*[\[(]\s*([A-Z][A-Za-z]+/[A-Za-z_/+-]+)\s*[\])].*")
+_LETTERS_COLUMN = re.compile(r".*[\[(]\s*([A-Z]{3,4})\s*[\])].*")
+_LETTERS = re.compile(  # of zones; others in brackets are units
+    "CES?T|MES?Z|WES?T|EES?T|BST|MSK|[ECMP][SD]T|[JK]ST|AE[SD]T"
+)
+_IN_ENGLISH = {"MEZ": "CET", "MESZ": "CEST"}
 _OFFSET_COLUMN = re.compile(
     r"(?:.*[\W_])?(?:utc|gmt) ?([+\u2212-])(0?\d|1[0-4])(?::?([0-5]\d))?(?:[\W_].*)?", re.IGNORECASE
 )
@@ -44,12 +49,14 @@ class Times:
     columns: Sequence[str] = ()  # of the log, that have them
     _in_utc: str = field(default="", init=False)  # what says that such dates are of UTC
     _stated_zone: str = field(default="", init=False)  # what the name of their column says
+    _letters: str = field(default="", init=False)  # or "CET" in it
     _last_utc_s: float = field(default=-1.0, init=False)
 
     def __post_init__(self) -> None:
         """Read the names of the columns."""
         self._in_utc = utc_statement(self.columns, self.format)
         self._stated_zone = zone_statement(self.columns)
+        self._letters = letters_of_zone(self.columns)
 
     def moment_s(self, text: str) -> float:
         """Parse a time. Raises ValueError if it is invalid, ambiguous, or never occurred."""
@@ -88,6 +95,8 @@ class Times:
             raise ValueError(f"{text!r} has no time zone (set zone)")
         zone = zone_named(self.zone)
         first, second = (date.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+        if self._letters and self.zone[:1] not in ("+", "-") and self._letters not in _names(zone, date):
+            raise ValueError(f'the column says {self._letters}, which "{self.zone}" is not called (set zone)')
         if self._stated_zone:
             stated_offset = date.replace(tzinfo=zone_named(self._stated_zone)).utcoffset()
             if stated_offset not in (first.utcoffset(), second.utcoffset()):
@@ -129,6 +138,18 @@ def zone_statement(columns: Sequence[str]) -> str:
     return ""
 
 
+def letters_of_zone(columns: Sequence[str]) -> str:
+    """Return the letters of the zone that a column of dates states in its name, as "CET"; "" if none does."""
+    matches = filter(None, map(_LETTERS_COLUMN.fullmatch, columns))
+    letters = next((match[1] for match in matches if _LETTERS.fullmatch(match[1])), "")
+    return _IN_ENGLISH.get(letters, letters)
+
+
+def _names(zone: tzinfo, date: datetime) -> set[str | None]:
+    """Return what a zone is called in the winter and in the summer of a date's year."""
+    return {datetime(date.year, month, 1, tzinfo=zone).tzname() for month in (1, 7)}
+
+
 def zone_named(name: str) -> tzinfo:
     """Return the time zone of a name, or of an offset such as +0100.
 
@@ -148,6 +169,8 @@ def _iso_date(text: str) -> datetime:
 
 def _advice(text: str) -> str:
     """Return what to do about a time that is no date: Python calls a number an 'Invalid isoformat string'."""
+    if re.fullmatch(r"(?:19|20)\d{12}", text):
+        return 'set format = "%Y%m%d%H%M%S"'
     try:
         value = float(text.replace(",", "."))
     except ValueError:
