@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perjoule.energy.efficiency import peak_bytes_per_s
-from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
+from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_servers, roles, served_outside
 from perjoule.measures import interference, overlap, stragglers
 from perjoule.measures.overlap import BOUND_RATIO
 from perjoule.model import ClientResult, Doubt, Numbers
@@ -118,7 +118,14 @@ def _cached(reading: "Reading", reads: Sequence[ClientResult]) -> Iterator[Doubt
         if received is not None and received < CACHED_RATIO * read_bytes:
             yield CACHE.of_clients(received_ratio=received / read_bytes)
     fetched = reading.total("disk_read", servers or clients, *span).value
-    if fetched is not None and fetched < CACHED_RATIO * read_bytes:
+
+    def is_read(host: str) -> bool:
+        return reading.total("disk_read", frozenset([host]), *span).value is not None
+
+    unread = servers and any(map(is_read, clients)) and not any(map(is_read, servers))
+    if served_outside(record) or (unread and not record.imported):
+        yield CACHE.unread_servers()
+    elif fetched is not None and fetched < CACHED_RATIO * read_bytes:
         yield CACHE.of_servers(fetched_ratio=fetched / read_bytes, servers=bool(servers))
 
 

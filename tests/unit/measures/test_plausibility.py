@@ -10,6 +10,7 @@ from perjoule.measures.plausibility import doubts
 from perjoule.measures.points import points
 from perjoule.model import Spec
 from perjoule.model.doubts import CACHE, DERIVED, IN_FLIGHT, KINDS, METERS, TIMES
+from perjoule.model.records import IMPORTED_BY
 from perjoule.trial.reading import Reading
 
 
@@ -78,6 +79,25 @@ def test_reads_count_from_the_first_clients_start(made):
 def test_without_counters_nothing_is_reported_of_caches(made):
     moved = made.results((10.0, 20.0), direction="read")
     assert doubts(Reading(made.record(moved=moved), [])) == ()
+
+
+def test_reads_from_servers_that_nobody_reads_may_be_a_caches(made):
+    """Their hosts have no counters, or they are no hosts at all: disks of clients say nothing of them then."""
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(c, "network_received", 101.0) for c in ("client-1", "client-2")]
+    series += [made.counter(c, "disk_read", 0.0) for c in ("client-1", "client-2")]
+    without_login = made.record(moved=moved)
+    clients = tuple(host for host in without_login.hosts if host.role == "client")
+    for record in (without_login, replace(without_login, hosts=clients, data_hosts=())):
+        (doubt,) = doubts(Reading(record, series))
+        assert (doubt.kind, doubt.id) == (CACHE, CACHE.unread_servers().id)
+        written = replace(record.outcome, results=made.results((10.0, 20.0), (10.0, 20.0)))
+        assert doubts(Reading(replace(record, outcome=written), series)) == ()
+    own = replace(without_login, hosts=clients, data_hosts=tuple(host.name for host in clients))
+    (doubt,) = doubts(Reading(own, series))
+    assert doubt == "the page cache served reads: the disks read 0 % of the bytes that clients read"
+    imported = replace(without_login, environment={IMPORTED_BY: "0.1.0"})
+    assert doubts(Reading(imported, series)) == ()
 
 
 def test_a_machine_at_its_end_is_reported(made):

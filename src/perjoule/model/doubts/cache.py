@@ -43,6 +43,17 @@ class CacheDoubts(Kind):
         )
 
     @doubt
+    def unread_servers(self) -> str:
+        """Nobody reads counters of the servers, which may have had the data in memory.
+
+        Read several times as much as that holds.
+        """
+        return (
+            "reads may have been served by the servers' memory: nobody reads what their disks did (move several "
+            "times as much as it holds)"
+        )
+
+    @doubt
     def read_too_little(self, *, direction: str, subject: str, derived_ratio: float, cause: str) -> str:
         """Hosts read fewer bytes than users. Read more than caches hold."""
         return fewer(direction, subject, derived_ratio, cause)
