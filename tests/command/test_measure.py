@@ -1,6 +1,7 @@
 """`perjoule measure`, through the installed command: the first number, what it keeps, and what it refuses."""
 
 import itertools
+import math
 import re
 import shlex
 import socket
@@ -21,8 +22,9 @@ from day import by_day
 from documents import commands
 from perjoule import campaign, simulators, store
 from perjoule.cli import cli
+from perjoule.cli.meters.measure import _unmoved
 from perjoule.execution.sizing import MeterSpeed
-from perjoule.model import Json
+from perjoule.model import Cell, Interval, Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.waveform import Waveform
 from perjoule.monitoring import asking
@@ -179,6 +181,16 @@ def test_powers_of_one_moment_a_second_apart_are_refused_before_a_load_with_what
     assert "at most 0.667 s apart, and these are 1.00 s" in str(done.exception)
     assert "semantics=window mean&window=1 s" in str(done.exception)
     assert [*tmp_path.iterdir()] == [tmp_path / "log.csv"]
+
+
+def test_a_meter_whose_watts_no_load_changed_is_asked_about() -> None:
+    def cells(*watts: float) -> list[Cell]:
+        return [Cell("a", "b", "read", 1, {"mean_w": Interval(w, w, w, (w,))}) for w in watts]
+
+    asked = _unmoved(50.5, cells(50.3, 49.9))
+    assert asked.startswith("no load added power: 50.50 W idle, 50.30 W at most under load; does the meter")
+    assert _unmoved(50.0, cells(50.3, 51.0)) == ""  # one of them did
+    assert _unmoved(math.nan, cells(50.3)) == _unmoved(50.0, []) == ""
 
 
 LINES = re.compile(r"^  write .*$", re.MULTILINE)

@@ -20,6 +20,7 @@ from perjoule.model.units import MIB
 WINDOW_S = 60.0  # without a wish: a minute of plugs that answer once or twice a second
 TRANSFER_BYTES = 4 * MIB
 LATE = 3.0  # times as long between two values as between two questions: the source is slower than it is asked
+SHORTER_RATIO = 0.75  # of the least window: a place is seldom as fast as its probe to the second
 TRIAL_S = 4.0  # of a trial, besides its window and its idle time: starting, writing back, its record
 
 
@@ -132,6 +133,20 @@ def fitting_s(
     window_s = int(room_bytes / min(speeds_bytes_per_s.values()))
     fits = size_bytes(speeds_bytes_per_s, window_s, least_s, clients_count) <= room_bytes
     return window_s if fits and window_s >= least_s else 0
+
+
+def advised_s(durations_s: Sequence[float], least_s: float, planned_s: float) -> int | None:
+    """Return how long windows should be asked to be, if one came out too short for a meter.
+
+    None if each is long enough, as far as speeds usually vary.
+
+    Args:
+        durations_s: of the windows that were measured.
+        least_s: the shortest that the meters resolve.
+        planned_s: the longest that was planned.
+    """
+    shortest_s = min(durations_s, default=inf)
+    return ceil(planned_s * least_s / shortest_s) if shortest_s < SHORTER_RATIO * least_s else None
 
 
 def duration_s(

@@ -6,7 +6,7 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from perjoule.execution.sizing import duration_s, fitting_s, meter_speed, size_bytes
+from perjoule.execution.sizing import advised_s, duration_s, fitting_s, meter_speed, size_bytes
 from perjoule.model import Channel, Series, Specification
 
 MIB = 2**20
@@ -157,3 +157,22 @@ def test_the_longest_window_that_fits_leaves_the_fastest_direction_what_meters_n
     assert fitting_s(speeds, room_mib * MIB, least_s) == longest_s
     if longest_s:
         assert size_bytes(speeds, longest_s, least_s) <= room_mib * MIB
+
+
+@pytest.mark.parametrize(
+    ("durations_s", "advised"),
+    [
+        ([10.0, 20.0], None),
+        ([8.0, 20.0], None),  # 16 updates of 20
+        (
+            [5.0, 20.0],
+            120,
+        ),  # twice as long: it was planned for 60 s, and its shortest window took 5 s instead of 10 s
+        ([], None),  # none was measured
+    ],
+)
+def test_windows_that_were_too_short_for_a_meter_are_to_be_asked_longer(
+    durations_s: list[float], advised: int | None
+) -> None:
+    assert advised_s(durations_s, 10.0, 60.0) == advised
+    assert advised_s(durations_s, 0.0, 60.0) is None  # without a meter

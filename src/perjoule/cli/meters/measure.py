@@ -3,9 +3,9 @@
 import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from math import ceil, isfinite, nan
 from pathlib import Path
 
 import click
@@ -18,17 +18,17 @@ from perjoule.cli import parameters
 from perjoule.cli.measuring import measured
 from perjoule.cli.meters._place import permitted, place_of
 from perjoule.cli.parameters import examples
-from perjoule.cli.terminal.display import err
+from perjoule.cli.terminal.display import err, show_line
 from perjoule.cli.terminal.few import MEANS, show_part
 from perjoule.cli.terminal.outputs import require_new
 from perjoule.drivers.protocols import Check, Meter, Testbed
 from perjoule.energy.integral import SPARSE_S
 from perjoule.execution import probe, readiness, sizing
 from perjoule.execution.sizing import MeterSpeed
-from perjoule.model import Campaign, Permit, Spec
+from perjoule.model import Campaign, Cell, Permit, Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.format import number
-from perjoule.model.metrics import ENERGY, RATES, metric_of
+from perjoule.model.metrics import DURATION, ENERGY, POWER, RATES, metric_of
 from perjoule.model.units import bytes_text, counted, seconds_text
 from perjoule.model.withheld import withheld
 from perjoule.monitoring import asking
@@ -36,6 +36,7 @@ from perjoule.summary import summary
 
 IDLE_S = 10.0  # for which meters are read before anything is loaded
 MOST_S = 600.0  # of a window that nobody asked for
+MOVED_RATIO = 0.01  # by which a load raises the idle power at least, if the meter is the right one
 OPERATIONS = ("write", "read")
 _DAY = "%Y%m%d-%H%M%S"
 
@@ -166,7 +167,7 @@ def measure_command(
         else probe.located(_testbed(place), Path(place.path))
     )
     if location.in_memory:
-        err.print(f"{path} lies in memory ({location.source}): these are numbers of no disk", style="yellow")
+        err.print(f"{path} lies in memory: these are numbers of no disk", style="yellow")
     if location.local and place.clients:
         raise CampaignError(
             f"{path} lies on {location.source or 'a disk'} of {place.client_names[0]} itself",
@@ -198,10 +199,42 @@ def measure_command(
     )
     read = asked.campaign(size_bytes=sized.size_bytes // clients_count, longest_s=sized.longest_s)
     results, code = measured(read, target, takes_s=takes_s)
+    cells = summary(results).cells
+    durations_s = [s for cell in cells if DURATION in cell.metrics for s in cell.metrics[DURATION].values]
+    least_s = max((speed.least_s for speed in speeds.values()), default=0.0)
+    if (advised_s := sizing.advised_s(durations_s, least_s, sized.longest_s)) is not None:
+        show_line(
+            f"a window of {seconds_text(min(durations_s))} had less than {sizing.UPDATES_COUNT} updates of a meter, since "
+            f"the place was faster than its probe: write --seconds {advised_s}"
+        )
+    if question := _unmoved(_idle_w(asked, speeds, {cell.grade for cell in cells}), cells):
+        show_line(question)
     kept = target / "campaign.toml"
     show_part("kept", f"{kept}; again: perjoule run {shlex.quote(str(kept))}")
-    lacking = meters and not all(ENERGY in cell.metrics for cell in summary(results).cells)
+    lacking = meters and not all(ENERGY in cell.metrics for cell in cells)
     sys.exit(code or int(bool(lacking)))
+
+
+def _idle_w(asked: Asked, speeds: Mapping[str, MeterSpeed], grades: Collection[str]) -> float:
+    """Return what whoever has the data drew before the loads, by meters of these grades; NaN if they feed a
+    switch, too.
+    """
+    holder = NAS if asked.place.remote else HERE
+    if any(meter.is_number for meter in asked.meters):
+        return nan
+    lines = [meter.line for meter in asked.meters if meter.whose == holder]
+    return sum(speeds[line].idle_w for line in lines if speeds[line].grade in grades)
+
+
+def _unmoved(idle_w: float, cells: Sequence[Cell]) -> str:
+    """Ask about a meter whose watts no load changed; "" if one did, or it is not known."""
+    loaded_w = [cell.metrics[POWER].mean for cell in cells if POWER in cell.metrics]
+    if not loaded_w or not max(loaded_w) <= (1 + MOVED_RATIO) * idle_w:
+        return ""
+    return (
+        f"no load added power: {number(idle_w)} W idle, {number(max(loaded_w))} W at most under load; does the meter "
+        "feed what was loaded?"
+    )
 
 
 def _require_read_here(meters: Sequence[MeterOf], place: DataPlace) -> None:
