@@ -14,6 +14,7 @@ from perjoule.drivers.together import clash
 from perjoule.energy.coverage import Item, cover
 from perjoule.model import Spec, Trial
 from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import EFFICIENCY, metric_of
 from perjoule.model.validation import instead
 
 WORDS = (*GROUPS, SWITCH)
@@ -91,7 +92,7 @@ def unmetered(trials: Sequence[Trial]) -> Iterator[str]:
     for trial in deployments.values():
         bed = drivers.testbed(trial.testbed)
         if bed.reality == "real" and all(spec.kind == COUNTERS for spec in trial.meters):
-            lines["no MiB/J: no meter of power (`perjoule docs meters`)"] = None
+            lines[f"{_none()}: no meter of power (`perjoule docs meters`)"] = None
         if drivers.filesystem(trial.filesystem).devices_at == "client":  # clients hold their own data
             continue
         for hosts in _planned(bed, most_count):
@@ -99,6 +100,10 @@ def unmetered(trials: Sequence[Trial]) -> Iterator[str]:
                 if (fed := _fed(trial.meters, hosts)) and hosts.servers:
                     lines |= dict.fromkeys(_lacking([host.name for host in hosts.servers], fed))
     yield from lines
+
+
+def _none() -> str:
+    return f"no {metric_of(EFFICIENCY).unit.symbol}"
 
 
 def _fed(meters: Sequence[Spec], hosts: Hosts) -> Mapping[str, frozenset[str]]:
@@ -124,13 +129,13 @@ def _lacking(servers: Sequence[str], fed: Mapping[str, frozenset[str]]) -> Itera
         for channel, devices in fed.items()
     ]
     if missing := [name for name in servers if not any(name in devices for devices in fed.values())]:
-        yield f"no MiB/J: no meter covers {fold(missing)}; name in covers all that each feeds, or add a meter"
+        yield f"{_none()}: no meter covers {fold(missing)}; name in covers all that each feeds, or add a meter"
     elif cover(frozenset(servers), items):
         return
     elif cover(frozenset((*servers, SWITCH)), items):
         yield (
-            'no MiB/J without the switch: write covers = ["servers"] if the meter does not feed it, else add '
+            f'{_none()} without the switch: write covers = ["servers"] if the meter does not feed it, else add '
             '[[meter]] kind = "constant" with its power'
         )
     else:
-        yield "no MiB/J: no sum or difference of what meters cover is the servers alone"
+        yield f"{_none()}: no sum or difference of what meters cover is the servers alone"

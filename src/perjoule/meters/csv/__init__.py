@@ -418,7 +418,6 @@ class _Log:
                 continue
             if not only_last:
                 self.points.cell(row.text)
-            if not only_last:
                 self._history.row(row.time, sample.t_s, self.rows.header)
             if not self._meter.by and not only_last:
                 self._several.row(row.time, row.cells, self.rows.header, self.rows.used)
