@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import exp, log, sqrt
-from statistics import fmean, variance
+from statistics import fmean, stdev, variance
 
 import pytest
 from scipy import stats
@@ -373,21 +373,38 @@ SCATTER = 'rule = "scatter"\namong = { quantity = "energy-delay product" }\nweig
     ],
 )
 def test_scatter_grows_with_the_weight_by_the_test_of_two_dependent_variances(times, powers, expected):
-    found = verdict(SCATTER, energies(times, powers))
+    found = verdict(SCATTER, energies(times, powers)[:1])
     first = [log(t * t * p) for t, p in zip(times, powers, strict=True)]
     second = [x + log(t) for x, t in zip(first, times, strict=True)]
-    # Pitman: variances are equal if sum and difference are uncorrelated; here with two groups alike
-    sums = [b + a - fmean(second) - fmean(first) for a, b in zip(first, second, strict=True)] * 2
-    differences = [b - a - fmean(second) + fmean(first) for a, b in zip(first, second, strict=True)] * 2
+    # Pitman: variances are equal if sum and difference are uncorrelated
+    sums = [b + a - fmean(second) - fmean(first) for a, b in zip(first, second, strict=True)]
+    differences = [b - a - fmean(second) + fmean(first) for a, b in zip(first, second, strict=True)]
     r = sum(x * y for x, y in zip(sums, differences, strict=True)) / sqrt(
         sum(x * x for x in sums) * sum(y * y for y in differences)
     )
-    freedom = 8 - 2 - 1
+    freedom = 4 - 1 - 1
     p = 2 * stats.t.sf(abs(r) * sqrt(freedom / (1 - r * r)), freedom)
     assert found.p == pytest.approx(p)
     assert present(found.ratio).mean == pytest.approx(sqrt(variance(second) / variance(first)))
     assert found.verdict == expected
     assert (present(found.ratio).low > 1 or present(found.ratio).high < 1) == (p < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("other_powers", "expected"),
+    [((50.0, 51.0, 50.5, 49.5), "holds here"), ((65.0, 35.5, 58.5, 45.0), "can't tell")],
+)
+def test_scatter_of_several_rows_goes_by_the_logarithms_of_their_ratios(other_powers, expected):
+    times, powers = (10.0, 11.0, 9.5, 10.4), (50.0, 50.5, 50.1, 49.9)
+    found = verdict(SCATTER, [*energies(times, powers)[:1], *energies(times, other_powers)[1:]])
+    logs = [
+        log(stdev(log(t**3 * w) for t, w in zip(times, row, strict=True)))
+        - log(stdev(log(t**2 * w) for t, w in zip(times, row, strict=True)))
+        for row in (powers, other_powers)
+    ]
+    assert present(found.ratio).mean == pytest.approx(exp(fmean(logs)))
+    assert found.p == pytest.approx(stats.ttest_1samp(logs, 0.0).pvalue)
+    assert (found.verdict, found.cases_count) == (expected, 2)
 
 
 def test_the_interval_of_two_scatters_holds_in_95_of_100():
