@@ -101,8 +101,8 @@ def against_clients(
     with_metric = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
     also = [*(value for value, _ in bounds), *(number.value for number in printed)]
-    drawn = [_drawn(cell, metric, by_median) for cell in with_metric]
-    low, high = _domain(drawn, also, logarithmic=logarithmic)
+    intervals = [drawn(cell, metric, by_median) for cell in with_metric]
+    low, high = _domain(intervals, also, logarithmic=logarithmic)
     frame = (low / per, high / per)
     y = {
         "type": "quantitative",
@@ -144,14 +144,11 @@ def panel_title(load: str) -> str:
     return load.capitalize() if load in (*DIRECTIONS, "idle") else load
 
 
-def _drawn(cell: Cell, key: str, by_median: Sequence[Cell]) -> Interval:
+def drawn(cell: Cell, key: str, by_median: Sequence[Cell]) -> Interval:
     """Return what is drawn of a metric: its mean and interval, or median and range."""
     interval = cell.metrics[key]
-    return median_and_range(interval) if cell in by_median else interval
-
-
-def median_and_range(interval: Interval) -> Interval:
-    """Return what is drawn of repetitions without a useful mean."""
+    if cell not in by_median:
+        return interval
     values = interval.values
     return Interval(median(values), min(values), max(values), values)
 
@@ -215,7 +212,7 @@ def _rows(
     centres: list[Spec] = []
     values: list[Spec] = []
     for cell in cells:
-        interval = _drawn(cell, metric.key, by_median)
+        interval = drawn(cell, metric.key, by_median)
         key = {"filesystem": cell.legend, "workload": cell.workload, "clients": cell.clients_count}
         finite = isfinite(interval.high - interval.low)
         centres.append(

@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from perjoule.figures import vega
-from perjoule.figures.clients import MEDIANS, median_and_range
+from perjoule.figures.clients import MEDIANS, drawn
 from perjoule.figures.overview import Best, overview
-from perjoule.model import Cell, Interval
+from perjoule.model import Cell
 from perjoule.model.metrics import RANKED, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document
@@ -62,13 +62,14 @@ def index(title: str, entries: Sequence[IndexEntry]) -> str:
     for name, key in zip(("throughput", "efficiency"), RANKED, strict=True):
         if bests := [(entry, cell) for entry in ordered if (cell := entry.best(key))]:
             metric = metric_of(key)
+            by_median = [cell for _, cell in bests if summarised_by_median(cell)]
             names = [entry.name for entry in ordered if simulated_notes(entry.content.cells)]
             notes = [
                 "mean and 95 % interval; each on its own hosts",
-                *([MEDIANS] if any(summarised_by_median(cell) for _, cell in bests) else []),
+                *([MEDIANS] if by_median else []),
                 *([f"{SIMULATED}: {few(names)}"] if names else []),
             ]
-            bars = [Best(entry.name, _named(cell), _drawn(cell, key)) for entry, cell in bests]
+            bars = [Best(entry.name, _named(cell), drawn(cell, key, by_median)) for entry, cell in bests]
             figures[name] = overview(bars, metric, f"Best {metric.unit.symbol} of each campaign", notes)
     return document(
         "index.html",
@@ -101,11 +102,6 @@ def _row(entry: IndexEntry) -> tuple[str, ...]:
 
 def _named(cell: Cell) -> str:
     return f"{cell.filesystem}, {cell.direction}, {clients_text(cell.clients_count)}"
-
-
-def _drawn(cell: Cell, key: str) -> Interval:
-    interval = cell.metrics[key]
-    return median_and_range(interval) if summarised_by_median(cell) else interval
 
 
 def _ended_s(content: Content) -> float:
