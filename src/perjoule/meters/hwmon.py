@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -246,21 +247,18 @@ def attributes(root: Path) -> list[Attribute]:
             chip = name or _sysfs.attribute(folder / "name")
             patterns = ("energy*_input", "power*_average", "power*_input")
             places = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
-            places = [path for path in places if not OPTICAL.fullmatch(_label(path))]
-            if places and _sysfs.number(folder / "power1_is_battery") != 1:
-                listed.extend(
-                    Attribute(folder, chip, device, path.name, _label(path), _usual(path, places))
-                    for path in places
-                )
+            sensors = [Attribute(folder, chip, device, path.name, _label(path)) for path in places]
+            sensors = [sensor for sensor in sensors if not OPTICAL.fullmatch(sensor.label)]
+            if sensors and _sysfs.number(folder / "power1_is_battery") != 1:
+                listed.extend(replace(sensor, usual=_usual(sensor, sensors)) for sensor in sensors)
                 break  # of kernels that show it in both places, the new one
     return listed
 
 
-def _usual(path: Path, places: Sequence[Path]) -> int:
-    """Return the number of the sensor of the machine, among those of the kind of one; 1 if none is."""
-    kind = path.name.rstrip("_abcdefghijklmnopqrstuvwxyz").rstrip("0123456789")
-    alike = (place for place in places if place.name.startswith(kind) and WHOLE.fullmatch(_label(place)))
-    return next((int("".join(filter(str.isdigit, place.name))) for place in alike), 1)
+def _usual(sensor: Attribute, sensors: Sequence[Attribute]) -> int:
+    """Return the number of the sensor of the machine, among those of the quantity of one; 1 if none is."""
+    alike = (each for each in sensors if _quantity(each) == _quantity(sensor))
+    return next((each.sensor for each in alike if WHOLE.fullmatch(each.label)), 1)
 
 
 def _label(path: Path) -> str:
