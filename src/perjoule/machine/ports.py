@@ -7,13 +7,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host
+from perjoule.machine.processes import FIRST_UID, SERVICES_UIDS
 from perjoule.machine.untrusted import UNEXPECTED
 from perjoule.model.errors import MachineError, PortTaken
 
 SHORT_S = 20.0
-# Whether user $1 is one as whom nobody logs in: https://systemd.io/UIDS-GIDS/ (system users, those of services, nobody),
-# https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes (64045 is Ceph's)
-DAEMONS_USERS = "is_daemons() { (($1 < 1000 || ($1 >= 61184 && $1 <= 65534))); }\n"
+# Whether user $1 is one as whom nobody logs in.
+DAEMONS_USERS = (
+    f"is_daemons() {{ (($1 < {FIRST_UID} || ($1 >= {SERVICES_UIDS[0]} && $1 <= {SERVICES_UIDS[-1]}))); }}\n"
+)
 # For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on
 # any address; "0 ?" is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME"
 # of processes with the names $@ in the network of this host: those of virtual hosts have one of their own.

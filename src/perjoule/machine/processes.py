@@ -13,7 +13,9 @@ from platform import node
 
 END_S, LOOK_S = 5.0, 0.05  # for which to kill what still appears, and the time between two looks
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_FIRST_UID, _SERVICES_UIDS = 1000, range(61184, 65535)  # https://systemd.io/UIDS-GIDS/
+# Of who logs in here the first one, and those of services and nobody: https://systemd.io/UIDS-GIDS/,
+# https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes (64045 is Ceph's)
+FIRST_UID, SERVICES_UIDS = 1000, range(61184, 65535)
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ def _has(pid: int, entry: str) -> bool:
 
 
 def _is_daemons(uid: int) -> bool:
-    """Return whether nobody logs in as this user, as `ports.DAEMONS_USERS` does."""
-    return uid < _FIRST_UID or uid in _SERVICES_UIDS
+    """Return whether nobody logs in as this user."""
+    return uid < FIRST_UID or uid in SERVICES_UIDS
 
 
 def _is_of_others(pid: int) -> bool:
