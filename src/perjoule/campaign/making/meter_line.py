@@ -45,11 +45,12 @@ def meter_table(line: str) -> Table:
     kind, place, options = parts[1].lower(), unquote(_QUOTED.sub(r"\2", parts[2])), parts[3] or ""
     if kind not in drivers.kinds("meters"):
         host = place.partition("/")[0].rpartition("@")[2]
-        advice = suggested(kind, ["meter"])
         if kind in _WEB:
             advice = f"write its kind, as in shelly://{host}; `perjoule meters list {host}` looks what it is"
         elif kind == "mqtt":
             advice = f"a Tasmota's broker is tasmota://{host}?topic=TOPIC; of another plug, record messages in a CSV log"
+        else:
+            advice = suggested(kind, ["meter"])
         raise CampaignError(f'no meter is of the kind "{kind}"', where=f"--meter {line}", next=advice)
     driver = drivers.driver_class("meters", kind)
     assert issubclass(driver, Meter)
