@@ -14,8 +14,8 @@ Sources = dict[str, float]  # by the error's source, its relative standard uncer
 
 
 def sources(attempt: Attempt) -> Sources:
-    """Those of the energy of a trial's servers, of channels that add up; their meters state no latency and no
-    clock.
+    """Those of the energy of a trial's servers, of channels that add up; their meters state no latency, no
+    clock and no resolution.
 
     Errors that meters of one name share add up linearly.
     """

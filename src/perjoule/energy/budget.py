@@ -57,6 +57,7 @@ class Term:
     standard_j: float
     meter: str = ""
     shared: bool = False  # the same error is in every window of this meter
+    repeated: bool = False  # the same error is in every repetition of this window, and in no other one
     rectangular: bool = False  # anything within sqrt(3) of it is as likely, and nothing beyond
     freedom: float = inf  # degrees of freedom
     # the part of it that is a wrong factor, which cancels in a ratio of two energies of one meter
@@ -89,7 +90,7 @@ class Budget:
     @cached_property
     def shared_j(self) -> float:
         """Half of the 95 % interval of the errors that repetitions on one meter share, and do not show."""
-        return expanded([term for term in self.terms if term.shared])
+        return expanded([term for term in self.terms if term.shared or term.repeated])
 
     @property
     def coverage_factor(self) -> float:
@@ -118,7 +119,7 @@ class Budget:
         """Return the errors that repetitions share, by source: signed relative standard uncertainties."""
         errors: dict[str, float] = {}
         for term in self.terms:
-            if not term.shared:
+            if not (term.shared or term.repeated):
                 continue
             if term.name == "accuracy":
                 pieces = {

@@ -206,7 +206,7 @@ def _sampled(
         levels_count = len(np.unique(value))
         standing = levels_count == 1
         standard_j = resolution / sqrt(12) * length_s / sqrt(levels_count)
-        yield Term("resolution", standard_j, channel.meter, rectangular=standing)
+        yield Term("resolution", standard_j, channel.meter, repeated=True, rectangular=standing)
     if channel.semantics == "average":
         yield _averaged(curve, value, length_s, quiet)
         return

@@ -10,7 +10,7 @@ from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial
 from perjoule.model.cluster_state import ClusterState
 from perjoule.model.doubts import Doubt
 from perjoule.model.events import Happened, Health, TrialEvent, healthy_since
-from perjoule.model.numbers import Number, Numbers
+from perjoule.model.numbers import OF_ROW, Number, Numbers
 from perjoule.model.options import (
     OPTIONS,
     TO_RUN,
@@ -64,6 +64,7 @@ from perjoule.model.series import (
 __all__ = [
     "DRIVE",
     "LEAST_COUNT",
+    "OF_ROW",
     "OPTIONS",
     "REBUILT",
     "SAMPLE",

@@ -7,6 +7,8 @@ from functools import cached_property
 from perjoule.model.doubts import Doubt
 from perjoule.model.metrics import ENERGY, NET, PREFIXES, metric_of
 
+OF_ROW = ": resolution"  # ends the name of an error that repetitions share, and each row has for itself
+
 
 @dataclass(frozen=True)
 class Number:
@@ -21,7 +23,7 @@ class Number:
     shared_half: float = 0.0  # of that of the errors that all repetitions on one meter share
     # Source of error -> signed relative standard uncertainty: what all repetitions have in common, so that
     # their scatter does not show it. The same source in two cells is the same error: in a ratio only its
-    # difference counts.
+    # difference counts; one that ends in OF_ROW is another error in each.
     shared: Mapping[str, float] = field(default_factory=dict[str, float])
     grade: str = ""
     source: str = ""  # which quantity of which meter, "shelly power"

@@ -11,7 +11,8 @@ The variance has three parts:
   times, b the slope. It is an allowance, not a correction: a drift that starts over with each deployment
   would be corrected in the wrong direction.
 - shared: errors that all repetitions share, such as the coefficients of modelled power. If two samples share
-  a source of error, its difference between them counts.
+  a source of error, its difference between them counts; of what a meter
+  shows in steps, each sample has its own.
 
 Half the width of an interval is the root of t² x scatter + u² x drift + z² x shared: t by Welch's and
 Satterthwaite's degrees of freedom, truncated to an integer (GUM, G.4.1: otherwise few values of unequal
@@ -29,7 +30,7 @@ from math import exp, floor, inf, log, log1p, sqrt
 from statistics import fmean, variance
 from typing import Literal
 
-from perjoule.model import Cell, Interval, Ran
+from perjoule.model import OF_ROW, Cell, Interval, Ran
 from perjoule.statistics.distributions import CONFIDENCE_RATIO, student_p, student_quantile
 from perjoule.statistics.drift import Trend, inflation
 
@@ -151,7 +152,7 @@ def contrast(terms: Sequence[Term]) -> Estimate:
     sums = _block_sums(terms, logs)
     drift, drift_freedom = _drift(terms, trends, in_turns=bool(sums))
     shared = _shared(terms)
-    source = max(shared, key=lambda name: abs(shared[name]), default="")
+    source, _ = max(shared, key=lambda of: abs(shared[of]), default=("", 0))
     shared_square = sum(error**2 for error in shared.values())
     if len(sums) > 1 and any(trend.drifts or trend.correlated for trend in trends):
         scatter, freedom = widening * variance(sums) / len(sums), len(sums) - 1.0
@@ -238,7 +239,13 @@ def _drift(terms: Sequence[Term], trends: Sequence[Trend], *, in_turns: bool) ->
     return total, min((trend.freedom for trend in significant), default=inf)
 
 
-def _shared(terms: Sequence[Term]) -> Mapping[str, float]:
-    """Return the effect of each source of error on the sum, signed."""
-    sources = dict.fromkeys(name for _, sample in terms for name in sample.shared)
-    return {name: sum(weight * sample.shared.get(name, 0.0) for weight, sample in terms) for name in sources}
+def _shared(terms: Sequence[Term]) -> Mapping[tuple[str, int], float]:
+    """Return the effect of each source of error on the sum, signed: by its name, and by which sample's it is
+    where each has its own.
+    """
+    effects: dict[tuple[str, int], float] = {}
+    for weight, sample in terms:
+        for name, error in sample.shared.items():
+            source = name, id(sample.values) if name.endswith(OF_ROW) else 0
+            effects[source] = effects.get(source, 0.0) + weight * error
+    return effects

@@ -168,6 +168,17 @@ def test_what_repetitions_share_counts_with_what_it_differs_by() -> None:
     assert same.error == plain.error
 
 
+def test_what_repetitions_share_in_a_row_alone_never_cancels_against_another_row() -> None:
+    """Two rows may stand on the same step of a meter, and be a step apart."""
+    (plus, one), (minus, other) = one_after_the_other(ONE, OTHER)
+    steps = {"plug: resolution": 0.006, "plug: gain": 0.01}
+    first, second = replace(one, shared=steps), replace(other, shared=steps)
+    found = contrast([(plus, first), (minus, second)])
+    assert found.shared == pytest.approx(2 * 0.006**2)
+    assert found.source == "plug: resolution"
+    assert contrast([(plus, first), (minus, replace(first, trend=None))]).shared == 0
+
+
 def test_less_than_the_model_knows_is_not_a_difference_and_says_so() -> None:
     steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
     (plus, one), other = one_after_the_other(*steady)
