@@ -158,5 +158,7 @@ def _curve(cells: Sequence[Cell], repetition: int) -> tuple[list[float], list[fl
 def _energies_per_byte(cell: Cell) -> list[float]:
     if not {RATES[0], ENERGY, DURATION} <= cell.metrics.keys():
         return []
-    each = (cell.metrics[key].values for key in (ENERGY, RATES[0], DURATION))
+    each = [cell.metrics[key].values for key in (ENERGY, RATES[0], DURATION)]
+    if len(set(map(len, each))) > 1:  # which repetition lacks joules is not known
+        return []
     return [energy_j / (rate * time_s) for energy_j, rate, time_s in zip(*each, strict=True)]

@@ -135,6 +135,13 @@ def test_a_curve_is_of_repetitions_that_have_the_power_of_all_loads(several: lis
     assert of_second.numbers["proportionality_ratio"].values == pytest.approx((2 - 90 / 50,))
 
 
+def test_a_level_of_which_a_repetition_lacks_joules_has_none_by_the_byte_and_leaves_the_others_theirs() -> None:
+    whole, lacking = cell(1.0, (60.0, 61.0)), cell(0.5, (50.0, 51.0))
+    lacking = replace(lacking, metrics={**lacking.metrics, "energy_j": interval([500.0])})
+    (found,) = proportionality([lacking, whole])
+    assert [level.energy_per_byte is None for level in found.levels] == [True, False]
+
+
 def test_only_loads_of_the_same_work_make_a_curve() -> None:
     others = [cell(1.0, (60.0,), workload="duty write load 100 %"), cell(0.0, (40.0,), filesystem="CephFS")]
     assert proportionality([cell(0.5, (50.0,)), *others]) == ()
