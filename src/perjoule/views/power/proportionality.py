@@ -125,7 +125,7 @@ VIEW = View(
             "Energy proportionality",
             style="last",
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
-            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve "
+            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is proportional "
             f"to load, 0 if it does not depend on it. {metric_of(PER_BYTE).label} is of the servers, "
             "without switch and clients.",
         ),
