@@ -49,7 +49,8 @@ def befalls(fault, behaviour, listen, options):
     assert {power_w for power_w in heard.of()[1] if not math.isnan(power_w)} <= shown_w
     # a BMC shows a spike as its highest number, which is not a reading
     if fault not in (*GAPS, "spike", "zero", "unknown"):
-        assert not heard.failures
+        # ipmitool waits a second for each answer, which on a busy machine may come later: that is a gap, too
+        assert not [words for words in heard.failures if "Unable to establish" not in words]
 
 
 @needs("ipmitool", "ipmitool")
