@@ -381,7 +381,9 @@ def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], 
     subprocess.run(["mkfs.ext4", "-q", image], check=True)
     subprocess.run(["mount", "-o", "loop", image, tmp_path / "work"], check=True)
     try:
-        load = 'kind = "fio"\noperation = "write"\nsize = "8 MiB"\nround = "2 s"\nrounds = 20'
+        load = (
+            'kind = "fio"\ntransfer = "64 KiB"\nsize = "8 MiB"\nrate = "4 MiB/s"\nround = "2 s"\nrounds = 20'
+        )
         there = {**options, "work": str(tmp_path / "work")}
         before = left(there)
         (tmp_path / "lab.toml").write_text(
@@ -408,7 +410,7 @@ Loads = dict[str, str]
 FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
 FILES = {
     "fio": FIO,
-    "fio in rounds": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "8 MiB"\nround = "500 ms"\nrounds = 16',
+    "fio in rounds": 'kind = "fio"\ntransfer = "64 KiB"\nsize = "8 MiB"\nrate = "8 MiB/s"\nround = "500 ms"\nrounds = 16',
     "a job file": 'kind = "fio"\njob = "load.fio"',
     "fio's servers": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nclient_server = true',
     "verified": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nverify = "crc32c"',
@@ -506,17 +508,15 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     return [check for of in parts for check in of.checks()]
 
 
-# What `make test` runs; `make slow` runs every load on every file system. By day Ceph's servers are reached over
-# SSH in test_events.py, GlusterFS's in test_cluster_helper.py, and devices in test_overwrite.py.
+# What `make test` runs; `make slow` runs every load on every file system. By day MooseFS's servers are reached
+# over SSH in test_events.py, too, GlusterFS's in test_cluster_helper.py, local disks above, and devices in
+# test_overwrite.py; Ceph, SeaweedFS and NFS in user space run on virtual hosts in test_filesystem_contract.py.
 BY_DAY = {
     "moosefs with sudo": ("fio at random",),
     "orangefs": ("verified",),
     "beegfs": ("verified",),
-    "seaweedfs": ("verified",),
     "nfs": ("verified",),
-    "nfs in user space": ("verified", "mixed users"),
-    "local": ("fio's servers",),
-    "directory without root": ("fio", "fio in rounds", "a job file", "elbencho", "ior", "mdtest"),
+    "directory without root": tuple(load for load in FILES | MPI if "hep" not in load),
 }
 DAYS = {name: {load: MATRIX[name][1][load] for load in loads} for name, loads in BY_DAY.items()}
 WHOLE = {name: workloads for name, (_, workloads) in MATRIX.items()}
@@ -542,8 +542,8 @@ def test_by_day_each_file_system_and_each_load_is_reached_over_ssh() -> None:
     """Each load of files by those that `make test` installs; analyses by day on virtual hosts."""
     kinds = {filesystem.partition('"')[2].partition('"')[0] for filesystem, _ in MATRIX.values()}
     by_day = {MATRIX[name][0].partition('"')[2].partition('"')[0] for name in DAYS}
-    assert kinds - by_day == {"cephfs", "rados", "glusterfs", "device"}
-    not_installed = ("orangefs", "beegfs", "seaweedfs", "nfs")
+    assert kinds - by_day == {"cephfs", "rados", "glusterfs", "seaweedfs", "local", "device"}
+    not_installed = ("orangefs", "beegfs", "nfs")
     installed = {name: loads for name, loads in DAYS.items() if name not in not_installed}
     loads = {load for found in installed.values() for load in found}
     assert loads | {"hep", "hep in parts"} == FILES.keys() | RANDOM.keys() | MPI.keys()
