@@ -228,3 +228,20 @@ def test_table_4_of_the_cubieboards_stands_beside_the_analysis_on_each_machine(m
     }
     other_load = [replace(of, facts={**of.facts, "workload": "fio"}) for of in both]
     assert beside(paper, other_load) == ()
+
+
+def test_a_campaign_is_emulated_where_some_of_it_is_and_simulated_where_all_of_it_is(made):
+    def of(*realities):
+        records = [made.record(made.trial(name)) for name in ("moosefs", "cephfs", "glusterfs")]
+        records = [
+            replace(record, traits=replace(record.traits, reality=reality))
+            for record, reality in zip(records, realities, strict=False)
+        ]
+        cell = Cell("moosefs", "write 4 MiB", "write", 2, {"throughput_bytes_per_s": interval([1.0, 2.0])})
+        (found,) = measured(records, [cell])
+        return found.simulated, found.emulated
+
+    assert of("real", "real") == (False, False)
+    assert of("emulated", "emulated") == of("real", "emulated") == (False, True)
+    assert of("simulated", "simulated") == (True, False)
+    assert of("simulated", "emulated") == (False, True)

@@ -5,6 +5,7 @@ import pytest
 from perjoule.model import Cell, Spec, Trial
 from perjoule.papers import published
 from perjoule.papers.claims import ClaimCase, judged
+from perjoule.papers.claims.cases import lacking
 from perjoule.papers.facts import beside, measured
 from perjoule.results.claims import claims_table, counts, lines
 from perjoule.statistics.better import Judge, work
@@ -199,6 +200,14 @@ def test_a_simulated_campaign_measures_none_of_the_file_systems_that_it_names(ma
     assert not [one.why for one in found if one.why.startswith("not measured")]
 
 
+def test_what_was_not_measured_beside_real_measurements_is_said_to_be_missing(made) -> None:
+    real = measured([made.record(trial(name)) for name in KINDS], cells((110, 360), (60, 120)))
+    simulated = [replace(measurement, simulated=True) for measurement in real]
+    assert lacking("BeeGFS", simulated) == "everything was simulated, so BeeGFS was not measured"
+    for some in (real, [*simulated, *real], []):
+        assert lacking("BeeGFS", some) == "not measured: BeeGFS"
+
+
 def test_growth_with_clients_is_judged_from_the_first_to_the_last(verdicts) -> None:
     found = verdicts(cells((110, 360), (60, 50)))
     assert (
@@ -329,6 +338,8 @@ def test_a_comparison_in_numbers_is_one_case_that_intervals_decide(
     assert why in one.why and bool(one.why) == bool(why)
 
 
-def test_a_file_system_whose_rates_are_zero_is_not_said_to_be_missing(verdicts) -> None:
-    why = verdicts(cells((110, 360), (0, 0)))[BETTER].why
+@pytest.mark.parametrize("spread", [(0.0, 0.0, 0.0), (0.0, 1.0, 1.01)], ids=["all", "one repetition"])
+def test_a_file_system_whose_rates_are_zero_is_not_said_to_be_missing(verdicts, spread) -> None:
+    stalled = cells((110, 360), (60, 120), spread=spread)[4:]
+    why = verdicts([*cells((110, 360), (60, 120))[:4], *stalled])[BETTER].why
     assert why.startswith("not measured: throughput") and "cephfs" in why

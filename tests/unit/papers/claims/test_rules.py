@@ -100,6 +100,14 @@ def test_some_cases_may_be_reversed_where_the_paper_says_so(cases, moosefs, expe
     found = verdict(f'rule = "above"\ncases = "{cases}"\n{BETWEEN}', pair(moosefs))
     assert (found.verdict, found.cases_count) == (expected, len(moosefs))
     assert ("reversed" in found.why) == (min(moosefs) < 100)
+    reversed_count = sum(rate < 100 for rate in moosefs)
+    of_all = f" ({reversed_count} of {len(moosefs)} cases); over all cases the ratio is "
+    assert (of_all in found.why) == (reversed_count > 0)
+
+
+def test_what_is_reversed_most_is_what_a_reversed_claim_shows():
+    found = verdict(f'rule = "above"\n{BETWEEN}', pair((90.0, 60.0, 80.0, 500.0)))
+    assert (found.verdict, present(found.ratio).mean) == ("doesn't hold here", pytest.approx(0.6))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,8 @@ def test_similar_is_within_a_factor_by_intervals(moosefs, spread, expected):
     found = verdict(f'rule = "similar"\n{BETWEEN}', pair(moosefs, spread=spread))
     assert found.verdict == expected
     if len(spread) > 1:
+        inconclusive = " of 2 cases are inconclusive"
+        assert found.why.endswith(inconclusive) == (expected == "can't tell")
         own = [welch([rate * s for s in spread], [100 * s for s in spread], len(moosefs)) for rate in moosefs]
         inside = [low >= 0.8 and high <= 1.25 for _, low, high in own]
         outside = [low > 1.25 or high < 0.8 for _, low, high in own]
@@ -144,6 +154,10 @@ def test_similar_is_within_a_factor_by_intervals(moosefs, spread, expected):
 def test_up_to_is_about_the_largest_ratio_alone(moosefs, expected):
     found = verdict(f'rule = "up to"\nfactor = "three"\n{BETWEEN}', pair(moosefs))
     assert found.verdict == expected
+    assert found.why.startswith(f"the largest is {max(moosefs) / 100:.2f} (")
+    assert "2 clients), claimed is 3.00" in found.why
+    reaches = "; its interval reaches beyond a factor of 1.25 of that"
+    assert found.why.endswith(reaches) == (expected == "can't tell")
     own = [welch([rate * s for s in SPREAD], [100 * s for s in SPREAD], len(moosefs)) for rate in moosefs]
     assert (present(found.ratio).mean, present(found.ratio).low, present(found.ratio).high) == pytest.approx(
         [max(ends) / 3 for ends in zip(*own, strict=True)]
@@ -157,6 +171,7 @@ def test_up_to_is_about_the_largest_ratio_alone(moosefs, expected):
 def test_a_factor_is_what_the_first_must_exceed_the_second_by(moosefs, expected):
     found = verdict(f'rule = "above"\nfactor = "three"\n{BETWEEN}', pair((moosefs,)))
     assert found.verdict == expected
+    assert "cases" not in found.why  # it is the only one
     assert present(found.ratio).mean == pytest.approx(moosefs / 300)
 
 
@@ -233,6 +248,7 @@ CROSSING = BETWEEN + 'along = "clients"\nrule = "crossing"'
     ("moosefs", "expected"),
     [
         ((50.0, 70.0, 150.0), "holds here"),
+        ((50.0, 150.0), "holds here"),
         ((50.0, 70.0, 90.0), "doesn't hold here"),  # still below at the end
         ((110.0, 70.0, 150.0), "doesn't hold here"),  # above at first
         ((50.0, 300.0, 100.0), "can't tell"),  # what lies between doesn't matter
@@ -255,6 +271,7 @@ def test_curves_cross_if_both_ends_are_as_claimed(moosefs, expected):
         ('most = "few * 3 / 2"', SPREAD, "can't tell"),
         ('most = "many"', (0.5, 1.0, 1.5), "can't tell"),
         ('most = "many"', (1.0,), "can't tell"),
+        ('most = "many"', (0.99, 1.01), "holds here"),
     ],
 )
 def test_limits_are_kept_or_not_by_the_intervals_of_the_numbers(limits, spread, expected):
@@ -324,6 +341,21 @@ def test_one_repetition_of_one_case_tells_nothing_whatever_the_others_have(rule,
     assert (found.verdict, found.why) == ("can't tell", "one repetition is not enough to tell")
 
 
+@pytest.mark.parametrize(
+    ("beyond_count", "cases", "expected"),
+    [
+        (1, "nearly all", "holds here"),
+        (2, "nearly all", "doesn't hold here"),
+        (1, "all", "doesn't hold here"),
+    ],
+)
+def test_of_five_numbers_one_may_be_beyond_a_limit_that_nearly_all_keep(beyond_count, cases, expected):
+    numbers = rates("moosefs", {n: 50.0 if n > beyond_count else 150.0 for n in range(1, 6)})
+    found = verdict(f'{ABOVE}\ncases = "{cases}"', numbers)
+    assert (found.verdict, found.cases_count) == (expected, 5)
+    assert found.why.endswith(f" ({beyond_count} of 5 cases)")
+
+
 def test_limits_tell_nothing_where_one_number_was_measured_once():
     claim = 'rule = "bounded"\namong = { quantity = "throughput" }\nmost = "many"'
     both = [*rates("moosefs", {1: 150.0}), *rates("moosefs", {2: 150.0}, spread=(1.0,))]
@@ -388,6 +420,14 @@ def test_scatter_grows_with_the_weight_by_the_test_of_two_dependent_variances(ti
     assert present(found.ratio).mean == pytest.approx(sqrt(variance(second) / variance(first)))
     assert found.verdict == expected
     assert (present(found.ratio).low > 1 or present(found.ratio).high < 1) == (p < 0.05)
+    assert (
+        found.why
+        == {
+            "holds here": "",
+            "doesn't hold here": "the scatter falls",
+            "can't tell": "the interval of the scatters' ratio includes 1",
+        }[expected]
+    )
 
 
 @pytest.mark.parametrize(
@@ -561,3 +601,34 @@ def test_hosts_of_ones_own_stand_for_any_cluster_of_the_paper_but_not_for_two(cl
     found = verdict('rule = "holds"\nholds = "of_a > of_b"\n' + OF_TWO, measured, one="box", two="tower")
     assert found.verdict == expected
     assert ("not measured: box and tower" in found.why) == (expected == "can't tell")
+
+
+OF_ONE = """
+[[table]]
+place = "Table II"
+common = {{ quantity = "throughput", statistic = "mean", configuration = "a", direction = "read" }}
+number = [{numbers}]
+"""
+
+
+@pytest.mark.parametrize(("count", "cases_count"), [(0, 2), (1, 2), (2, 1), (3, 1)])
+def test_a_claim_is_about_the_file_system_of_all_its_printed_numbers_where_there_are_several(
+    count, cases_count
+):
+    numbers = ", ".join(f'{{ id = "n{n}", printed = "2 MiB/s", clients = {n} }}' for n in range(1, count + 1))
+    claim = 'rule = "bounded"\namong = { quantity = "throughput", direction = "read" }\nmost = "many"\n'
+    both = [*rates("moosefs", {1: 150.0}), *rates("cephfs", {1: 300.0})]
+    found = verdict(claim + OF_ONE.format(numbers=numbers), both)
+    assert found.cases_count == cases_count
+    assert found.verdict == ("holds here" if cases_count == 1 else "doesn't hold here")
+
+
+@pytest.mark.parametrize("lacking", [("energy_j",), ("duration_s",), ("energy_j", "duration_s")])
+def test_the_scatter_of_a_row_without_energy_or_time_is_not_known(lacking):
+    whole, other = energies((10.0, 11.0, 9.5, 10.4), (50.0, 50.5, 50.1, 49.9))
+    metrics = {key: interval for key, interval in other.cell.metrics.items() if key not in lacking}
+    without = replace(other, cell=replace(other.cell, metrics=metrics))
+    found = verdict(SCATTER, [whole, without])
+    assert (found.verdict, found.cases_count) == ("holds here", 1)
+    found = verdict(SCATTER, [without])
+    assert (found.verdict, found.why) == ("can't tell", "one repetition is not enough to tell")
