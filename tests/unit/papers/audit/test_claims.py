@@ -55,6 +55,15 @@ def test_above_is_the_ratio_of_numbers_that_are_else_equal_over_a_factor():
     assert twice[1:] == ("1: 60 against 40; 2: 100 against 90; 3: 90 against 100", "3 of 3 cases")
 
 
+@pytest.mark.parametrize(
+    ("rate", "kind"), [(92, "agrees"), (90, "agrees"), (89, "agrees"), (88, "disagrees")]
+)
+def test_what_may_be_equal_as_printed_is_not_below(rate: float, kind: str):
+    """89 may be 89.5, as 90 may."""
+    words = {"which": {"filesystem": "a"}, "than": {"filesystem": "b"}}
+    assert judged("above", *table(a=(rate,), b=(90,)), **words)[0] == kind
+
+
 def test_of_many_cases_three_are_named():
     words = {"which": {"filesystem": "a"}, "than": {"filesystem": "b"}}
     for count, more in ((3, ""), (4, "; and 1 more"), (6, "; and 3 more")):

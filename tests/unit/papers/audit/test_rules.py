@@ -113,6 +113,46 @@ def test_uncertainties_of_parts_add_up_in_quadrature_where_all_have_one():
     assert made(rule, whole, boards, one) == [("boards + disks_systematic", "equals", 13.0)]
 
 
+def test_the_throughput_of_a_network_is_no_more_than_the_first_line_rate_of_its_cluster():
+    network = number("network", "throughput", 110.0, what="network")
+    line, second, another = (
+        number(id, "throughput", rate, what="line rate", cluster=cluster)
+        for id, rate, cluster in (("line", 125.0, "box"), ("second", 1250.0, "box"), ("far", 12.5, "another"))
+    )
+    rule = "network <= line rate"
+    assert made(rule, network, another, line, second) == [("network", "at most", 125.0)]
+    assert made(rule, number("disk", "throughput", 110.0, what="device"), line) == []
+    assert made(rule, network, another) == []
+
+
+def test_a_mean_over_all_cases_lies_between_the_means_of_cases_with_one_fact_more():
+    mean = number("mean", "power", 2.0, clients=1)
+    low, high, higher = (
+        number(id, "power", watts, clients=1, direction=id)
+        for id, watts in (("write", 1.0), ("read", 3.0), ("mixed", 4.0))
+    )
+    rule = "mean over all cases"
+    three = [("mean", "at least", 1.0), ("mean", "at most", 4.0)]
+    assert made(rule, mean, low, high, higher) == three
+    assert made(rule, mean, low) == []
+    for other in (
+        number("two facts more", "power", 9.0, clients=1, direction="write", access="random"),
+        number("of another number", "power", 9.0, clients=2, direction="write"),
+        number("of another kind", "energy", 9.0, clients=1, direction="write"),
+        number("an extreme", "power", 9.0, statistic="maximum", clients=1, direction="write"),
+    ):
+        assert made(rule, mean, low, high, higher, other) == three
+    extremes = [
+        number(id, "power", watts, statistic="maximum", clients=1, **facts)
+        for id, watts, facts in (
+            ("all", 2.0, {}),
+            ("w", 1.0, {"direction": "write"}),
+            ("r", 3.0, {"direction": "read"}),
+        )
+    ]
+    assert made(rule, *extremes) == []
+
+
 def test_a_mean_lies_between_the_extremes_of_the_same():
     low, mean, high = (
         number(s, "power", v, statistic=s, clients=1)
