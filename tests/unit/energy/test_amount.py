@@ -288,12 +288,13 @@ def test_a_counter_that_is_always_faster_than_possible_is_not_energy():
 
 
 @pytest.mark.parametrize(("gap_s", "told"), [(2.9, False), (3.1, True), (21.0, True)])
-def test_a_counter_that_was_not_read_for_three_usual_times_is_doubted_where_that_was(gap_s, told):
-    t_s = np.concatenate((np.arange(0.0, 61.0), 60.0 + gap_s + np.arange(0.0, 41.0)))
+@pytest.mark.parametrize("usual_s", [1.0, 0.1])
+def test_a_counter_that_was_not_read_for_three_usual_times_is_doubted_where_that_was(gap_s, told, usual_s):
+    t_s = usual_s * np.concatenate((np.arange(0.0, 61.0), 60.0 + gap_s + np.arange(0.0, 41.0)))
     counter = series("counter", t_s, 50 * t_s)
-    found = amount(counter, 40.0, 90.0)
-    assert found.value == pytest.approx(50 * 50)
+    found = amount(counter, usual_s * 40, usual_s * 90)
+    assert found.value == pytest.approx(usual_s * 50 * 50)
     assert [(doubt.id, doubt.values["longest_s"]) for doubt in found.doubts] == [
-        (METERS.unread.id, pytest.approx(gap_s))
+        (METERS.unread.id, pytest.approx(usual_s * gap_s))
     ] * told
-    assert amount(counter, 5.0, 55.0).doubts == ()
+    assert amount(counter, usual_s * 5, usual_s * 55).doubts == ()

@@ -287,8 +287,8 @@ def lasting(made, before_s, stood_s, after_s, *, each_s, step_s=0.1, once_s=None
         ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.2}, False),
         ({"before_s": 15, "stood_s": 12, "after_s": 15, "each_s": 1.0, "differ_w": 1.3}, True),
         # and it has 8 samples
-        ({"before_s": 5, "stood_s": 15, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, False),
-        ({"before_s": 5, "stood_s": 17.5, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, True),
+        ({"before_s": 2.5, "stood_s": 15, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, False),
+        ({"before_s": 2.5, "stood_s": 17.5, "after_s": 2.5, "each_s": 2.5, "step_s": 2.5}, True),
     ],
 )
 def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, words, stood):

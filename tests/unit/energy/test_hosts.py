@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perjoule.drivers.protocols import Hosts
-from perjoule.energy.hosts import data_hosts, roles, server_names
+from perjoule.energy.hosts import data_hosts, held_by_clients, roles, server_names
 from perjoule.execution.trial import Up
 from perjoule.measures.points import points
 from perjoule.model import Cell, HostFact, Interval
@@ -107,6 +107,17 @@ def test_joules_of_idle_servers_do_not_belong_to_a_client_s_own_file_system(made
     metered = [*idle, made.steady("client-1", 60.0), made.steady("client-2", 30.0)]
     # not client-2's, which had nothing to do
     assert judged(record, metered).metrics["energy_j"] == pytest.approx(600.0)
+
+
+@pytest.mark.parametrize(
+    ("held", "by_clients"),
+    [(LOCAL, True), (("client-1",), True), (("storage-1",), False), (("storage-1", "client-1"), False)],
+)
+def test_clients_held_the_data_where_nobody_else_did(made, held, by_clients):
+    record = beside_a_cluster(made, held, rate=NIC)
+    assert held_by_clients(record) == by_clients
+    outside = tuple(host for host in ODROIDS if host.role == "client")
+    assert not held_by_clients(replace(record, hosts=outside, data_hosts=()))
 
 
 def test_servers_with_data_stand_in_the_boundary_with_all_others_of_the_cluster(made):

@@ -80,6 +80,9 @@ def test_both_of_a_meter_are_compared_without_their_accuracy_and_by_the_age_of_a
     assert ratio(latency_s=0.5, gain_ratio=0.1, offset=3.0) == ratio(period_s=0.1) == ratio()
     assert ratio(period_s=2.0) == ratio(period_s=2.0, latency_s=2.0) > 3 * ratio()
     assert ratio(latency_s=0.0) < ratio() / 2
+    # of joules below 1, too
+    small = made.stating("instantaneous", t_s, (50 + t_s) * 1e-3)
+    assert wrong_ratio(small, 10.0, 20.0) == pytest.approx(ratio())
     counter = made.stating("counter", t_s, 100 + 50 * t_s, gain_ratio=0.1)
     assert wrong_ratio(counter, 10.0, 20.0) == 0.0
 

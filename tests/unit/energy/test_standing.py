@@ -264,6 +264,26 @@ def test_a_wrap_that_looks_like_none_is_doubted_in_each_window_that_meets_its_se
     assert ("gaps" in [t.name for t in present(budget(of, *window)).terms]) == told
 
 
+@pytest.mark.parametrize("each_s", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("wrap_w", "beyond_w"), [(39.0, 0), (42.0, 0), (61.0, 0), (63.0, 13.0), (35.0, 15.0)]
+)
+def test_a_wrap_between_two_levels_may_have_any_power_between_them(made, each_s, wrap_w, beyond_w):
+    """40 W before it and 60 W after it: beside their mean by 10 W, and by 2 W as another step is, it is like them."""
+    rates_w = np.where(np.arange(60) < 29, 40.0, 60.0)
+    rates_w[[10, 29]] = 42.0, wrap_w
+    value = 100.0 + np.concatenate(([0.0], np.cumsum(each_s * rates_w)))
+    range_j = value[30] - 5.0
+    value[30:] -= range_j
+    of = made.stating("counter", each_s * np.arange(61.0), value, range_value=float(range_j), most_w=200.0)
+    window = 2.5 * each_s, 55.5 * each_s
+    found = present(budget(of, *window))
+    assert found.value_j == pytest.approx(each_s * (rates_w[3:55].sum() + 0.5 * 40 + 0.5 * 60))
+    gaps_j = [t.standard_j for t in found.terms if t.name == "gaps"]
+    assert gaps_j == pytest.approx([each_s * beyond_w / sqrt(3)] if beyond_w else [])
+    assert any("may be a reset" in doubt for doubt in amount(of, *window).doubts) == bool(beyond_w)
+
+
 def test_a_wrap_like_any_other_step_is_not_doubted(made):
     t_s = np.arange(0.0, 61.0)
     of = made.stating("counter", t_s, 40.0 * t_s % 500, range_value=500.0, most_w=200.0)
@@ -282,6 +302,13 @@ def test_what_a_step_was_is_told_by_both_steps_beside_it_wherever_a_window_cuts_
     found = unknown(curve, max(window[0], 0.0), min(window[1], 20.0))
     expected = (length_s, 40 * length_s, 20 * length_s / sqrt(12)) if 1 < at < 20 else (0.0, 0.0, 0.0)
     assert (found.length_s, found.energy_j, found.standard_j) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("semantics", "count"), [("counter", 21), ("counter", 2), ("instantaneous", 21)])
+def test_where_all_steps_are_known_nothing_is_lost(made, semantics, count):
+    curve = Integral(made.stating(semantics, np.arange(float(count)), 100 + 30.0 * np.arange(count)))
+    found = unknown(curve, 0.0, float(count), lambda watts: watts)
+    assert (found.length_s, found.energy_j, found.standard_j) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("began_s", "inside_s"), [(0.0, 3.0), (3.0, 2.0), (4.5, 0.5)])
