@@ -302,6 +302,11 @@ def test_different_grades_are_not_ranked() -> None:
     assert Judge(cells, across_grades=True).verdict(cells[0], cells[1], PER_J).refused == ""
 
 
+@pytest.mark.parametrize(("count", "pairs_count"), [(0, 1), (1, 1), (2, 1), (3, 3), (4, 6)])
+def test_what_pools_rows_is_one_of_all_pairs_and_of_one_at_least(count, pairs_count) -> None:
+    assert Judge([cell(str(n), ONE) for n in range(count)]).all_count(RATE) == pairs_count
+
+
 def test_pairs_count_by_holms_rule_over_all_rows_in_a_metric() -> None:
     def values(middle: float) -> tuple[float, ...]:
         return tuple(middle * factor for factor in (0.99, 1.0, 1.005, 1.01))

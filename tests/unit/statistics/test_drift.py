@@ -1,15 +1,17 @@
 """How much wider correlated neighbours make an interval, held against a second calculation from the docs."""
 
 from collections.abc import Callable, Sequence
-from math import log
+from math import expm1, log, sqrt
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from oracle import better as oracle
 from perjoule.model import Cell, Ran
 from perjoule.statistics.better import Judge
+from perjoule.statistics.drift import TimedValue, Trend, trend
 from perjoule.statistics.intervals import interval
 from typed import present
 
@@ -68,3 +70,77 @@ def test_an_interval_is_as_much_wider_as_neighbours_are_correlated(
     assert (trend.correlated, trend.drifts) == (expected.correlated, expected.drifts)
     assert found.mean == pytest.approx(ratio, rel=1e-9)
     assert log(found.high / found.low) == pytest.approx(log(high / low), rel=DRAWS_RATIO)
+
+
+def several(slope: float, seed: int) -> dict[str, pd.DataFrame]:
+    """Cells of unlike counts and scatters, in an order by chance, that drift alike."""
+    dice = np.random.default_rng(seed)
+    sizes = {"a": (4, 0.01), "b": (7, 0.05), "c": (5, 0.02), "d": (3, 0.1)}
+    places = dice.permutation(sum(count for count, _ in sizes.values()))
+    tables: dict[str, pd.DataFrame] = {}
+    for name, (count, scatter) in sizes.items():
+        own, places = np.sort(places[:count]), places[count:]
+        values = 100 * np.exp(slope * own + dice.normal(0, scatter, count))
+        began_s = 500 + EACH_S * own
+        tables[name] = pd.DataFrame(
+            {"repetition": range(count), "began_s": began_s, "ended_s": began_s + 8, "value": values}
+        )
+    return tables
+
+
+def trend_of(tables: dict[str, pd.DataFrame]) -> Trend | None:
+    return trend(
+        [
+            TimedValue(name, float(began_s), float(value))
+            for name, own in tables.items()
+            for began_s, value in zip(own["began_s"], own["value"], strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("slope", [0.0, 0.004, -0.02])
+def test_a_drift_is_the_slope_from_the_first_trial_to_the_last_with_student_s_interval(
+    slope: float, seed: int
+) -> None:
+    tables = several(slope, seed)
+    found, expected = present(trend_of(tables)), oracle.trend(tables)
+    assert (found.freedom, found.span_s) == (expected.freedom, 18 * EACH_S) == (19 - 4 - 1, 180.0)
+    assert found.correlation_ratio == pytest.approx(expected.correlation, abs=DRAWS_RATIO)
+    wider = 1.0
+    if expected.correlated:
+        wider = sqrt((1 + found.correlation_ratio) / (1 - found.correlation_ratio))
+        wider /= sqrt((1 + expected.correlation) / (1 - expected.correlation))
+    error = expected.error * wider
+    half = float(stats.t.ppf(0.975, found.freedom)) * error
+    assert found.drift_ratio == pytest.approx(expm1(180 * expected.slope))
+    assert found.error == pytest.approx(180 * error)
+    assert found.drift_low_ratio == pytest.approx(expm1(180 * (expected.slope - half)))
+    assert found.drift_high_ratio == pytest.approx(expm1(180 * (expected.slope + half)))
+    p = 2 * float(stats.t.sf(abs(expected.slope) / error, found.freedom))
+    assert found.drift_p == pytest.approx(p)
+    assert found.drifts == (p < 0.01)
+
+
+def test_nothing_is_known_of_time_where_it_did_not_pass_or_nothing_scatters() -> None:
+    tables = several(0.0, 0)
+    assert trend_of({name: own.assign(began_s=500.0) for name, own in tables.items()}) is None
+    assert trend_of({name: own.assign(value=100.0) for name, own in tables.items()}) is None
+    # a straight line leaves no scatter
+    straight = {name: own.assign(value=100 * np.exp(own["began_s"] * 1e-3)) for name, own in tables.items()}
+    assert trend_of(straight) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "known"), [((2, 2), False), ((3, 3), True), ((5,), True), ((4, 1), False)]
+)
+def test_a_drift_takes_three_degrees_of_freedom_and_cells_measured_once_tell_none(
+    counts: tuple[int, ...], known: bool
+) -> None:
+    dice = np.random.default_rng(1)
+    timed = [
+        TimedValue(cell, float(10 * place + cell), float(dice.uniform(9, 11)))
+        for cell, count in enumerate(counts)
+        for place in range(count)
+    ]
+    assert (trend(timed) is not None) == known
