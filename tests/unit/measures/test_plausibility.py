@@ -76,6 +76,15 @@ def test_reads_count_from_the_first_clients_start(made):
     assert not any("page cache" in doubt for doubt in doubts(Reading(made.record(moved=moved), series)))
 
 
+def test_reads_count_to_the_last_clients_end(made):
+    """Until then the disks read all of the bytes, and until the first client's end a third."""
+    moved = made.results((10.0, 20.0), (10.0, 40.0), direction="read")
+    series = [
+        made.counter(h, "disk_read", 22.0, ended_s=60.0) for h in ("storage-1", "storage-2", "metadata-1")
+    ]
+    assert not any("page cache" in doubt for doubt in doubts(Reading(made.record(moved=moved), series)))
+
+
 def test_without_counters_nothing_is_reported_of_caches(made):
     moved = made.results((10.0, 20.0), direction="read")
     assert doubts(Reading(made.record(moved=moved), [])) == ()
@@ -98,6 +107,23 @@ def test_reads_from_servers_that_nobody_reads_may_be_a_caches(made):
     assert doubt == "the page cache served reads: the disks read 0 % of the bytes that clients read"
     imported = replace(without_login, environment={IMPORTED_BY: "0.1.0"})
     assert doubts(Reading(imported, series)) == ()
+
+
+@pytest.mark.parametrize(
+    ("read_hosts", "told"),
+    [
+        (("client-1",), True),
+        (("client-1", "client-2"), True),
+        (("client-1", "client-2", "storage-1"), False),
+        (("storage-1",), False),
+        ((), False),
+    ],
+)
+def test_servers_are_unread_where_a_client_is_read_and_none_of_them_is(made, read_hosts, told):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(host, "disk_read", 67.0) for host in read_hosts]
+    found = {doubt.id for doubt in doubts(Reading(made.record(moved=moved), series))}
+    assert found == ({CACHE.unread_servers().id} if told else set())
 
 
 def test_a_machine_at_its_end_is_reported(made):
