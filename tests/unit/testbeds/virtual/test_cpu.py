@@ -64,7 +64,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "clean", lambda: ())
     monkeypatch.setattr(virtual.Virtual, "checks", lambda self: ())
     monkeypatch.setattr(cpu, "mips_per_core", lambda: cpu.Rating(MACHINE_MIPS, "given by the test"))
-    monkeypatch.setattr(virtual.os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(virtual.os, "sched_getaffinity", {0: {0, 1}}.__getitem__)  # of this process
     monkeypatch.setattr("os.cpu_count", lambda: 64)  # who falls back to the machine's cores is far off
 
 
@@ -97,6 +97,12 @@ def test_a_virtual_board_that_does_half_of_what_it_can_draws_half_of_its_dynamic
         assert board_w(hosts, half_cores) == pytest.approx(
             BOARD.idle_w.value + BOARD.dynamic_w.value / 2, rel=1e-12
         )
+
+
+def test_the_time_of_our_ended_programs_is_that_of_user_and_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = SimpleNamespace(ru_utime=3.0, ru_stime=2.0)
+    monkeypatch.setattr(cpu.resource, "getrusage", lambda who: used)
+    assert cpu._used_s()[2] == 5.0
 
 
 def test_every_virtual_host_states_the_capacity_of_its_board() -> None:
@@ -193,7 +199,7 @@ def test_a_latency_delays_all_disks_and_that_of_the_catalogue_only_hard_disks(
 
 
 def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual.os, "sched_getaffinity", lambda pid: set(range(64)))
+    monkeypatch.setattr(virtual.os, "sched_getaffinity", {0: set(range(64))}.__getitem__)
     with held(scale=1.0) as hosts:
         assert hosts.facts["cpu_cap_missing"] == []
         assert _Rack.last.caps == {h.name: h.cpu_capacity_cores for h in hosts.all}

@@ -1,8 +1,11 @@
 """What a virtual cluster's network is shaped to, by hand: a full TCP segment has 1448 bytes of payload in 1514."""
 
+from ipaddress import ip_address, ip_network
+
 import pytest
 
 from perjoule.testbeds.virtual.network import (
+    PREFIX,
     Cable,
     Link,
     address,
@@ -50,6 +53,12 @@ def test_what_is_under_way_does_not_count_in_the_queue():
         "qdisc replace dev eth1 root "
     )
     assert sent_batch(GIGABIT, Link()) == f"qdisc add dev eth0 root {tbf_text(GIGABIT)}"
+
+
+def test_a_network_has_room_for_all_its_addresses_and_for_none_of_another():
+    first, second = (ip_network(f"{address(1, number)}/{PREFIX}", strict=False) for number in (0, 1))
+    assert not first.overlaps(second)
+    assert {ip_address(address(index)) in first for index in (1, 128, 63_999)} == {True}
 
 
 def test_a_link_adds_something_if_it_delays_or_loses():
