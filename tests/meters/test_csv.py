@@ -3,6 +3,7 @@ read.
 """
 
 import math
+import os
 import re
 import threading
 import time
@@ -260,6 +261,24 @@ def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as
         PerjouleError, match=r"names no zone|is no date as ISO 8601 writes it .set clock = .unix."
     ):
         listen({**options, "clock": "date"}, lambda h: True)
+
+
+def test_a_log_that_does_not_grow_is_a_doubt_and_refused_before_a_campaign(tmp_path, listen):
+    log = tmp_path / "log.csv"
+    log.write_text(f"time,P\n{time.monotonic()},7\n")
+    options = {"path": str(log), "clock": "monotonic", "rate": "100 Hz", **DECLARED}
+    until_s = time.monotonic() + 0.2
+    heard = listen({"kind": "csv", **options}, lambda heard: time.monotonic() > until_s)
+    assert "csv: it delivered nothing during the trial" in heard.doubts
+    (check,) = as_written(Csv, **options).answers()
+    assert check.ok
+    os.utime(log, times=(time.time() - 600, time.time() - 600))
+    (check,) = as_written(Csv, **options).answers()
+    assert (check.ok, check.fix) == (False, "start the program that writes it")
+    assert re.search(r"log\.csv has not grown for 10 min \d s", check.detail)
+    for other in ({"clock": "beginning"}, {"period": "400 s"}):
+        (check,) = as_written(Csv, **{**options, **other}).answers()
+        assert check.ok
 
 
 def test_a_log_that_is_not_there_is_reported(listen):

@@ -264,9 +264,9 @@ class _Poll:
             self._sink.append(reading.channel, *_timed(reading, began_s, ended_s))
 
     def doubts(self) -> list[Doubt]:
-        """Say how often polls failed, and why."""
+        """Say how often polls failed, and why, or that none brought anything."""
         if not self._failures:
-            return []
+            return [] if self._channels else [METERS.silent(meter=self._label)]
         counts, error = (
             {"count": len(self._failures), "all_count": self._asked_count},
             str(self._failures[-1]),

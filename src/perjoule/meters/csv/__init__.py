@@ -16,7 +16,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
@@ -41,7 +41,7 @@ from perjoule.model import OPTIONS, Channel, Clock, Json
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
-from perjoule.model.units import MIB, Seconds, bytes_text
+from perjoule.model.units import MIB, Seconds, bytes_text, seconds_text
 
 EXAMPLE = """
 [[meter]]
@@ -59,6 +59,7 @@ window = "1 s"
 grade = "wall"
 """
 
+STILL_S = 120.0  # for which a log may not grow before a campaign
 MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
@@ -331,6 +332,24 @@ class Csv(Declared):
                 ok=exists,
                 detail=detail,
                 fix="" if exists else "start the program that writes it, or set path",
+            ),
+        )
+
+    def answers(self) -> tuple[Check, ...]:
+        """Ask it once; nobody may have stopped to write it, unless its times are since the beginning."""
+        most_s = max(STILL_S, 2 * max(self.period_s or 0.0, self.window_s or 0.0, self.wait_s or 0.0))
+        still_s = 0.0
+        if self.clock != "beginning":
+            with suppress(OSError):  # what is missing or unreadable is named below
+                still_s = time.time() - self.path.expanduser().stat().st_mtime
+        if still_s <= most_s:
+            return super().answers()
+        return (
+            Check(
+                f"answer of meter {self.label}",
+                ok=False,
+                detail=f"{self.path} has not grown for {seconds_text(still_s)}",
+                fix="start the program that writes it",
             ),
         )
 

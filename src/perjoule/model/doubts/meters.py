@@ -205,6 +205,11 @@ class MeterDoubts(SampleDoubts):
         return f"{meter}: {count} of {all_count} reads failed, the last with: {error}"
 
     @doubt
+    def silent(self, *, meter: str) -> str:
+        """Every poll succeeded, and none brought a number. See that it runs, and repeat the trial."""
+        return f"{meter}: it delivered nothing during the trial"
+
+    @doubt
     def host_reads_failed(self, *, meter: str, host: str, count: int, all_count: int, error: str) -> str:
         """A host's counters could not be read. The last error says why."""
         return f"{meter}: {count} of {all_count} readings of {host} failed, the last with: {error}"
