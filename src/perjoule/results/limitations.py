@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.model import Cell, Point, Record
-from perjoule.model.doubts import KINDS, METERS, Doubt, Kind
+from perjoule.model.doubts import KINDS, METERS, REPETITIONS, Doubt, Kind
 from perjoule.model.units import clients_text
 from perjoule.results.table import load_text
 
@@ -70,7 +70,7 @@ def limitations(
         first, *similar = sorted(texts, key=lambda doubt: (-len(about[doubt]), -_severity(doubt)))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
         line = DoubtLine(
-            first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched), first.likeness
+            first.id, _with_ranges(_brief(first), similar), rows, tuple(similar), len(touched), first.likeness
         )
         lines.setdefault(first.kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
@@ -121,6 +121,16 @@ def _severity(text: str) -> float:
     """Return the largest share that a doubt states, "12 of 77" or "15 %"; 0 without one."""
     shares = [int(part) / int(whole) for part, whole in _SHARE.findall(text) if int(whole)]
     return max([*shares, *(float(percent) / 100 for percent in _PERCENT.findall(text))], default=0.0)
+
+
+def _brief(doubt: Doubt) -> str:
+    """Leave out the uncertainties of numbers that a doubt says are missing: they are missing with them."""
+    if doubt.id != REPETITIONS.incomplete(metrics="").id:
+        return doubt
+    labels = str(doubt.values["metrics"]).split(", ")
+    stems = {label: label.removesuffix(" uncertainty").removesuffix(" shared") for label in labels}
+    kept = [label for label, stem in stems.items() if stem == label or stem not in labels]
+    return REPETITIONS.incomplete(metrics=", ".join(kept))
 
 
 def _with_ranges(first: str, similar: Sequence[str]) -> str:

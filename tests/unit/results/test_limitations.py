@@ -48,6 +48,14 @@ def test_a_line_gives_the_range_of_a_percentage_so_that_the_worst_trial_is_in_it
     assert len(line.similar) == 2
 
 
+def test_missing_numbers_are_named_without_their_uncertainties() -> None:
+    labels = "J, J uncertainty, J shared uncertainty, MiB/J, tail J uncertainty"
+    ((line,),) = (
+        group.lines for group in limitations([cell("a", 1, REPETITIONS.incomplete(metrics=labels))], ())
+    )
+    assert line.text == "not every repetition has J, MiB/J, tail J uncertainty"
+
+
 def test_of_doubts_in_as_many_rows_the_worst_is_quoted() -> None:
     left_out = [METERS.doubt(f"system: {count} of 77 samples left out") for count in (1, 12, 3)]
     cells = [cell("a", number, doubt) for number, doubt in enumerate(left_out)]
