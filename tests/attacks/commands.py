@@ -20,7 +20,7 @@ from attacks.pages import hostile_results
 from places import ROOT
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
-BUNDLE = ROOT / "docs" / "list" / "bundles" / "hep-pc-c452228ca027.zip"  # of our own list
+BUNDLE = ROOT / "docs" / "list" / "bundles" / "hep-pc-2731584b7022.zip"  # of our own list
 LIMIT_S = 120.0
 LURE = "perjoule-lure"
 DISK = """

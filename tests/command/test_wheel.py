@@ -174,7 +174,7 @@ down --help
 INPUTS = {
     "tune.toml": "examples/tune.toml",
     "need.toml": "examples/needs/archive.toml",
-    "published.zip": "docs/list/bundles/hep-pc-c452228ca027.zip",
+    "published.zip": "docs/list/bundles/hep-pc-2731584b7022.zip",
     "fio.json": "tests/transcripts/fio/limited/client-1.json",
 }
 
