@@ -32,11 +32,15 @@ class Odd:
     extra: bytes = b""
 
 
+PLAIN = Odd("")
+
+
 def with_names(*names: str) -> Change:
     """Add files of these names."""
     return lambda good, target: target.write_bytes(_zip({**_content(good), **dict.fromkeys(names, b"x")}))
 
 
+@lru_cache(maxsize=4)
 def _content(bundle: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(bundle) as source:
         return {entry.filename: source.read(entry) for entry in source.infolist()}
@@ -57,16 +61,16 @@ def _zip(
     sums = "".join(f"{_packed(data)[2]}  {name}\n" for name, data in sorted(content.items()))
     body, head = bytearray(before), bytearray()
     for name, data in {**content, CHECKSUMS: sums.encode()}.items():
-        own = odd if odd and name == odd.name else Odd(name)
+        own = odd if odd and name == odd.name else PLAIN
         packed, crc, _ = _packed(data)
         entry = Entry(own.listed or name.encode(), packed, len(data), crc, own.flags, own.extra)
         head += entry.head(len(body))
-        body += replace(entry, name=own.stored or entry.name).stored()
+        body += (replace(entry, name=own.stored) if own.stored else entry).stored()
     count = len(content) + 1 + count_shift
     return bytes(body + head) + end(count, len(head), len(body), comment)
 
 
-@lru_cache(maxsize=8)  # many files have the same content
+@lru_cache(maxsize=64)  # more than a bundle has files: each hostile one has those of the good one
 def _packed(data: bytes) -> tuple[bytes, int, str]:
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush(), zlib.crc32(data), hashlib.sha256(data).hexdigest()
