@@ -68,9 +68,15 @@ def verdicts(made, paper, campaigns=None):
     return [max(of_claim, key=lambda verdict: verdict.cases_count) for of_claim in zip(*each, strict=True)]
 
 
+@pytest.fixture(scope="module")
+def shipped(made):
+    """The verdicts on a paper's claims by the campaigns that come with perjoule, computed once."""
+    return cache(lambda paper: verdicts(made, paper))
+
+
 @pytest.mark.parametrize("name", FOUR)
-def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(made, name):
-    found = verdicts(made, name)
+def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(shipped, name):
+    found = shipped(name)
     silent = [one.claim.text for one in found if not one.cases_count and not one.claim.needs]
     assert silent == []
     assert [
@@ -86,18 +92,16 @@ def test_a_claim_is_judged_by_a_shipped_campaign_or_says_what_that_needs(made, n
 
 
 @pytest.mark.parametrize("name", ["green-storage", "access-patterns"])
-def test_no_claim_lacks_a_file_system_where_those_that_nobody_packages_are_installed(made, name):
+def test_no_claim_lacks_a_file_system_where_those_that_nobody_packages_are_installed(made, shipped, name):
     found = verdicts(made, name, [with_commented_tables(EXAMPLES / f"{name}.toml")])
     lacking = [one for one in found if one.why.startswith("not measured") and one.claim.rule != "holds"]
     assert [one.claim.text for one in lacking if "processors of their own" not in one.why] == []
-    assert sum(bool(one.cases_count) for one in found) > sum(
-        bool(one.cases_count) for one in verdicts(made, name)
-    )
+    assert sum(bool(one.cases_count) for one in found) > sum(bool(one.cases_count) for one in shipped(name))
 
 
-def test_the_analysis_is_judged_between_the_boards_and_the_desktop_pc(made):
+def test_the_analysis_is_judged_between_the_boards_and_the_desktop_pc(shipped):
     numbers = ("energy_hep", "rate_hep_boards / 5", "energy_pc_boards_disks", "rate_pc_boards_disks")
-    claims = [one for one in verdicts(made, "cubieboard") if any(n in one.claim.holds for n in numbers)]
+    claims = [one for one in shipped("cubieboard") if any(n in one.claim.holds for n in numbers)]
     assert [one.claim.text for one in claims if one.cases_count] == [
         "the Cubieboard cluster consumes more energy than the desktop PC",
         "even counting the boards' energy alone, the cluster is not more efficient than the desktop PC",
