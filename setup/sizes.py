@@ -10,7 +10,8 @@ are those of the files that each distribution lists, without compiled bytecode. 
 
 import tomllib
 from collections.abc import Iterable
-from importlib.metadata import Distribution, distribution
+from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -21,8 +22,10 @@ MOST_MB = 250  # of the base
 LEAST_MB = 0.05  # of a line by itself
 
 
-def size_mb(package: Distribution) -> float:
-    """Return the size of a distribution's files, MB."""
+@cache
+def size_mb(name: str) -> float:
+    """Return the size of a distribution's files, MB. Raises PackageNotFoundError: it is not installed."""
+    package = distribution(name)
     paths = [
         Path(str(package.locate_file(file))) for file in package.files or () if not file.name.endswith(".pyc")
     ]
@@ -41,7 +44,7 @@ def needed(requirements: Iterable[str]) -> dict[str, float]:
         name = canonicalize_name(requirement.name)
         package = distribution(requirement.name)
         new = name not in sizes
-        sizes[name] = size_mb(package) if new else sizes[name]
+        sizes[name] = size_mb(name)
         for extra in ("", *requirement.extras) if new else requirement.extras:
             inner = map(Requirement, package.requires or ())
             todo += [one for one in inner if _applies(one, extra) and not (extra and _applies(one, ""))]
