@@ -28,3 +28,15 @@ def command(*words: object, folder: Path | str = ".", **environment: str) -> sub
         except SystemExit as end:
             code = int(end.code or 0)
     return subprocess.CompletedProcess(argv, code, *(file.buffer.getvalue().decode() for file in (out, err)))
+
+
+def printed(*words: object) -> str:
+    """What `perjoule` prints with these words, which succeed."""
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def export(folder: Path, table: Path) -> None:
+    """Export a results folder as a table."""
+    printed("export", folder, "--csv", table)

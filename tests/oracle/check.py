@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,17 @@ def compared(folder: Path, table: Path) -> pd.DataFrame:
     )
 
 
-def checked(folder: Path) -> pd.DataFrame:
-    """Export a results folder as a user would, and compare."""
+def exports(folder: Path, table: Path) -> None:
+    """Export a results folder as a user would."""
+    perjoule = Path(sys.executable).with_name("perjoule")
+    subprocess.run([perjoule, "export", folder, "--csv", table], check=True, stdout=subprocess.DEVNULL)
+
+
+def checked(folder: Path, export: Callable[[Path, Path], None] = exports) -> pd.DataFrame:
+    """Export a results folder into a table, and compare."""
     with tempfile.TemporaryDirectory() as made:
         table = Path(made) / "table.csv"
-        perjoule = str(Path(sys.executable).with_name("perjoule"))
-        subprocess.run(
-            [perjoule, "export", str(folder), "--csv", str(table)], check=True, stdout=subprocess.DEVNULL
-        )
+        export(folder, table)
         return compared(folder, table)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commanded import export
 from day import by_day
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
@@ -104,7 +105,7 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
     seen = [row[header] for header in ("MiB/s during", "p99 before, ms", "p99 during, ms", "p99, ms")]
     assert seen == ["80.00 ± ?", "25.00 ± ?", "500.0 ± ?", "500.0 ± ?"]
     assert verify(results).differences == ()
-    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    assert apart(recomputed(checked(results.folder, export))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()
     assert "<h3>Events</h3>" in page and 'id="events"' in page
     healing = (
@@ -134,7 +135,7 @@ def test_the_stage_healing_of_a_scrub_lasts_until_it_has_finished(tmp_path: Path
     assert means["event_before_w"] > 0 and "event_during_w" not in means
     assert means["event_healing_bytes_per_s"] == pytest.approx(2 * 40 * 1024**2)
     assert verify(results).differences == ()
-    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    assert apart(recomputed(checked(results.folder, export))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()
     assert "Events while the load ran: scrub after 1.1 s." in page
 
@@ -230,7 +231,7 @@ def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_c
     assert ("rebuild_network_ratio" in cell.metrics) == (name == "still")
     assert len(rebuilt_bytes_table([cell]).rows) == 5  # roles
     assert verify(results).differences == ()
-    differing = apart(recomputed(checked(results.folder)))
+    differing = apart(recomputed(checked(results.folder, export)))
     # what rises steadily cancels, but for rounding
     steady = (differing["theirs"] - differing["own"]).abs() < 1e-12
     assert differing[~steady].values.tolist() == []
@@ -272,7 +273,7 @@ def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_
         f"{8 * len(joined)}."
     )
     assert verify(results).differences == ()
-    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    assert apart(recomputed(checked(results.folder, export))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()
     assert "add storage-2" in page
     assert "MiB gained" in page.partition('class="answers"')[2].partition("</ul>")[0]

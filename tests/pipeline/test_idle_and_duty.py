@@ -3,14 +3,13 @@ tables, report and export.
 """
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from commanded import export
 from perjoule import campaign, report, store
 from perjoule.execution import runner
 from perjoule.results.table import table
@@ -83,10 +82,7 @@ def windows_s(results: Results, workload: str) -> float:
 
 def exported(results: Results) -> list[dict[str, str]]:
     target = results.folder / "table.csv"
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    subprocess.run(
-        [perjoule, "export", str(results.folder), "--csv", str(target)], check=True, stdout=subprocess.DEVNULL
-    )
+    export(results.folder, target)
     with target.open() as file:
         return list(csv.DictReader(file))
 

@@ -3,14 +3,13 @@ and the series.
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from commanded import printed
 from oracle.coefficients import errors_j
 from oracle.folder import Attempt, attempts
 from oracle.made import HOSTS, Meter, make
@@ -39,11 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def budgets(folder: Path) -> list[dict[str, Any]]:
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run(
-        [perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True
-    )
-    return [one for one in json.loads(ran.stdout)["budgets"] if one["boundary"] in ("net", "gross")]
+    found = json.loads(printed("show", folder, "--json"))["budgets"]
+    return [one for one in found if one["boundary"] in ("net", "gross")]
 
 
 def window_s(attempt: Attempt) -> tuple[float, float]:

@@ -5,12 +5,11 @@ a results folder.
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from commanded import printed
 from oracle.layouts import UNKNOWN, counts
 from oracle.made import Meter, make
 
@@ -74,11 +73,8 @@ def _end(attempt: Path, status: str) -> None:
 
 def shown(folder: Path) -> list[tuple[str, ...]]:
     """The lines of both tables that a user sees, by column."""
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run(
-        [perjoule, "show", str(folder), "--layouts"], check=True, capture_output=True, text=True
-    )
-    return [tuple(re.split(r"\s{2,}", line.strip())) for line in ran.stdout.splitlines() if line.strip()]
+    lines = printed("show", folder, "--layouts").splitlines()
+    return [tuple(re.split(r"\s{2,}", line.strip())) for line in lines if line.strip()]
 
 
 def test_the_layouts_and_placements_of_each_row_are_what_a_second_count_of_the_raw_files_says(

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import commanded
 from oracle.folder import attempts
 from oracle.made import HOSTS, Meter, make
 from oracle.numbers import durable_ratio, durable_s
@@ -37,9 +36,8 @@ def calculated(folder: Path) -> dict[str, list[float]]:
 
 def printed(folder: Path) -> dict[str, str]:
     """The column "% on disk" of `perjoule show`, by file system; these rows print means."""
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run([perjoule, "show", str(folder)], check=True, capture_output=True, text=True)
-    header, *lines = (re.split(r"\s{2,}", line.strip()) for line in ran.stdout.splitlines() if "  " in line)
+    lines = commanded.printed("show", folder).splitlines()
+    header, *lines = (re.split(r"\s{2,}", line.strip()) for line in lines if "  " in line)
     rows = {line[0]: line for line in lines if line[0] in ROWS}
     assert not any("[" in cell for line in rows.values() for cell in line)
     return {name: line[header.index("% on disk")] for name, line in rows.items()}
@@ -52,11 +50,8 @@ def test_the_share_on_disk_is_the_mean_of_the_second_calculation_without_decimal
 
 
 def test_the_machine_readable_share_keeps_all_digits(folder: Path) -> None:
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    ran = subprocess.run(
-        [perjoule, "show", str(folder), "--json"], check=True, capture_output=True, text=True
-    )
-    rows = {row["filesystem"]: row["metrics"]["durable_ratio"] for row in json.loads(ran.stdout)["rows"]}
+    shown = json.loads(commanded.printed("show", folder, "--json"))["rows"]
+    rows = {row["filesystem"]: row["metrics"]["durable_ratio"] for row in shown}
     assert {name: row["values"] for name, row in rows.items()} == {
         name: pytest.approx(row, rel=1e-9) for name, row in calculated(folder).items()
     }

@@ -3,14 +3,13 @@ catalogue's.
 """
 
 import json
-import subprocess
-import sys
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commanded import printed
 from oracle.prediction import predicted
 from perjoule.model import Direction, Redundancy
 from perjoule.prediction.fitting import Fit, Works
@@ -49,21 +48,9 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(profile: Path, copies_count: int) -> list[dict[str, Any]]:
     """Each prediction, as `--json` prints it."""
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
     clients = ",".join(map(str, CLIENTS))
-    argv = [
-        perjoule,
-        "predict",
-        str(profile),
-        "--on",
-        CLUSTER,
-        "--clients",
-        clients,
-        "--set",
-        f"goal={copies_count}",
-        "--json",
-    ]
-    return json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)["predictions"]
+    words = ("--on", CLUSTER, "--clients", clients, "--set", f"goal={copies_count}", "--json")
+    return json.loads(printed("predict", profile, *words))["predictions"]
 
 
 @pytest.mark.parametrize("copies_count", [1, 2])

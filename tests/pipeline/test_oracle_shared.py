@@ -3,8 +3,6 @@ the same files.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -14,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from commanded import printed
 from day import by_day
 from oracle import shared
 from oracle.better import ratio
@@ -66,20 +65,8 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 def compared(folder: Path) -> dict[str, Any]:
     """What `perjoule compare` says of the work per joule of the second against the first."""
-    perjoule = str(Path(sys.executable).with_name("perjoule"))
-    argv = [
-        perjoule,
-        "compare",
-        str(folder),
-        "--between",
-        "first",
-        "second",
-        "--any-change",
-        "--metric",
-        "MiB/J",
-        "--json",
-    ]
-    (row,) = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)["rows"]
+    words = ("compare", folder, "--between", "first", "second", "--any-change", "--metric", "MiB/J", "--json")
+    (row,) = json.loads(printed(*words))["rows"]
     return row
 
 

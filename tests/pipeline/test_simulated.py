@@ -10,6 +10,7 @@ from typing import Literal, cast
 
 import pytest
 
+from commanded import export
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.catalogue import cluster
@@ -158,7 +159,7 @@ def test_cpu_time_by_byte_is_without_that_of_programs_that_start_and_report(tmp_
     true_s_per_byte = 0.01 * cores_count * point.metrics["duration_s"] / (120 * MIB)
     error_s_per_byte = abs(point.metrics["cpu_client_s_per_byte"] - true_s_per_byte)
     assert error_s_per_byte <= point.metrics["cpu_client_uncertainty_s_per_byte"] <= 0.25 * true_s_per_byte
-    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    assert apart(recomputed(checked(results.folder, export))).values.tolist() == []
 
 
 @pytest.mark.parametrize("access", ["random", "sequential", ""])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commanded import export
 from oracle.check import apart, checked
 from perjoule import campaign, drivers, report
 from perjoule.drivers.protocols import Workload
@@ -330,7 +331,7 @@ def test_percentiles_of_a_mix_are_of_all_calls_also_in_the_second_calculation(tm
     for point in judged(results):
         assert point.metrics["latency_p50_s"] == pytest.approx(1 / 640)
         assert point.metrics["latency_p99_s"] == pytest.approx(1 / 40)
-    found = checked(results.folder)
+    found = checked(results.folder, export)
     latencies = found[found["metric"].isin(["latency_p50_s", "latency_p99_s"])]
     assert {*latencies["direction"]} == {"mixed"}
     assert apart(latencies).values.tolist() == []
