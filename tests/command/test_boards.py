@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from day import by_day
 from perjoule import campaign, catalogue, drivers, planning
 from perjoule.catalogue import folder
 from perjoule.model.errors import CampaignError
@@ -128,7 +129,8 @@ def test_a_host_of_a_campaign_may_be_a_new_board(own: Path) -> None:
     assert [host.node for host in testbed.hosts] == ["my-board/storage", "my-board/client"]
 
 
-@pytest.mark.parametrize("name", catalogue.boards())
+# By day every fifth: each makes a cluster, and has the watts of plans, in tests/unit/planning/test_parts.py.
+@pytest.mark.parametrize("name", by_day(catalogue.boards(), *catalogue.boards()[::5]))
 def test_every_board_that_plans_are_made_of_is_predicted_on_and_emulated(name: str) -> None:
     from perjoule import prediction
 

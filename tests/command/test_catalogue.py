@@ -1,7 +1,8 @@
 """`perjoule catalogue`: names, and values with their sources, held against the files themselves."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,8 +22,13 @@ def said(*words: str, code: int = 0) -> str:
     return done.stdout
 
 
-def tables() -> Iterator[tuple[str, str, Any]]:
-    """Give each named part of the files: its table, its name, what is written of it."""
+@cache
+def tables() -> Sequence[tuple[str, str, Any]]:
+    """List each named part of the files: its table, its name, what is written of it."""
+    return [*read()]
+
+
+def read() -> Iterator[tuple[str, str, Any]]:
     for path in sorted((FOLDER / "parts").glob("*.toml")):
         for table, found in tomllib.loads(path.read_text()).items():
             if table not in UNLISTED:
