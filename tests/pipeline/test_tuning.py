@@ -144,6 +144,7 @@ def test_without_an_effect_it_says_no_gain_and_keeps_the_default(tmp_path: Path)
     assert found["campaign"] is None
 
 
+@pytest.mark.slow  # by day: tests/unit/tuning/test_declared.py
 def test_durability_is_given_up_only_if_allowed_and_then_named_in_the_same_line(
     done: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
