@@ -21,7 +21,7 @@ METRICS = (STALL, PER_CHECKPOINT)
 
 def measure(load: "Load") -> Numbers:
     """Return stall and joules; nothing of a load that is no checkpoint."""
-    count = load.record.outcome.measured.get(CHECKPOINTS, 0.0) if load.record.outcome else 0.0
+    count = load.workload_numbers.get(CHECKPOINTS)
     if not count:
         return Numbers()
     numbers = {STALL.key: Number(load.emulated(load.span.burst_s - load.span.began_s) / count)}

@@ -108,7 +108,7 @@ def measure(load: "Load") -> Numbers:
     doubts: dict[Doubt, None] = dict.fromkeys(_dilated(reading.dilation))
     nodes = _nodes(record)
     length_s = load.duration_s
-    least_s = record.outcome.measured.get(LEAST_GAP) if record.outcome else None
+    least_s = load.workload_numbers.get(LEAST_GAP)
     for role, names in load.roles.items():
         drawn_j = reading.energy(reading.metering.by_role[role], began_s, ended_s).net_j
         if drawn_j is not None:

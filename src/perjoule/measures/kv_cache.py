@@ -31,11 +31,10 @@ METRICS = (RATE, READ_RATE, PER_TOKEN, BLOCK_P95, BLOCK_P99)
 
 def measure(load: "Load") -> Numbers:
     """Return rates, joules and latencies; nothing of a load that serves no tokens."""
-    outcome = load.record.outcome
-    if outcome is None or not (tokens_count := outcome.measured.get(TOKENS)):
+    if not (tokens_count := load.workload_numbers.get(TOKENS)):
         return Numbers()
     numbers = {RATE.key: Number(tokens_count / load.duration_s)}
-    if (read_count := outcome.measured.get(TOKENS_READ)) is not None:
+    if (read_count := load.workload_numbers.get(TOKENS_READ)) is not None:
         numbers[READ_RATE.key] = Number(read_count / load.duration_s)
     if (energy := energies.of(load, NET)).value is not None:
         numbers[PER_TOKEN.key] = Number(energy.value / tokens_count, shared=energy.shared)

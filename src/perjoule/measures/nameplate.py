@@ -18,7 +18,7 @@ METRICS = (PER_NAMEPLATE_W,)
 
 def measure(load: "Load") -> Numbers:
     """Return the ratio; nothing of a load without ratings."""
-    rated_w = load.record.outcome.measured.get(NAMEPLATE_W, 0.0) if load.record.outcome else 0.0
+    rated_w = load.workload_numbers.get(NAMEPLATE_W)
     if not rated_w or not load.moved_bytes:
         return Numbers()
     return Numbers({PER_NAMEPLATE_W.key: Number(load.moved_bytes / load.duration_s / rated_w)})

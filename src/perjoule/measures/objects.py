@@ -22,8 +22,7 @@ METRICS = (PER_S, PER_J, ENERGY)
 
 def measure(load: "Load") -> Numbers:
     """Divide by duration and energy of the headline window; nothing of loads without objects."""
-    outcome = load.record.outcome
-    if load.idle or outcome is None or not (objects_count := outcome.measured.get(OBJECTS)):
+    if load.idle or not (objects_count := load.workload_numbers.get(OBJECTS)):
         return Numbers()
     numbers = {PER_S.key: Number(objects_count / load.duration_s)}
     energy = energies.of(load, NET)

@@ -24,7 +24,7 @@ METRICS = (RATE, *PER_EVENT.values())
 
 def measure(load: "Load") -> Numbers:
     """Return the rate of events and the energy of each."""
-    events_count = load.record.outcome.measured.get(EVENTS, 0.0) if load.record.outcome else 0.0
+    events_count = load.workload_numbers.get(EVENTS)
     if not events_count:
         return Numbers()
     numbers = {RATE.key: Number(events_count / load.duration_s)}

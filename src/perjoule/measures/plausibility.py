@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
+LEAST_S = 1e-9  # that divides bytes which took no time
 
 
 def measure(load: "Load") -> Numbers:
@@ -71,14 +72,18 @@ def _bounds(reading: "Reading", results: Sequence[ClientResult]) -> Iterator[Dou
     for direction in ("write", "read"):
         moved = [r for r in results if r.direction == direction]
         for r in moved:
-            rate = r.moved_bytes / max(1e-9, emulated(r.ended_s - r.began_s))
+            rate = _rate(r.moved_bytes, emulated(r.ended_s - r.began_s))
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
                 yield CACHE.above_network(host=r.host, times_ratio=rate / nic, direction=direction)
         if moved and tpp:
-            rate = sum(r.moved_bytes for r in moved) / max(1e-9, emulated(windows(record, moved).length_s))
+            rate = _rate(sum(r.moved_bytes for r in moved), emulated(windows(record, moved).length_s))
             if rate > BOUND_RATIO * tpp:
                 yield CACHE.above_peak(direction=direction, times_ratio=rate / tpp)
+
+
+def _rate(moved_bytes: int, length_s: float) -> float:
+    return moved_bytes / max(LEAST_S, length_s)
 
 
 def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
@@ -97,7 +102,7 @@ def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: C
         )
         span = spans[r.direction]
         ended_s = span.ended_s if span.durable else r.ended_s
-        rate = r.moved_bytes / max(1e-9, reading.dilation.emulated(ended_s - r.began_s))
+        rate = _rate(r.moved_bytes, reading.dilation.emulated(ended_s - r.began_s))
         if most and rate > BOUND_RATIO * most:
             yield CACHE.above_disks(host=r.host, above_ratio=rate / most - 1, direction=r.direction)
 

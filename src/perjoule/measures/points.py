@@ -108,7 +108,7 @@ def _is_float(value: object) -> bool:
 
 def _point(load: "Load") -> Point:
     record = load.record
-    itself = Numbers.plain(record.outcome.measured if record.outcome else {})  # what the workload measured
+    itself = Numbers.plain(load.workload_numbers)
     measured = composed([load.numbers(measure) for measure in measures()])
     numbers = Numbers({**itself.by_key, **measured.by_key})
     if not load.together:  # then no rate of all clients at once means anything

@@ -1,6 +1,5 @@
 """How fast a training job read, what an epoch took in joules, and how long its accelerators computed."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perjoule.measures import energies
@@ -24,7 +23,7 @@ METRICS = (RATE, PER_EPOCH, COMPUTE)
 
 def measure(load: "Load") -> Numbers:
     """Return rate, joules and compute time; nothing of a load without epochs."""
-    measured: Mapping[str, float] = load.record.outcome.measured if load.record.outcome else {}
+    measured = load.workload_numbers
     if not measured.get(EPOCHS):
         return Numbers()
     numbers = {RATE.key: Number(measured[SAMPLES] / load.duration_s)}

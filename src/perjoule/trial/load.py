@@ -49,6 +49,11 @@ class Load:
         return self.reading.record
 
     @property
+    def workload_numbers(self) -> Mapping[str, float]:
+        """Return what its workload measured by itself, by keys."""
+        return self.record.outcome.measured if self.record.outcome else {}
+
+    @property
     def results(self) -> Sequence[ClientResult]:
         """Return the results of its clients."""
         return self.reading.loads[self.direction]
