@@ -9,8 +9,9 @@ deviances and as what Stirling's formula leaves out, so that no large logarithms
 """
 
 from functools import cache, lru_cache
-from math import comb, erfc, exp, expm1, inf, isinf, lgamma, log, log1p, nan, pi, sqrt
+from math import comb, erfc, exp, inf, isinf, lgamma, log, log1p, nan, pi, sqrt
 from statistics import NormalDist
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,6 @@ _STIRLING_LEAST = 16.0  # from which these terms are enough: the next one is 1.2
 _NORMAL_LEAST = 1e4  # degrees of freedom, from which Student's t is a normal number with corrections
 _NEWTON_MOST_COUNT = 100
 _STEPS_MOST_COUNT = 100_000  # of a continued fraction: about the root of the larger parameter
-_EPSILON = 1e-16
 _TINY = 1e-300  # instead of 0 in a denominator
 
 
@@ -60,7 +60,7 @@ def student_quantile(freedom: float, beyond: float = 1 - CONFIDENCE_RATIO) -> fl
     normal = -NormalDist().inv_cdf(beyond / 2)
     if isinf(freedom):
         return normal
-    t = sqrt(freedom * expm1(min(normal**2 / max(freedom - 0.5, freedom / 2), 600)))
+    t = normal
     for _ in range(_NEWTON_MOST_COUNT):
         p, square = student_p(t, freedom), t * t
         share = square / (freedom + square)
@@ -128,13 +128,9 @@ def _deviance(value: float, mean: float, difference: float | None = None) -> flo
     difference = value - mean if difference is None else difference
     if abs(difference) > 0.1 * (value + mean):
         return value * log(value / mean) - difference
-    # ln(value / mean) = 2 artanh(v): its series without the first term
+    # ln(value / mean) = 2 artanh(v): its series without the first term, of a v up to 0.1
     v = difference / (value + mean)
-    total, term, n = difference * v, 2 * value * v, 1
-    while abs(term) > _EPSILON * abs(total):
-        term, n = term * v * v, n + 2
-        total += term / n
-    return total
+    return difference * v + 2 * value * sum(v**n / n for n in range(3, 19, 2))
 
 
 @cache
@@ -157,7 +153,7 @@ def _fraction(a: float, b: float, x: float) -> float:
             denominator = 1 / _safe(1 + factor * denominator)
             numerator = _safe(1 + factor / numerator)
             value *= denominator * numerator
-        if abs(denominator * numerator - 1) < 2 * _EPSILON:
+        if abs(denominator * numerator - 1) < float_info.epsilon:
             break
     return value
 
