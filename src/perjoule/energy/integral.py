@@ -74,7 +74,8 @@ class Integral:
         self._rates, faults = _counter_rates(series, self.samples) if judged else (rates, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
         self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, SPARSE_S)
-        self._block_count = 1 if self._count <= KEPT_COUNT else BLOCK_COUNT
+        self._kept = self._count <= KEPT_COUNT
+        self._block_count = 1 if self._kept else BLOCK_COUNT
         self._blocks, self._blocks_s = self._summed()
 
     @cached_property
@@ -133,13 +134,13 @@ class Integral:
         """Return the amount of a window, and the covered time in it: the difference of `until` of its ends, without
         arrays of two.
         """
-        if not 2 <= self._count <= KEPT_COUNT:
-            amount, covered_s = (ends.tolist() for ends in self.until(np.array([began_s, ended_s])))
-            return amount[1] - amount[0], covered_s[1] - covered_s[0]
-        low, high = self.span(began_s, ended_s)
-        before, before_s = self._up_to(low, began_s)
-        upto, upto_s = self._up_to(high, ended_s)
-        return upto - before, upto_s - before_s
+        if self._kept and self._count >= 2:
+            low, high = self.span(began_s, ended_s)
+            before, before_s = self._up_to(low, began_s)
+            upto, upto_s = self._up_to(high, ended_s)
+            return upto - before, upto_s - before_s
+        amount, covered_s = (ends.tolist() for ends in self.until(np.array([began_s, ended_s])))
+        return amount[1] - amount[0], covered_s[1] - covered_s[0]
 
     def _up_to(self, index: int, moment_s: float) -> tuple[float, float]:
         """Return `until` of a moment, which cuts the piece that ends at sample `index`."""
@@ -178,7 +179,7 @@ class Integral:
         """
         if not self._sums:
             return _up_to(self.pieces(index), t_s)
-        rows = self._levels_of(index) if self._count > KEPT_COUNT else self._every_level[:, index]
+        rows = self._every_level[:, index] if self._kept else self._levels_of(index)
         began_s, length_s, step_s, before, after = rows
         into_s = between(t_s - began_s, 0.0, length_s)
         return before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0), into_s
@@ -202,11 +203,11 @@ class Integral:
 
     def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Return how far into each piece power steps, from which rate to which; NaN where it is constant."""
-        if self._count > KEPT_COUNT:
-            return self._step(index)
-        step_s, before, after = self._steps
-        at = between(index, 0, self._count - 1)
-        return step_s[at], before[at], after[at]
+        if self._kept:
+            step_s, before, after = self._steps
+            at = between(index, 0, self._count - 1)
+            return step_s[at], before[at], after[at]
+        return self._step(index)
 
     @cached_property
     def _steps(self) -> tuple[Floats, Floats, Floats]:
@@ -226,21 +227,17 @@ class Integral:
 
     def pieces(self, index: Index) -> Pieces:
         """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
-        if self._count > KEPT_COUNT:
-            return self._pieces(index)
-        return Pieces(*self._every[:, index])
+        return Pieces(*self._every[:, index]) if self._kept else self._pieces(index)
 
     def piece(self, index: int) -> Sequence[float]:
         """Return begin, length and both rates of the piece that ends at a sample, as `pieces` does of many."""
-        if self._count > KEPT_COUNT:
-            return [column.item(0) for column in self._pieces(np.array([index]))]
-        return self._every[:, index].tolist()
+        if self._kept:
+            return self._every[:, index].tolist()
+        return [column.item() for column in self._pieces(np.array([index]))]
 
     def step_s(self, index: int) -> float:
         """Return how far into a piece power steps; NaN where it is constant."""
-        if self._count > KEPT_COUNT:
-            return self._step(np.array([index]))[0].item(0)
-        return self._steps[0].item(min(max(index, 0), self._count - 1))
+        return self.step(np.array([index]))[0].item()
 
     @cached_property
     def _every(self) -> Floats:
