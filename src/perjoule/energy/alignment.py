@@ -29,7 +29,6 @@ LEAST_COUNT = 8  # samples
 QUIET_S = 2.0  # that no other load runs before and after a pattern; beyond may be anything
 ROUGH_S = 0.1  # of offsets that are tried first
 GRID_S = 0.01  # of those around the best of them
-FINE_S = 0.00025
 SWITCHED_S = 0.003  # standard uncertainty of when a load was really there: programs start, capacitors fill
 
 
@@ -59,9 +58,10 @@ def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
     """Plan when a load is switched, in seconds from its start: on at the first, off at the last."""
     dice = random.Random(seed)
     edges_s = [0.0]
-    while edges_s[-1] < duration_s or len(edges_s) % 2:
+    while edges_s[-1] < duration_s:
         edges_s.append(edges_s[-1] + dice.uniform(SHORTEST_S, LONGEST_S))
-    return tuple(edges_s)
+    off_s = edges_s[-1] + dice.uniform(SHORTEST_S, LONGEST_S)
+    return tuple(edges_s if len(edges_s) % 2 == 0 else [*edges_s, off_s])
 
 
 def offset(
@@ -75,8 +75,10 @@ def offset(
         most_s: the largest candidate offset, either way.
         window_s: the averaging window of an "average" meter.
 
-    None if the pattern is not visible: too few samples, no step, or other loads.
+    None if the pattern is not visible: too few samples, no step, or other loads; and of states.
     """
+    if series.channel.semantics == "state":
+        return None
     edges = np.asarray(edges_s, dtype=np.float64)
     began_s, ended_s, watts = _windows(series, window_s)
     about_s = _roughly(began_s, ended_s, watts, edges, np.arange(-most_s, most_s + ROUGH_S, ROUGH_S))
@@ -84,21 +86,18 @@ def offset(
     began_s, ended_s, watts = began_s[near], ended_s[near], watts[near]
     if len(watts) < LEAST_COUNT or float(np.ptp(watts)) == 0:
         return None
-    middle_s, spread_s = _likely(
-        began_s, ended_s, watts, edges, about_s + np.arange(-QUIET_S, QUIET_S, GRID_S)
-    )
+    tried_s = np.arange(about_s - QUIET_S, about_s + QUIET_S, GRID_S)
+    middle_s, spread_s = _likely(began_s, ended_s, watts, edges, tried_s)
     if spread_s > QUIET_S / 4:  # it could be anywhere
         return None
     reach_s = 8 * max(spread_s, GRID_S)  # what lies beyond is too improbable to count
-    fine_s = middle_s + np.arange(-reach_s, reach_s, max(FINE_S, reach_s / 400))
+    fine_s = np.arange(middle_s - reach_s, middle_s + reach_s, reach_s / 400)
     best_s, spread_s = _likely(began_s, ended_s, watts, edges, fine_s)
     squares, steps = _squares(began_s, ended_s, watts, edges, np.array([best_s]))
     seen_ratio = 1 - float(squares[0] / np.sum((watts - watts.mean()) ** 2))
     if steps[0] <= 0 or seen_ratio < LEAST_SEEN_RATIO:
         return None
-    return Offset(
-        float(edges.mean()), best_s, hypot(spread_s, FINE_S, SWITCHED_S), float(steps[0]), seen_ratio
-    )
+    return Offset(float(edges.mean()), best_s, hypot(spread_s, SWITCHED_S), float(steps[0]), seen_ratio)
 
 
 def drift(before: Offset, after: Offset | None = None) -> Drift:
@@ -127,8 +126,6 @@ def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
     """
     curve = integral(series)
     t_s, value = curve.samples.t_s, curve.samples.value
-    if series.channel.semantics == "state":
-        return t_s[:0], t_s[:0], value[:0]
     if series.channel.semantics == "counter":
         pieces = curve.pieces(np.arange(1, len(t_s)))
         covered = pieces.length_s > 0
@@ -164,16 +161,15 @@ def _near(began_s: Floats, ended_s: Floats, edges_s: Floats, offset_s: float) ->
 
 def _roughly(began_s: Floats, ended_s: Floats, watts: Floats, edges_s: Floats, offsets_s: Floats) -> float:
     """Return the offset for which the pattern explains most of the samples that would then be around it."""
-    best_s, most_ratio = 0.0, 0.0
-    for offset_s in offsets_s:
+
+    def explained_ratio(offset_s: float) -> float:
         inside = _near(began_s, ended_s, edges_s, offset_s)
         if int(inside.sum()) < LEAST_COUNT or not float(np.ptp(watts[inside])):
-            continue
+            return 0.0
         squares, _ = _squares(began_s[inside], ended_s[inside], watts[inside], edges_s, np.array([offset_s]))
-        explained = 1 - float(squares[0]) / float(((watts[inside] - watts[inside].mean()) ** 2).sum())
-        if explained > most_ratio:
-            best_s, most_ratio = float(offset_s), explained
-    return best_s
+        return 1 - float(squares[0]) / float(((watts[inside] - watts[inside].mean()) ** 2).sum())
+
+    return max(offsets_s.tolist(), key=explained_ratio)
 
 
 def _squares(

@@ -5,6 +5,7 @@ how certain they are.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, Signed, cover, devices_of, items
@@ -124,7 +125,7 @@ class Chooser:
 
     def _wrong_ratio(self, channel: Channel) -> float:
         if self.headline is None:
-            return 0.0
+            return inf
         return wrong_ratio(self.headline.series[channel], self.headline.began_s, self.headline.ended_s)
 
     def _candidates(self, hosts: frozenset[str]) -> Iterator[BoundaryParts]:
@@ -278,7 +279,7 @@ def parts_of(
     return _parts_of(grade, tuple(channels), cluster, host_names)
 
 
-@lru_cache(maxsize=256)  # the trials of a campaign have the same
+@lru_cache  # the trials of a campaign have the same
 def _parts_of(
     grade: str, channels: tuple[Channel, ...], cluster: frozenset[str], host_names: frozenset[str]
 ) -> BoundaryParts:

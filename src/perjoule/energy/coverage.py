@@ -11,7 +11,7 @@ supplies are one summand: each without the others covers nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from math import inf
 
 from perjoule.model import Channel, Series
@@ -96,8 +96,8 @@ def _wholes(channels: Sequence[Channel]) -> Iterator[tuple[Channel, ...]]:
         else:
             of = (channel.grade, channel.host, frozenset(channel.covers), numbered[1])
             inlets[of][numbered[0]].append(channel)
-    for (*_, count), by_number in inlets.items():
-        if len(by_number) == count:
+    for (*_, inlets_count), by_number in inlets.items():
+        if len(by_number) == inlets_count:
             yield from product(*(by_number[number] for number in sorted(by_number)))
 
 
@@ -110,16 +110,15 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
             by_device.setdefault(device, []).append(item)
     best: list[tuple[int, Item]] = []
     best_cost: tuple[float, float] = (inf, inf)
-    tried_count = 0
+    tries = count(1)
 
     def search(
         balance: Mapping[str, int], plus: Devices, minus: Devices, signed: list[tuple[int, Item]]
     ) -> None:
         """`balance`: by how much each device still counts too little (+1) or too much (-1)."""
-        nonlocal best, best_cost, tried_count
-        tried_count += 1
+        nonlocal best, best_cost
         cost = ([sign for sign, _ in signed].count(-1), len(signed))
-        if tried_count > MOST_TRIED or cost >= best_cost:
+        if next(tries) > MOST_TRIED or cost >= best_cost:
             return
         if not balance:
             best, best_cost = list(signed), cost

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Edge:
     moment_s: float
     is_end: bool
     sample: int = -1  # -1: none, power outside is unknown
-    idle_w: float = 0.0
+    idle_w: float = nan
 
     @property
     def is_idle(self) -> bool:
@@ -98,9 +98,9 @@ def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
     t_s = curve.samples.t_s
     # one window mean that holds all: what was outside of the window may have been anything alike
     if len(t_s) == 1:
-        only = curve.pieces(np.zeros(1, dtype=np.int64))
-        outside_s = max(float(only.length_s[0]) - (both[1].moment_s - both[0].moment_s), 0.0)
-        return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
+        _, piece_s, mean_w, _ = curve.piece(0)
+        outside_s = max(piece_s - (both[1].moment_s - both[0].moment_s), 0.0)
+        return abs(mean_w) * outside_s / sqrt(12)
     total = 0.0
     for edge in both:
         if edge.is_idle:

@@ -10,6 +10,7 @@ https://doi.org/10.1145/1250662.1250665
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -189,8 +190,8 @@ class _Model:
         self._supplied = frozenset(host.name for host in _metered(hosts))
         self._before: dict[str, Counters] = {}
         self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
-        self._ahead_s: dict[tuple[str, Component], float] = {}
-        self._most_ahead_s: dict[tuple[str, Component], float] = {}
+        self._ahead_s = defaultdict[tuple[str, Component], float](float)
+        self._most_ahead_s = defaultdict[tuple[str, Component], float](float)
         self._switch_s: float | None = None
 
     def take(self, readings: Mapping[str, Counters]) -> None:
@@ -238,8 +239,8 @@ class _Model:
             self._sink.append(channel(name, component), after.t_s, value, duration_s)
         for component, ratio in used.items():
             key = (name, component)
-            self._ahead_s[key] = max(0.0, self._ahead_s.get(key, 0.0) + (ratio - 1) * duration_s)
-            self._most_ahead_s[key] = max(self._most_ahead_s.get(key, 0.0), self._ahead_s[key])
+            self._ahead_s[key] = max(0.0, self._ahead_s[key] + (ratio - 1) * duration_s)
+            self._most_ahead_s[key] = max(self._most_ahead_s[key], self._ahead_s[key])
         for counter, hosts in self._untold.items():
             if getattr(after, counter) is None and (node.disks or counter == "cpu_s"):
                 hosts.add(name)

@@ -87,7 +87,7 @@ def trend(timed: Sequence[TimedValue]) -> Trend | None:
     residual = _centred(np.log([trial.value for trial in repeated]), members)
     t_s = _centred(np.array([trial.t_s for trial in repeated]), members)
     span_s = repeated[-1].t_s - repeated[0].t_s
-    if not t_s.any() or not residual.any():
+    if not t_s.any():
         return None
     weight = _weights(residual - t_s * (float(t_s @ residual) / float(t_s @ t_s)), members)
     residual, t_s = residual * weight, t_s * weight

@@ -59,7 +59,7 @@ def steps(values: Sequence[float], series_count: int) -> tuple[Step, ...]:
     Raises:
         ValueError: a value is not positive.
     """
-    if min(values, default=1.0) <= 0:
+    if min(values, default=inf) <= 0:
         raise ValueError("levels need positive values")
     logs = [log(value) for value in values]
     borders = sorted(_borders(logs, 0, len(logs), series_count))

@@ -69,7 +69,7 @@ def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, LiveBound
     return _boundaries(frozenset(channel for channel in channels if channel.quantity == "power"), of)
 
 
-@lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
+@lru_cache  # the channels of a campaign hardly change, and 64 hosts take 20 ms
 def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, LiveBoundary]:
     metering = Metering.of(of, sorted(powers, key=lambda channel: (channel.meter, channel.name)))
     servers, clients, both = metering.servers.parts, metering.clients.parts, metering.both

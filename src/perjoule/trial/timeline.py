@@ -78,7 +78,7 @@ def components_w(reading: Reading, edges_s: Floats) -> dict[str, Floats]:
     """
     if (parts := reading.metering.servers.parts) is not None:
         signed = reading.signed(parts.gross or parts.net)
-        subtracted = any(sign < 0 for sign, _ in signed)
+        subtracted = -1 in (sign for sign, _ in signed)
         components = [
             ("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed
         ]

@@ -67,7 +67,7 @@ def fit(paper: Paper) -> Iterator[AuditVerdict]:
                 holds,
                 f"{end} mean power of the load",
                 peak,
-                f"{idle_w + (own_w or 0.0):.2f} W",
+                "not stated" if own_w is None else f"{idle_w + own_w:.2f} W",
                 f"{bound_w:.2f} W",
                 inputs,
             )

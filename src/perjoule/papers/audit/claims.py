@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 
-from perjoule.model.units import BYTES
 from perjoule.papers.audit import axes, span
 from perjoule.papers.audit.matching import named
 from perjoule.papers.audit.recipe import AuditVerdict
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import Claim, Paper, PrintedNumber, printed
+from perjoule.papers.facts import size_bytes
+from perjoule.papers.published import Claim, Paper, PrintedNumber
 from perjoule.papers.published.paper import Fact
 
 RULES = {
@@ -104,9 +104,9 @@ def _ratios(claim: Claim, among: Sequence[PrintedNumber], paper: Paper) -> Itera
 def _rising(claim: Claim, among: Sequence[PrintedNumber], _paper: Paper) -> Iterator[str]:
     for facts, group in _groups(claim, among):
         having = [number for number in group if claim.along in number.own]
-        ordered = sorted(having, key=lambda number: _size(number.own[claim.along]))
+        ordered = sorted(having, key=lambda number: size_bytes(number.own[claim.along]))
         for before, after in pairwise(ordered):
-            if _size(before.own[claim.along]) < _size(after.own[claim.along]):
+            if size_bytes(before.own[claim.along]) < size_bytes(after.own[claim.along]):
                 low, high = (before, after) if claim.rule == "rising" else (after, before)
                 so = _span(high).reaches(_span(low))
                 steps = f"{claim.along} {before.own[claim.along]} to {after.own[claim.along]}"
@@ -126,14 +126,6 @@ def _groups(claim: Claim, among: Sequence[PrintedNumber]) -> list[tuple[str, lis
 
 def _words(number: PrintedNumber, which: Mapping[str, Fact]) -> str:
     return ", ".join(str(number.words.get(key, "")) for key in which)
-
-
-def _size(fact: Fact) -> float:
-    """Order "64 KB" before "1 MB", and numbers as numbers."""
-    if isinstance(fact, str):
-        text = printed(fact)
-        return text.value * BYTES.get(text.unit, 1.0)
-    return float(fact)
 
 
 def _span(number: PrintedNumber) -> Span:

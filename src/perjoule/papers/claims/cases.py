@@ -31,7 +31,7 @@ class ClaimCase:
     larger: MeasuredMetric
     smaller: MeasuredMetric
     step: str = ""  # along a fact
-    chain: int = 0  # which steps belong together
+    chain: int | None = None  # which steps belong together
     factor: float = 1.0  # by which the first is claimed to be larger
     over: tuple[MeasuredMetric, MeasuredMetric] | None = None
 
@@ -229,7 +229,7 @@ class Among:
         """Return what decides over all cases: all; along a fact, its ends, because what lies between cancels."""
         if not self.claim.along:
             return [case.terms for case in cases]
-        chains: dict[int, list[ClaimCase]] = {}
+        chains: dict[int | None, list[ClaimCase]] = {}
         for case in cases:
             chains.setdefault(case.chain, []).append(case)
         first, last = (0, -1) if self.claim.rule == "falling" else (-1, 0)

@@ -99,18 +99,20 @@ def up_to(among: Among, cases: Sequence[ClaimCase], judge: Judge, _pooled_count:
 def only_if(among: Among, _cases: Sequence[ClaimCase], judge: Judge, _pooled_count: int) -> Judged:
     """Judge that each of some pairs is larger over all its cases, and none of the others."""
     claim = among.claim
-    sides = [(pair, 1) for pair in claim.pairs] + [(pair, -1) for pair in claim.others]
+    sides = [*((pair, True) for pair in claim.pairs), *((pair, False) for pair in claim.others)]
     each: list[tuple[ClaimCase, Verdict]] = []
-    signs: dict[int, int] = {}
-    for pair, sign in sides:
+    signs: list[int] = []
+    for pair, is_larger in sides:
         cases = among.paired(pair)
         if not cases:
             return Judged(claim, "can't tell", lacking(_names(pair), among.every))
         verdict = contrasted(judge, _mean([case.terms for case in cases]), len(sides))
-        alike = sign < 0 and verdict.word == "no relevant difference"
-        signs[len(each)] = 1 if alike else sign * verdict.sign
+        if verdict.word == "no relevant difference":
+            signs.append(int(not is_larger))
+        else:
+            signs.append(verdict.sign if is_larger else -verdict.sign)
         each.append((replace(cases[0], of=f"{_names(pair)}, {len(cases)} loads"), verdict))
-    found = iter(signs.values())
+    found = iter(signs)
     return _each(among, each, lambda _verdict: next(found), "not so")
 
 

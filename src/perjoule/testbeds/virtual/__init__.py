@@ -179,7 +179,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             machine_mips_per_core=machine_mips_per_core,
             memory_ratio=None if self._uncapped_memory else self.memory_ratio,
             disks_apart=self.disks_apart,
-            cluster_network_ratio=self.cluster_network_ratio or 0.0,
+            cluster_network_ratio=self.cluster_network_ratio,
         )
 
     @contextlib.contextmanager
@@ -205,8 +205,9 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
         is_up = False
         try:
             rack.start(host_places, caps, self._server_disk())
+            any_host, *_ = rack.hosts  # all are on this machine
             if rated:
-                rack.hosts[0].doubt("rating", rated.doubt)
+                any_host.doubt("rating", rated.doubt)
             facts["run"] = rack.run.id
             facts["network_cap"] = (
                 f"tbf in both directions of every host at {self.scale_ratio:g} of the catalogue's TCP goodput"
@@ -230,7 +231,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
                 facts["disk_delay_s"] = {name: delay.ms / 1e3 for name, delay in delays.items()}
             facts |= memory.facts(host_places, self._uncapped_memory, limited=memory.limits(self.disk))
             facts["counters"] = rack.counters()
-            facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
+            facts["power"] = {"this machine": _power.facts(any_host)}
             if keep:
                 rack.keep()
             yield Hosts(

@@ -36,7 +36,7 @@ def places(
     machine_mips_per_core: float | None = None,
     memory_ratio: float | None = None,
     disks_apart: bool = False,
-    cluster_network_ratio: float = 0.0,
+    cluster_network_ratio: float | None = None,
 ) -> list[CatalogueHost]:
     """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage
     hosts.
@@ -72,7 +72,7 @@ def places(
         memory = node.board.memory_bytes if memory_ratio else None
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
         index = len(places_found) + 1
-        further = cluster_network_ratio if node.role != "client" else 0.0
+        further = cluster_network_ratio if node.role != "client" else None
         places_found.append(
             CatalogueHost(
                 f"{node.role}-{number}",
@@ -84,7 +84,7 @@ def places(
                 memory_bytes,
                 max(1, len(node.disks)) if disks_apart and node.role != "client" else 1,
                 network.address(index, 1) if further else "",
-                goodput * further,
+                goodput * further if further else 0.0,
             )
         )
     return places_found
